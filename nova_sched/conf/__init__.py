@@ -1,0 +1,53 @@
+"""Configuration: every option of this service, and what the options come to.
+
+One module per section of the file. Nothing is registered by importing: a
+ConfigOpts is passed to ``register_opts``, or made by ``new_conf``, and passed
+on from there; there is no global one.
+"""
+
+from oslo_config import cfg
+
+from nova_sched.conf import loading
+from nova_sched.conf.checking import check
+from nova_sched.conf.checking import unknown_options
+from nova_sched.conf.checking import warnings
+from nova_sched.conf.database import api_database_url
+from nova_sched.conf.database import database_url
+from nova_sched.conf.database import driver_url
+from nova_sched.conf.libraries import set_lib_defaults
+from nova_sched.conf.messaging import notification_transport_url
+from nova_sched.conf.messaging import transport_url
+from nova_sched.conf.names import driver_name
+from nova_sched.conf.names import enabled_filters
+from nova_sched.conf.names import host_manager_name
+from nova_sched.conf.placement import placement_configured
+from nova_sched.conf.sections import list_opts
+from nova_sched.conf.sections import register_opts
+from nova_sched.conf.settings import fallback_ratios
+from nova_sched.conf.settings import parse_weights
+from nova_sched.conf.settings import service_down_time
+
+__all__ = (
+    'api_database_url', 'check', 'database_url', 'driver_name', 'driver_url',
+    'enabled_filters', 'fallback_ratios', 'host_manager_name', 'list_opts',
+    'new_conf', 'notification_transport_url', 'parse_weights',
+    'placement_configured', 'register_opts', 'service_down_time',
+    'set_lib_defaults', 'transport_url', 'unknown_options', 'warnings',
+)
+
+
+def new_conf(args=(), default_config_files=None):
+    """A ConfigOpts with all options, parsed.
+
+    args: command line without the program's name.
+    default_config_files: files to read when args names none; None means
+    nova-sched.conf where it is found, else Nova's own nova.conf; an empty
+    list means none.
+    Raises ConfigurationError for files that cannot be read, SystemExit for
+    a wrong command line or a wrong value of an option that it has, such as
+    debug. The other values are read later: see ``check``.
+    """
+    conf = cfg.ConfigOpts()
+    loading.register_log_opts(conf)
+    register_opts(conf)
+    return loading.parse(conf, args or (), default_config_files)

@@ -1,0 +1,290 @@
+"""What is wrong with a configuration, in words for the operator.
+
+``check`` finds what the service cannot run with, ``warnings`` what it can,
+and ``unknown_options`` what is probably misspelt. Options that belong to
+other services are nobody's mistake: the file may be the real nova.conf.
+"""
+
+from oslo_config import cfg
+from oslo_config import types
+
+from nova_sched import exception
+from nova_sched.conf import database
+from nova_sched.conf import files
+from nova_sched.conf import messaging
+from nova_sched.conf import names as option_names
+from nova_sched.conf import nearest
+from nova_sched.conf import nova_classes
+from nova_sched.conf import sections
+from nova_sched.conf import settings
+from nova_sched.conf import types as option_types
+
+_VALUE_ERRORS = (cfg.ConfigFileValueError, cfg.ConfigSourceValueError,
+                 cfg.TemplateSubstitutionError)
+
+#: Values that exist in Nova but that this release cannot serve.
+NOT_AVAILABLE = {
+    'ironic_host_manager': (
+        'the bare-metal host manager is not available in this release; use '
+        'host_manager, which sees each bare-metal node as a host'),
+    'mc': 'heartbeats in memcached are not available in this release; use db',
+}
+
+_ALL = ('all_filters', 'all_weighers')
+
+
+def check(conf, filters=None, weighers=None, drivers=None,
+          host_managers=None):
+    """What the service cannot run with: list of ConfigurationError.
+
+    Reads every option. filters, weighers, drivers, host_managers: the names
+    there are, as a collection or as a function that returns one or raises
+    ConfigurationError; None leaves that question out. A dotted path is not
+    looked up here.
+    """
+    errors, invalid = _unreadable(conf)
+    for url in (messaging.transport_url, database.database_url,
+                database.api_database_url):
+        errors += _tried(url, conf)
+    questions = (
+        ('driver', drivers, _unknown_driver),
+        ('host_manager', host_managers, _unknown_host_manager),
+        ('enabled_filters', filters, _unknown_filters),
+        ('weight_classes', weighers, _unknown_weighers))
+    for option, known, unknown in questions:
+        if option in invalid:
+            continue
+        try:
+            errors += unknown(conf, known() if callable(known) else known)
+        except exception.ConfigurationError as exc:
+            errors.append(exc)
+    if 'servicegroup_driver' not in invalid:
+        errors += _unavailable('[DEFAULT] servicegroup_driver',
+                               conf.servicegroup_driver)
+    return errors
+
+
+def _tried(function, conf):
+    try:
+        function(conf)
+    except exception.ConfigurationError as exc:
+        return [exc]
+    except _VALUE_ERRORS:
+        return []       # reported by option already
+    return []
+
+
+def _option_names(conf):
+    """Every option that is registered: yields (section, name)."""
+    for name, value in _items(conf):
+        if isinstance(value, cfg.ConfigOpts.GroupAttr):
+            for in_group in value:
+                yield name, in_group
+        else:
+            yield 'DEFAULT', name
+
+
+def _items(conf):
+    for name in conf:
+        try:
+            yield name, conf[name]
+        except _VALUE_ERRORS:
+            yield name, None
+
+
+def _unreadable(conf):
+    """Options whose value is malformed: their errors and their names."""
+    errors, invalid = [], set()
+    known = sections.known_opts()
+    for section, name in _option_names(conf):
+        try:
+            (conf if section == 'DEFAULT' else conf[section])[name]
+        except _VALUE_ERRORS as exc:
+            opt = known.get((section, name))
+            errors.append(_value_error(conf, section, name, opt, exc))
+            invalid.add(name)
+    return errors, invalid
+
+
+def _value_error(conf, section, name, opt, exc):
+    option = f'[{section}] {name}'
+    written = _as_written(conf, section, opt) if opt else None
+    if written is None:
+        return exception.ConfigurationError(
+            option, 'as given outside the files', str(exc))
+    place, old_name, text = written
+    hint = _expected(opt, text)
+    if (place, old_name) != (section, name):
+        hint += f' (the option is now {option})'
+    return exception.ConfigurationError(
+        f'[{place}] {old_name}', '****' if opt.secret else text, hint)
+
+
+def _as_written(conf, section, opt):
+    """Where the files give an option: (section, name, text), or None."""
+    raw = files.raw_sections(conf)
+    for place, name in _places(section, opt):
+        texts = raw.get(place, {}).get(name)
+        if texts:
+            return place, name, texts[-1]
+    return None
+
+
+def _places(section, opt):
+    """Where files may give an option: list of (section, name)."""
+    return [(section, opt.name), (section, opt.dest)] + [
+        (old.group or section, old.name or opt.name)
+        for old in opt.deprecated_opts]
+
+
+def _expected(opt, value):
+    """What an option takes, in words."""
+    kind = opt.type
+    choices = getattr(kind, 'choices', None)
+    if choices:
+        return 'must be one of ' + ', '.join(map(str, choices)) + (
+            '; ' + nearest.did_you_mean(value, map(str, choices))
+            if nearest.nearest(value, map(str, choices)) else '')
+    if isinstance(kind, types.Boolean):
+        return 'must be true or false'
+    if isinstance(kind, types.Number):
+        words = ('must be a whole number' if isinstance(kind, types.Integer)
+                 else 'must be a number')
+        if kind.min is not None and kind.max is not None:
+            return f'{words} from {kind.min} to {kind.max}'
+        if kind.min is not None:
+            return f'{words}, {kind.min} or more'
+        return words
+    return f'is no valid {kind.type_name}'
+
+
+def _unavailable(option, value):
+    if value not in NOT_AVAILABLE:
+        return []
+    return [exception.ConfigurationError(
+        option, value, NOT_AVAILABLE[value])]
+
+
+def _unknown_driver(conf, known):
+    return _unknown_name('[scheduler] driver', conf.scheduler.driver,
+                         option_names.driver_name(conf), known)
+
+
+def _unknown_host_manager(conf, known):
+    return _unknown_name('[scheduler] host_manager',
+                         conf.scheduler.host_manager,
+                         option_names.host_manager_name(conf), known)
+
+
+def _unknown_name(option, value, name, known):
+    if name in NOT_AVAILABLE:
+        return [exception.ConfigurationError(
+            option, value, NOT_AVAILABLE[name])]
+    if known is None or name in known:
+        return []
+    if '.' in name and not name.startswith('nova.scheduler.'):
+        return []
+    hint = nearest.did_you_mean(name.rsplit('.', 1)[-1], known)
+    return [exception.ConfigurationError(option, value, f'unknown; {hint}')]
+
+
+def _unknown_filters(conf, known):
+    if known is None:
+        return []
+    errors = []
+    for name in dict.fromkeys(option_names.enabled_filters(conf)):
+        if name in known:
+            continue
+        hint = f'unknown filter; {nearest.did_you_mean(name, known)}'
+        if name in _names_of(nova_classes.FILTER_MODULES):
+            hint = ('this filter of Nova is not available in this release; '
+                    f'available are {", ".join(sorted(known))}')
+        elif '.' in name:
+            hint = ('takes class names; name the path in available_filters '
+                    f'and write {name.rsplit(".", 1)[-1]} here')
+        errors.append(exception.ConfigurationError(
+            '[filter_scheduler] enabled_filters', name, hint))
+    return errors
+
+
+def _names_of(modules):
+    return {name for names in modules.values() for name in names}
+
+
+def _unknown_weighers(conf, known):
+    if known is None:
+        return []
+    errors = []
+    for path in conf.filter_scheduler.weight_classes:
+        name = path.rsplit('.', 1)[-1]
+        ours = path.startswith(('nova.', 'nova_sched.')) or '.' not in path
+        if name in known or name in _ALL or not ours:
+            continue
+        hint = f'unknown weigher; {nearest.did_you_mean(name, known)}'
+        if name in _names_of(nova_classes.WEIGHER_MODULES):
+            hint = ('this weigher of Nova is not available in this release; '
+                    f'available are {", ".join(sorted(known))}')
+        errors.append(exception.ConfigurationError(
+            '[filter_scheduler] weight_classes', path, hint))
+    return errors
+
+
+def warnings(conf):
+    """What is odd but does not stop the service: list of sentences."""
+    found = []
+    for group, name in (('metrics', 'weight_setting'),
+                        ('filter_scheduler', 'image_props_weight_setting')):
+        _good, bad = settings.parse_weights(conf[group][name])
+        if bad:
+            found.append(
+                f'[{group}] {name}: left out, because they are no '
+                f'name=number pairs: {", ".join(bad)}')
+    found += _clamped(conf)
+    if conf.service_down_time <= conf.report_interval:
+        found.append(
+            '[DEFAULT] service_down_time is not above report_interval: '
+            f'{settings.service_down_time(conf)} seconds are used')
+    if conf.concurrency_backend == 'eventlet':
+        found.append('[DEFAULT] concurrency_backend: this service uses '
+                     'native threads whatever this says')
+    return found
+
+
+def _clamped(conf):
+    """Sentences on values that are moved to their minimum."""
+    found = []
+    for (section, name), opt in sections.known_opts().items():
+        written = (_as_written(conf, section, opt)
+                   if isinstance(opt.type, option_types.Clamped) else None)
+        if written is None:
+            continue
+        place, old_name, text = written
+        if opt.type.num_type(text) < opt.type.min:
+            found.append(
+                f'[{place}] {old_name} = {text} is below its minimum: '
+                f'{opt.type.min} is used for [{section}] {name}')
+    return found
+
+
+def unknown_options(conf):
+    """Options in the files that are probably ours, misspelt.
+
+    Returns a list of (section, name as written, nearest right name), only
+    for close matches in sections that are ours; options of other services
+    are left alone.
+    """
+    ours = {}
+    for (section, _dest), opt in sections.known_opts().items():
+        for place, name in _places(section, opt):
+            ours.setdefault(place, set()).add(name)
+    registered = set(_option_names(conf))
+    found = []
+    for section, values in files.raw_sections(conf).items():
+        known = ours.get(section, set())
+        for name in values:
+            if name in known or (section, name) in registered:
+                continue
+            near = nearest.nearest(name, known, cutoff=0.85)
+            if near is not None:
+                found.append((section, name, near))
+    return found

@@ -1,0 +1,16 @@
+"""[compute]: the one option of it that decisions depend on."""
+
+from oslo_config import cfg
+
+GROUP = 'compute'
+HELP = 'The part of the compute options that decisions depend on.'
+
+OPTS = [
+    cfg.BoolOpt(
+        'packing_host_numa_cells_allocation_strategy', default=False,
+        help="""
+Whether NUMATopologyFilter fills one NUMA cell of a host before it uses the
+next (true) or prefers the emptiest one (false). Must be the same on the
+compute hosts, or their choice differs from the scheduler's.
+"""),
+]

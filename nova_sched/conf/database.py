@@ -1,0 +1,85 @@
+"""[api_database], and which database URLs the options come to.
+
+[database] is oslo.db's own; see ``libraries`` for its older names.
+"""
+
+import copy
+
+from oslo_db import options as db_options
+from sqlalchemy import exc
+from sqlalchemy.engine import url as sa_url
+
+from nova_sched import exception
+from nova_sched.conf import libraries
+
+GROUP = 'api_database'
+HELP = """
+The API database, which Nova has had since Newton: cell mappings, host
+mappings and aggregates. Leave it out where one database holds everything.
+The options mean what they mean in [database].
+"""
+
+#: Backends by the name in a URL -> SQLAlchemy dialect and driver.
+DRIVERS = {
+    'mysql': 'mysql+pymysql',
+    'mysql+mysqldb': 'mysql+pymysql',
+    'postgres': 'postgresql+psycopg2',
+    'postgresql': 'postgresql+psycopg2',
+}
+
+
+def _opts():
+    opts = copy.deepcopy(db_options.database_opts)
+    for opt in opts:
+        # These belong to [database], whether or not they are in place yet.
+        opt.deprecated_opts = []
+    libraries.add_old_names(GROUP, opts)
+    return opts
+
+
+OPTS = _opts()
+
+
+def driver_url(url):
+    """A database URL with the driver this service brings along: text.
+
+    ``mysql://`` becomes PyMySQL, ``postgres://`` and ``postgresql://`` become
+    psycopg2; a URL that names another driver is left as it is. Also for the
+    URLs in cell_mappings. The rest of the URL is not touched.
+    """
+    scheme, colon, rest = url.partition('://')
+    return DRIVERS.get(scheme, scheme) + colon + rest
+
+
+def _checked(option, url):
+    try:
+        sa_url.make_url(url)
+    except exc.ArgumentError:
+        # The value may hold a password: say nothing of it.
+        raise exception.ConfigurationError(
+            option, '****', 'is no database URL; write '
+            'mysql+pymysql://USER:PASSWORD@HOST/DATABASE, with special '
+            'characters of the password percent-encoded') from None
+    return driver_url(url)
+
+
+def database_url(conf):
+    """URL of the (only, or cell) database: text, for SQLAlchemy.
+
+    [database] connection under any of its names, else one SQLite file in
+    state_path. Raises ConfigurationError if it is no URL.
+    """
+    if conf.database.connection:
+        return _checked('[database] connection', conf.database.connection)
+    return f'sqlite:///{conf.state_path}/nova_sched.sqlite'
+
+
+def api_database_url(conf):
+    """URL of the API database: text, or None when there is none.
+
+    Raises ConfigurationError if it is no URL.
+    """
+    if not conf.api_database.connection:
+        return None
+    return _checked('[api_database] connection',
+                    conf.api_database.connection)

@@ -1,0 +1,45 @@
+"""The configuration files as they are written, apart from any option.
+
+For questions that oslo.config does not answer: is an option there that
+belongs to somebody else, which name was a value written under, which names
+are nobody's.
+"""
+
+import glob
+import os
+
+from oslo_config import cfg
+
+
+def config_files(conf):
+    """Paths of all files that the configuration was read from: list."""
+    if 'config_file' not in conf:    # nothing has been parsed yet
+        return []
+    paths = list(conf.config_file or ())
+    for directory in conf.config_dir or ():
+        pattern = os.path.join(os.path.expanduser(directory), '*.conf')
+        paths.extend(sorted(glob.glob(pattern)))
+    return paths
+
+
+def raw_sections(conf):
+    """What the files hold: dict section -> dict name -> list of texts.
+
+    Section names are in lower case, except DEFAULT. Values that stand in
+    several files or lines follow each other in reading order.
+    """
+    sections = {}
+    for path in config_files(conf):
+        found = {}
+        cfg.ConfigParser(os.path.expanduser(path), found).parse()
+        for section, values in found.items():
+            name = section if section == 'DEFAULT' else section.lower()
+            merged = sections.setdefault(name, {})
+            for key, texts in values.items():
+                merged.setdefault(key, []).extend(texts)
+    return sections
+
+
+def raw_values(conf, group, name):
+    """The texts that the files give one name: list, empty if absent."""
+    return raw_sections(conf).get(group or 'DEFAULT', {}).get(name, [])

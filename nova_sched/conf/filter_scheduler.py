@@ -1,0 +1,168 @@
+"""[filter_scheduler]: which filters and weighers run, and their limits."""
+
+from oslo_config import cfg
+
+from nova_sched.conf import types
+from nova_sched.conf import weighers
+
+GROUP = 'filter_scheduler'
+HELP = 'Which filters and weighers judge the hosts, and with which limits.'
+
+#: Default chain with Placement, which has done the sums already (Queens).
+PLACEMENT_FILTERS = (
+    'RetryFilter', 'AvailabilityZoneFilter', 'ComputeFilter',
+    'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
+    'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter')
+
+#: Default chain without it: something must keep hosts from being overfilled
+#: (Mitaka).
+NO_PLACEMENT_FILTERS = (
+    'RetryFilter', 'AvailabilityZoneFilter', 'RamFilter', 'DiskFilter',
+    'ComputeFilter', 'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
+    'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter')
+
+BAREMETAL_FILTERS = (
+    'RetryFilter', 'AvailabilityZoneFilter', 'ComputeFilter',
+    'ComputeCapabilitiesFilter', 'ImagePropertiesFilter', 'ExactRamFilter',
+    'ExactDiskFilter', 'ExactCoreFilter')
+
+ARCHITECTURES = (
+    'alpha', 'armv6', 'armv7l', 'armv7b', 'aarch64', 'cris', 'i686', 'ia64',
+    'lm32', 'm68k', 'microblaze', 'microblazeel', 'mips', 'mipsel', 'mips64',
+    'mips64el', 'openrisc', 'parisc', 'parisc64', 'ppc', 'ppcle', 'ppc64',
+    'ppc64le', 'ppcemb', 's390', 's390x', 'sh4', 'sh4eb', 'sparc', 'sparc64',
+    'unicore32', 'x86_64', 'xtensa', 'xtensaeb')
+
+
+def _at_least(minimum, name, default, help_text, old=None):
+    return cfg.Opt(
+        name, default=default, deprecated_name=old,
+        deprecated_group='DEFAULT' if old else None, help=help_text,
+        type=types.ClampedInteger(f'[{GROUP}] {name}', min=minimum))
+
+
+FILTER_OPTS = [
+    cfg.MultiStrOpt(
+        'available_filters',
+        default=['nova.scheduler.filters.all_filters'],
+        deprecated_name='scheduler_available_filters',
+        deprecated_group='DEFAULT',
+        help="""
+Where filters come from: dotted paths of filter classes, or of functions that
+return filter classes. May be given many times. Keep the first value, which
+stands for all built-in filters, and add a line for each filter of your own;
+one that has the name of a built-in replaces it. Naming a filter here makes
+it known; enabled_filters makes it run. Class paths of Nova's filters stand
+for the filters of the same name here.
+"""),
+    cfg.ListOpt(
+        'enabled_filters', deprecated_name='scheduler_default_filters',
+        deprecated_group='DEFAULT',
+        sample_default=','.join(PLACEMENT_FILTERS),
+        help="""
+The filters that run, by class name, in this order. Put those that reject
+many hosts cheaply first. An empty value runs none: every host passes.
+
+Unset, the list depends on whether [placement] is configured. With Placement:
+the list shown here. Without: RamFilter and DiskFilter are added after
+AvailabilityZoneFilter, because nothing else would keep a host from being
+filled beyond its limits. CoreFilter is in neither list: add it where virtual
+CPUs are what runs out.
+"""),
+    cfg.ListOpt(
+        'baremetal_enabled_filters', default=list(BAREMETAL_FILTERS),
+        deprecated_name='baremetal_scheduler_default_filters',
+        deprecated_group='DEFAULT',
+        help="""
+The filters that run instead of enabled_filters with the bare-metal host
+manager and use_baremetal_filters.
+"""),
+    cfg.BoolOpt(
+        'use_baremetal_filters', default=False,
+        deprecated_name='scheduler_use_baremetal_filters',
+        deprecated_group='DEFAULT',
+        help="""
+Whether the bare-metal host manager uses baremetal_enabled_filters. Other
+host managers do not read it.
+"""),
+    _at_least(0, 'max_io_ops_per_host', 8, """
+IoOpsFilter and AggregateIoOpsFilter reject hosts with this many instances
+being built, resized, rescued or imaged. Lower it where hosts with slow disks
+are swamped by simultaneous builds.
+""", old='max_io_ops_per_host'),
+    _at_least(1, 'max_instances_per_host', 50, """
+NumInstancesFilter and AggregateNumInstancesFilter reject hosts with this
+many instances. Lower it to bound how much one host failure takes down.
+""", old='max_instances_per_host'),
+    cfg.ListOpt(
+        'isolated_images', default=[], deprecated_name='isolated_images',
+        deprecated_group='DEFAULT', help="""
+UUIDs of the images that IsolatedHostsFilter keeps on isolated_hosts. Without
+isolated_hosts, these images cannot be started anywhere.
+"""),
+    cfg.ListOpt(
+        'isolated_hosts', default=[], deprecated_name='isolated_hosts',
+        deprecated_group='DEFAULT', help="""
+Names of the hosts that IsolatedHostsFilter reserves for isolated_images.
+"""),
+    cfg.BoolOpt(
+        'restrict_isolated_hosts_to_isolated_images', default=True,
+        deprecated_name='restrict_isolated_hosts_to_isolated_images',
+        deprecated_group='DEFAULT', help="""
+Whether the isolated hosts refuse every other image (true) or take them too
+(false).
+"""),
+    cfg.StrOpt(
+        'aggregate_image_properties_isolation_namespace',
+        deprecated_name='aggregate_image_properties_isolation_namespace',
+        deprecated_group='DEFAULT', help="""
+Prefix of the aggregate metadata keys that AggregateImagePropertiesIsolation
+compares with image properties. Unset: all keys. Set it when aggregates carry
+metadata that happen to be named like image properties.
+"""),
+    cfg.StrOpt(
+        'aggregate_image_properties_isolation_separator', default='.',
+        deprecated_name='aggregate_image_properties_isolation_separator',
+        deprecated_group='DEFAULT', help="""
+What stands between that prefix and the rest of the key.
+"""),
+    cfg.StrOpt(
+        'image_properties_default_architecture',
+        choices=[(name, f'{name} hosts') for name in ARCHITECTURES],
+        help="""
+Architecture that ImagePropertiesFilter assumes for an image that names none.
+Set it to the usual one in a cloud of mixed architectures, so that unmarked
+images do not land on the others.
+"""),
+]
+
+CHOICE_OPTS = [
+    _at_least(1, 'host_subset_size', 1, """
+The host is drawn at random among this many best ones. Raise it when several
+schedulers work side by side and often pick the same host at the same time;
+1 always takes the best.
+""", old='scheduler_host_subset_size'),
+    cfg.BoolOpt(
+        'shuffle_best_same_weighed_hosts', default=False,
+        help="""
+Whether hosts that weigh the same as the best one are put in random order.
+Spreads instances over equal hosts; of most use with few weighers.
+"""),
+    cfg.BoolOpt(
+        'track_instance_changes', default=True,
+        deprecated_name='scheduler_tracks_instance_changes',
+        deprecated_group='DEFAULT', help="""
+Whether the instances of each host are kept in memory from what the compute
+hosts report. Off: they are read from the database when a filter needs them.
+Turn it off here and on the compute hosts together, when no enabled filter or
+weigher looks at instances; it saves the compute hosts their messages.
+"""),
+    cfg.BoolOpt(
+        'pci_in_placement', default=False,
+        help="""
+Whether PCI devices are tracked in Placement. Turn it on only after every
+compute host reports its devices there.
+"""),
+]
+
+OPTS = FILTER_OPTS + CHOICE_OPTS + weighers.OPTS

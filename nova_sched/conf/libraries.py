@@ -1,0 +1,136 @@
+"""Options of the libraries: registered early, with Nova's defaults and names.
+
+oslo.messaging, oslo.db and oslo.service own their options and register them
+when they are first used. Two things are wanted of them here: Nova's defaults,
+and the names that they had in Nova's files of Kilo and Mitaka and that the
+libraries have since forgotten. Both are put into the libraries' own option
+objects (as ``oslo_messaging.set_transport_defaults`` does), because an option
+of the same name that differs from theirs would clash with theirs.
+"""
+
+import importlib
+import itertools
+
+from oslo_config import cfg
+from oslo_db import options as db_options
+import oslo_messaging
+from oslo_messaging import opts as messaging_options
+from oslo_messaging._drivers import amqp
+from oslo_messaging._drivers import impl_rabbit
+from oslo_messaging.notify import notifier
+from oslo_service import _options as service_options
+
+RABBIT = 'oslo_messaging_rabbit'
+NOTIFICATIONS = 'oslo_messaging_notifications'
+
+#: group -> option -> older names as (group, name); group None is DEFAULT.
+OLD_NAMES = {
+    'database': {
+        'connection': ((None, 'sql_connection'), ('sql', 'connection')),
+        'backend': ((None, 'db_backend'),),
+        'connection_recycle_time': (
+            ('database', 'idle_timeout'), (None, 'sql_idle_timeout'),
+            ('database', 'sql_idle_timeout'), ('sql', 'idle_timeout')),
+        'max_pool_size': ((None, 'sql_max_pool_size'),
+                          ('database', 'sql_max_pool_size')),
+        'max_retries': ((None, 'sql_max_retries'),
+                        ('database', 'sql_max_retries')),
+        'retry_interval': ((None, 'sql_retry_interval'),
+                           ('database', 'reconnect_interval')),
+        'max_overflow': ((None, 'sql_max_overflow'),
+                         ('database', 'sqlalchemy_max_overflow')),
+        'connection_debug': ((None, 'sql_connection_debug'),),
+        'connection_trace': ((None, 'sql_connection_trace'),),
+        'pool_timeout': (('database', 'sqlalchemy_pool_timeout'),),
+        'sqlite_synchronous': ((None, 'sqlite_synchronous'),),
+    },
+    'api_database': {
+        'connection_recycle_time': (('api_database', 'idle_timeout'),),
+    },
+    RABBIT: {
+        'amqp_durable_queues': ((None, 'amqp_durable_queues'),
+                                (None, 'rabbit_durable_queues')),
+        'amqp_auto_delete': ((None, 'amqp_auto_delete'),),
+        'rpc_conn_pool_size': ((None, 'rpc_conn_pool_size'),),
+        'ssl': ((RABBIT, 'rabbit_use_ssl'), (None, 'rabbit_use_ssl')),
+        'ssl_version': ((RABBIT, 'kombu_ssl_version'),
+                        (None, 'kombu_ssl_version')),
+        'ssl_key_file': ((RABBIT, 'kombu_ssl_keyfile'),
+                         (None, 'kombu_ssl_keyfile')),
+        'ssl_cert_file': ((RABBIT, 'kombu_ssl_certfile'),
+                          (None, 'kombu_ssl_certfile')),
+        'ssl_ca_file': ((RABBIT, 'kombu_ssl_ca_certs'),
+                        (None, 'kombu_ssl_ca_certs')),
+        'kombu_reconnect_delay': ((None, 'kombu_reconnect_delay'),),
+        'rabbit_login_method': ((None, 'rabbit_login_method'),),
+        'rabbit_retry_interval': ((None, 'rabbit_retry_interval'),),
+        'rabbit_retry_backoff': ((None, 'rabbit_retry_backoff'),),
+        'rabbit_ha_queues': ((None, 'rabbit_ha_queues'),),
+    },
+    NOTIFICATIONS: {
+        'driver': ((None, 'notification_driver'),),
+        'topics': (('rpc_notifier2', 'topics'),
+                   (None, 'notification_topics')),
+        'transport_url': ((None, 'notification_transport_url'),),
+    },
+}
+
+
+def add_old_names(group, opts):
+    """Let options of a group answer to their older names too, once."""
+    for opt in opts:
+        for old_group, name in OLD_NAMES.get(group, {}).get(opt.name, ()):
+            old = cfg.DeprecatedOpt(name, group=old_group or 'DEFAULT')
+            if old not in opt.deprecated_opts:
+                opt.deprecated_opts.append(old)
+
+
+def set_lib_defaults():
+    """Give the libraries' options Nova's defaults and older names.
+
+    Also the ``oslo.config.opts.defaults`` entry point, so that a generated
+    sample shows them. May be called any number of times.
+    """
+    oslo_messaging.set_transport_defaults(control_exchange='nova')
+    cfg.set_defaults(service_options.service_opts,
+                     graceful_shutdown_timeout=180)
+    add_old_names('database', db_options.database_opts)
+    add_old_names(RABBIT, itertools.chain(amqp.amqp_opts,
+                                          impl_rabbit.rabbit_opts))
+    add_old_names(NOTIFICATIONS, notifier._notifier_opts)
+
+
+def list_lib_opts():
+    """The libraries' options that are registered here: (group, opts) pairs.
+
+    Equal to the libraries' own, so that they may register theirs again.
+    """
+    listed = messaging_options.list_opts() + db_options.list_opts()
+    return [(group, opts) for group, opts in listed
+            if group != 'oslo_messaging_kafka'] + list_unlisted_opts()
+
+
+def list_unlisted_opts():
+    """Those of them that the libraries put into no sample: (group, opts).
+
+    oslo.service lists its one option of interest together with eventlet's.
+    oslo.messaging registers metrics and tracing on cfg.CONF only, although
+    its RPC client reads them from the configuration it is given; releases
+    before 18.3 have no tracing.
+    """
+    found = [(None, service_options.service_opts)]
+    for module, name in (('_metrics', 'oslo_messaging_metrics'),
+                         ('_tracing', 'oslo_messaging_tracing')):
+        try:
+            client = importlib.import_module(f'oslo_messaging.{module}.client')
+        except ModuleNotFoundError:
+            continue
+        found.append((name, getattr(client, name)))
+    return found
+
+
+def register_opts(conf):
+    """Register the libraries' options on a ConfigOpts."""
+    set_lib_defaults()
+    for group, opts in list_lib_opts():
+        conf.register_opts(opts, group)

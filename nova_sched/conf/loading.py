@@ -1,0 +1,70 @@
+"""Making a configuration from options, files and a command line."""
+
+import os
+
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from nova_sched import exception
+
+PROJECT = 'nova_sched'
+PROG = 'nova-sched'
+NOVA_CONF = '/etc/nova/nova.conf'
+NOVA_CONF_DIR = '/etc/nova/nova.conf.d'
+
+
+def default_config_files():
+    """The files read when the command line names none: list of paths.
+
+    nova-sched.conf where oslo.config finds it: ~/.nova-sched/, ~/,
+    /etc/nova-sched/, /etc/. If there is none, Nova's own file.
+    """
+    # oslo.config looks for one file named after the project and one after
+    # the program; here these are the same.
+    found = list(dict.fromkeys(cfg.find_config_files(PROG, PROG)))
+    if not found and os.path.exists(NOVA_CONF):
+        found = [NOVA_CONF]
+    return found
+
+
+def default_config_dirs():
+    """The directories read after those files: list of paths."""
+    if NOVA_CONF in default_config_files():
+        return [NOVA_CONF_DIR] if os.path.isdir(NOVA_CONF_DIR) else []
+    return list(dict.fromkeys(cfg.find_config_dirs(PROG, PROG)))
+
+
+def parse(conf, args, files):
+    """Parse a command line and files into a ConfigOpts that has its options.
+
+    Raises ConfigurationError when a file is missing, may not be read or is
+    no configuration file, and SystemExit for --help and a wrong value of an
+    option that the command line has, wherever it is given; oslo.config has
+    written why to stderr then.
+    """
+    dirs = default_config_dirs() if files is None else []
+    files = default_config_files() if files is None else list(files)
+    try:
+        conf(list(args), project=PROJECT, prog=PROG,
+             default_config_files=files, default_config_dirs=dirs)
+    except cfg.ConfigFilesNotFoundError as exc:
+        raise exception.ConfigurationError(
+            '--config-file', ', '.join(exc.config_files),
+            'no such file; name one that exists') from exc
+    except cfg.ConfigFilesPermissionDeniedError as exc:
+        raise exception.ConfigurationError(
+            '--config-file', ', '.join(exc.config_files),
+            'may not be read by this user') from exc
+    except cfg.ConfigFileParseError as exc:
+        raise exception.ConfigurationError(
+            '--config-file', exc.config_file, exc.msg) from exc
+    except cfg.ConfigDirNotFoundError as exc:
+        raise exception.ConfigurationError(
+            '--config-dir', exc.config_dir,
+            'no such directory; name one that exists') from exc
+    return conf
+
+
+def register_log_opts(conf):
+    """Register oslo.log's options, which the command line has too."""
+    logging.register_options(conf)

@@ -1,0 +1,117 @@
+"""Which message broker the options of each era come to.
+
+From Newton on that is ``[DEFAULT] transport_url`` alone. Kilo and Mitaka
+files name the broker by several options in [oslo_messaging_rabbit] (Kilo:
+also in [DEFAULT]); oslo.messaging has dropped these, so they are registered
+here and turned into one URL.
+"""
+
+from oslo_config import cfg
+from oslo_config import types
+import oslo_messaging
+from oslo_utils import netutils
+
+from nova_sched import exception
+
+GROUP = 'oslo_messaging_rabbit'
+HELP = None
+
+_PORT = types.Port()
+
+#: rpc_backend values of all eras -> scheme of a transport URL.
+BACKENDS = {
+    'rabbit': 'rabbit',
+    'kombu': 'rabbit',
+    'nova.rpc.impl_kombu': 'rabbit',
+    'nova.openstack.common.rpc.impl_kombu': 'rabbit',
+    'oslo_messaging._drivers.impl_rabbit': 'rabbit',
+    'fake': 'fake',
+    'nova.rpc.impl_fake': 'fake',
+    'nova.openstack.common.rpc.impl_fake': 'fake',
+}
+
+
+def _old(opt_class, name, help_text, **kwargs):
+    return opt_class(
+        name, deprecated_for_removal=True,
+        deprecated_reason='[DEFAULT] transport_url says it all.',
+        deprecated_opts=[cfg.DeprecatedOpt(name, group='DEFAULT')],
+        help=f'\n{help_text} Read only when [DEFAULT] transport_url is '
+             'unset; use that instead.\n', **kwargs)
+
+
+OPTS = [
+    _old(cfg.StrOpt, 'rabbit_host', 'Host of the RabbitMQ broker.',
+         default='localhost'),
+    _old(cfg.PortOpt, 'rabbit_port', 'Port of the RabbitMQ broker.',
+         default=5672),
+    _old(cfg.ListOpt, 'rabbit_hosts',
+         'Hosts of a RabbitMQ cluster, as host or host:port.', default=[]),
+    _old(cfg.StrOpt, 'rabbit_userid', 'User name at the broker.',
+         default='guest'),
+    _old(cfg.StrOpt, 'rabbit_password', 'Password at the broker.',
+         default='guest', secret=True),
+    _old(cfg.StrOpt, 'rabbit_virtual_host',
+         'Virtual host of the broker.', default='/'),
+]
+
+
+def _is_set(conf, name, group=None):
+    location = conf.get_location(name, group)
+    return location is not None and location.location not in (
+        cfg.Locations.opt_default, cfg.Locations.set_default)
+
+
+def transport_url(conf):
+    """URL of the message broker for RPC: text, for oslo.messaging.
+
+    [DEFAULT] transport_url when set; else what Kilo and Mitaka options come
+    to, credentials percent-encoded; else ``rabbit://``, which is a broker on
+    this machine. TLS stays with the [oslo_messaging_rabbit] ssl options,
+    whose older names (rabbit_use_ssl, kombu_ssl_...) are known too.
+    Raises ConfigurationError for a broker kind that is no longer spoken and
+    for values that are no addresses.
+    """
+    if _is_set(conf, 'transport_url'):
+        return conf.transport_url
+    scheme = 'rabbit'
+    if conf.rpc_backend:
+        scheme = BACKENDS.get(conf.rpc_backend)
+        if scheme is None:
+            raise exception.ConfigurationError(
+                '[DEFAULT] rpc_backend', conf.rpc_backend,
+                'this service speaks rabbit only; set [DEFAULT] '
+                'transport_url = rabbit://USER:PASSWORD@HOST:5672/')
+    if scheme == 'fake':
+        return 'fake://'
+    if not any(_is_set(conf, opt.name, GROUP) for opt in OPTS):
+        return 'rabbit://'
+    return _rabbit_url(conf)
+
+
+def notification_transport_url(conf):
+    """URL of the message broker for notifications: text."""
+    return (conf.oslo_messaging_notifications.transport_url or
+            transport_url(conf))
+
+
+def _rabbit_url(conf):
+    rabbit = conf.oslo_messaging_rabbit
+    hosts = []
+    for text in rabbit.rabbit_hosts or [_with_port(rabbit.rabbit_host)]:
+        try:
+            host, port = netutils.parse_host_port(text, rabbit.rabbit_port)
+            _PORT(port)
+        except ValueError:
+            raise exception.ConfigurationError(
+                f'[{GROUP}] rabbit_hosts', text,
+                'is no host or host:port') from None
+        hosts.append(oslo_messaging.TransportHost(
+            host, port, rabbit.rabbit_userid, rabbit.rabbit_password))
+    return str(oslo_messaging.TransportURL(
+        conf, 'rabbit', rabbit.rabbit_virtual_host, hosts))
+
+
+def _with_port(host):
+    """rabbit_host alone may be a bare IPv6 address."""
+    return netutils.escape_ipv6(host)

@@ -1,0 +1,57 @@
+"""Which driver, host manager and filters the options name.
+
+Kilo names drivers and host managers by class path, later releases by entry
+point name; the class paths of Nova's own are turned into names here.
+"""
+
+from nova_sched.conf import filter_scheduler
+from nova_sched.conf import placement
+
+#: Class path below ``nova.scheduler.`` -> name.
+DRIVERS = {
+    'filter_scheduler.FilterScheduler': 'filter_scheduler',
+    'caching_scheduler.CachingScheduler': 'caching_scheduler',
+    'chance.ChanceScheduler': 'chance_scheduler',
+}
+
+HOST_MANAGERS = {
+    'host_manager.HostManager': 'host_manager',
+    'ironic_host_manager.IronicHostManager': 'ironic_host_manager',
+}
+
+_ROOTS = ('nova.scheduler.', 'nova_sched.scheduler.')
+
+
+def _name(value, known):
+    for root in _ROOTS:
+        if value.startswith(root):
+            return known.get(value.removeprefix(root), value)
+    return value
+
+
+def driver_name(conf):
+    """The driver as an entry point name: text.
+
+    Class paths of Nova's three drivers become their names; anything else is
+    returned as it is written, to be looked up as a name or a class path.
+    """
+    return _name(conf.scheduler.driver, DRIVERS)
+
+
+def host_manager_name(conf):
+    """The host manager as an entry point name: text, like driver_name."""
+    return _name(conf.scheduler.host_manager, HOST_MANAGERS)
+
+
+def enabled_filters(conf):
+    """The names of the filters that run, in order: list.
+
+    As configured; unset, Queens' default list when [placement] is
+    configured, else Mitaka's, which includes RamFilter and DiskFilter.
+    """
+    configured = conf.filter_scheduler.enabled_filters
+    if configured is not None:
+        return list(configured)
+    if placement.placement_configured(conf):
+        return list(filter_scheduler.PLACEMENT_FILTERS)
+    return list(filter_scheduler.NO_PLACEMENT_FILTERS)

@@ -1,0 +1,35 @@
+"""[notifications]: what is told to others about decisions."""
+
+from oslo_config import cfg
+
+GROUP = 'notifications'
+HELP = """
+What is told to others about decisions. [oslo_messaging_notifications] driver
+turns notifications on.
+"""
+
+OPTS = [
+    cfg.StrOpt(
+        'notification_format', default='unversioned', choices=[
+            ('unversioned', 'the older form only'),
+            ('versioned', 'the versioned form only'),
+            ('both', 'both forms')],
+        deprecated_name='notification_format', deprecated_group='DEFAULT',
+        help="""
+Which form of notifications is sent. Change it to what the consumers read.
+"""),
+    cfg.ListOpt(
+        'versioned_notifications_topics',
+        default=['versioned_notifications'], help="""
+Topics of versioned notifications, one copy to each. Give every consumer that
+must see all of them a topic of its own.
+"""),
+    cfg.StrOpt(
+        'default_level', default='INFO',
+        choices=[(level, f'priority {level.lower()}') for level in (
+            'DEBUG', 'INFO', 'WARN', 'ERROR', 'CRITICAL')],
+        deprecated_name='default_notification_level',
+        deprecated_group='DEFAULT', help="""
+Priority of notifications that have none of their own.
+"""),
+]

@@ -1,0 +1,57 @@
+"""Values that several options, or several eras' rules, come together in."""
+
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
+
+RESOURCES = ('cpu', 'ram', 'disk')
+
+
+def service_down_time(conf):
+    """Seconds without heartbeat after which a service is down: int.
+
+    service_down_time, unless it is not above report_interval: then every
+    service would look down between two heartbeats, and 2.5 times
+    report_interval is used, with a warning.
+    """
+    down_time, interval = conf.service_down_time, conf.report_interval
+    if down_time > interval:
+        return down_time
+    raised = int(interval * 2.5)
+    LOG.warning(
+        '[DEFAULT] service_down_time = %(down)s is not above report_interval '
+        '= %(interval)s: using %(raised)s seconds',
+        {'down': down_time, 'interval': interval, 'raised': raised})
+    return raised
+
+
+def fallback_ratios(conf):
+    """Ratios of hosts that report none: (cpu, ram, disk) as floats.
+
+    Each is X_allocation_ratio if set and not 0, else
+    initial_X_allocation_ratio.
+    """
+    return tuple(
+        conf[f'{resource}_allocation_ratio'] or
+        conf[f'initial_{resource}_allocation_ratio']
+        for resource in RESOURCES)
+
+
+def parse_weights(items):
+    """Read ``name=ratio`` items, as in [metrics] weight_setting.
+
+    Each is cut at its first ``=``; the rest must be a number. Returns
+    (tuple of (name, float) in order, tuple of the items that cannot be read).
+    """
+    good, bad = [], []
+    for item in items:
+        name, _equals, number = item.partition('=')
+        try:
+            ratio = float(number)
+        except ValueError:
+            ratio = None
+        if name.strip() and ratio is not None:
+            good.append((name.strip(), ratio))
+        else:
+            bad.append(item)
+    return tuple(good), tuple(bad)

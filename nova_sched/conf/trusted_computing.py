@@ -1,0 +1,33 @@
+"""[trusted_computing]: the attestation server that TrustedFilter asks."""
+
+from oslo_config import cfg
+
+GROUP = 'trusted_computing'
+HELP = 'The attestation server that TrustedFilter asks.'
+
+OPTS = [
+    cfg.StrOpt('attestation_server', help="""
+Host name or address of the attestation server. Needed for TrustedFilter.
+"""),
+    cfg.StrOpt('attestation_server_ca_file', help="""
+File with the certificate authority that signed the server's certificate.
+"""),
+    cfg.StrOpt('attestation_port', default='8443', help="""
+Port of the attestation server.
+"""),
+    cfg.StrOpt(
+        'attestation_api_url',
+        default='/OpenAttestationWebServices/V1.0', help="""
+Path of the attestation service on its server.
+"""),
+    cfg.StrOpt('attestation_auth_blob', secret=True, help="""
+What this service proves its identity with; given out by the server.
+"""),
+    cfg.IntOpt('attestation_auth_timeout', default=60, help="""
+Seconds for which an answer about a host stays good. Lower it to notice lost
+trust sooner, at the price of more questions.
+"""),
+    cfg.BoolOpt('attestation_insecure_ssl', default=False, help="""
+Whether the server's certificate is taken unchecked. For tests only.
+"""),
+]

@@ -1,0 +1,19 @@
+"""[workarounds]: switches for unusual situations."""
+
+from oslo_config import cfg
+
+GROUP = 'workarounds'
+HELP = 'Switches for unusual situations; leave them alone otherwise.'
+
+OPTS = [
+    cfg.BoolOpt('disable_fallback_pcpu_query', default=False, help="""
+Whether requests for dedicated CPUs are asked of Placement only once, as
+PCPU. Turn it on when every compute host reports PCPU (Train and newer): it
+saves the second query for hosts that do not.
+"""),
+    cfg.BoolOpt(
+        'disable_compute_service_check_for_ffu', default=False, help="""
+Whether the service starts although compute services are too old. Only for
+upgrades that skip releases, while the compute services are stopped.
+"""),
+]

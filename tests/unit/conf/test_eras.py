@@ -1,0 +1,193 @@
+"""A full nova.conf of each era starts the service that it describes."""
+
+import pytest
+
+from nova_sched import conf
+from nova_sched import loadables
+
+ERAS = ('kilo', 'mitaka', 'queens', '2026.2')
+
+SERVER_GROUP = ['ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter']
+FILTERS = {
+    'kilo': ['RetryFilter', 'AvailabilityZoneFilter', 'RamFilter',
+             'CoreFilter', 'DiskFilter', 'ComputeFilter',
+             'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
+             *SERVER_GROUP],
+    'mitaka': ['RetryFilter', 'AvailabilityZoneFilter', 'RamFilter',
+               'DiskFilter', 'ComputeFilter', 'ComputeCapabilitiesFilter',
+               'ImagePropertiesFilter', *SERVER_GROUP,
+               'CoreFilter'],
+    'queens': ['RetryFilter', 'AvailabilityZoneFilter', 'ComputeFilter',
+               'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
+               *SERVER_GROUP, 'AllHostsFilter'],
+    '2026.2': ['ComputeFilter', 'ComputeCapabilitiesFilter',
+               'ImagePropertiesFilter', *SERVER_GROUP],
+}
+ALL_FILTERS = {name for names in loadables.FILTER_MODULES.values()
+               for name in names}
+ALL_WEIGHERS = {name for names in loadables.WEIGHER_MODULES.values()
+                for name in names}
+DRIVERS = {'filter_scheduler', 'caching_scheduler', 'chance_scheduler'}
+
+
+class TestEveryEra:
+    @pytest.mark.parametrize('name', ERAS)
+    def test_nothing_in_it_stops_the_start(self, era, name):
+        """A file that Nova of that era took has no error."""
+        assert conf.check(
+            era(name), filters=ALL_FILTERS, weighers=ALL_WEIGHERS,
+            drivers=DRIVERS, host_managers={'host_manager'}) == []
+
+    @pytest.mark.parametrize('name', ERAS)
+    def test_options_of_other_services_are_no_misspellings(self, era, name):
+        """Nothing that belongs to compute, network or API is reported."""
+        assert conf.unknown_options(era(name)) == []
+
+    @pytest.mark.parametrize('name', ERAS)
+    def test_filters_are_those_it_names(self, era, name):
+        """The chain is the file's, in the file's order."""
+        assert FILTERS[name] == conf.enabled_filters(era(name))
+
+    @pytest.mark.parametrize(('name', 'driver'), [
+        ('kilo', 'filter_scheduler'), ('mitaka', 'filter_scheduler'),
+        ('queens', 'caching_scheduler'), ('2026.2', 'filter_scheduler')])
+    def test_driver_is_the_one_it_names(self, era, name, driver):
+        """Class paths and names come to the same drivers."""
+        assert driver == conf.driver_name(era(name))
+        assert conf.host_manager_name(era(name)) == 'host_manager'
+
+    @pytest.mark.parametrize(('name', 'url'), [
+        ('kilo', 'rabbit://nova:k%2Flo%40s%3Acret%231@10.20.0.21:5672,'
+                 'nova:k%2Flo%40s%3Acret%231@10.20.0.22:5672,'
+                 'nova:k%2Flo%40s%3Acret%231@10.20.0.23:5673//nova'),
+        ('mitaka', 'rabbit://openstack:RABBIT_PASS@192.0.2.20:5671//'),
+        ('queens', 'rabbit://openstack:qu%2Feens@198.51.100.21:5672,'
+                   'openstack:qu%2Feens@198.51.100.22:5672/nova'),
+        ('2026.2', 'rabbit://nova:hibiscus@203.0.113.21:5671,'
+                   'nova:hibiscus@203.0.113.22:5671,'
+                   'nova:hibiscus@203.0.113.23:5671/nova')])
+    def test_broker_is_the_one_it_names(self, era, name, url):
+        """Every era's spelling of the broker comes to one URL."""
+        assert url == conf.transport_url(era(name))
+
+    @pytest.mark.parametrize(('name', 'url', 'api_url'), [
+        ('kilo', 'nova:kilo-db-pass@10.20.0.10/nova?charset=utf8', None),
+        ('mitaka', 'nova:mitaka-db-pass@192.0.2.10/nova',
+         'nova:mitaka-api-pass@192.0.2.10/nova_api'),
+        ('queens', 'nova:queens-db-pass@198.51.100.10/nova_cell0',
+         'nova:queens-api-pass@198.51.100.10/nova_api'),
+        ('2026.2',
+         'nova:hibiscus-db@203.0.113.10/nova_cell0?charset=utf8mb4',
+         'nova_api:hibiscus-api@203.0.113.10/nova_api?charset=utf8mb4')])
+    def test_databases_are_those_it_names(self, era, name, url, api_url):
+        """Databases are read through the driver this service has."""
+        config = era(name)
+
+        assert f'mysql+pymysql://{url}' == conf.database_url(config)
+        assert (api_url and f'mysql+pymysql://{api_url}') == (
+            conf.api_database_url(config))
+
+    @pytest.mark.parametrize(('name', 'ratios'), [
+        ('kilo', (8.0, 1.0, 1.0)), ('mitaka', (16.0, 1.2, 1.0)),
+        ('queens', (4.0, 1.0, 1.0)), ('2026.2', (4.0, 1.0, 1.0))])
+    def test_ratios_are_those_it_names(self, era, name, ratios):
+        """0.0 and unset ratios fall back to the initial ones."""
+        assert ratios == conf.fallback_ratios(era(name))
+
+    @pytest.mark.parametrize(('name', 'configured'), [
+        ('kilo', False), ('mitaka', False), ('queens', True),
+        ('2026.2', True)])
+    def test_placement_is_used_where_there_is_one(self, era, name,
+                                                  configured):
+        """Placement is found in the files of the eras that had it."""
+        assert configured is conf.placement_configured(era(name))
+
+
+class TestKilo:
+    def test_filters_and_weighers_are_given_by_class_path(self, era):
+        """Nova's class paths stay as written until classes are loaded."""
+        options = era('kilo').filter_scheduler
+
+        assert options.available_filters == [
+            'nova.scheduler.filters.all_filters',
+            'nova.scheduler.filters.core_filter.CoreFilter']
+        assert options.weight_classes == [
+            'nova.scheduler.weights.ram.RAMWeigher',
+            'nova.scheduler.weights.io_ops.IoOpsWeigher']
+
+    def test_numbers_in_default_reach_their_options(self, era):
+        """Kilo's [DEFAULT] names set what later has sections."""
+        config = era('kilo')
+
+        assert config.filter_scheduler.ram_weight_multiplier == 5.0
+        assert config.filter_scheduler.max_io_ops_per_host == 10
+        assert config.scheduler.max_attempts == 4
+        assert config.scheduler.periodic_task_interval == 45
+        assert config.database.connection_recycle_time == 1800
+        assert config.executor_thread_pool_size == 48
+        assert conf.service_down_time(config) == 120
+
+    def test_what_later_releases_refuse_is_bent_with_a_warning(self, era):
+        """A subset of 0 hosts and a broken weight do not stop the start."""
+        config = era('kilo')
+
+        assert config.filter_scheduler.host_subset_size == 1
+        subset, broken = sorted(conf.warnings(config))
+        assert '[DEFAULT] scheduler_host_subset_size = 0' in subset
+        assert 'broken' in broken
+
+
+class TestMitaka:
+    def test_negative_soft_multiplier_counts_as_zero(self, era):
+        """Mitaka took a negative multiplier for soft groups."""
+        options = era('mitaka').filter_scheduler
+
+        assert options.soft_anti_affinity_weight_multiplier == 0.0
+        assert options.soft_affinity_weight_multiplier == 2.0
+
+    def test_tls_to_the_broker_is_kept(self, era):
+        """rabbit_use_ssl and its certificates reach oslo.messaging."""
+        rabbit = era('mitaka').oslo_messaging_rabbit
+
+        assert rabbit.ssl is True
+        assert rabbit.ssl_ca_file == '/etc/ssl/certs/rabbit-ca.pem'
+
+    def test_notifications_keep_driver_and_format(self, era):
+        """[DEFAULT] notification options reach their sections."""
+        config = era('mitaka')
+
+        assert config.oslo_messaging_notifications.driver == ['messaging']
+        assert config.notifications.notification_format == 'both'
+
+
+class TestQueens:
+    def test_notifications_may_have_a_broker_of_their_own(self, era):
+        """[oslo_messaging_notifications] transport_url is used for them."""
+        assert (conf.notification_transport_url(era('queens')) ==
+                'rabbit://openstack:qu%2Feens@198.51.100.31:5672/')
+
+    def test_placement_options_have_their_queens_names(self, era):
+        """os_region_name and os_interface are read."""
+        placement = era('queens').placement
+
+        assert placement.region_name == 'RegionOne'
+        assert placement.valid_interfaces == ['internal']
+
+
+class TestCurrent:
+    def test_new_options_are_read(self, era):
+        """What came after Queens is there."""
+        config = era('2026.2')
+
+        assert config.scheduler.workers == 4
+        assert config.scheduler.image_metadata_prefilter is True
+        assert config.compute.packing_host_numa_cells_allocation_strategy
+        assert config.notifications.versioned_notifications_topics == [
+            'versioned_notifications', 'billing']
+
+    def test_weights_of_image_properties_are_read(self, era):
+        """A list of property=weight pairs comes out as pairs."""
+        setting = era('2026.2').filter_scheduler.image_props_weight_setting
+
+        assert conf.parse_weights(setting) == (
+            (('os_distro', 2.0), ('os_type', 1.0)), ())

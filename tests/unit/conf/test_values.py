@@ -1,0 +1,208 @@
+"""What several options, or none, come to."""
+
+import pytest
+
+from nova_sched import conf
+from nova_sched import exception
+from nova_sched.conf import filter_scheduler
+
+
+class TestEnabledFilters:
+    def test_without_placement_ram_and_disk_are_checked(self, parsed):
+        """Nothing configured: Mitaka's list."""
+        assert conf.enabled_filters(parsed()) == [
+            'RetryFilter', 'AvailabilityZoneFilter', 'RamFilter',
+            'DiskFilter', 'ComputeFilter', 'ComputeCapabilitiesFilter',
+            'ImagePropertiesFilter', 'ServerGroupAntiAffinityFilter',
+            'ServerGroupAffinityFilter']
+
+    @pytest.mark.parametrize('line', [
+        'auth_type = password', 'auth_plugin = password',
+        'auth_section = keystone_authtoken',
+        'auth_url = http://192.0.2.1:5000',
+        'endpoint_override = http://192.0.2.1:8778'])
+    def test_with_placement_the_sums_are_left_to_it(self, parsed, line):
+        """Any sign of a Placement service: Queens' list."""
+        filters = conf.enabled_filters(parsed(f'[placement]\n{line}\n'))
+
+        assert list(filter_scheduler.PLACEMENT_FILTERS) == filters
+        assert 'RamFilter' not in filters
+
+    def test_placement_set_by_hand_counts(self, parsed):
+        """An override is as good as a line in a file."""
+        config = parsed()
+        config.set_override('auth_type', 'password', group='placement')
+
+        assert conf.placement_configured(config)
+
+    def test_region_alone_is_no_placement(self, parsed):
+        """A section without an address or login configures nothing."""
+        config = parsed('[placement]\nregion_name = RegionOne\n')
+
+        assert not conf.placement_configured(config)
+
+    def test_empty_list_runs_no_filter(self, parsed):
+        """An empty value is a choice, not a missing one."""
+        config = parsed('[filter_scheduler]\nenabled_filters =\n')
+
+        assert conf.enabled_filters(config) == []
+
+
+class TestDriverName:
+    @pytest.mark.parametrize(('written', 'name'), [
+        ('filter_scheduler', 'filter_scheduler'),
+        ('nova.scheduler.filter_scheduler.FilterScheduler',
+         'filter_scheduler'),
+        ('nova.scheduler.caching_scheduler.CachingScheduler',
+         'caching_scheduler'),
+        ('nova.scheduler.chance.ChanceScheduler', 'chance_scheduler'),
+        ('nova_sched.scheduler.chance.ChanceScheduler', 'chance_scheduler'),
+        ('example.driver.MyDriver', 'example.driver.MyDriver'),
+        ('my_driver', 'my_driver')])
+    def test_class_paths_become_names(self, parsed, written, name):
+        """Nova's own paths become names; others stay."""
+        config = parsed(f'[DEFAULT]\nscheduler_driver = {written}\n')
+
+        assert name == conf.driver_name(config)
+
+    def test_host_manager_paths_become_names(self, parsed):
+        """The same for host managers."""
+        config = parsed('[DEFAULT]\nscheduler_host_manager = nova.scheduler.'
+                        'ironic_host_manager.IronicHostManager\n')
+
+        assert conf.host_manager_name(config) == 'ironic_host_manager'
+
+
+class TestTransportUrl:
+    @pytest.mark.parametrize(('text', 'url'), [
+        ('', 'rabbit://'),
+        ('[DEFAULT]\nrpc_backend = rabbit\n', 'rabbit://'),
+        ('[DEFAULT]\nrpc_backend = fake\n', 'fake://'),
+        ('[DEFAULT]\nrpc_backend = nova.openstack.common.rpc.impl_kombu\n'
+         'rabbit_host = mq\n', 'rabbit://guest:guest@mq:5672//'),
+        ('[DEFAULT]\nrabbit_host = mq\nrabbit_port = 5673\n'
+         'rabbit_userid = u\nrabbit_password = p@ss/w:rd\n'
+         'rabbit_virtual_host = nova\n',
+         'rabbit://u:p%40ss%2Fw%3Ard@mq:5673/nova'),
+        ('[oslo_messaging_rabbit]\nrabbit_password = secret\n',
+         'rabbit://guest:secret@localhost:5672//'),
+        ('[oslo_messaging_rabbit]\nrabbit_hosts = a:1, b\n',
+         'rabbit://guest:guest@a:1,guest:guest@b:5672//'),
+        ('[oslo_messaging_rabbit]\nrabbit_host = 2001:db8::1\n',
+         'rabbit://guest:guest@[2001:db8::1]:5672//'),
+        ('[oslo_messaging_rabbit]\nrabbit_hosts = [2001:db8::1]:5673\n',
+         'rabbit://guest:guest@[2001:db8::1]:5673//'),
+        ('[DEFAULT]\ntransport_url = rabbit://\nrabbit_host = mq\n',
+         'rabbit://'),
+        ('[DEFAULT]\ntransport_url = kombu+memory:////\n',
+         'kombu+memory:////'),
+    ])
+    def test_every_spelling_comes_to_one_url(self, parsed, text, url):
+        """transport_url, else the older options, else a local broker."""
+        assert url == conf.transport_url(parsed(text))
+
+    def test_broker_that_is_no_longer_spoken_is_refused(self, parsed):
+        """Qpid and ZeroMQ are named in the error."""
+        config = parsed('[DEFAULT]\nrpc_backend = qpid\n')
+
+        with pytest.raises(exception.ConfigurationError, match='qpid'):
+            conf.transport_url(config)
+
+    def test_bad_address_is_refused_by_name(self, parsed):
+        """A port that is no number names the option and the value."""
+        config = parsed('[oslo_messaging_rabbit]\nrabbit_hosts = mq:x\n')
+
+        with pytest.raises(exception.ConfigurationError,
+                           match=r"rabbit_hosts = 'mq:x'"):
+            conf.transport_url(config)
+
+
+class TestDatabaseUrl:
+    @pytest.mark.parametrize(('text', 'url'), [
+        ('', 'sqlite:////var/lib/nova-sched/nova_sched.sqlite'),
+        ('[DEFAULT]\nstate_path = /srv/x\n',
+         'sqlite:////srv/x/nova_sched.sqlite'),
+        ('[database]\nconnection = mysql://u:p@h/n\n',
+         'mysql+pymysql://u:p@h/n'),
+        ('[database]\nconnection = mysql+pymysql://u:p@h/n?a=b\n',
+         'mysql+pymysql://u:p@h/n?a=b'),
+        ('[database]\nconnection = postgres://u:p@h/n\n',
+         'postgresql+psycopg2://u:p@h/n'),
+        ('[database]\nconnection = postgresql://u:p@h/n\n',
+         'postgresql+psycopg2://u:p@h/n'),
+        ('[database]\nconnection = postgresql+psycopg://u:p@h/n\n',
+         'postgresql+psycopg://u:p@h/n'),
+        ('[DEFAULT]\nsql_connection = mysql://u:p%40@h/n\n',
+         'mysql+pymysql://u:p%40@h/n'),
+        ('[database]\nconnection = sqlite:///x.db\n', 'sqlite:///x.db'),
+    ])
+    def test_connection_or_the_embedded_file(self, parsed, text, url):
+        """The configured URL with our driver, else one file."""
+        assert url == conf.database_url(parsed(text))
+
+    def test_what_is_no_url_is_refused_without_showing_it(self, parsed):
+        """It may hold a password."""
+        config = parsed('[database]\nconnection = u:hunter2@h/n\n')
+
+        with pytest.raises(exception.ConfigurationError) as caught:
+            conf.database_url(config)
+        assert caught.value.option == '[database] connection'
+        assert 'hunter2' not in str(caught.value)
+
+
+class TestServiceDownTime:
+    @pytest.mark.parametrize(('down', 'report', 'used'), [
+        (60, 10, 60), (10, 10, 25), (5, 10, 25), (11, 10, 11), (60, 61, 152)])
+    def test_is_kept_above_the_report_interval(self, parsed, caplog, down,
+                                               report, used):
+        """At or below it, 2.5 intervals are used, with a warning."""
+        config = parsed(f'[DEFAULT]\nservice_down_time = {down}\n'
+                        f'report_interval = {report}\n')
+
+        assert used == conf.service_down_time(config)
+        assert (used != down) == ('service_down_time' in caplog.text)
+
+
+class TestFallbackRatios:
+    @pytest.mark.parametrize(('text', 'ratios'), [
+        ('', (16.0, 1.5, 1.0)),
+        ('cpu_allocation_ratio = 4.0\n', (4.0, 1.5, 1.0)),
+        ('ram_allocation_ratio = 0.0\n', (16.0, 1.5, 1.0)),
+        ('initial_disk_allocation_ratio = 2\n', (16.0, 1.5, 2.0)),
+        ('disk_allocation_ratio = 3\ninitial_disk_allocation_ratio = 2\n',
+         (16.0, 1.5, 3.0)),
+        ('cpu_allocation_ratio = -1\n', (16.0, 1.5, 1.0))])
+    def test_own_option_then_initial_one(self, parsed, text, ratios):
+        """0 and unset go on to the initial ratio."""
+        assert ratios == conf.fallback_ratios(parsed(f'[DEFAULT]\n{text}'))
+
+
+class TestClampedValues:
+    @pytest.mark.parametrize(('section', 'name', 'written', 'used'), [
+        ('filter_scheduler', 'host_subset_size', '0', 1),
+        ('filter_scheduler', 'max_instances_per_host', '0', 1),
+        ('filter_scheduler', 'max_io_ops_per_host', '-1', 0),
+        ('filter_scheduler', 'soft_affinity_weight_multiplier', '-3', 0.0),
+        ('filter_scheduler', 'pci_weight_multiplier', '-0.5', 0.0),
+        ('scheduler', 'max_attempts', '0', 1)])
+    def test_below_minimum_is_moved_to_it_with_a_warning(
+            self, parsed, caplog, section, name, written, used):
+        """What older releases took does not stop the start."""
+        config = parsed(f'[{section}]\n{name} = {written}\n')
+
+        assert used == config[section][name]
+        assert f'[{section}] {name} = {written}' in caplog.text
+        assert conf.check(config) == []
+        assert f'{name} = {written}' in conf.warnings(config)[0]
+
+
+class TestParseWeights:
+    @pytest.mark.parametrize(('items', 'good', 'bad'), [
+        (['a=1', ' b = -0.5 '], (('a', 1.0), ('b', -0.5)), ()),
+        (['a=1', 'a=2'], (('a', 1.0), ('a', 2.0)), ()),
+        (['a', '=1', 'a=b', 'a=1=2', ''], (),
+         ('a', '=1', 'a=b', 'a=1=2', '')),
+        ([], (), ())])
+    def test_pairs_are_cut_at_the_first_equals_sign(self, items, good, bad):
+        """Items that are no name=number are given back apart."""
+        assert (good, bad) == conf.parse_weights(items)
