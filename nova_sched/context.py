@@ -1,0 +1,138 @@
+"""The request context: who asks, and under which request id.
+
+It travels as one flat dict whose keys differ by release; see RPC messages'
+``_context_*`` keys.  Whatever is known is read, nothing that is missing or
+unknown is an error, and unknown keys are passed on.
+"""
+
+import copy
+import datetime
+
+from oslo_context import context
+
+#: Keys read or made from attributes below; all others are passed on as is.
+_EXTRA = (
+    'service_catalog', 'read_deleted', 'remote_address', 'quota_class')
+_TAKEN = frozenset((
+    'user', 'user_id', 'user_name', 'tenant', 'project', 'project_id',
+    'project_name', 'domain', 'user_domain', 'project_domain',
+    'domain_name', 'user_domain_name', 'project_domain_name', 'is_admin',
+    'is_admin_project', 'read_only', 'show_deleted', 'auth_token',
+    'request_id', 'global_request_id', 'resource_uuid', 'roles',
+    'system_scope', 'timestamp', 'user_identity', 'trace_info', *_EXTRA))
+_SAME_NAME = (
+    'auth_token', 'is_admin', 'read_only', 'show_deleted', 'request_id',
+    'global_request_id', 'resource_uuid', 'user_name', 'project_name',
+    'domain_name', 'user_domain_name', 'project_domain_name',
+    'is_admin_project', 'system_scope')
+_DEFAULTS = {'is_admin': False, 'read_only': False, 'show_deleted': False,
+             'is_admin_project': True}
+
+
+class RequestContext(context.RequestContext):
+    """A caller's identity and request id, as Nova's releases send it.
+
+    service_catalog: list of services.  read_deleted: 'no', 'yes' or 'only'.
+    timestamp: time of the user's request, UTC without zone.
+    extra: keys of the wire form that are not known here.
+    Everything else: oslo.context.
+    """
+
+    def __init__(self, *, service_catalog=None, read_deleted='no',
+                 remote_address=None, quota_class=None, timestamp=None,
+                 extra=None, **kwargs):
+        super().__init__(**kwargs)
+        self.service_catalog = service_catalog or []
+        self.read_deleted = read_deleted
+        self.remote_address = remote_address
+        self.quota_class = quota_class
+        self.timestamp = timestamp or datetime.datetime.now(
+            datetime.UTC).replace(tzinfo=None)
+        self._extra = extra or {}
+
+    @classmethod
+    def from_dict(cls, values, **kwargs):
+        """A context from its wire form, of any release.
+
+        values: dict or None.  kwargs: constructor arguments that win.
+        Raises nothing for missing, unknown or odd keys.
+        """
+        values = values or {}
+        found = {name: values.get(name, _DEFAULTS.get(name))
+                 for name in _SAME_NAME}
+        roles = values.get('roles')
+        found.update(
+            user_id=values.get('user_id') or values.get('user'),
+            project_id=(values.get('project_id') or values.get('project')
+                        or values.get('tenant')),
+            domain_id=values.get('domain'),
+            user_domain_id=values.get('user_domain'),
+            project_domain_id=values.get('project_domain'),
+            roles=list(roles) if isinstance(roles, (list, tuple)) else [],
+            service_catalog=values.get('service_catalog'),
+            read_deleted=values.get('read_deleted') or 'no',
+            remote_address=values.get('remote_address'),
+            quota_class=values.get('quota_class'),
+            timestamp=_moment(values.get('timestamp')),
+            extra={name: value for name, value in values.items()
+                   if name not in _TAKEN})
+        found.update(kwargs)
+        return cls(**found)
+
+    def to_dict(self):
+        """The wire form, with the keys of all releases."""
+        return {
+            **self._extra,
+            **super().to_dict(),
+            'tenant': self.project_id,
+            'user_id': self.user_id,
+            'user_name': self.user_name,
+            'project_name': self.project_name,
+            'domain_name': self.domain_name,
+            'user_domain_name': self.user_domain_name,
+            'project_domain_name': self.project_domain_name,
+            'timestamp': self.timestamp.isoformat(timespec='microseconds'),
+            **{name: getattr(self, name) for name in _EXTRA},
+        }
+
+    def get_logging_values(self):
+        """What a log line may show: neither token nor unknown keys."""
+        values = super().get_logging_values()
+        for name in ('service_catalog', *self._extra):
+            values.pop(name, None)
+        values['timestamp'] = str(self.timestamp)
+        return values
+
+    def elevated(self, read_deleted=None):
+        """A copy with administrator rights; this context stays as it is.
+
+        read_deleted: 'no', 'yes' or 'only' for the copy; None leaves it.
+        """
+        twin = copy.copy(self)
+        twin.is_admin = True
+        twin.roles = list(self.roles)
+        if 'admin' not in twin.roles:
+            twin.roles.append('admin')
+        if read_deleted is not None:
+            twin.read_deleted = read_deleted
+        return twin
+
+    def __repr__(self):
+        return (f'<RequestContext {self.request_id} user {self.user_id} '
+                f'project {self.project_id}>')
+
+
+def get_admin_context():
+    """A context for the service's own work: administrator, no user."""
+    return RequestContext(is_admin=True, roles=['admin'], overwrite=False)
+
+
+def _moment(text):
+    """A timestamp's datetime in UTC without zone; None if it is none."""
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+        return moment
+    except (TypeError, ValueError, OverflowError):
+        return None

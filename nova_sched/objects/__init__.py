@@ -1,0 +1,75 @@
+"""Versioned objects of the ``nova`` namespace: what crosses RPC.
+
+One module per noun.  ``objects.request`` makes a checked RequestSpec from
+RPC arguments; ``objects.selection`` makes replies.
+"""
+
+from nova_sched.objects import request
+from nova_sched.objects import selection
+from nova_sched.objects.aggregate import Aggregate
+from nova_sched.objects.aggregate import AggregateList
+from nova_sched.objects.aggregate import aggregates_from_wire
+from nova_sched.objects.cell import CellMapping
+from nova_sched.objects.compute import ComputeNode
+from nova_sched.objects.compute import ComputeNodeList
+from nova_sched.objects.destination import Destination
+from nova_sched.objects.flavor import Flavor
+from nova_sched.objects.image_meta import ImageMeta
+from nova_sched.objects.image_meta import ImageMetaProps
+from nova_sched.objects.instance import Instance
+from nova_sched.objects.instance import InstanceList
+from nova_sched.objects.instance import instances_from_wire
+from nova_sched.objects.instance_group import InstanceGroup
+from nova_sched.objects.limits import SchedulerLimits
+from nova_sched.objects.network import NetworkMetadata
+from nova_sched.objects.network import NetworkRequest
+from nova_sched.objects.network import NetworkRequestList
+from nova_sched.objects.network import SecurityGroup
+from nova_sched.objects.network import SecurityGroupList
+from nova_sched.objects.numa import InstanceNUMACell
+from nova_sched.objects.numa import InstanceNUMATopology
+from nova_sched.objects.numa import NUMATopologyLimits
+from nova_sched.objects.numa import VirtCPUTopology
+from nova_sched.objects.pci import InstancePCIRequest
+from nova_sched.objects.pci import InstancePCIRequests
+from nova_sched.objects.request_group import RequestGroup
+from nova_sched.objects.request_group import RequestLevelParams
+from nova_sched.objects.request_spec import RequestSpec
+from nova_sched.objects.retries import SchedulerRetries
+from nova_sched.objects.selection import Selection
+
+__all__ = (
+    'Aggregate',
+    'AggregateList',
+    'CellMapping',
+    'ComputeNode',
+    'ComputeNodeList',
+    'Destination',
+    'Flavor',
+    'ImageMeta',
+    'ImageMetaProps',
+    'Instance',
+    'InstanceGroup',
+    'InstanceList',
+    'InstanceNUMACell',
+    'InstanceNUMATopology',
+    'InstancePCIRequest',
+    'InstancePCIRequests',
+    'NUMATopologyLimits',
+    'NetworkMetadata',
+    'NetworkRequest',
+    'NetworkRequestList',
+    'RequestGroup',
+    'RequestLevelParams',
+    'RequestSpec',
+    'SchedulerLimits',
+    'SchedulerRetries',
+    'SecurityGroup',
+    'SecurityGroupList',
+    'Selection',
+    'VirtCPUTopology',
+    'aggregates_from_wire',
+    'instances_from_wire',
+    'request',
+    'selection',
+)

@@ -1,0 +1,330 @@
+"""What a field of a wire object may hold: one pair of plain functions each.
+
+A kind reads a JSON value into what the code works with and, where the two
+differ, writes it back.  ``Field`` puts a kind into a class; it is a field of
+oslo.versionedobjects, so the generic machinery of that library works on it.
+
+Reading is forgiving about form ("20" is an integer) and strict about sense:
+whatever cannot be meant raises MalformedError, which collects the dotted path
+to the value on its way up.
+"""
+
+import datetime
+import math
+
+from oslo_versionedobjects import fields as ovo_fields
+
+from nova_sched import exception
+
+MAX_INT = 2 ** 31 - 1
+MAX_LONG = 2 ** 63 - 1
+_TRUE = frozenset(('1', 't', 'true', 'on', 'y', 'yes'))
+_FALSE = frozenset(('0', 'f', 'false', 'off', 'n', 'no', ''))
+_NO_VALUE = object()
+
+
+class MalformedError(ValueError):
+    """A value that its place cannot take.
+
+    ``str()`` is 'path = value: what it must be'.  Containers, URLs and long
+    text are described, not shown: they may hold passwords.
+    """
+
+    def __init__(self, value, must, *path):
+        super().__init__(must)
+        self.value, self.must, self.path = value, must, list(path)
+
+    @classmethod
+    def missing(cls, *path):
+        """The error for a value that must be there and is not."""
+        return cls(_NO_VALUE, 'is missing', *path)
+
+    def under(self, step):
+        """The same error, found at key or index ``step`` of something."""
+        self.path.insert(0, step)
+        return self
+
+    def __str__(self):
+        path = ''.join(map(_path_step, self.path)).lstrip('.')
+        if self.value is _NO_VALUE:
+            return f'{path}: {self.must}'
+        return f'{path} = {shown(self.value)}: {self.must}'
+
+    def as_invalid_input(self):
+        """The error as a caller gets to see it."""
+        return exception.InvalidInput(reason=str(self))
+
+
+def _path_step(step):
+    if isinstance(step, int):
+        return f'[{step}]'
+    text = str(step)
+    if text.isprintable() and len(text) <= 80:
+        return f'.{text}'
+    return f'.{text[:60]!r}'
+
+
+def shown(value):
+    """A value as short text that is safe to log."""
+    if isinstance(value, str):
+        if '://' in value:
+            return '<text with a URL>'
+        return repr(value if len(value) <= 80 else f'{value[:77]}...')
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f'<integer of {value.bit_length()} bits>'
+    if value is None or isinstance(value, (bool, int, float)):
+        return repr(value)
+    if isinstance(value, dict):
+        name = value.get('nova_object.name')
+        return (f'<{shown(name)} object>' if isinstance(name, str)
+                else f'<dict of {len(value)} items>')
+    if isinstance(value, (list, tuple, set)):
+        return f'<{type(value).__name__} of {len(value)} items>'
+    return f'<{type(value).__name__}>'
+
+
+class Kind(ovo_fields.FieldType):
+    """One kind of value: ``read`` it from JSON, ``write`` it (None: as is)."""
+
+    def __init__(self, read, write=None):
+        super().__init__()
+        self.read, self.write = read, write
+
+    def coerce(self, obj, attr, value):
+        return self.read(value)
+
+    def from_primitive(self, obj, attr, value):
+        return self.read(value)
+
+    def to_primitive(self, obj, attr, value):
+        return value if self.write is None else self.write(value)
+
+    def stringify(self, value):
+        return repr(value)
+
+
+class Field(ovo_fields.Field):
+    """A kind of value as a field of an object.
+
+    null: whether null is a value.  Where it is not, null on the wire counts
+        as unset, as some releases send it.
+    unset: what reading gives while the field is unset; a callable makes a
+        new value, which stays on the object unless ``keep`` is false.
+    since: version of the object that added the field.
+    """
+
+    def __init__(self, kind, *, null=False, unset=None, keep=True,
+                 since='1.0'):
+        super().__init__(kind, nullable=null)
+        self.kind, self.unset, self.keep, self.since = (
+            kind, unset, keep, since)
+
+
+def _read_integer(value):
+    """An integer of at most 64 bits; fractions are cut off."""
+    if value.__class__ is int and -MAX_LONG <= value <= MAX_LONG:
+        return value
+    try:
+        if isinstance(value, (float, str)) and len(str(value)) <= 24:
+            number = int(value)
+            if -MAX_LONG <= number <= MAX_LONG:
+                return number
+    except (ValueError, OverflowError):
+        pass
+    raise MalformedError(value, 'must be an integer')
+
+
+def between(low, high):
+    """Whole numbers from low to high; '20' and 20.0 are 20."""
+    must = f'must be an integer from {low} to {high}'
+
+    def read(value):
+        if value.__class__ is int:
+            if low <= value <= high:
+                return value
+            raise MalformedError(value, must)
+        try:
+            number = _read_integer(value)
+        except MalformedError:
+            raise MalformedError(value, must) from None
+        if low <= number <= high and (number == value
+                                      or isinstance(value, str)):
+            return number
+        raise MalformedError(value, must)
+
+    return Kind(read)
+
+
+def _read_float(value):
+    if value.__class__ is not bool and isinstance(value, (float, int, str)):
+        try:
+            number = float(value)
+        except (ValueError, OverflowError):
+            number = math.nan
+        if math.isfinite(number):
+            return number
+    raise MalformedError(value, 'must be a finite number')
+
+
+def _read_boolean(value):
+    if value.__class__ is bool:
+        return value
+    if isinstance(value, (int, float)):
+        return bool(value)
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if word in _TRUE or word in _FALSE:
+            return word in _TRUE
+    raise MalformedError(value, 'must be true or false')
+
+
+def _read_text(value):
+    if value.__class__ is str:
+        return value
+    if isinstance(value, float) or (
+            value.__class__ is int and value.bit_length() <= 128):
+        return str(value)
+    raise MalformedError(value, 'must be text')
+
+
+def _read_name(value):
+    if value.__class__ is str:
+        return value
+    raise MalformedError(value, 'must be text')
+
+
+def _read_secret(value):
+    if value.__class__ is str:
+        return value
+    raise MalformedError(None, 'must be text (what was sent is not shown)')
+
+
+def _read_datetime(value):
+    try:
+        moment = (value if isinstance(value, datetime.datetime)
+                  else datetime.datetime.fromisoformat(value))
+        if moment.tzinfo is None:
+            return moment.replace(tzinfo=datetime.UTC)
+        return moment.astimezone(datetime.UTC)
+    except (TypeError, ValueError, OverflowError):
+        raise MalformedError(
+            value, 'must be a time in ISO 8601 form') from None
+
+
+def _write_datetime(moment):
+    return moment.replace(
+        tzinfo=None, microsecond=0).isoformat(timespec='seconds') + 'Z'
+
+
+INTEGER = Kind(_read_integer)
+SIZE = between(0, MAX_INT)
+BIG_SIZE = between(0, MAX_LONG)
+FLOAT = Kind(_read_float)
+BOOLEAN = Kind(_read_boolean)
+TEXT = Kind(_read_text)          # numbers are taken as text
+NAME = Kind(_read_name)          # text only
+SECRET = Kind(_read_secret)      # never shown in an error
+DATETIME = Kind(_read_datetime, _write_datetime)
+
+
+def one_of(values, aliases=None, lower=False):
+    """Text that is one of some names, in its canonical form.
+
+    aliases: {other spelling: name}.  lower: capitals do not matter.
+    """
+    values, aliases = frozenset(values), aliases or {}
+    must = f'must be one of {", ".join(sorted(values))}'
+
+    def read(value):
+        text = _read_text(value)
+        if lower:
+            text = text.lower()
+        text = aliases.get(text, text)
+        if text in values:
+            return text
+        raise MalformedError(value, must)
+
+    return Kind(read)
+
+
+def list_of(kind):
+    """A list whose items are all of one kind."""
+    read_item, write_item = kind.read, kind.write
+
+    def read(value):
+        if not isinstance(value, (list, tuple)):
+            raise MalformedError(value, 'must be a list')
+        items = []
+        try:
+            for item in value:
+                items.append(read_item(item))
+        except MalformedError as error:
+            error.under(len(items))
+            raise
+        return items
+
+    if write_item is None:
+        return Kind(read, list)
+    return Kind(read, lambda items: [write_item(item) for item in items])
+
+
+def set_of(kind):
+    """A set; a list on the wire, written in order."""
+    read_list = list_of(kind).read
+
+    def read(value):
+        if isinstance(value, (set, frozenset)):
+            value = list(value)
+        return set(read_list(value))
+
+    return Kind(read, sorted)
+
+
+def dict_of(kind, null=False, keys=None):
+    """A dict whose values are all of one kind.
+
+    null: whether a value may be null.  keys: kind of the keys, text if None;
+        JSON makes them text on the way.
+    """
+    read_item = kind.read
+    read_key = (keys or NAME).read
+
+    def read(value):
+        if not isinstance(value, dict):
+            raise MalformedError(value, 'must be a dict')
+        items = {}
+        for key, item in value.items():
+            try:
+                items[read_key(key)] = (
+                    None if item is None and null else read_item(item))
+            except MalformedError as error:
+                error.under(key)
+                raise
+        return items
+
+    if keys is None:
+        return Kind(read, dict)
+    return Kind(read, lambda items: {str(k): v for k, v in items.items()})
+
+
+def nested(cls):
+    """An object of a class of ours; on the wire its envelope."""
+    must = f'must be a {cls.__name__} object'
+
+    def read(value):
+        if isinstance(value, dict):
+            return cls.from_envelope(value)
+        if isinstance(value, cls):
+            return value
+        raise MalformedError(value, must)
+
+    return Kind(read, lambda value: value.obj_to_primitive())
+
+
+#: Fields of every object that is also a database row.
+PERSISTENT = {
+    'created_at': Field(DATETIME, null=True),
+    'updated_at': Field(DATETIME, null=True),
+    'deleted_at': Field(DATETIME, null=True),
+    'deleted': Field(BOOLEAN, unset=False),
+}

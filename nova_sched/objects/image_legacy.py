@@ -1,0 +1,104 @@
+"""Images as Glance described them to callers of the dict form.
+
+Numbers may be text, properties have any name, and many of today's names had
+an older one.
+"""
+
+import re
+
+from nova_sched.objects import fields
+from nova_sched.objects import image_meta
+from nova_sched.objects import numa
+from nova_sched.objects.fields import MalformedError
+
+#: Old name of a property -> today's.
+OLD_NAMES = {
+    'architecture': 'hw_architecture',
+    'hypervisor_type': 'img_hv_type',
+    'vm_mode': 'hw_vm_mode',
+    'hypervisor_version_requires': 'img_hv_requested_version',
+    'owner_id': 'img_owner_id',
+    'auto_disk_config': 'hw_auto_disk_config',
+    'root_device_name': 'img_root_device_name',
+    'block_device_mapping': 'img_block_device_mapping',
+    'mappings': 'img_mappings',
+    'bdm_v2': 'img_bdm_v2',
+    'cache_in_nova': 'img_cache_in_nova',
+    'bittorrent': 'img_bittorrent',
+    'ipxe_boot': 'hw_ipxe_boot',
+    'vmware_disktype': 'hw_disk_type',
+    'vmware_ostype': 'os_distro',
+    'vmware_image_version': 'img_version',
+    'vmware_linked_clone': 'img_linked_clone',
+}
+_NUMBERED = re.compile(r'(hw_numa_cpus|hw_numa_mem)\.([0-9]{1,4})')
+
+
+def image_from_dict(image):
+    """ImageMeta from a dict, whichever producer it is of; None stays None.
+
+    Raises MalformedError, which names the property by the name it came under
+    today.
+    """
+    if not isinstance(image, dict):
+        return None
+    if 'nova_object.name' in image:
+        return image_meta.ImageMeta.from_envelope(image)
+    properties = image.get('properties')
+    if isinstance(properties, dict) and (
+            'nova_object.name' not in properties):
+        try:
+            properties = image_meta.ImageMetaProps.from_dict(
+                _properties(properties))
+        except MalformedError as error:
+            error.under('properties')
+            raise
+    return image_meta.ImageMeta.from_data(
+        {**image, 'properties': properties}, image_meta.ImageMeta.VERSION)
+
+
+def _properties(properties):
+    """The properties under today's names."""
+    renamed = {}
+    for name, value in properties.items():
+        if name in OLD_NAMES:
+            renamed[OLD_NAMES[name]] = value
+        elif name == 'vmware_adaptertype':
+            renamed |= _adapter(value)
+    numbered, traits, current = {}, [], {}
+    for name, value in properties.items():
+        match = isinstance(name, str) and _NUMBERED.fullmatch(name)
+        if match:
+            numbered.setdefault(match[1], {})[int(match[2])] = (name, value)
+        elif isinstance(name, str) and name.startswith('trait:'):
+            if value == 'required':
+                traits.append(name.removeprefix('trait:'))
+        elif name not in OLD_NAMES and name != 'vmware_adaptertype':
+            current[name] = value
+    if traits:
+        renamed['traits_required'] = sorted(traits)
+    return renamed | _lists(numbered) | current
+
+
+def _adapter(value):
+    if value == 'ide':
+        return {'hw_disk_bus': 'ide'}
+    return {'hw_disk_bus': 'scsi', 'hw_scsi_model': value}
+
+
+def _lists(numbered):
+    """hw_numa_cpus.0, .1, ... as lists, up to the first gap."""
+    lists = {}
+    for target, by_number in numbered.items():
+        values = []
+        while len(values) in by_number:
+            name, value = by_number[len(values)]
+            try:
+                values.append(numa.parse_cpus(value)
+                              if target == 'hw_numa_cpus'
+                              else fields.SIZE.read(value))
+            except MalformedError as error:
+                error.under(name)
+                raise
+        lists[target] = values
+    return lists

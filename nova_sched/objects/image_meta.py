@@ -1,0 +1,151 @@
+"""The image an instance boots from, and its properties."""
+
+from oslo_utils import versionutils
+
+from nova_sched.objects import base
+from nova_sched.objects import fields
+from nova_sched.objects.fields import Field
+from nova_sched.objects.fields import MalformedError
+
+_ARCHITECTURES = (
+    'aarch64 alpha armv6 armv7l armv7b cris i686 ia64 lm32 loongarch64 m68k '
+    'microblaze microblazeel mips mipsel mips64 mips64el openrisc parisc '
+    'parisc64 ppc ppcle ppc64 ppc64le ppcemb riscv64 s390 s390x sh sh4 sparc '
+    'sparc64 unicore32 x86_64 xtensa xtensaeb')
+_SHORT_X86 = dict.fromkeys(
+    ('i386', 'i486', 'i586', 'x86_32', 'x86_32p'), 'i686')
+_HYPERVISORS = (
+    'baremetal bhyve docker fake hyperv ironic kqemu kvm lxc lxd openvz '
+    'parallels phyp powervm qemu test uml vbox virtuozzo vmware vz xen '
+    'zvm')
+
+ARCHITECTURE = fields.one_of(
+    _ARCHITECTURES.split(), {'amd64': 'x86_64', **_SHORT_X86}, lower=True)
+HV_TYPE = fields.one_of(_HYPERVISORS.split(), {'xapi': 'xen'}, lower=True)
+VM_MODE = fields.one_of(
+    ('hvm', 'xen', 'uml', 'exe'),
+    {'pv': 'xen', 'hv': 'hvm', 'baremetal': 'hvm'}, lower=True)
+
+
+def _read_predicate(value):
+    text = fields.TEXT.read(value)
+    try:
+        if text.strip():
+            versionutils.VersionPredicate(text)
+    except ValueError:
+        raise MalformedError(value, 'must be version conditions such as '
+                        '>=6.0,<6.2') from None
+    return text
+
+
+@base.Registry.register
+class ImageMetaProps(base.NovaObject):
+    """Properties of an image; those below typed, any other as it came.
+
+    Any property reads as None while unset, as an attribute or through
+    ``get``.
+    """
+
+    VERSION = '1.44'
+    fields = {
+        'hw_architecture': Field(ARCHITECTURE),
+        'img_hv_type': Field(HV_TYPE),
+        'hw_vm_mode': Field(VM_MODE),
+        'img_hv_requested_version': Field(fields.Kind(_read_predicate)),
+        'hw_cpu_policy': Field(
+            fields.one_of(('shared', 'dedicated', 'mixed'))),
+        'hw_cpu_thread_policy': Field(
+            fields.one_of(('prefer', 'isolate', 'require'))),
+        'hw_cpu_realtime_mask': Field(fields.TEXT),
+        'hw_mem_page_size': Field(fields.TEXT),
+        'hw_numa_nodes': Field(fields.SIZE),
+        'hw_numa_cpus': Field(fields.list_of(fields.set_of(fields.SIZE))),
+        'hw_numa_mem': Field(fields.list_of(fields.SIZE)),
+        'hw_pci_numa_affinity_policy': Field(
+            fields.one_of(('required', 'legacy', 'preferred', 'socket'))),
+        'os_secure_boot': Field(
+            fields.one_of(('required', 'disabled', 'optional'))),
+        'hw_tpm_version': Field(fields.one_of(('1.2', '2.0'))),
+        'hw_tpm_model': Field(fields.one_of(('tpm-tis', 'tpm-crb'))),
+        'hw_mem_encryption': Field(fields.BOOLEAN),
+        'hw_mem_encryption_model': Field(fields.TEXT),
+        'hw_maxphysaddr_mode': Field(
+            fields.one_of(('passthrough', 'emulate'))),
+        'hw_maxphysaddr_bits': Field(fields.SIZE),
+        'hw_firmware_type': Field(fields.one_of(('bios', 'uefi'))),
+        'hw_firmware_stateless': Field(fields.BOOLEAN),
+        'hw_virtio_packed_ring': Field(fields.BOOLEAN),
+        'hw_ephemeral_encryption': Field(fields.BOOLEAN),
+        'hw_ephemeral_encryption_format': Field(fields.TEXT),
+        'hw_sound_model': Field(fields.TEXT),
+        'hw_cdrom_bus': Field(fields.TEXT),
+        'hw_disk_bus': Field(fields.TEXT),
+        'hw_video_model': Field(fields.TEXT),
+        'hw_vif_model': Field(fields.TEXT),
+        'hw_emulation_architecture': Field(ARCHITECTURE),
+        'hw_viommu_model': Field(fields.TEXT),
+        'traits_required': Field(fields.list_of(fields.NAME)),
+    }
+
+    @classmethod
+    def from_dict(cls, properties):
+        """From {name: value}, names as they are today.
+
+        Raises MalformedError, which names the property.
+        """
+        return cls.from_data(properties, cls.VERSION)
+
+    def get(self, name, default=None):
+        """The property of that name, or the default when it is unset."""
+        if name in self.fields:
+            return (getattr(self, name) if self.obj_attr_is_set(name)
+                    else default)
+        return self._others().get(name, default)
+
+    def flat(self):
+        """All properties that are set: name -> value."""
+        return super().flat() | self._others()
+
+    def obj_attr_is_set(self, attrname):
+        """Whether the image has the property, of whatever name."""
+        return (f'_obj_{attrname}' in self.__dict__
+                or attrname in self._others())
+
+    def _others(self):
+        return self.__dict__.get('_unknown') or {}
+
+    def __getattr__(self, name):
+        if name.startswith('_'):
+            raise AttributeError(name)
+        return self._others().get(name)
+
+
+@base.Registry.register
+class ImageMeta(base.NovaObject):
+    """An image; every field may be unset, as for volumes.
+
+    min_ram in MiB, min_disk in GiB, size in bytes.
+    """
+
+    VERSION = '1.8'
+    fields = {
+        'id': Field(fields.NAME, null=True),
+        'name': Field(fields.TEXT, null=True),
+        'status': Field(fields.TEXT, null=True),
+        'visibility': Field(fields.TEXT, null=True),
+        'protected': Field(fields.BOOLEAN, null=True),
+        'checksum': Field(fields.TEXT, null=True),
+        'owner': Field(fields.TEXT, null=True),
+        'size': Field(fields.BIG_SIZE, null=True),
+        'virtual_size': Field(fields.BIG_SIZE, null=True),
+        'container_format': Field(fields.TEXT, null=True),
+        'disk_format': Field(fields.TEXT, null=True),
+        'created_at': Field(fields.DATETIME, null=True),
+        'updated_at': Field(fields.DATETIME, null=True),
+        'tags': Field(fields.list_of(fields.TEXT), unset=list),
+        'direct_url': Field(fields.TEXT, null=True),
+        'min_ram': Field(fields.SIZE, null=True),
+        'min_disk': Field(fields.SIZE, null=True),
+        'properties': Field(fields.nested(ImageMetaProps),
+                            unset=ImageMetaProps),
+    }

@@ -1,0 +1,192 @@
+"""The request as Kilo's filters knew it: a dict called filter_properties.
+
+Filters written for Kilo read ``filter_properties['scheduler_hints']`` and
+the like.  They get the same RequestSpec as any other filter, which answers
+such reads through this mixin.  The dict is made when first asked for.
+
+Values have Kilo's form: the flavor and instance properties are plain dicts,
+hints are not wrapped in lists, groups are sets.  What a feature of the
+request does not use is an absent key, as it was then.
+"""
+
+#: Properties Kilo's own rules read, by the names images used then.
+_OLD_PROPERTIES = {
+    'architecture': 'hw_architecture',
+    'hypervisor_type': 'img_hv_type',
+    'vm_mode': 'hw_vm_mode',
+    'hypervisor_version_requires': 'img_hv_requested_version',
+}
+_PLAIN_LISTS = ('ignore_hosts', 'force_hosts', 'force_nodes')
+_SETS = frozenset(('group_hosts', 'group_policies', 'group_members'))
+
+
+class KiloMapping:
+    """Mapping side of a RequestSpec.
+
+    ``'k' in spec`` is true for a set field of the RequestSpec as well as for
+    a key of the mapping.  All else about the mapping is as for a dict that
+    nobody changes.
+    """
+
+    SHARED = frozenset(('_kilo', '_kilo_source', '_legacy_context',
+                        '_config_options'))
+
+    @property
+    def legacy_context(self):
+        """The caller's request context, Kilo's key 'context'."""
+        return self.__dict__.get('_legacy_context')
+
+    @legacy_context.setter
+    def legacy_context(self, context):
+        self.__dict__['_legacy_context'] = context
+        self.__dict__.pop('_kilo', None)
+
+    @property
+    def config_options(self):
+        """Content of the operator's JSON options file, {} without one."""
+        return self.__dict__.get('_config_options') or {}
+
+    @config_options.setter
+    def config_options(self, options):
+        self.__dict__['_config_options'] = options
+        self.__dict__.pop('_kilo', None)
+
+    def remember_dicts(self, request_spec, filter_properties):
+        """Show plug-ins the values of the dicts the request came as."""
+        self.__dict__['_kilo_source'] = request_spec, filter_properties
+
+    def _mapping(self):
+        mapping = self.__dict__.get('_kilo')
+        if mapping is None:
+            mapping = self.__dict__['_kilo'] = _filter_properties(self)
+        return mapping
+
+    def __getitem__(self, key):
+        return self._mapping()[key]
+
+    def __iter__(self):
+        return iter(self._mapping())
+
+    def __contains__(self, key):
+        if key in self.fields and self.obj_attr_is_set(key):
+            return True
+        return key in self._mapping()
+
+    def get(self, key, default=None):
+        """The value of a key of the mapping, or the default."""
+        return self._mapping().get(key, default)
+
+    def keys(self):
+        """The mapping's keys."""
+        return self._mapping().keys()
+
+    def values(self):
+        """The mapping's values."""
+        return self._mapping().values()
+
+    def items(self):
+        """The mapping's (key, value) pairs."""
+        return self._mapping().items()
+
+
+def _filter_properties(spec):
+    """The whole mapping of a request."""
+    request_spec = _request_spec(spec)
+    properties = _features(spec)
+    sent_spec, sent_properties = spec.__dict__.get(
+        '_kilo_source', ({}, {}))
+    for part in ('image', 'instance_properties'):
+        sent = sent_spec.get(part)
+        if isinstance(sent, dict):
+            request_spec[part] = _overlaid(request_spec[part], sent)
+    request_spec = _overlaid(request_spec, {
+        key: value for key, value in sent_spec.items()
+        if key not in ('image', 'instance_properties', 'instance_type')})
+    properties = _overlaid(properties, sent_properties)
+    if properties.get('scheduler_hints') is None:
+        properties.pop('scheduler_hints', None)
+    instance = request_spec['instance_properties']
+    return {
+        **properties,
+        'context': spec.legacy_context,
+        'request_spec': request_spec,
+        'config_options': spec.config_options,
+        'instance_type': request_spec['instance_type'],
+        'project_id': instance['project_id'],
+        'os_type': instance['os_type'],
+    }
+
+
+def _overlaid(made, sent):
+    """What was made, with what was sent instead where that is plain."""
+    kept = {key: value for key, value in sent.items()
+            if not (key in made and (key in _SETS or _is_envelope(value)))}
+    properties = kept.get('properties')
+    if isinstance(properties, dict) and 'properties' in made:
+        if _is_envelope(properties):
+            del kept['properties']
+        else:
+            kept['properties'] = {**made['properties'], **properties}
+    return {**made, **kept}
+
+
+def _is_envelope(value):
+    return isinstance(value, dict) and 'nova_object.name' in value
+
+
+def _request_spec(spec):
+    image = {} if spec.image is None else spec.image.flat()
+    if spec.image is not None:
+        today = spec.image.properties.flat()
+        old = {name: today[now] for name, now in _OLD_PROPERTIES.items()
+               if now in today}
+        image['properties'] = {**today, **old}
+    return {
+        'image': image,
+        'instance_properties': _instance_properties(spec, image),
+        'instance_type': {'extra_specs': {}, **spec.flavor.flat()},
+        'num_instances': spec.num_instances,
+    }
+
+
+def _instance_properties(spec, image):
+    numa, pci = spec.numa_topology, spec.pci_requests
+    return {
+        'uuid': spec.instance_uuid,
+        'project_id': spec.project_id,
+        'user_id': spec.user_id,
+        'availability_zone': spec.availability_zone,
+        'image_ref': image.get('id'),
+        'os_type': image.get('properties', {}).get('os_type'),
+        'memory_mb': spec.memory_mb,
+        'vcpus': spec.vcpus,
+        'root_gb': spec.root_gb,
+        'ephemeral_gb': spec.ephemeral_gb,
+        'numa_topology': None if numa is None else numa.flat(),
+        'pci_requests': None if pci is None else pci.flat(),
+    }
+
+
+def _features(spec):
+    """The keys that are only there when the request uses them."""
+    made = {name: getattr(spec, name) for name in _PLAIN_LISTS}
+    made['pci_requests'] = spec.pci_requests
+    made['requested_destination'] = spec.requested_destination
+    if spec.retry is not None:
+        made['retry'] = spec.retry.to_dict()
+    if spec.limits is not None:
+        made['limits'] = spec.limits.to_dict()
+    if spec.scheduler_hints is not None:
+        made['scheduler_hints'] = {
+            name: spec.get_scheduler_hint(name)
+            for name in spec.scheduler_hints}
+    group = spec.instance_group
+    if group is not None:
+        made |= {
+            'instance_group': group,
+            'group_updated': True,
+            'group_hosts': set(group.hosts or ()),
+            'group_policies': set(group.policies),
+            'group_members': set(group.members or ()),
+        }
+    return {key: value for key, value in made.items() if value is not None}

@@ -1,0 +1,66 @@
+"""What a request says about networks and ports."""
+
+from nova_sched.objects import base
+from nova_sched.objects import fields
+from nova_sched.objects.fields import Field
+
+
+@base.Registry.register
+class NetworkMetadata(base.NovaObject):
+    """Networks that matter for NUMA affinity of virtual switches."""
+
+    VERSION = '1.0'
+    fields = {
+        'physnets': Field(fields.set_of(fields.NAME), unset=set),
+        'tunneled': Field(fields.BOOLEAN, unset=False),
+    }
+
+
+@base.Registry.register
+class NetworkRequest(base.NovaObject):
+    """One network or port that the user asked for."""
+
+    VERSION = '1.3'
+    fields = {
+        'network_id': Field(fields.TEXT, null=True),
+        'address': Field(fields.TEXT, null=True),
+        'port_id': Field(fields.TEXT, null=True),
+        'pci_request_id': Field(fields.TEXT, null=True),
+        'tag': Field(fields.TEXT, null=True, since='1.2'),
+        'arq_uuid': Field(fields.TEXT, null=True, since='1.3'),
+        'device_profile': Field(fields.TEXT, null=True, since='1.3'),
+    }
+
+
+@base.Registry.register
+class NetworkRequestList(base.NovaObjectList):
+    """Network requests in the user's order."""
+
+    VERSION = '1.1'
+    fields = {'objects': Field(fields.list_of(fields.nested(NetworkRequest)),
+                               unset=list)}
+
+
+@base.Registry.register
+class SecurityGroup(base.NovaObject):
+    """A security group, which a scheduler only passes on by its uuid."""
+
+    VERSION = '1.2'
+    fields = {
+        'id': Field(fields.INTEGER),
+        'name': Field(fields.TEXT),
+        'description': Field(fields.TEXT, null=True),
+        'user_id': Field(fields.TEXT, null=True),
+        'project_id': Field(fields.TEXT, null=True),
+        'uuid': Field(fields.TEXT, since='1.2'),
+        **fields.PERSISTENT,
+    }
+
+
+@base.Registry.register
+class SecurityGroupList(base.NovaObjectList):
+    """Security groups; see SecurityGroup."""
+
+    VERSION = '1.1'
+    fields = {'objects': Field(fields.list_of(fields.nested(SecurityGroup)),
+                               unset=list)}

@@ -1,0 +1,86 @@
+"""PCI devices a request asks for."""
+
+import json
+
+from nova_sched.objects import base
+from nova_sched.objects import fields
+from nova_sched.objects.fields import Field
+from nova_sched.objects.fields import MalformedError
+
+
+@base.Registry.register
+class InstancePCIRequest(base.NovaObject):
+    """A number of devices that match one of some specifications.
+
+    spec: list of dicts, device property -> wanted value.  alias_name None
+    means that a Neutron port asks.
+    """
+
+    VERSION = '1.4'
+    fields = {
+        'count': Field(fields.SIZE),
+        'spec': Field(
+            fields.list_of(fields.dict_of(fields.TEXT, null=True)),
+            unset=list),
+        'alias_name': Field(fields.TEXT, null=True),
+        'is_new': Field(fields.BOOLEAN, unset=False),
+        'request_id': Field(fields.NAME, null=True),
+        'requester_id': Field(fields.TEXT, null=True, since='1.3'),
+        'numa_policy': Field(
+            fields.one_of(('required', 'legacy', 'preferred', 'socket')),
+            null=True, since='1.2'),
+    }
+
+
+@base.Registry.register
+class InstancePCIRequests(base.NovaObject):
+    """All PCI requests of one instance."""
+
+    VERSION = '1.1'
+    fields = {
+        'instance_uuid': Field(fields.NAME, null=True),
+        'requests': Field(
+            fields.list_of(fields.nested(InstancePCIRequest)), unset=list),
+    }
+
+
+def requests_from_any(value):
+    """InstancePCIRequests from any of the forms they were ever sent in.
+
+    value: None; an object or its envelope; a flat dict
+        {instance_uuid, requests: [...]}; a plain list of request dicts; JSON
+        text of any of these.
+    Raises MalformedError, IncompatibleObjectVersion.
+    """
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise MalformedError(value, 'must be JSON text') from None
+    if value is None or isinstance(value, InstancePCIRequests):
+        return value
+    if isinstance(value, list):
+        value = {'requests': value}
+    if not isinstance(value, dict):
+        raise MalformedError(value, 'must be PCI requests')
+    if 'nova_object.name' in value:
+        return InstancePCIRequests.from_envelope(value)
+    requests = value.get('requests') or []
+    if not isinstance(requests, list):
+        raise MalformedError(requests, 'must be a list', 'requests')
+    made = []
+    try:
+        for request in requests:
+            made.append(_request_from_any(request))
+    except MalformedError as error:
+        error.under(len(made)).under('requests')
+        raise
+    return InstancePCIRequests.from_data({**value, 'requests': made}, '1.1')
+
+
+def _request_from_any(request):
+    if not isinstance(request, dict):
+        raise MalformedError(request, 'must be a PCI request')
+    if 'nova_object.name' in request:
+        return InstancePCIRequest.from_envelope(request)
+    return InstancePCIRequest.from_data(request, '1.1')

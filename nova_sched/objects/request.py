@@ -1,0 +1,79 @@
+"""The edge: RPC arguments in, a checked RequestSpec out.
+
+After these functions a request needs no more checks: it has a flavor with
+all its sizes, and every value has its type and a sensible range.
+"""
+
+from nova_sched.objects import fields
+from nova_sched.objects import legacy
+from nova_sched.objects import request_spec
+from nova_sched.objects.fields import MalformedError
+
+_SPEC = fields.nested(request_spec.RequestSpec)
+_UUIDS = fields.list_of(fields.NAME)
+_SIZES = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')
+
+
+def from_wire(spec_obj):
+    """RequestSpec from the argument ``spec_obj``.
+
+    spec_obj: envelope of a RequestSpec, or the object.
+    Raises InvalidInput, which names the field by its dotted path and shows
+    its value; oslo.versionedobjects' IncompatibleObjectVersion when an
+    object in it has an unknown major version.
+    """
+    try:
+        try:
+            spec = _SPEC.read(spec_obj)
+        except MalformedError as error:
+            error.under('spec_obj')
+            raise
+        _check_flavor(spec, 'spec_obj', 'flavor')
+        return spec
+    except (MalformedError, RecursionError) as error:
+        raise _invalid(error, 'spec_obj') from None
+
+
+def from_legacy_dicts(request_spec, filter_properties):
+    """RequestSpec from the arguments of RPC 4.2 and older.
+
+    request_spec, filter_properties: dicts, or None when not given.
+    Raises InvalidInput, IncompatibleObjectVersion as from_wire does.
+    """
+    try:
+        spec = legacy.spec_from_dicts(request_spec, filter_properties)
+        _check_flavor(spec, 'request_spec', 'instance_type')
+        return spec
+    except (MalformedError, RecursionError) as error:
+        raise _invalid(error, 'request_spec') from None
+
+
+def check_instance_uuids(value):
+    """The argument ``instance_uuids``: a list of text, or None.
+
+    Raises InvalidInput for anything else and for more than 10000.
+    """
+    if value is None:
+        return None
+    try:
+        uuids = _UUIDS.read(value)
+        if len(uuids) > request_spec.MAX_INSTANCES:
+            raise MalformedError(value, 'must have at most '
+                            f'{request_spec.MAX_INSTANCES} items')
+        return uuids
+    except MalformedError as error:
+        raise error.under('instance_uuids').as_invalid_input() from None
+
+
+def _check_flavor(spec, *path):
+    if spec.flavor is None:
+        raise MalformedError.missing(*path)
+    for name in _SIZES:
+        if not spec.flavor.obj_attr_is_set(name):
+            raise MalformedError.missing(*path, name)
+
+
+def _invalid(error, argument):
+    if isinstance(error, RecursionError):
+        error = MalformedError(None, 'is nested too deeply', argument)
+    return error.as_invalid_input()

@@ -1,0 +1,56 @@
+"""Hosts a request has been tried on."""
+
+from nova_sched.objects import base
+from nova_sched.objects import compute
+from nova_sched.objects import fields
+from nova_sched.objects.fields import Field
+from nova_sched.objects.fields import MalformedError
+
+
+@base.Registry.register
+class SchedulerRetries(base.NovaObject):
+    """How often and where a build has failed so far."""
+
+    VERSION = '1.1'
+    fields = {
+        'num_attempts': Field(fields.SIZE, unset=1),
+        'hosts': Field(fields.nested(compute.ComputeNodeList),
+                       unset=compute.ComputeNodeList),
+    }
+
+    @classmethod
+    def from_dict(cls, retry):
+        """From {'num_attempts': n, 'hosts': [[host, node], ...]}.
+
+        An envelope is taken as well; anything empty gives None.
+        Raises MalformedError.
+        """
+        if not retry:
+            return None
+        if isinstance(retry, cls):
+            return retry
+        if not isinstance(retry, dict):
+            raise MalformedError(retry, 'must be a dict')
+        if 'nova_object.name' in retry:
+            return cls.from_envelope(retry)
+        pairs = retry.get('hosts') or []
+        if not isinstance(pairs, list):
+            raise MalformedError(pairs, 'must be a list', 'hosts')
+        nodes = compute.ComputeNodeList(objects=[
+            _node(index, pair) for index, pair in enumerate(pairs)])
+        return cls.from_data(
+            {'num_attempts': retry.get('num_attempts'), 'hosts': nodes},
+            cls.VERSION)
+
+    def to_dict(self):
+        """{'num_attempts': n, 'hosts': [[host, node], ...]}."""
+        return {'num_attempts': self.num_attempts,
+                'hosts': [[node.host, node.hypervisor_hostname]
+                          for node in self.hosts]}
+
+
+def _node(index, pair):
+    if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(
+            name is None or isinstance(name, str) for name in pair):
+        raise MalformedError(pair, 'must be [host, node]', 'hosts', index)
+    return compute.ComputeNode(host=pair[0], hypervisor_hostname=pair[1])

@@ -1,0 +1,80 @@
+"""The answer for one instance: a host, and how to claim it."""
+
+from nova_sched.objects import base
+from nova_sched.objects import fields
+from nova_sched.objects import limits
+from nova_sched.objects.fields import Field
+
+
+@base.Registry.register
+class Selection(base.NovaObject):
+    """One host chosen for an instance, or an alternate of it.
+
+    allocation_request: JSON text of the Placement candidate to claim; the
+    text 'null' when there is none.  limits: SchedulerLimits.
+    """
+
+    VERSION = '1.1'
+    fields = {
+        'compute_node_uuid': Field(fields.NAME),
+        'service_host': Field(fields.NAME),
+        'nodename': Field(fields.NAME),
+        'cell_uuid': Field(fields.NAME),
+        'limits': Field(fields.nested(limits.SchedulerLimits), null=True),
+        'allocation_request': Field(fields.NAME, null=True),
+        'allocation_request_version': Field(fields.NAME, null=True),
+        'availability_zone': Field(fields.NAME, null=True, since='1.1'),
+    }
+
+    def to_dict(self):
+        """{'host', 'nodename', 'limits'}; objects in limits stay objects."""
+        return {'host': self.service_host, 'nodename': self.nodename,
+                'limits': self.limits.to_dict() if self.limits else {}}
+
+
+def to_wire(selection_lists, spec_version):
+    """The reply of ``return_objects``: lists of lists of envelopes (dicts).
+
+    selection_lists: one list of Selection per instance, the chosen host
+        first.  spec_version: ``wire_version`` of the caller's RequestSpec,
+        which tells its release.
+    Callers before Ussuri (1.13) know neither Selection 1.1 nor, before
+    Rocky (1.11), NUMATopologyLimits 1.1, and would hang on them.
+    """
+    caller = base.version_tuple(spec_version)
+    version = '1.1' if caller >= (1, 13) else '1.0'
+    return [[_envelope(selection, version, caller)
+             for selection in selections] for selections in selection_lists]
+
+
+def to_dicts(selections, spec_version):
+    """The reply without ``return_objects``: a dict per instance.
+
+    selections: the chosen Selection per instance.  spec_version: as for
+    to_wire; '1.0' for callers that sent dicts.
+    """
+    caller = base.version_tuple(spec_version)
+    answers = []
+    for selection in selections:
+        answer = selection.to_dict()
+        numa = answer['limits'].get('numa_topology')
+        if numa is not None:
+            answer['limits']['numa_topology'] = numa.obj_to_primitive(
+                '1.1' if _needs_networks(numa, caller) else '1.0')
+        answers.append(answer)
+    return answers
+
+
+def _envelope(selection, version, caller):
+    envelope = selection.obj_to_primitive(version)
+    if selection.limits is not None and caller < (1, 13):
+        numa = selection.limits.numa_topology
+        if numa is not None and not _needs_networks(numa, caller):
+            envelope['nova_object.data']['limits']['nova_object.data'][
+                'numa_topology'] = numa.obj_to_primitive('1.0')
+    return envelope
+
+
+def _needs_networks(numa, caller):
+    """Whether a caller that can read it has to be told of networks."""
+    return caller >= (1, 11) and numa.network_metadata is not None
