@@ -1,0 +1,107 @@
+"""Making and upgrading the scheduler's own database (``db sync|version``)."""
+
+import os
+
+import alembic.command
+import alembic.config
+import alembic.migration
+import alembic.script
+import sqlalchemy as sa
+
+from nova_sched import exception
+from nova_sched.db import engine as db_engine
+
+# Alembic's default name belongs to Nova, whose database may be the same one.
+VERSION_TABLE = 'nova_sched_alembic_version'
+# The table by which a Nova database is known.
+_NOVA_TABLE = 'compute_nodes'
+
+
+def sync(conf):
+    """Create or upgrade the tables in ``[database] connection``.
+
+    Returns the schema version; does nothing when it is current.  Raises
+    ConfigurationError for a database whose tables Nova made, and
+    DatabaseUnavailable.
+    """
+    db = db_engine.database(conf)
+    try:
+        return sync_database(db)
+    finally:
+        db.close()
+
+
+def version(conf):
+    """The schema version in ``[database] connection``; None before sync."""
+    db = db_engine.database(conf)
+    try:
+        with db.reading() as connection:
+            return _version(connection)
+    finally:
+        db.close()
+
+
+def sync_database(db):
+    """As sync, for an engine.Database (tests have one in memory)."""
+    _make_directory(db)
+    with db.reading() as connection:
+        present = set(sa.inspect(connection).get_table_names())
+    if _NOVA_TABLE in present and VERSION_TABLE not in present:
+        raise exception.ConfigurationError(
+            '[database] connection', db.masked,
+            f'that database holds a table {_NOVA_TABLE} that this command '
+            f"did not make, probably Nova's own. Nothing was changed. "
+            f"Nova's database is read as it is and needs no sync; for one "
+            f'of its own name an empty database')
+    if db.engine.dialect.name == 'sqlite':
+        _use_write_ahead_log(db)
+    with db.writing() as connection:
+        config = _alembic_config()
+        config.attributes['connection'] = connection
+        alembic.command.upgrade(config, 'head')
+        return _version(connection)
+
+
+def head():
+    """The schema version that this code makes."""
+    return alembic.script.ScriptDirectory.from_config(
+        _alembic_config()).get_current_head()
+
+
+def _make_directory(db):
+    """SQLite makes its file, but not the directory it is to be in."""
+    path = db.url.database
+    if db.url.get_backend_name() != 'sqlite' or not path or ':' in path:
+        return
+    directory = os.path.dirname(os.path.abspath(path))
+    try:
+        os.makedirs(directory, exist_ok=True)
+    except OSError as error:
+        raise exception.DatabaseUnavailable(
+            f'Database {db.masked}: its directory cannot be made: '
+            f'{error}') from error
+
+
+def _use_write_ahead_log(db):
+    """Readers and one writer side by side; a property of the file, it stays.
+
+    Not possible inside a transaction.
+    """
+    with db.reading() as connection:
+        connection.connection.driver_connection.execute(
+            'PRAGMA journal_mode = WAL')
+
+
+def _version(connection):
+    context = alembic.migration.MigrationContext.configure(
+        connection, opts={'version_table': VERSION_TABLE})
+    return context.get_current_revision()
+
+
+def _alembic_config():
+    config = alembic.config.Config()
+    here = os.path.join(os.path.dirname(__file__), 'migrations')
+    config.set_main_option('script_location', here.replace('%', '%%'))
+    config.set_main_option('path_separator', 'os')
+    config.attributes['version_table'] = VERSION_TABLE
+    return config

@@ -1,0 +1,102 @@
+"""Aggregates and host-to-cell mappings: what Nova keeps in its API database.
+
+The same tables of Kilo and Mitaka, in the one nova database, are soft-deleted
+and Kilo's aggregates have no uuid; both layouts are read.
+"""
+
+import datetime
+
+import sqlalchemy as sa
+
+from nova_sched.db import statements
+from nova_sched.db import tables
+
+# Seconds after which a change can no longer hide behind an equal time stamp.
+_SETTLED = 5
+
+_AGGREGATE_TABLES = (tables.aggregates, tables.aggregate_hosts,
+                     tables.aggregate_metadata)
+
+
+class ApiReader:
+    """Reads one Database; its statements are compiled at first use."""
+
+    def __init__(self, db):
+        self.db = db
+        self._aggregates = None
+        self._stamp = None
+        self._host_cells = None
+
+    def aggregates(self):
+        with self.db.reading() as connection:
+            if self._aggregates is None:
+                self._aggregates = self._prepare_aggregates(connection)
+            heads, hosts, items = [
+                statement.rows(connection) for statement in self._aggregates]
+        found = {
+            id_: {'id': id_, 'uuid': uuid, 'name': name,
+                  'hosts': [], 'metadata': {}} for id_, uuid, name in heads}
+        for id_, host in hosts:
+            if id_ in found:
+                found[id_]['hosts'].append(host)
+        for id_, key, value in items:
+            if id_ in found:
+                found[id_]['metadata'][key] = value
+        return list(found.values())
+
+    def _prepare_aggregates(self, connection):
+        wanted = (('id', 'uuid', 'name'), ('aggregate_id', 'host'),
+                  ('aggregate_id', 'key', 'value'))
+        schema = statements.Schema(connection, self.db)
+        return [
+            statements.FixedStatement(connection, _alive(
+                schema, table, schema.select(table, names)
+            ).order_by(table.c.id))
+            for table, names in zip(_AGGREGATE_TABLES, wanted, strict=True)]
+
+    def stamp(self):
+        with self.db.reading() as connection:
+            if self._stamp is None:
+                self._stamp = self._prepare_stamp(connection)
+            rows = connection.execute(self._stamp).all()
+        rows = tuple(sorted(tuple(row) for row in rows))
+        return (*rows, object()) if _unsettled(rows) else rows
+
+    def _prepare_stamp(self, connection):
+        schema = statements.Schema(connection, self.db)
+        return sa.union_all(*(
+            _alive(schema, table, sa.select(
+                sa.literal(index), sa.func.count(),
+                *(sa.func.max(table.c[name])
+                  for name in ('id', 'created_at', 'updated_at'))))
+            for index, table in enumerate(_AGGREGATE_TABLES)))
+
+    def host_cells(self):
+        with self.db.reading() as connection:
+            if self._host_cells is None:
+                names = sa.inspect(connection).get_table_names()
+                if not {'host_mappings', 'cell_mappings'} <= set(names):
+                    return {}
+                hosts, cells = tables.host_mappings, tables.cell_mappings
+                self._host_cells = statements.FixedStatement(
+                    connection, sa.select(hosts.c.host, cells.c.uuid)
+                    .join(cells, cells.c.id == hosts.c.cell_id))
+            return dict(self._host_cells.rows(connection))
+
+
+def _alive(schema, table, statement):
+    """Without the soft-deleted rows, where the layout still has them."""
+    if 'deleted' not in schema.columns(table):
+        return statement
+    return statement.where(sa.literal_column(f'{table.name}.deleted') == 0)
+
+
+def _unsettled(rows):
+    """Is the newest change, stamped in whole seconds, too young to trust?"""
+    times = [time for row in rows for time in row[3:]
+             if time is not None and not time.microsecond]
+    if not times:
+        return False
+    now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+    age = (now - max(times)).total_seconds()
+    return -_SETTLED < age < _SETTLED

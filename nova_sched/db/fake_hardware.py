@@ -1,0 +1,186 @@
+"""Rows of believable compute nodes, in the texts a compute service writes.
+
+Four kinds of machine, dealt out at random; see PROFILES for their sizes.
+"""
+
+import collections
+import functools
+import json
+import random
+import uuid
+
+# memory_mb MiB, local_gb GiB; vcpus is sockets * cores * threads.
+Profile = collections.namedtuple(
+    'Profile', 'arch vendor model sockets cores threads memory_mb local_gb '
+    'hypervisor_version features numa pci weight')
+
+PROFILES = (
+    Profile('x86_64', 'Intel', 'Skylake-Server-IBRS', 2, 8, 2, 131072, 1000,
+            8002002, ('aes', 'avx2', 'avx512f', 'pcid', 'vmx'),
+            True, False, 5),
+    Profile('x86_64', 'AMD', 'EPYC-Milan', 2, 16, 2, 524288, 4000,
+            8002002, ('aes', 'avx2', 'pcid', 'svm'), True, True, 3),
+    Profile('x86_64', 'Intel', 'Haswell-noTSX', 1, 8, 2, 65536, 500,
+            6002000, ('aes', 'avx2', 'vmx'), False, False, 2),
+    Profile('aarch64', 'ARM', 'host-passthrough', 2, 32, 1, 262144, 2000,
+            8002002, ('asimd', 'crc32', 'sha2'), True, False, 1),
+)
+
+# What a compute node keeps for itself: MiB of memory (Nova's default), and
+# percent of the disk that images and overhead take from the free space.
+RESERVED_MB = 512
+_DISK_OVERHEAD_PERCENT = 5
+
+_SUPPORTED = {
+    'x86_64': [['i686', 'kvm', 'hvm'], ['x86_64', 'kvm', 'hvm'],
+               ['x86_64', 'qemu', 'hvm']],
+    'aarch64': [['aarch64', 'kvm', 'hvm'], ['aarch64', 'qemu', 'hvm']],
+}
+
+
+def host_name(number):
+    """Name of the host with this number, counted from 1: fake-0001."""
+    return f'fake-{number:04d}'
+
+
+def compute_node(number, rng, now):
+    """A compute_nodes row without instances.
+
+    rng: random.Random that deals the profile and the uuid; now: text.
+    """
+    profile = rng.choices(PROFILES, [p.weight for p in PROFILES])[0]
+    row = {
+        'id': number,
+        'uuid': random_uuid(rng),
+        'host': host_name(number),
+        'hypervisor_hostname': host_name(number),
+        'vcpus': profile.sockets * profile.cores * profile.threads,
+        'memory_mb': profile.memory_mb,
+        'local_gb': profile.local_gb,
+        'current_workload': 0,
+        'hypervisor_type': 'QEMU',
+        'hypervisor_version': profile.hypervisor_version,
+        'host_ip': f'10.{number >> 16 & 255}.{number >> 8 & 255}'
+                   f'.{number & 255}',
+        'metrics': '[]',
+        'cpu_allocation_ratio': 4.0,
+        'ram_allocation_ratio': 1.0,
+        'disk_allocation_ratio': 1.0,
+        'mapped': 1,
+        'created_at': now,
+        'updated_at': now,
+        **_texts(profile),
+    }
+    row.update(usage(row, []))
+    return row
+
+
+def random_uuid(rng):
+    """A uuid4 text that the same seed gives again."""
+    return str(uuid.UUID(int=rng.getrandbits(128), version=4))
+
+
+@functools.cache
+def _texts(profile):
+    cpu_info = {
+        'arch': profile.arch, 'model': profile.model,
+        'vendor': profile.vendor,
+        'topology': {'cells': profile.sockets, 'sockets': 1,
+                     'cores': profile.cores, 'threads': profile.threads},
+        'features': list(profile.features)}
+    return {
+        'cpu_info': json.dumps(cpu_info),
+        'supported_instances': json.dumps(_SUPPORTED[profile.arch]),
+        'numa_topology': _numa(profile) if profile.numa else None,
+        'pci_stats': json.dumps(_object(
+            'PciDevicePoolList', '1.1',
+            {'objects': [_pci_pool()] if profile.pci else []})),
+    }
+
+
+def _object(name, version, data):
+    return {'nova_object.name': name, 'nova_object.namespace': 'nova',
+            'nova_object.version': version, 'nova_object.data': data,
+            'nova_object.changes': list(data)}
+
+
+def _pci_pool():
+    return _object('PciDevicePool', '1.1', {
+        'product_id': '1018', 'vendor_id': '15b3', 'numa_node': 0,
+        'tags': {'dev_type': 'type-VF', 'physical_network': 'physnet0'},
+        'count': 16})
+
+
+def _numa(profile):
+    """One NUMA cell per socket; threads of a core are n and n + all cores."""
+    per_cell = profile.memory_mb // profile.sockets
+    all_cores = profile.sockets * profile.cores
+    cells = []
+    for cell in range(profile.sockets):
+        cores = range(cell * profile.cores, (cell + 1) * profile.cores)
+        siblings = [[core + thread * all_cores
+                     for thread in range(profile.threads)] for core in cores]
+        cells.append(_object('NUMACell', '1.5', {
+            'id': cell,
+            'cpuset': sorted(cpu for pair in siblings for cpu in pair),
+            'pcpuset': [],
+            'memory': per_cell, 'cpu_usage': 0, 'memory_usage': 0,
+            'pinned_cpus': [], 'siblings': siblings,
+            'mempages': [_pages(4, per_cell * 256), _pages(2048, 0)],
+            'network_metadata': _object('NetworkMetadata', '1.0', {
+                'physnets': ['physnet0'], 'tunneled': False}),
+            'socket': cell}))
+    return json.dumps(_object('NUMATopology', '1.2', {'cells': cells}))
+
+
+def _pages(size_kb, total):
+    return _object('NUMAPagesTopology', '1.1', {
+        'size_kb': size_kb, 'total': total, 'used': 0, 'reserved': 0})
+
+
+def usage(node, instances):
+    """The usage columns of a node that holds these instances.
+
+    node: its totals vcpus, memory_mb (MiB), local_gb (GiB).  instances: rows
+    with vcpus, memory_mb, root_gb, ephemeral_gb, vm_state, task_state,
+    project_id, os_type.
+    """
+    memory = RESERVED_MB + sum(i['memory_mb'] or 0 for i in instances)
+    disk = sum((i['root_gb'] or 0) + (i['ephemeral_gb'] or 0)
+               for i in instances)
+    real_gb = node['local_gb'] * (100 - _DISK_OVERHEAD_PERCENT) // 100
+    return {
+        'vcpus_used': sum(i['vcpus'] or 0 for i in instances),
+        'memory_mb_used': memory,
+        'local_gb_used': disk,
+        'free_ram_mb': node['memory_mb'] - memory,
+        'free_disk_gb': node['local_gb'] - disk,
+        'disk_available_least': real_gb - disk,
+        'running_vms': len(instances),
+        'stats': json.dumps(_stats(instances)),
+    }
+
+
+_IO_VM_STATES = ('building',)
+_IO_TASK_STATES = ('resize_migrating', 'rebuilding', 'resize_prep',
+                   'image_snapshot', 'image_backup', 'rescuing', 'unshelving')
+
+
+def _stats(instances):
+    counts = collections.Counter()
+    for instance in instances:
+        counts['num_vm_{vm_state}'.format(**instance)] += 1
+        counts['num_task_{task_state}'.format(**instance)] += 1
+        counts['num_os_type_{os_type}'.format(**instance)] += 1
+        counts['num_proj_{project_id}'.format(**instance)] += 1
+    io_workload = sum(
+        i['vm_state'] in _IO_VM_STATES or i['task_state'] in _IO_TASK_STATES
+        for i in instances)
+    return {'failed_builds': '0', 'num_instances': str(len(instances)),
+            'io_workload': str(io_workload),
+            **{key: str(counts[key]) for key in sorted(counts)}}
+
+
+def generator(seed):
+    """The random.Random that a seed stands for."""
+    return random.Random(seed)

@@ -1,0 +1,257 @@
+"""What the scheduler reads: hosts of every cell, aggregates, instances.
+
+One refresh is one connection, one read transaction and one statement with
+explicit columns per table.  Rows come out as the driver's own plain tuples:
+at 10,000 hosts an object per row would cost more than the query.
+A column that an era's schema lacks is selected as NULL; the schema is looked
+at once per table, not per read.
+"""
+
+from concurrent import futures
+import dataclasses
+import functools
+import logging
+
+import sqlalchemy as sa
+
+from nova_sched import exception
+from nova_sched.db import api_reader
+from nova_sched.db import engine as db_engine
+from nova_sched.db import statements
+from nova_sched.db import tables
+
+LOG = logging.getLogger(__name__)
+
+# The nameless cell of a database without cells.  Not the zero uuid: that one
+# is Nova's cell0, the graveyard of servers that never got a host, and a
+# conductor would take a selection in it for a failure.
+SINGLE_CELL_UUID = '00000000-0000-0000-0000-000000000001'
+
+COMPUTE_NODE_COLUMNS = (
+    'id', 'uuid', 'host', 'hypervisor_hostname',
+    'vcpus', 'memory_mb', 'local_gb',
+    'vcpus_used', 'memory_mb_used', 'local_gb_used',
+    'free_ram_mb', 'free_disk_gb', 'disk_available_least',
+    'current_workload', 'running_vms',
+    'hypervisor_type', 'hypervisor_version', 'cpu_info', 'host_ip',
+    'supported_instances', 'pci_stats', 'metrics', 'stats', 'numa_topology',
+    'ram_allocation_ratio', 'cpu_allocation_ratio', 'disk_allocation_ratio',
+    'updated_at')
+
+SERVICE_COLUMNS = (
+    'id', 'uuid', 'host', 'disabled', 'disabled_reason', 'forced_down',
+    'last_seen_up', 'updated_at', 'created_at', 'version')
+
+INSTANCE_COLUMNS = (
+    'uuid', 'host', 'node', 'project_id', 'user_id', 'vm_state', 'task_state',
+    'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'instance_type_id',
+    'image_ref')
+
+_CELL_TIMEOUT = 60   # seconds, as Nova waits for a cell
+_CHUNK = 500         # values in one IN (...) list
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One database with hosts.  connection: its URL (may hold a password)."""
+
+    uuid: str
+    name: str | None
+    connection: str = dataclasses.field(repr=False)
+
+    def __str__(self):
+        return f'{self.uuid}({self.name})' if self.name else self.uuid
+
+
+@dataclasses.dataclass(frozen=True)
+class CellRows:
+    """One cell's living rows, each ordered by id.
+
+    compute_nodes: tuples in the order of the reader's compute_node_columns.
+    services: nova-compute services, tuples in the order of SERVICE_COLUMNS.
+    Timestamps are naive UTC datetimes or None, booleans False/True/0/1/None,
+    JSON columns their text.
+    """
+
+    cell: Cell
+    compute_nodes: list
+    services: list
+
+
+def configured_cells(conf):
+    """The cells of a one-database deployment: one, without a name."""
+    return [Cell(SINGLE_CELL_UUID, None,
+                 db_engine.connection_url(conf, reading=True))]
+
+
+class HostReader:
+    """Reads hosts from the cells and everything else from the API database.
+
+    The API database is ``[api_database] connection`` where that is set, else
+    ``[database] connection``.  compute_node_columns: what read_hosts selects,
+    a subset of COMPUTE_NODE_COLUMNS for callers that need no long texts.
+    All methods raise DatabaseUnavailable, except that of several cells a
+    failing one is left out with a warning.
+    """
+
+    def __init__(self, conf, cells,
+                 compute_node_columns=COMPUTE_NODE_COLUMNS):
+        options = db_engine.options_from(conf)
+        self.cells = list(cells)
+        self.compute_node_columns = tuple(compute_node_columns)
+        self._cells = [
+            _CellReader(cell, options, self.compute_node_columns)
+            for cell in self.cells]
+        self._api = _api_reader(conf)
+
+    def close(self):
+        """Close the idle connections of this process."""
+        for reader in (*self._cells, self._api):
+            reader.db.close()
+
+    def read_hosts(self):
+        """Living compute nodes and nova-compute services: list[CellRows].
+
+        Sees everything committed before the call.
+        """
+        return self._each_cell(_CellReader.hosts)
+
+    def locate_instances(self, uuids):
+        """dict instance uuid -> host name, of those that are on a host."""
+        uuids = list(uuids)
+        found = {}
+        for part in self._each_cell(_CellReader.locate, uuids):
+            found.update(part)
+        return found
+
+    def instances_on(self, hosts):
+        """The living instances of these hosts, any state: list of dicts.
+
+        Keys are INSTANCE_COLUMNS; memory_mb is MiB, the disk sizes GiB.
+        """
+        hosts = list(hosts)
+        return [row for part in self._each_cell(_CellReader.on_hosts, hosts)
+                for row in part]
+
+    def host_cells(self):
+        """dict host name -> cell uuid; empty in a database without cells."""
+        return self._api.host_cells()
+
+    def aggregates(self):
+        """All aggregates by id: list of dicts id, uuid, name, hosts, metadata.
+
+        uuid is None in databases of Kilo; hosts is a list of host names,
+        metadata a dict of texts.
+        """
+        return self._api.aggregates()
+
+    def aggregates_stamp(self):
+        """A value that is equal to the last one while no aggregate changed.
+
+        One statement.  Counts tell deletions, ids insertions, times updates.
+        Whole-second times cannot tell a second change within one second, and
+        a slow commit can arrive behind a newer time: until the newest change
+        is a few seconds old the value equals nothing.
+        """
+        return self._api.stamp()
+
+    def _each_cell(self, read, *args):
+        if len(self._cells) == 1:
+            return [read(self._cells[0], *args)]
+        return _in_parallel(
+            {reader.cell: functools.partial(read, reader, *args)
+             for reader in self._cells})
+
+
+def _in_parallel(jobs):
+    """Results of the jobs (a dict Cell -> function) that made it in time."""
+    if not jobs:
+        return []
+    pool = futures.ThreadPoolExecutor(len(jobs), 'cell')
+    running = {cell: pool.submit(job) for cell, job in jobs.items()}
+    futures.wait(running.values(), timeout=_CELL_TIMEOUT)
+    # A thread in a hanging read ends at its driver's read timeout.
+    pool.shutdown(wait=False, cancel_futures=True)
+    results = []
+    for cell, future in running.items():
+        if not future.done() or future.cancelled():
+            LOG.warning('Timeout getting computes for cell %s', cell)
+            continue
+        try:
+            results.append(future.result())
+        except exception.DatabaseUnavailable as error:
+            LOG.warning('Failed to get computes for cell %s: %s', cell, error)
+    return results
+
+
+def _api_reader(conf):
+    group = 'database'
+    if conf.api_database.connection:
+        group = 'api_database'
+    return api_reader.ApiReader(db_engine.database(conf, group, reading=True))
+
+
+class _CellReader:
+    """The statements of one cell database, compiled at first use."""
+
+    def __init__(self, cell, options, compute_node_columns):
+        self.cell = cell
+        self.db = db_engine.Database(cell.connection, options)
+        self._columns = compute_node_columns
+        self._statements = None
+
+    def hosts(self):
+        with self.db.reading() as connection:
+            if self._statements is None:
+                self._statements = self._prepare(connection)
+            nodes, services = [statement.rows(connection)
+                               for statement in self._statements]
+        return CellRows(self.cell, nodes, services)
+
+    def _prepare(self, connection):
+        schema = statements.Schema(connection, self.db)
+        nodes, services = tables.compute_nodes, tables.services
+        return (
+            statements.FixedStatement(connection, schema.select(
+                nodes, self._columns, host=_node_host(schema))
+                .where(nodes.c.deleted == 0).order_by(nodes.c.id)),
+            statements.FixedStatement(connection, schema.select(
+                services, SERVICE_COLUMNS)
+                .where(services.c.deleted == 0,
+                       services.c.binary == 'nova-compute')
+                .order_by(services.c.id)))
+
+    def locate(self, uuids):
+        c = tables.instances.c
+        rows = self._chunks(
+            sa.select(c.uuid, c.host).where(
+                c.deleted == 0, c.host.is_not(None)), c.uuid, uuids)
+        return dict(rows)
+
+    def on_hosts(self, hosts):
+        c = tables.instances.c
+        rows = self._chunks(
+            sa.select(*(c[name] for name in INSTANCE_COLUMNS)).where(
+                c.deleted == 0).order_by(c.id), c.host, hosts)
+        return [dict(zip(INSTANCE_COLUMNS, row, strict=True)) for row in rows]
+
+    def _chunks(self, statement, column, values):
+        rows = []
+        if not values:
+            return rows
+        with self.db.reading() as connection:
+            for start in range(0, len(values), _CHUNK):
+                chunk = values[start:start + _CHUNK]
+                rows += connection.execute(
+                    statement.where(column.in_(chunk))).all()
+        return rows
+
+
+def _node_host(schema):
+    """A node's host; very old rows have it only through their service."""
+    nodes, services = tables.compute_nodes, tables.services
+    if 'service_id' not in schema.columns(nodes):
+        return nodes.c.host
+    by_service = sa.select(services.c.host).where(
+        services.c.id == nodes.c.service_id, services.c.deleted == 0)
+    return sa.func.coalesce(nodes.c.host, by_service.scalar_subquery())

@@ -1,0 +1,273 @@
+"""A cloud as one JSON file: load it into a database, export it from one.
+
+The form is a dict of lists of rows: compute_nodes, services, instances,
+instance_system_metadata (columns as in the tables), aggregates (id, uuid,
+name, hosts, metadata), instance_groups (id, uuid, name, project_id, user_id,
+members, and ``policies``, or ``policy`` with ``rules``), cells (uuid, name),
+host_mappings (host, cell_uuid), and ``now``, the UTC time that the time
+stamps in it, ``YYYY-MM-DDTHH:MM:SS``, are relative to.
+"""
+
+import datetime
+import json
+
+from oslo_db import exception as db_exc
+import sqlalchemy as sa
+
+from nova_sched import exception
+from nova_sched.db import engine as db_engine
+from nova_sched.db import tables
+
+_CELL_TABLES = (tables.compute_nodes, tables.services, tables.instances,
+                tables.instance_system_metadata)
+_API_LISTS = ('aggregates', 'instance_groups', 'cells', 'host_mappings')
+# What a database refuses whatever the cloud says; the rest is about the rows.
+_DATABASE_TROUBLE = (
+    db_exc.DBConnectionError, db_exc.DBNonExistentDatabase,
+    db_exc.DBNonExistentTable, db_exc.DBDeadlock)
+_METADATA_KEYS = ('instance_uuid', 'key', 'value')
+
+
+class NotACloud(exception.NovaSchedException):
+    """A file that should be a cloud snapshot is something else."""
+
+
+def load(engine, cloud, now=None, shift=False):
+    """Replace the database's hosts, servers, aggregates, groups and cells.
+
+    cloud: the dict of the module's docstring.  shift: add (now - the cloud's
+    own ``now``) to all its time stamps, so that heartbeats are as old as they
+    were; now: a naive UTC datetime, by default the current one.
+    Returns the number of compute nodes.  Raises NotACloud for something that
+    is no cloud, and DatabaseUnavailable; both leave the database as it was.
+    """
+    _check(cloud)
+    now = now or utcnow()
+    delta = datetime.timedelta(0)
+    if shift:
+        delta = now - _time(cloud['now'], 'now')
+    rows = {table: _cell_rows(table, cloud.get(table.name, ()), delta)
+            for table in _CELL_TABLES}
+    rows.update(_api_rows(cloud, now))
+    try:
+        with db_engine.writing(engine) as connection:
+            _replace(connection, rows)
+    except _DATABASE_TROUBLE as error:
+        raise exception.DatabaseUnavailable(
+            f'Database {db_engine.masked(engine.url)}: '
+            f'{db_engine.reason(error)}') from error
+    except (db_exc.DBError, sa.exc.SQLAlchemyError) as error:
+        raise NotACloud(f'The cloud cannot be stored: '
+                        f'{db_engine.reason(error)}') from error
+    return len(rows[tables.compute_nodes])
+
+
+def _replace(connection, rows):
+    for table in reversed(tables.metadata.sorted_tables):
+        if table in rows:
+            connection.execute(table.delete())
+    for table in tables.metadata.sorted_tables:
+        if rows.get(table):
+            connection.execute(table.insert(), rows[table])
+            if connection.dialect.name == 'postgresql':
+                _advance_sequence(connection, table)
+
+
+def _advance_sequence(connection, table):
+    """PostgreSQL does not count the ids that were given explicitly."""
+    connection.execute(sa.select(sa.func.setval(
+        sa.func.pg_get_serial_sequence(table.name, 'id'),
+        sa.select(sa.func.max(table.c.id)).scalar_subquery())))
+
+
+def utcnow():
+    """The current time as the database keeps it: UTC without a zone."""
+    return datetime.datetime.now(datetime.UTC).replace(
+        tzinfo=None, microsecond=0)
+
+
+def _check(cloud):
+    if not isinstance(cloud, dict):
+        raise NotACloud(f'A cloud is a JSON object with compute_nodes and '
+                        f'services; this is a {type(cloud).__name__}')
+    for name in ('compute_nodes', 'services', 'now'):
+        if name not in cloud:
+            raise NotACloud(f'This is no cloud: it has no "{name}"')
+    for name in (*(table.name for table in _CELL_TABLES), *_API_LISTS):
+        value = cloud.get(name, [])
+        if not (isinstance(value, list)
+                and all(isinstance(row, dict) for row in value)):
+            raise NotACloud(f'"{name}" of the cloud is not a list of objects')
+    _time(cloud['now'], 'now')
+
+
+def _cell_rows(table, rows, delta):
+    """Rows with every column of the table; unknown columns are left out."""
+    required = [c.name for c in table.c if not c.nullable and c.name != 'id']
+    times = [c.name for c in table.c if isinstance(c.type, sa.DateTime)]
+    made = []
+    for number, row in enumerate(rows, 1):
+        for name in required:
+            if row.get(name) is None:
+                raise NotACloud(f'{table.name} row {number} has no "{name}"')
+        new = {c.name: row.get(c.name) for c in table.c}
+        new['id'] = number if new['id'] is None else new['id']
+        new['deleted'] = new['deleted'] or 0
+        for name in times:
+            if new[name] is not None:
+                where = f'{table.name} row {number} {name}'
+                new[name] = _time(new[name], where) + delta
+        made.append(new)
+    return made
+
+
+def _time(value, where):
+    try:
+        time = datetime.datetime.fromisoformat(value)
+    except (TypeError, ValueError) as error:
+        raise NotACloud(
+            f'{where} = {value!r}: this is no time stamp '
+            f'YYYY-MM-DDTHH:MM:SS') from error
+    if time.tzinfo is not None:
+        time = time.astimezone(datetime.UTC).replace(tzinfo=None)
+    return time
+
+
+def _api_rows(cloud, now):
+    rows = {table: [] for table in (
+        tables.aggregates, tables.aggregate_hosts, tables.aggregate_metadata,
+        tables.instance_groups, tables.instance_group_policy,
+        tables.instance_group_member, tables.cell_mappings,
+        tables.host_mappings)}
+    try:
+        _aggregate_rows(rows, cloud.get('aggregates', ()))
+        _group_rows(rows, cloud.get('instance_groups', ()))
+        _mapping_rows(rows, cloud.get('cells', ()),
+                      cloud.get('host_mappings', ()))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise NotACloud(
+            f'An aggregate, instance group, cell or host mapping of the '
+            f'cloud lacks or mistypes {error}') from error
+    for made in rows.values():
+        for number, row in enumerate(made, 1):
+            row.setdefault('id', number)
+            row['created_at'] = now
+    return rows
+
+
+def _aggregate_rows(rows, aggregates):
+    for entry in aggregates:
+        rows[tables.aggregates].append(
+            {'id': entry['id'], 'uuid': entry.get('uuid'),
+             'name': entry['name']})
+        rows[tables.aggregate_hosts] += [
+            {'aggregate_id': entry['id'], 'host': host}
+            for host in entry['hosts']]
+        rows[tables.aggregate_metadata] += [
+            {'aggregate_id': entry['id'], 'key': key, 'value': value}
+            for key, value in entry['metadata'].items()]
+
+
+def _group_rows(rows, groups):
+    for entry in groups:
+        rows[tables.instance_groups].append(
+            {name: entry[name]
+             for name in ('id', 'uuid', 'name', 'project_id', 'user_id')})
+        policies = entry.get('policies')
+        if policies is None:
+            policies = [entry['policy']]
+        rules = entry.get('rules')
+        rows[tables.instance_group_policy] += [
+            {'group_id': entry['id'], 'policy': policy,
+             'rules': rules if rules is None else json.dumps(rules)}
+            for policy in policies]
+        rows[tables.instance_group_member] += [
+            {'group_id': entry['id'], 'instance_uuid': member}
+            for member in entry['members']]
+
+
+def _mapping_rows(rows, cells, mappings):
+    ids = {cell['uuid']: number for number, cell in enumerate(cells, 1)}
+    rows[tables.cell_mappings] += [
+        {'uuid': cell['uuid'], 'name': cell['name'], 'disabled': False}
+        for cell in cells]
+    rows[tables.host_mappings] += [
+        {'host': mapping['host'], 'cell_id': ids[mapping['cell_uuid']]}
+        for mapping in mappings]
+
+
+def export(engine):
+    """The database's cloud as a dict that ``load`` and json.dump accept.
+
+    Soft-deleted rows are included.  One read transaction.
+    """
+    with engine.connect() as connection:
+        cloud = {'now': utcnow().isoformat()}
+        for table in _CELL_TABLES[:3]:
+            cloud[table.name] = [
+                {name: _plain(value) for name, value in row.items()}
+                for row in _rows(connection, table)]
+        cloud['instance_system_metadata'] = [
+            {name: row[name] for name in _METADATA_KEYS}
+            for row in _rows(connection, tables.instance_system_metadata)
+            if not row['deleted']]
+        cloud['aggregates'] = _exported_aggregates(connection)
+        cloud['instance_groups'] = _exported_groups(connection)
+        cells = _rows(connection, tables.cell_mappings)
+        cloud['cells'] = [
+            {name: cell[name] for name in ('uuid', 'name')} for cell in cells]
+        uuids = {cell['id']: cell['uuid'] for cell in cells}
+        cloud['host_mappings'] = [
+            {'host': row['host'], 'cell_uuid': uuids[row['cell_id']]}
+            for row in _rows(connection, tables.host_mappings)]
+    return cloud
+
+
+def _rows(connection, table):
+    return connection.execute(
+        sa.select(table).order_by(table.c.id)).mappings().all()
+
+
+def _plain(value):
+    if isinstance(value, datetime.datetime):
+        return value.isoformat()
+    return value
+
+
+def _by(rows, parent):
+    grouped = {}
+    for row in rows:
+        grouped.setdefault(row[parent], []).append(row)
+    return grouped
+
+
+def _exported_aggregates(connection):
+    hosts = _by(_rows(connection, tables.aggregate_hosts), 'aggregate_id')
+    items = _by(_rows(connection, tables.aggregate_metadata), 'aggregate_id')
+    return [
+        {'id': row['id'], 'uuid': row['uuid'], 'name': row['name'],
+         'hosts': [host['host'] for host in hosts.get(row['id'], ())],
+         'metadata': {item['key']: item['value']
+                      for item in items.get(row['id'], ())}}
+        for row in _rows(connection, tables.aggregates)]
+
+
+def _exported_groups(connection):
+    """Groups with both spellings of their policy, for either era's reader."""
+    policies = _by(_rows(connection, tables.instance_group_policy),
+                   'group_id')
+    members = _by(_rows(connection, tables.instance_group_member),
+                  'group_id')
+    groups = []
+    for row in _rows(connection, tables.instance_groups):
+        own = policies.get(row['id'], ())
+        rules = own[0]['rules'] if own else None
+        groups.append({
+            **{name: row[name]
+               for name in ('id', 'uuid', 'name', 'project_id', 'user_id')},
+            'policies': [policy['policy'] for policy in own],
+            'policy': own[0]['policy'] if own else None,
+            'rules': json.loads(rules) if rules else None,
+            'members': [member['instance_uuid']
+                        for member in members.get(row['id'], ())]})
+    return groups

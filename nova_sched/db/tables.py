@@ -1,0 +1,235 @@
+"""The tables of Nova that the scheduler reads, as SQLAlchemy Core metadata.
+
+Names, column types and uniqueness rules are those of Nova's own schema
+(compute_nodes and services complete, of the others what a scheduler needs),
+so that the same statements read a Nova database and the embedded one.
+
+What lives where: compute_nodes, services, instances and
+instance_system_metadata belong to a cell's database, the rest to the API
+database; the embedded database holds both.  Cell tables are soft-deleted
+(``deleted`` is 0 for a living row, else the row's own id), API tables are
+deleted for good.  Timestamps are naive UTC; MySQL keeps whole seconds.
+"""
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+
+metadata = sa.MetaData()
+
+# A serialized NUMA topology or RequestSpec outgrows MySQL's 64 KB TEXT.
+MediumText = sa.Text().with_variant(mysql.MEDIUMTEXT(), 'mysql', 'mariadb')
+
+# SQLite would give the id of a deleted last row to the next one, which hides
+# a "delete and insert" from whoever watches max(id), as MySQL never does.
+_TABLE_ARGS = {'mysql_engine': 'InnoDB', 'mysql_charset': 'utf8',
+               'sqlite_autoincrement': True}
+
+
+def _name(column='name', **kw):
+    return sa.Column(column, sa.String(255), **kw)
+
+
+def _stamps():
+    return [sa.Column('created_at', sa.DateTime),
+            sa.Column('updated_at', sa.DateTime)]
+
+
+def _soft_deletion():
+    return [sa.Column('deleted_at', sa.DateTime),
+            sa.Column('deleted', sa.Integer)]
+
+
+def _id():
+    return sa.Column('id', sa.Integer, primary_key=True, nullable=False)
+
+
+def _table(name, *items):
+    return sa.Table(name, metadata, *items, **_TABLE_ARGS)
+
+
+compute_nodes = _table(
+    'compute_nodes',
+    *_stamps(), *_soft_deletion(),
+    _id(),
+    sa.Column('uuid', sa.String(36)),
+    _name('host'),
+    _name('hypervisor_hostname'),
+    sa.Column('service_id', sa.Integer),
+    sa.Column('vcpus', sa.Integer, nullable=False),
+    sa.Column('memory_mb', sa.Integer, nullable=False),
+    sa.Column('local_gb', sa.Integer, nullable=False),
+    sa.Column('vcpus_used', sa.Integer, nullable=False),
+    sa.Column('memory_mb_used', sa.Integer, nullable=False),
+    sa.Column('local_gb_used', sa.Integer, nullable=False),
+    sa.Column('free_ram_mb', sa.Integer),
+    sa.Column('free_disk_gb', sa.Integer),
+    sa.Column('disk_available_least', sa.Integer),
+    sa.Column('current_workload', sa.Integer),
+    sa.Column('running_vms', sa.Integer),
+    sa.Column('hypervisor_type', MediumText, nullable=False),
+    sa.Column('hypervisor_version', sa.Integer, nullable=False),
+    sa.Column('cpu_info', MediumText, nullable=False),
+    sa.Column('host_ip', sa.String(39)),
+    sa.Column('supported_instances', sa.Text),
+    sa.Column('pci_stats', sa.Text),
+    sa.Column('metrics', sa.Text),
+    sa.Column('extra_resources', sa.Text),
+    sa.Column('stats', sa.Text),
+    sa.Column('numa_topology', sa.Text),
+    sa.Column('ram_allocation_ratio', sa.Float),
+    sa.Column('cpu_allocation_ratio', sa.Float),
+    sa.Column('disk_allocation_ratio', sa.Float),
+    sa.Column('mapped', sa.Integer),
+    sa.Index('compute_nodes_uuid_idx', 'uuid', unique=True),
+    sa.UniqueConstraint(
+        'host', 'hypervisor_hostname', 'deleted',
+        name='uniq_compute_nodes0host0hypervisor_hostname0deleted'),
+)
+
+services = _table(
+    'services',
+    *_stamps(), *_soft_deletion(),
+    _id(),
+    sa.Column('uuid', sa.String(36)),
+    _name('host'),
+    _name('binary'),
+    _name('topic'),
+    sa.Column('report_count', sa.Integer, nullable=False),
+    sa.Column('disabled', sa.Boolean(create_constraint=False)),
+    _name('disabled_reason'),
+    sa.Column('last_seen_up', sa.DateTime),
+    sa.Column('forced_down', sa.Boolean(create_constraint=False)),
+    sa.Column('version', sa.Integer),
+    sa.Index('services_uuid_idx', 'uuid', unique=True),
+    sa.UniqueConstraint('host', 'topic', 'deleted',
+                        name='uniq_services0host0topic0deleted'),
+    sa.UniqueConstraint('host', 'binary', 'deleted',
+                        name='uniq_services0host0binary0deleted'),
+)
+
+instances = _table(
+    'instances',
+    *_stamps(), *_soft_deletion(),
+    _id(),
+    sa.Column('uuid', sa.String(36), nullable=False),
+    _name('host'),
+    _name('node'),
+    sa.Column('compute_id', sa.BigInteger),
+    _name('project_id'),
+    _name('user_id'),
+    _name('vm_state'),
+    _name('task_state'),
+    sa.Column('power_state', sa.Integer),
+    sa.Column('memory_mb', sa.Integer),
+    sa.Column('vcpus', sa.Integer),
+    sa.Column('root_gb', sa.Integer),
+    sa.Column('ephemeral_gb', sa.Integer),
+    sa.Column('instance_type_id', sa.Integer),
+    _name('image_ref'),
+    _name('availability_zone'),
+    _name('os_type'),
+    sa.Column('cleaned', sa.Integer),
+    sa.Column('hidden', sa.Boolean(create_constraint=False)),
+    sa.UniqueConstraint('uuid', name='uniq_instances0uuid'),
+    sa.Index('instances_host_node_deleted_idx', 'host', 'node', 'deleted'),
+    sa.Index('instances_host_deleted_cleaned_idx',
+             'host', 'deleted', 'cleaned'),
+    sa.Index('instances_uuid_deleted_idx', 'uuid', 'deleted'),
+)
+
+instance_system_metadata = _table(
+    'instance_system_metadata',
+    *_stamps(), *_soft_deletion(),
+    _id(),
+    sa.Column('instance_uuid', sa.String(36), nullable=False),
+    _name('key', nullable=False),
+    _name('value'),
+    sa.Index('instance_uuid', 'instance_uuid'),
+)
+
+aggregates = _table(
+    'aggregates',
+    *_stamps(),
+    _id(),
+    sa.Column('uuid', sa.String(36)),
+    _name(),
+    sa.Index('aggregate_uuid_idx', 'uuid'),
+    sa.UniqueConstraint('name', name='uniq_aggregate0name'),
+)
+
+aggregate_hosts = _table(
+    'aggregate_hosts',
+    *_stamps(),
+    _id(),
+    _name('host'),
+    sa.Column('aggregate_id', sa.ForeignKey('aggregates.id'),
+              nullable=False),
+    sa.UniqueConstraint('host', 'aggregate_id',
+                        name='uniq_aggregate_hosts0host0aggregate_id'),
+)
+
+aggregate_metadata = _table(
+    'aggregate_metadata',
+    *_stamps(),
+    _id(),
+    sa.Column('aggregate_id', sa.ForeignKey('aggregates.id'),
+              nullable=False),
+    _name('key', nullable=False),
+    _name('value', nullable=False),
+    sa.UniqueConstraint('aggregate_id', 'key',
+                        name='uniq_aggregate_metadata0aggregate_id0key'),
+    sa.Index('aggregate_metadata_key_idx', 'key'),
+)
+
+instance_groups = _table(
+    'instance_groups',
+    *_stamps(),
+    _id(),
+    sa.Column('uuid', sa.String(36), nullable=False),
+    _name('user_id'),
+    _name('project_id'),
+    _name(),
+    sa.UniqueConstraint('uuid', name='uniq_instance_groups0uuid'),
+)
+
+instance_group_policy = _table(
+    'instance_group_policy',
+    *_stamps(),
+    _id(),
+    _name('policy'),
+    sa.Column('group_id', sa.ForeignKey('instance_groups.id'),
+              nullable=False),
+    sa.Column('rules', sa.Text),
+    sa.Index('instance_group_policy_policy_idx', 'policy'),
+)
+
+instance_group_member = _table(
+    'instance_group_member',
+    *_stamps(),
+    _id(),
+    _name('instance_uuid'),
+    sa.Column('group_id', sa.ForeignKey('instance_groups.id'),
+              nullable=False),
+    sa.Index('instance_group_member_instance_idx', 'instance_uuid'),
+)
+
+cell_mappings = _table(
+    'cell_mappings',
+    *_stamps(),
+    _id(),
+    sa.Column('uuid', sa.String(36), nullable=False),
+    _name(),
+    sa.Column('transport_url', sa.Text),
+    sa.Column('database_connection', sa.Text),
+    sa.Column('disabled', sa.Boolean(create_constraint=False)),
+    sa.UniqueConstraint('uuid', name='uniq_cell_mappings0uuid'),
+)
+
+host_mappings = _table(
+    'host_mappings',
+    *_stamps(),
+    _id(),
+    sa.Column('cell_id', sa.ForeignKey('cell_mappings.id'), nullable=False),
+    _name('host', nullable=False),
+    sa.UniqueConstraint('host', name='uniq_host_mappings0host'),
+)

@@ -1,0 +1,130 @@
+"""Reading aggregates and host mappings, and noticing their changes."""
+
+import pytest
+
+from nova_sched.db import api
+from nova_sched.db import engine
+from nova_sched.db import reader
+from tests.builders import clouds
+
+LONG_AGO = '2020-01-01 00:00:00.000000'
+
+
+@pytest.fixture
+def settled(load, execute):
+    """Two aggregates that nobody has changed for years."""
+    load(aggregates=[
+        clouds.an_aggregate(1, hosts=['host1', 'host2'],
+                            metadata={'availability_zone': 'az1'}),
+        clouds.an_aggregate(2, hosts=['host2'], metadata={'ssd': 'true'})])
+    for table in ('aggregates', 'aggregate_hosts', 'aggregate_metadata'):
+        execute(f"UPDATE {table} SET created_at = '{LONG_AGO}'")
+
+
+class TestAggregates:
+    def test_come_with_hosts_and_metadata(self, settled, hosts):
+        one, two = hosts.aggregates()
+        assert {'id', 'uuid', 'name', 'hosts', 'metadata'} == set(one)
+        assert one['hosts'] == ['host1', 'host2']
+        assert one['metadata'] == {'availability_zone': 'az1'}
+        assert (two['id'], two['name']) == (2, 'aggregate2')
+
+    def test_may_be_empty(self, load, hosts):
+        load(aggregates=[clouds.an_aggregate(hosts=[])])
+        aggregate, = hosts.aggregates()
+        assert (aggregate['hosts'], aggregate['metadata']) == ([], {})
+
+    def test_of_kilo_have_no_uuid_and_are_deleted_softly(
+            self, settled, hosts, execute):
+        execute('DROP INDEX aggregate_uuid_idx')
+        execute('ALTER TABLE aggregates DROP COLUMN uuid')
+        for table in ('aggregates', 'aggregate_hosts', 'aggregate_metadata'):
+            execute(f'ALTER TABLE {table} ADD COLUMN deleted INTEGER '
+                    f'DEFAULT 0')
+        execute('UPDATE aggregates SET deleted = 2 WHERE id = 2')
+        execute("UPDATE aggregate_hosts SET deleted = id "
+                "WHERE host = 'host1'")
+        aggregate, = hosts.aggregates()
+        assert aggregate['uuid'] is None
+        assert aggregate['hosts'] == ['host2']
+
+    def test_come_from_the_api_database_where_there_is_one(
+            self, conf, settled, tmp_path):
+        url = f'sqlite:///{tmp_path}/api.sqlite'
+        api.sync_database(engine.Database(url))
+        conf.set_override('connection', url, 'api_database')
+        hosts = reader.HostReader(conf, reader.configured_cells(conf))
+        assert hosts.aggregates() == []
+
+
+CHANGES = {
+    'a new aggregate':
+        "INSERT INTO aggregates (name, created_at) VALUES ('new', '{then}')",
+    'a renamed aggregate':
+        "UPDATE aggregates SET name = 'x', updated_at = '{then}' "
+        "WHERE id = 1",
+    'a deleted aggregate': 'DELETE FROM aggregates WHERE id = 2',
+    'a new host': "INSERT INTO aggregate_hosts (host, aggregate_id) "
+                  "VALUES ('host3', 1)",
+    'a removed host': 'DELETE FROM aggregate_hosts WHERE id = 1',
+    'the newest host replaced':
+        "DELETE FROM aggregate_hosts WHERE id = 3;"
+        "INSERT INTO aggregate_hosts (host, aggregate_id, created_at) "
+        "VALUES ('host3', 2, '{long_ago}')",
+    'a new metadata item':
+        "INSERT INTO aggregate_metadata (aggregate_id, key, value) "
+        "VALUES (1, 'k', 'v')",
+    'a changed metadata item':
+        "UPDATE aggregate_metadata SET value = 'x', updated_at = '{then}' "
+        "WHERE id = 1",
+    'a removed metadata item': 'DELETE FROM aggregate_metadata WHERE id = 2',
+    'a replaced metadata item':
+        "DELETE FROM aggregate_metadata WHERE id = 2;"
+        "INSERT INTO aggregate_metadata (aggregate_id, key, value) "
+        "VALUES (2, 'ssd', 'false')",
+}
+
+
+class TestStamp:
+    def test_is_equal_while_nothing_changes(self, settled, hosts):
+        assert hosts.aggregates_stamp() == hosts.aggregates_stamp()
+
+    def test_is_equal_in_a_cloud_without_aggregates(self, load, hosts):
+        load()
+        assert hosts.aggregates_stamp() == hosts.aggregates_stamp()
+
+    @pytest.mark.parametrize('change', CHANGES.values(), ids=CHANGES.keys())
+    def test_tells(self, settled, hosts, execute, change):
+        before = hosts.aggregates_stamp()
+        for sql in change.format(then='2020-01-02 00:00:00.000000',
+                                 long_ago=LONG_AGO).split(';'):
+            execute(sql)
+        assert before != hosts.aggregates_stamp()
+
+    def test_tells_a_soft_deletion(self, settled, hosts, execute):
+        for table in ('aggregates', 'aggregate_hosts', 'aggregate_metadata'):
+            execute(f'ALTER TABLE {table} ADD COLUMN deleted INTEGER '
+                    f'DEFAULT 0')
+        before = hosts.aggregates_stamp()
+        execute('UPDATE aggregate_hosts SET deleted = 1 WHERE id = 1')
+        assert before != hosts.aggregates_stamp()
+
+    def test_of_a_second_still_running_equals_nothing(
+            self, settled, hosts, execute):
+        """A second change within one whole second leaves no other trace."""
+        execute("UPDATE aggregates SET updated_at = "
+                "strftime('%Y-%m-%d %H:%M:%S.000000', 'now')")
+        assert hosts.aggregates_stamp() != hosts.aggregates_stamp()
+
+
+class TestHostCells:
+    def test_map_hosts_to_cell_uuids(self, load, hosts):
+        load(hosts=1)
+        assert hosts.host_cells() == {'host1': clouds.CELL_UUID}
+
+    @pytest.mark.parametrize('table', ['host_mappings', 'cell_mappings'])
+    def test_are_empty_in_a_database_without_cells(
+            self, load, hosts, execute, table):
+        load(hosts=1)
+        execute(f'DROP TABLE {table}')
+        assert hosts.host_cells() == {}

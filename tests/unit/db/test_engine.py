@@ -1,0 +1,215 @@
+"""URLs, engines per process, errors in words, waiting for a database."""
+
+import datetime
+import logging
+import os
+import threading
+
+import pymysql
+from pymysql.constants import FIELD_TYPE
+import pytest
+import sqlalchemy as sa
+
+from nova_sched import exception
+from nova_sched.db import api
+from nova_sched.db import engine
+from nova_sched.db import tables
+
+LOG = logging.getLogger('test.engine')
+
+
+class TestParseUrl:
+    @pytest.mark.parametrize('url, drivername', [
+        ('mysql://u:p@h/d', 'mysql+pymysql'),
+        ('mysql+pymysql://u:p@h/d', 'mysql+pymysql'),
+        ('postgresql://u:p@h/d', 'postgresql+psycopg2'),
+        ('sqlite:////tmp/x', 'sqlite'),
+    ])
+    def test_uses_the_driver_that_comes_along(self, url, drivername):
+        assert drivername == engine.parse_url(url).drivername
+
+    def test_bounds_every_wait_for_a_mysql_server(self):
+        query = engine.parse_url('mysql://u:p@h/d').query
+        assert {'connect_timeout', 'read_timeout', 'write_timeout'} <= set(
+            query)
+
+    def test_keeps_the_timeout_of_the_operator(self):
+        url = engine.parse_url('mysql://u:p@h/d?read_timeout=7')
+        assert url.query['read_timeout'] == '7'
+
+    @pytest.mark.parametrize('url', [
+        'secret', 'mysql://u:secret@h:port/x', 'mysql+pymysql//u:secret@h/x'])
+    def test_does_not_repeat_a_mistyped_url(self, url):
+        with pytest.raises(exception.ConfigurationError) as caught:
+            engine.parse_url(url)
+        assert 'secret' not in str(caught.value)
+
+
+def test_masked_hides_the_password():
+    assert engine.masked('mysql://u:secret@h/d?x=y') == 'mysql://u:***@h/d'
+
+
+class TestConnectionUrl:
+    def test_prefers_the_replica_for_reading(self, conf):
+        conf.set_override('slave_connection', 'sqlite:////replica',
+                          'database')
+        assert engine.connection_url(
+            conf, reading=True) == 'sqlite:////replica'
+        assert engine.connection_url(conf).endswith('test.sqlite')
+
+
+class TestOptions:
+    def test_reach_the_engine(self, conf):
+        conf.set_override('max_pool_size', 3, 'database')
+        conf.set_override('connection_recycle_time', 77, 'database')
+        made = engine.connect('mysql://u:p@h/d', engine.options_from(conf))
+        assert made.pool.size() == 3
+        assert made.pool._recycle == 77
+
+    def test_connection_parameters_are_added_to_the_url(self, conf):
+        conf.set_override('connection_parameters', 'charset=utf8mb4',
+                          'database')
+        made = engine.connect('mysql://u:p@h/d', engine.options_from(conf))
+        assert made.url.query['charset'] == 'utf8mb4'
+
+    def test_an_unknown_driver_is_a_configuration_error(self):
+        with pytest.raises(exception.ConfigurationError) as caught:
+            engine.connect('oracle://u:secret@h/x')
+        assert 'secret' not in str(caught.value)
+
+
+class TestDatabase:
+    def test_opens_nothing_when_it_is_made(self, tmp_path):
+        engine.Database(f'sqlite:///{tmp_path}/x.sqlite')
+        assert not (tmp_path / 'x.sqlite').exists()
+
+    def test_a_forked_child_has_an_engine_of_its_own(self, db, monkeypatch):
+        mine = db.engine
+        monkeypatch.setattr(os, 'getpid', lambda: -1)
+        assert mine is not db.engine
+
+    def test_one_process_has_one_engine(self, db):
+        assert db.engine is db.engine
+
+    def test_reading_sees_what_was_committed_just_before(self, db):
+        with db.reading() as connection:
+            connection.execute(sa.select(tables.aggregates)).all()
+        with db.writing() as connection:
+            connection.execute(tables.aggregates.insert(), {'name': 'a'})
+        with db.reading() as connection:
+            assert len(
+                connection.execute(sa.select(tables.aggregates)).all()) == 1
+
+    def test_writing_undoes_everything_on_an_error(self, db):
+        with pytest.raises(ZeroDivisionError), db.writing() as connection:
+            connection.execute(tables.aggregates.insert(), {'name': 'a'})
+            raise ZeroDivisionError
+        with db.reading() as connection:
+            assert connection.execute(
+                sa.select(tables.aggregates)).all() == []
+
+    def test_two_writers_take_turns(self, db):
+        """Each reads and then writes; neither fails because of the other."""
+        def add(name):
+            with db.writing() as connection:
+                connection.execute(sa.select(tables.aggregates)).all()
+                connection.execute(
+                    tables.aggregates.insert(), {'name': name})
+
+        threads = [threading.Thread(target=add, args=(f'a{n}',))
+                   for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with db.reading() as connection:
+            assert len(
+                connection.execute(sa.select(tables.aggregates)).all()) == 8
+
+    def test_errors_name_the_database_without_its_password(self):
+        db = engine.Database('mysql://u:secret@127.0.0.1:1/d')
+        with pytest.raises(exception.DatabaseUnavailable) as caught:
+            db.check()
+        assert 'mysql+pymysql://u:***@127.0.0.1:1/d' in str(caught.value)
+        assert 'secret' not in str(caught.value)
+        assert 'onnect' in str(caught.value)
+
+    def test_check_says_how_to_make_missing_tables(self, conf):
+        with pytest.raises(exception.DatabaseUnavailable, match='db sync'):
+            engine.database(conf).check()
+
+
+class TestWaitForDatabase:
+    def test_returns_at_once_when_all_is_there(self, conf, db, caplog):
+        engine.wait_for_database(conf, LOG, sleep=_never)
+        assert caplog.records == []
+
+    def test_warns_in_one_line_per_attempt(self, conf, caplog):
+        conf.set_override('retry_interval', 4, 'database')
+        slept = []
+
+        def sleep(seconds):
+            slept.append(seconds)
+            if len(slept) == 2:
+                api.sync(conf)
+
+        caplog.set_level(logging.WARNING, 'test.engine')
+        engine.wait_for_database(conf, LOG, sleep=sleep)
+        lines = [r.getMessage() for r in caplog.records
+                 if r.name == 'test.engine']
+        assert slept == [4, 4]
+        assert len(lines) == 2
+        assert 'Attempt 1 of 10, the next in 4 seconds.' in lines[0]
+        assert all('\n' not in line for line in lines)
+        assert all(record.exc_info is None for record in caplog.records)
+
+    @pytest.mark.parametrize('max_retries, slept', [(0, 0), (1, 0), (3, 2)])
+    def test_gives_up_after_max_retries(self, conf, max_retries, slept):
+        conf.set_override('max_retries', max_retries, 'database')
+        naps = []
+        with pytest.raises(exception.DatabaseUnavailable):
+            engine.wait_for_database(conf, LOG, sleep=naps.append)
+        assert slept == len(naps)
+
+    def test_minus_one_waits_for_ever(self, conf):
+        conf.set_override('max_retries', -1, 'database')
+        naps = []
+
+        def sleep(seconds):
+            naps.append(seconds)
+            if len(naps) == 50:
+                raise InterruptedError
+
+        with pytest.raises(InterruptedError):
+            engine.wait_for_database(conf, LOG, sleep=sleep)
+
+    def test_waits_for_the_replica_too(self, conf, db, tmp_path):
+        conf.set_override('slave_connection',
+                          f'sqlite:///{tmp_path}/replica.sqlite', 'database')
+        conf.set_override('max_retries', 1, 'database')
+        with pytest.raises(exception.DatabaseUnavailable,
+                           match=r'replica\.sqlite'):
+            engine.wait_for_database(conf, LOG, sleep=_never)
+
+
+def _never(seconds):
+    raise AssertionError('there was nothing to wait for')
+
+
+def test_pymysql_times_are_read_as_datetimes(monkeypatch):
+    """The faster conversion keeps PyMySQL's answer for odd values."""
+
+    given = {}
+
+    def connect(*args, **kwargs):
+        given.update(kwargs)
+        raise pymysql.err.OperationalError(2003, 'no server here')
+
+    made = engine.connect('mysql://u:p@h/d')
+    monkeypatch.setattr(made.dialect.loaded_dbapi, 'connect', connect)
+    with pytest.raises(Exception, match='no server here'):
+        made.connect()
+    convert = given['conv'][FIELD_TYPE.DATETIME]
+    assert datetime.datetime(2026, 4, 3, 9, 40, 41) == convert(
+        '2026-04-03 09:40:41')
+    assert convert('0000-00-00 00:00:00') == '0000-00-00 00:00:00'

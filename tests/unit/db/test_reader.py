@@ -1,0 +1,243 @@
+"""Reading hosts and instances, in the schema of any era."""
+
+import datetime
+import logging
+import threading
+import types
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.db import api
+from nova_sched.db import engine
+from nova_sched.db import reader
+from nova_sched.db import snapshot
+from tests.builders import clouds
+
+
+def as_dicts(rows, columns):
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def nodes_of(rows):
+    return as_dicts(rows.compute_nodes, reader.COMPUTE_NODE_COLUMNS)
+
+
+def services_of(rows):
+    return as_dicts(rows.services, reader.SERVICE_COLUMNS)
+
+
+class TestConfiguredCells:
+    def test_is_one_nameless_cell_that_is_not_cell0(self, conf):
+        cell, = reader.configured_cells(conf)
+        assert cell.name is None
+        assert cell.uuid == '00000000-0000-0000-0000-000000000001'
+
+    def test_prefers_the_replica(self, conf):
+        conf.set_override('slave_connection', 'sqlite:////r', 'database')
+        assert reader.configured_cells(conf)[0].connection == 'sqlite:////r'
+
+    def test_a_cell_does_not_show_its_password(self):
+        cell = reader.Cell('u', 'east', 'mysql://u:secret@h/d')
+        assert 'secret' not in repr(cell) + str(cell)
+
+
+class TestReadHosts:
+    def test_gives_plain_tuples_of_the_rows(self, load, hosts):
+        load(hosts=2)
+        rows, = hosts.read_hosts()
+        assert {tuple} == {type(row) for row in rows.compute_nodes}
+        assert [n['host'] for n in nodes_of(rows)] == ['host1', 'host2']
+        assert {32768} == {n['memory_mb'] for n in nodes_of(rows)}
+        assert [s['host'] for s in services_of(rows)] == ['host1', 'host2']
+
+    def test_gives_times_as_datetimes_or_none(self, load, hosts):
+        load(services=[clouds.a_service(last_seen_up='2026-04-03T09:40:41',
+                                        updated_at=None)])
+        service, = services_of(hosts.read_hosts()[0])
+        assert datetime.datetime(2026, 4, 3, 9, 40, 41) == (
+            service['last_seen_up'])
+        assert service['updated_at'] is None
+
+    def test_keeps_nulls(self, load, hosts):
+        load(compute_nodes=[clouds.a_compute_node(
+            free_disk_gb=None, cpu_allocation_ratio=None, stats=None)])
+        node, = nodes_of(hosts.read_hosts()[0])
+        assert node['free_disk_gb'] is None
+        assert node['cpu_allocation_ratio'] is None
+        assert node['stats'] is None
+
+    def test_leaves_out_the_deleted(self, load, hosts):
+        load(hosts=1,
+             compute_nodes=[clouds.a_compute_node(id=5, deleted=5)],
+             services=[clouds.a_service(id=5, deleted=5)])
+        rows, = hosts.read_hosts()
+        assert (rows.compute_nodes, rows.services) == ([], [])
+
+    def test_reads_compute_services_only(self, load, hosts):
+        load(services=[clouds.a_service(binary='nova-scheduler',
+                                        topic='scheduler')])
+        assert hosts.read_hosts()[0].services == []
+
+    def test_reads_disabled_services_too(self, load, hosts):
+        load(services=[clouds.a_service(disabled=True)])
+        service, = services_of(hosts.read_hosts()[0])
+        assert service['disabled']
+
+    def test_orders_by_id(self, load, hosts):
+        load(compute_nodes=[clouds.a_compute_node('b', id=2),
+                            clouds.a_compute_node('c', id=3),
+                            clouds.a_compute_node('a', id=1)])
+        nodes = nodes_of(hosts.read_hosts()[0])
+        assert [node['host'] for node in nodes] == ['a', 'b', 'c']
+
+    def test_sees_what_was_committed_before_the_call(
+            self, load, hosts, execute):
+        load(hosts=1)
+        hosts.read_hosts()
+        execute('UPDATE compute_nodes SET vcpus_used = 7')
+        node, = nodes_of(hosts.read_hosts()[0])
+        assert node['vcpus_used'] == 7
+
+    def test_takes_the_host_of_a_very_old_row_from_its_service(
+            self, load, hosts):
+        load(compute_nodes=[clouds.a_compute_node(
+                host=None, hypervisor_hostname='node1', service_id=9)],
+             services=[clouds.a_service('host9', id=9)])
+        node, = nodes_of(hosts.read_hosts()[0])
+        assert node['host'] == 'host9'
+
+    @pytest.mark.parametrize('column', [
+        'uuid', 'ram_allocation_ratio', 'cpu_allocation_ratio',
+        'disk_allocation_ratio', 'host', 'service_id', 'numa_topology'])
+    def test_reads_null_for_a_node_column_that_an_era_lacks(
+            self, load, hosts, execute, column):
+        load(hosts=1)
+        execute('CREATE TABLE old AS SELECT * FROM compute_nodes')
+        execute('DROP TABLE compute_nodes')
+        execute('ALTER TABLE old RENAME TO compute_nodes')
+        execute(f'ALTER TABLE compute_nodes DROP COLUMN {column}')
+        node, = nodes_of(hosts.read_hosts()[0])
+        assert node.get(column) is None
+        assert node['hypervisor_hostname'] == 'host1'
+
+    def test_reads_null_for_the_service_columns_that_kilo_lacks(
+            self, load, hosts, execute):
+        load(hosts=1)
+        execute('CREATE TABLE old AS SELECT id, host, "binary", disabled, '
+                'disabled_reason, deleted, created_at, updated_at '
+                'FROM services')
+        execute('DROP TABLE services')
+        execute('ALTER TABLE old RENAME TO services')
+        service, = services_of(hosts.read_hosts()[0])
+        assert service['host'] == 'host1'
+        assert not service['disabled']
+        assert [service[name] for name in (
+            'uuid', 'forced_down', 'last_seen_up', 'version')] == [None] * 4
+
+    def test_selects_only_the_columns_it_is_told(self, conf, load):
+        load(hosts=1)
+        narrow = reader.HostReader(conf, reader.configured_cells(conf),
+                                   compute_node_columns=('host', 'vcpus'))
+        assert narrow.read_hosts()[0].compute_nodes == [('host1', 16)]
+
+    def test_a_missing_table_is_named(self, hosts, execute):
+        execute('DROP TABLE compute_nodes')
+        with pytest.raises(exception.DatabaseUnavailable,
+                           match='no table compute_nodes'):
+            hosts.read_hosts()
+
+    def test_looks_at_the_schema_again_after_a_missing_table(
+            self, conf, tmp_path):
+        conf.set_override('connection', f'sqlite:///{tmp_path}/late.sqlite',
+                          'database')
+        late = reader.HostReader(conf, reader.configured_cells(conf))
+        with pytest.raises(exception.DatabaseUnavailable):
+            late.read_hosts()
+        api.sync(conf)
+        assert late.read_hosts()[0].compute_nodes == []
+
+
+class TestSeveralCells:
+    @pytest.fixture
+    def cell(self, tmp_path):
+        """Function: a cell with one host in a database of its own."""
+        def cell(name):
+            url = f'sqlite:///{tmp_path}/{name}.sqlite'
+            db = engine.Database(url)
+            api.sync_database(db)
+            snapshot.load(db.engine, clouds.a_cloud(
+                hosts=[name], instances=[clouds.an_instance(
+                    name, uuid=clouds.a_uuid(len(name)))]))
+            return reader.Cell(clouds.a_uuid(), name, url)
+        return cell
+
+    def test_reads_all_of_them(self, conf, cell):
+        both = reader.HostReader(conf, [cell('east'), cell('north')])
+        names = [nodes_of(rows)[0]['host'] for rows in both.read_hosts()]
+        assert names == ['east', 'north']
+        assert {clouds.a_uuid(4): 'east', clouds.a_uuid(5): 'north'} == (
+            both.locate_instances([clouds.a_uuid(4), clouds.a_uuid(5)]))
+        assert {'east', 'north'} == {
+            i['host'] for i in both.instances_on(['east', 'north'])}
+
+    def test_leaves_out_a_failing_one_with_a_warning(
+            self, conf, cell, caplog):
+        east = cell('east')
+        gone = reader.Cell(clouds.a_uuid(), 'gone',
+                           'mysql://u:secret@127.0.0.1:1/d')
+        caplog.set_level(logging.WARNING)
+        rows, = reader.HostReader(conf, [gone, east]).read_hosts()
+        assert east == rows.cell
+        text, = [record.getMessage() for record in caplog.records]
+        assert text.startswith(
+            f'Failed to get computes for cell {gone.uuid}(gone)')
+        assert 'secret' not in caplog.text
+
+    def test_leaves_out_a_slow_one_with_a_warning(self, caplog, monkeypatch):
+        monkeypatch.setattr(reader, '_CELL_TIMEOUT', 0.05)
+        end = threading.Event()
+        results = reader._in_parallel(
+            {'slow': end.wait, 'quick': lambda: 'rows'})
+        end.set()
+        assert results == ['rows']
+        assert 'Timeout getting computes for cell slow' in caplog.text
+
+    def test_no_cell_means_no_hosts(self, conf):
+        assert reader.HostReader(conf, []).read_hosts() == []
+
+
+class TestInstances:
+    @pytest.fixture
+    def servers(self, load):
+        servers = types.SimpleNamespace(
+            one=clouds.an_instance('host1'),
+            errored=clouds.an_instance('host2', vm_state='error'),
+            shelved=clouds.an_instance(None),
+            deleted=clouds.an_instance('host1', deleted=4))
+        load(hosts=2, instances=list(vars(servers).values()))
+        return servers
+
+    def test_are_located_by_uuid(self, servers, hosts):
+        uuids = [server['uuid'] for server in vars(servers).values()]
+        assert {servers.one['uuid']: 'host1',
+                servers.errored['uuid']: 'host2'} == (
+            hosts.locate_instances([*uuids, 'nobody']))
+
+    def test_are_listed_by_host_in_any_state(self, servers, hosts):
+        found = hosts.instances_on(['host1', 'host2'])
+        assert [servers.one['uuid'], servers.errored['uuid']] == [
+            row['uuid'] for row in found]
+        assert set(reader.INSTANCE_COLUMNS) == set(found[0])
+        assert found[0]['memory_mb'] == 2048
+
+    def test_of_thousands_of_names_are_asked_for_in_portions(
+            self, servers, hosts):
+        names = [f'none{n}' for n in range(1200)]
+        assert len(hosts.instances_on([*names, 'host1'])) == 1
+        assert len(
+            hosts.locate_instances({*names, servers.one['uuid']})) == 1
+
+    def test_nothing_asked_is_nothing_read(self, hosts):
+        assert hosts.locate_instances([]) == {}
+        assert hosts.instances_on([]) == []
