@@ -1,0 +1,127 @@
+"""Running filters: which hosts can take an instance.
+
+For one instance of a request (``FilterHandler.run``):
+
+1. Each filter, in the configured order, gets the rows still alive.
+2. A built-in answers with a boolean column; a filter written one host at a
+   time is asked host by host through row views (``HostFilter.keep``).
+3. Filters that need only run once a request are left out for the second and
+   later instances; on a rebuild most filters pass every host unseen.
+4. The first filter that leaves no host ends the run.
+
+Log texts are those that Nova's operators search for.
+"""
+
+import numpy as np
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
+
+
+class BaseFilter:
+    """Base class of all filters.
+
+    Filters are created once, without arguments, and shared by all requests
+    and threads: they must keep nothing of a request.
+    """
+
+    #: True: run for the first instance of a request only; its verdict holds
+    #: for the others.
+    run_filter_once_per_request = False
+
+    def configure(self, conf):
+        """Take what the filter needs from the configuration, once."""
+
+    def run_filter_for_index(self, index):
+        """Whether to run for the ``index``-th instance of a request."""
+        return not (self.run_filter_once_per_request and index > 0)
+
+    def _filter_one(self, obj, spec_obj):
+        return True
+
+    def filter_all(self, filter_obj_list, spec_obj):
+        """Yield the objects that pass.
+
+        May be overridden to judge all hosts together; returning None ends
+        filtering with no host left.
+        """
+        for obj in filter_obj_list:
+            if self._filter_one(obj, spec_obj):
+                yield obj
+
+    def keep(self, hosts, spec_obj):
+        """Which rows of a HostBlock pass: bool (n,); None to stop."""
+        states = hosts.states()
+        passing = self.filter_all(states, spec_obj)
+        if passing is None:
+            return None
+        passed = {id(state) for state in passing}
+        return np.fromiter((id(state) in passed for state in states),
+                           dtype=np.bool_, count=len(states))
+
+    def reason(self, hosts, spec_obj):
+        """Why these rejected hosts were rejected, in a few words, or ''.
+
+        Written for operators, with needed and available figures; made only
+        when a request fails or somebody asks.
+        """
+        return ''
+
+
+class FilterHandler:
+    """Runs a list of filters over a block of hosts."""
+
+    def run(self, filters, hosts, spec_obj, index, decision):
+        """The hosts that pass every filter, as a HostBlock.
+
+        index: which instance of the request (0 is the first).
+        decision: the Decision that records each step.
+        An exception in a filter fails the request, with the filter named in
+        the log.
+        """
+        LOG.debug('Starting with %d host(s)', len(hosts))
+        ran = []
+        for filter_ in filters:
+            if not filter_.run_filter_for_index(index):
+                continue
+            before, name = hosts, type(filter_).__name__
+            hosts, stop = self._one(filter_, name, before, spec_obj)
+            decision.step(index, filter_, before.rows, hosts.rows)
+            ran.append((name, before, hosts))
+            if stop:
+                LOG.debug('Filter %s says to stop filtering', name)
+                return hosts
+            if not len(hosts):
+                LOG.info('Filter %s returned 0 hosts', name)
+                break
+            LOG.debug('Filter %(name)s returned %(count)d host(s)',
+                      {'name': name, 'count': len(hosts)})
+        if not len(hosts):
+            _log_empty(ran, spec_obj)
+        return hosts
+
+    @staticmethod
+    def _one(filter_, name, hosts, spec_obj):
+        """The hosts one filter leaves, and whether it says to stop."""
+        try:
+            kept = filter_.keep(hosts, spec_obj)
+        except Exception as exc:
+            LOG.error('Filter %(name)s failed on %(count)d host(s): %(exc)r',
+                      {'name': name, 'count': len(hosts), 'exc': exc})
+            raise
+        if kept is None:
+            return hosts.where(np.zeros(len(hosts), dtype=np.bool_)), True
+        return hosts.where(kept), False
+
+
+def _log_empty(ran, spec_obj):
+    text = ("Filtering removed all hosts for the request with instance ID "
+            "'%(uuid)s'. Filter results: %(results)s")
+    uuid = spec_obj.instance_uuid
+    if LOG.isEnabledFor(logging.DEBUG):
+        LOG.debug(text, {'uuid': uuid, 'results': [
+            (name, [(h.host, h.nodename) for h in after.states()] or None)
+            for name, before, after in ran]})
+    LOG.info(text, {'uuid': uuid, 'results': [
+        f'{name}: (start: {len(before)}, end: {len(after)})'
+        for name, before, after in ran]})

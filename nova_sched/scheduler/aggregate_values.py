@@ -1,0 +1,59 @@
+"""What the aggregates of a host say: values of their metadata.
+
+The three readings that rules use; ``aggregates`` is an iterable of objects
+with a ``metadata`` dict of texts.
+"""
+
+import functools
+
+import numpy as np
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
+
+
+def values(aggregates, key):
+    """The set of raw values of one key over all aggregates."""
+    return {aggregate.metadata[key] for aggregate in aggregates
+            if key in aggregate.metadata}
+
+
+def pieces(aggregates, key):
+    """The values of one key, split at commas and stripped: set of texts."""
+    return {piece.strip() for value in values(aggregates, key)
+            for piece in value.split(',')}
+
+
+def number(found, key, default, cast):
+    """One number from a set of values: the smallest.
+
+    No value gives the default; so does, with a warning, any value that
+    ``cast`` (int or float) refuses, even if others are fine.
+    """
+    if not found:
+        return default
+    try:
+        numbers = sorted(map(cast, found))
+    except ValueError as exc:
+        _warn_once(key, str(exc))
+        return default
+    if len(numbers) > 1:
+        LOG.debug('%(count)d values of %(key)s found, of which the minimum '
+                  'value will be used.', {'count': len(numbers), 'key': key})
+    return numbers[0]
+
+
+def numbers(hosts, key, default, cast):
+    """``number`` of each host of a HostBlock: float64 (n,).
+
+    default: a number, or an array (n,) of each host's own.
+    """
+    found = hosts.judge('aggregates', lambda aggregates: number(
+        values(aggregates, key), key, np.nan, cast), np.float64)
+    return np.where(np.isnan(found), default, found)
+
+
+@functools.lru_cache(maxsize=1024)
+def _warn_once(key, error):
+    LOG.warning("Could not decode %(key)s: '%(error)s'",
+                {'key': key, 'error': error})

@@ -1,0 +1,85 @@
+"""Host filters: the base classes plug-in authors and built-ins derive from.
+
+A filter written one host at a time::
+
+    class SpecifiedHostFilter(filters.BaseHostFilter):
+        def host_passes(self, host_state, spec_obj):
+            wanted = spec_obj.get_scheduler_hint('requested_host')
+            return wanted is None or wanted == host_state.host
+
+A built-in answers for all hosts at once (``ColumnFilter.mask``).
+"""
+
+import numpy as np
+
+from nova_sched import filters
+from nova_sched import loadables
+
+
+class BaseHostFilter(filters.BaseFilter):
+    """Base class of filters that judge one host at a time."""
+
+    #: True: also run when an instance is rebuilt on its own host.
+    RUN_ON_REBUILD = False
+
+    def _filter_one(self, obj, spec):
+        if spec.is_rebuild and not self.RUN_ON_REBUILD:
+            return True
+        return self.host_passes(obj, spec)
+
+    def host_passes(self, host_state, filter_properties):
+        """True if the host can take the instance.
+
+        host_state: HostState.  filter_properties: the RequestSpec, which also
+        answers as the dict that filters of Kilo's time were given.
+        """
+        raise NotImplementedError(
+            f'{type(self).__name__} has no host_passes method')
+
+    def limits(self, hosts, spec_obj):
+        """What the compute node must hold a placed instance to.
+
+        hosts: a one-row HostBlock.  Returns a dict with any of memory_mb,
+        vcpu, disk_gb (integers) and numa_topology.
+        """
+        return {}
+
+    def why_not(self, host_state, spec_obj):
+        """Why this one host was rejected, in words."""
+        return self.reason(host_state.block(), spec_obj)
+
+
+class ColumnFilter(BaseHostFilter):
+    """Base class of filters that judge all hosts at once, by columns."""
+
+    def mask(self, hosts, spec_obj):
+        """Which hosts pass: bool (n,) for a HostBlock of n rows.
+
+        Must not change its input, read a clock or use random numbers.
+        """
+        raise NotImplementedError(
+            f'{type(self).__name__} has no mask method')
+
+    def host_passes(self, host_state, filter_properties):
+        """As ``mask`` for one host."""
+        return bool(self.mask(host_state.block(), filter_properties)[0])
+
+    def keep(self, hosts, spec_obj):
+        if not self._is_column:
+            return super().keep(hosts, spec_obj)
+        if spec_obj.is_rebuild and not self.RUN_ON_REBUILD:
+            return np.ones(len(hosts), dtype=np.bool_)
+        return self.mask(hosts, spec_obj)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        # A plug-in may derive from a built-in and override a row-wise method.
+        cls._is_column = (
+            cls.host_passes is ColumnFilter.host_passes
+            and cls._filter_one is BaseHostFilter._filter_one
+            and cls.filter_all is filters.BaseFilter.filter_all)
+
+
+def all_filters():
+    """The classes of all built-in filters."""
+    return loadables.find_classes(__name__, BaseHostFilter)

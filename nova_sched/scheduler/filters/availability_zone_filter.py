@@ -1,0 +1,49 @@
+"""AvailabilityZoneFilter: in the zone that was asked for."""
+
+import numpy as np
+from oslo_log import log as logging
+
+from nova_sched.scheduler import aggregate_values
+from nova_sched.scheduler import filters
+from nova_sched.scheduler.filters import words
+
+LOG = logging.getLogger(__name__)
+
+_KEY = 'availability_zone'
+
+
+class AvailabilityZoneFilter(filters.ColumnFilter):
+    """Hosts of the requested availability zone; all without a request.
+
+    A host's zones are what its aggregates say under ``availability_zone``,
+    split at commas; a host of which none says so is in the zone
+    ``[DEFAULT] default_availability_zone`` only.
+    """
+
+    run_filter_once_per_request = True
+
+    def configure(self, conf):
+        self.default_zone = conf.default_availability_zone
+
+    def mask(self, hosts, spec_obj):
+        zone = spec_obj.availability_zone
+        if not zone:
+            return np.ones(len(hosts), dtype=np.bool_)
+        passes = hosts.judge(
+            'aggregates', lambda aggregates: zone in self._zones(aggregates))
+        if LOG.isEnabledFor(logging.DEBUG):
+            for state in hosts.where(~passes).states():
+                LOG.debug("Availability Zone '%(zone)s' requested. %(host)s "
+                          'has AZs: %(zones)s',
+                          {'zone': zone, 'host': state,
+                           'zones': self._zones(state.aggregates)})
+        return passes
+
+    def _zones(self, aggregates):
+        return (aggregate_values.pieces(aggregates, _KEY)
+                or {self.default_zone})
+
+    def reason(self, hosts, spec_obj):
+        offered = words.distinct(hosts, 'aggregates', self._zones)
+        return (f"zone '{spec_obj.availability_zone}' requested, "
+                f'hosts are in {words.listed(offered)}')

@@ -1,0 +1,187 @@
+"""ComputeCapabilitiesFilter: hosts that can do what the flavor asks for.
+
+1. ``requirements`` turns the flavor's extra specs into paths to what a host
+   reports and what must be there.
+2. For each, in their order, the hosts still passing are judged once a
+   distinct value (``_meets``).
+3. ``_found`` follows the rest of a path into JSON texts and dicts.
+"""
+
+import json
+
+import numpy as np
+from oslo_log import log as logging
+
+from nova_sched.scheduler import filters
+from nova_sched.scheduler import host_table
+from nova_sched.scheduler.filters import extra_specs_ops
+from nova_sched.scheduler.filters import words
+
+LOG = logging.getLogger(__name__)
+
+_SCOPE = 'capabilities'
+
+#: Columns that are named otherwise, or not at all, on Nova's host states.
+_NOT_IN_NOVA = frozenset((
+    'service_disabled', 'service_forced_down', 'service_up',
+    'service_last_seen'))
+
+_NUMBERS = frozenset(host_table.INTEGERS + host_table.FLOATS) - _NOT_IN_NOVA
+_LABELS = frozenset(host_table.LABELS) - {'supported_instances', 'aggregates'}
+
+#: What is looked at host by host; nobody asks for it but by mistake.
+_OBJECTS = frozenset((
+    'stats', 'metrics', 'pci_stats', 'numa_topology', 'service', 'aggregates',
+    'instances', 'limits', 'allocation_candidates', 'supported_instances'))
+
+#: Names that are there but lead nowhere.
+_METHODS = frozenset(('update', 'consume_from_request'))
+
+
+class ComputeCapabilitiesFilter(filters.ColumnFilter):
+    """Hosts whose capabilities meet the flavor's extra specs.
+
+    ``capabilities:cpu_info:topology:cores`` = ``>= 8`` looks at what the host
+    reports as cpu_info, topology, cores; extra specs of another scope are
+    somebody else's, and those without a scope count where the host knows the
+    name.  Operators: extra_specs_ops.  A capability that is missing does not
+    meet any requirement.
+
+    Raises ValueError when a numeric operator meets no number, on a host that
+    the extra specs before it have not rejected.
+    """
+
+    run_filter_once_per_request = True
+
+    def mask(self, hosts, spec_obj):
+        passes = np.ones(len(hosts), dtype=np.bool_)
+        for path, required, scoped in requirements(spec_obj):
+            if not passes.any():
+                break
+            left = hosts.where(passes)
+            meets = _meets(left, path, required, scoped)
+            if LOG.isEnabledFor(logging.DEBUG):
+                _log(left.where(~meets), path, required)
+            passes[passes] = meets
+        return passes
+
+    def reason(self, hosts, spec_obj):
+        texts = []
+        for path, required, scoped in requirements(spec_obj):
+            failing = hosts.where(~_meets(hosts, path, required, scoped))
+            if len(failing):
+                offered = _offered(failing, path)
+                texts.append(f"{':'.join(path)} '{required}' needed, hosts "
+                             f'have {words.listed(offered)}')
+        return '; '.join(texts)
+
+
+def requirements(spec_obj):
+    """What a request asks of capabilities: (path, requirement, scoped).
+
+    path: list of names, the first one of a host's attributes.
+    scoped: False if hosts that do not know the name pass.
+    """
+    specs = dict(spec_obj.flavor.extra_specs or {})
+    bits = specs.pop('hw:maxphysaddr_bits', None)
+    if bits is not None:
+        specs['capabilities:cpu_info:maxphysaddr:bits'] = f'>= {bits}'
+    for key, required in specs.items():
+        scope, *path = key.split(':')
+        if not path:
+            yield [key], required, False
+        elif scope == _SCOPE:
+            yield path, required, True
+
+
+def _meets(hosts, path, required, scoped):
+    """Which hosts meet one requirement: bool (n,)."""
+    name = 'nodename' if path[0] == 'hypervisor_hostname' else path[0]
+    if name in _METHODS:
+        return np.zeros(len(hosts), dtype=np.bool_)
+
+    def verdict(value):
+        found = _found(value, path[1:])
+        return found is not None and extra_specs_ops.match(
+            str(found), required)
+
+    if name in _NUMBERS:
+        distinct, inverse = np.unique(getattr(hosts, name),
+                                      return_inverse=True)
+        return np.array([verdict(value) for value in distinct.tolist()],
+                        dtype=np.bool_)[inverse]
+    if name in _LABELS:
+        absent = hosts.judge(name, lambda value: value is None)
+        meets = hosts.judge(name, lambda value: value is not None
+                            and verdict(value))
+        if absent.any():
+            meets[absent] = _judged(
+                _stats(hosts.where(absent), path[0]), verdict)
+        return meets
+    if name in _OBJECTS:
+        return _judged([getattr(state, name) for state in hosts.states()],
+                       verdict)
+    meets = _judged(_stats(hosts, name), verdict)
+    if scoped:
+        return meets
+    return meets | ~np.fromiter(
+        (name in (stats or ()) for stats in hosts.objects('stats')),
+        dtype=np.bool_, count=len(hosts))
+
+
+def _stats(hosts, name):
+    """One of the statistics of each host; None where there is none."""
+    return [stats.get(name) if stats else None
+            for stats in hosts.objects('stats')]
+
+
+def _judged(values, verdict):
+    """``verdict`` of each value, asked once a distinct text: bool (n,)."""
+    known = {None: False}
+    for value in values:
+        if isinstance(value, str) and value not in known:
+            known[value] = verdict(value)
+    return np.fromiter(
+        (known[value] if value is None or isinstance(value, str)
+         else verdict(value) for value in values),
+        dtype=np.bool_, count=len(values))
+
+
+def _found(value, path):
+    """What a path leads to from a value, or None.
+
+    On the way, text is read as JSON.
+    """
+    for name in path:
+        if isinstance(value, str):
+            try:
+                value = json.loads(value)
+            except (ValueError, RecursionError) as exc:
+                LOG.debug("The capabilities '%(value).200s' couldn't be "
+                          'loaded from JSON: %(error)s',
+                          {'value': value, 'error': exc})
+                return None
+        if not isinstance(value, dict):
+            return None
+        value = value.get(name)
+        if value is None:
+            return None
+    return value
+
+
+def _offered(hosts, path):
+    """The distinct values that hosts have at a path: set of texts."""
+    name = path[0]
+    return {str(_found(value, path[1:])) for value in (
+        [getattr(state, name) for state in hosts.states()]
+        if name in _NUMBERS | _LABELS | _OBJECTS
+        else _stats(hosts, name))}
+
+
+def _log(rejected, path, required):
+    for state in rejected.states():
+        LOG.debug("%(host)s fails extra_spec requirements. '%(required)s' "
+                  "does not match '%(path)s'",
+                  {'host': state, 'required': required,
+                   'path': ':'.join(path)})
+        LOG.debug('%s fails flavor extra_specs requirements', state)

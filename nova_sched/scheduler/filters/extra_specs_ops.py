@@ -1,0 +1,57 @@
+"""The operators of extra specs: does a value meet a requirement?
+
+``match(value, requirement)`` for an extra spec such as ``>= 4``,
+``<in> avx`` or ``s== x86_64``; without a known operator in front of a blank,
+the requirement is the very value.
+"""
+
+import operator
+
+
+def _numeric(compare):
+    return lambda value, operand: compare(float(value), float(operand))
+
+
+#: Operators that take one operand: function of value and operand.  ``=``
+#: means at least, for the sake of capacities; it has always done so.
+_ONE_OPERAND = {
+    '=': _numeric(operator.ge),
+    '==': _numeric(operator.eq),
+    '!=': _numeric(operator.ne),
+    '>=': _numeric(operator.ge),
+    '<=': _numeric(operator.le),
+    's==': operator.eq,
+    's!=': operator.ne,
+    's<': operator.lt,
+    's<=': operator.le,
+    's>': operator.gt,
+    's>=': operator.ge,
+    '<in>': operator.contains,
+}
+
+
+def match(value, requirement):
+    """Whether ``value``, a text or None, meets ``requirement``, a text.
+
+    Operands after the first are ignored, except by ``<all-in>``, of which all
+    must occur in the value, and ``<or>``, of which every second word is an
+    alternative.
+
+    Raises ValueError when a numeric operator meets no number, and IndexError
+    for ``<or>`` without an alternative.
+    """
+    words = requirement.split()
+    name, operands = (words[0], words[1:]) if words else ('', [])
+    if name not in _ONE_OPERAND and name not in ('<or>', '<all-in>'):
+        return value == requirement
+    if value is None:
+        return False
+    if name == '<or>':
+        if not operands:
+            raise IndexError(f'no alternative in extra spec {requirement!r}')
+        return value in operands[::2]
+    if not operands:
+        return False
+    if name == '<all-in>':
+        return all(operand in value for operand in operands)
+    return _ONE_OPERAND[name](value, operands[0])

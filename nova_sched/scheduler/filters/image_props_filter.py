@@ -1,0 +1,169 @@
+"""ImagePropertiesFilter: hosts that can run the image.
+
+1. ``_wanted`` is what the image asks for: architecture, hypervisor type, VM
+   mode, a range of hypervisor versions, a number of address bits.
+2. Each distinct combination of what hosts report is judged once
+   (``_Wanted.runs_on``).
+"""
+
+import dataclasses
+import json
+
+import numpy as np
+from oslo_log import log as logging
+from oslo_utils import versionutils
+
+from nova_sched.objects import image_meta
+from nova_sched.scheduler import filters
+from nova_sched.scheduler.filters import words
+
+LOG = logging.getLogger(__name__)
+
+_COLUMNS = ('supported_instances', 'hypervisor_version', 'cpu_info')
+
+#: How the parts of a host's triple are spelled alike, in their order.
+_KINDS = (image_meta.ARCHITECTURE, image_meta.HV_TYPE, image_meta.VM_MODE)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Wanted:
+    """What an image asks of a host.
+
+    names: architecture, hypervisor type and VM mode, those that are given.
+    versions: conditions on the hypervisor's version, '' for none.
+    bits: physical address bits at least needed, or 0.
+    """
+
+    names: dict
+    versions: str
+    bits: int
+
+    def columns(self):
+        """The columns that the verdict depends on."""
+        return (_COLUMNS if self.bits else
+                _COLUMNS[:2] if self.versions else _COLUMNS[:1])
+
+    def runs_on(self, supported, version=None, cpu_info=None):
+        """Whether a host with these values can run the image."""
+        wanted = set(self.names.values())
+        return (any(wanted <= triple for triple in _triples(supported))
+                and self._takes_version(version)
+                and self._takes_bits(cpu_info))
+
+    def _takes_version(self, version):
+        if not self.versions or not version:
+            return True
+        return versionutils.VersionPredicate(self.versions).satisfied_by(
+            versionutils.convert_version_to_str(version))
+
+    def _takes_bits(self, cpu_info):
+        if not self.bits:
+            return True
+        bits = _address_bits(cpu_info)
+        return bits is None or bits >= self.bits
+
+    def __str__(self):
+        texts = [f'{name}={value}' for name, value in self.names.items()]
+        if self.versions:
+            texts.append(f'img_hv_requested_version={self.versions}')
+        if self.bits:
+            texts.append(f'hw_maxphysaddr_bits={self.bits}')
+        return ', '.join(texts)
+
+
+class ImagePropertiesFilter(filters.ColumnFilter):
+    """Hosts that support the image's architecture, hypervisor and VM mode.
+
+    A host reports triples of the three; one of them must contain whatever the
+    image names, in any place of it.  The image's conditions on the hypervisor
+    version and its address bits count only where it names one of the three;
+    hosts that do not report the version or the bits pass on these.
+    ``[filter_scheduler] image_properties_default_architecture`` stands in for
+    an image without architecture.
+    """
+
+    RUN_ON_REBUILD = True
+    run_filter_once_per_request = True
+
+    def configure(self, conf):
+        self.default_architecture = (
+            conf.filter_scheduler.image_properties_default_architecture)
+
+    def mask(self, hosts, spec_obj):
+        wanted = self._wanted(spec_obj)
+        if not wanted.names:
+            return np.ones(len(hosts), dtype=np.bool_)
+        passes = hosts.judge_together(wanted.columns(), wanted.runs_on)
+        if LOG.isEnabledFor(logging.DEBUG):
+            for state in hosts.where(~passes).states():
+                _log(state, wanted)
+        return passes
+
+    def _wanted(self, spec_obj):
+        properties = spec_obj.image_properties
+        names = {'hw_architecture': (properties.hw_architecture
+                                     or self.default_architecture),
+                 'img_hv_type': properties.img_hv_type,
+                 'hw_vm_mode': properties.hw_vm_mode}
+        return _Wanted(
+            names={name: value for name, value in names.items() if value},
+            versions=(properties.img_hv_requested_version or '').strip(),
+            bits=properties.hw_maxphysaddr_bits or 0)
+
+    def reason(self, hosts, spec_obj):
+        wanted = self._wanted(spec_obj)
+        supported = words.distinct(
+            hosts, 'supported_instances', lambda text: {
+                '/'.join(map(str, triple)) for triple in _listed(text)})
+        text = f'image needs {wanted}, hosts support {words.listed(supported)}'
+        if wanted.versions:
+            versions = words.distinct(
+                hosts, 'hypervisor_version', lambda version: [
+                    versionutils.convert_version_to_str(version)
+                    if version else 'no version'])
+            text += f' in {words.listed(versions)}'
+        return text
+
+
+def _listed(supported):
+    """The triples of a host: list of lists of text."""
+    triples = json.loads(supported) if supported else []
+    return [triple for triple in triples if isinstance(triple, list)]
+
+
+def _triples(supported):
+    """The triples of a host as sets, spelled as image properties are."""
+    return [{_spelled(kind, part) for kind, part in zip(
+        _KINDS, triple, strict=False)}
+            for triple in _listed(supported)]
+
+
+def _spelled(kind, part):
+    try:
+        return kind.read(part)
+    except ValueError:
+        # A name that no image can ask for.
+        return str(part)
+
+
+def _address_bits(cpu_info):
+    """Physical address bits that a cpu_info text reports, or None."""
+    try:
+        return int(json.loads(cpu_info)['maxphysaddr']['bits'])
+    except (LookupError, TypeError, ValueError, RecursionError):
+        return None
+
+
+def _log(state, wanted):
+    if not state.supported_instances:
+        LOG.debug('Instance contains properties %s, but no corresponding '
+                  'supported_instances are advertised by the compute node',
+                  wanted)
+    else:
+        LOG.debug('Instance contains properties %(wanted)s that are not '
+                  'provided by the compute node supported_instances '
+                  '%(supported)s or hypervisor version %(version)s do not '
+                  'match', {'wanted': wanted,
+                            'supported': state.supported_instances,
+                            'version': state.hypervisor_version})
+    LOG.debug('%s does not support requested instance_properties', state)

@@ -1,0 +1,36 @@
+"""RetryFilter: not where it has failed already."""
+
+import numpy as np
+from oslo_log import log as logging
+
+from nova_sched.scheduler import filters
+
+LOG = logging.getLogger(__name__)
+
+
+class RetryFilter(filters.ColumnFilter):
+    """Hosts on which this request was not tried before.
+
+    A host and its node must both be named exactly in the request's ``retry``
+    to be rejected.
+    """
+
+    def mask(self, hosts, spec_obj):
+        passes = np.ones(len(hosts), dtype=np.bool_)
+        if spec_obj.retry is None:
+            LOG.debug('Re-scheduling is disabled')
+            return passes
+        tried = [[node.host, node.hypervisor_hostname]
+                 for node in spec_obj.retry.hosts or ()]
+        for host, node in tried:
+            passes &= ~(hosts.named('host', [host])
+                        & hosts.named('nodename', [node]))
+        for state in hosts.where(~passes).states():
+            # A request names no more hosts than it may have attempts.
+            LOG.info('Host %(host)s fails.  Previously tried hosts: '
+                     '%(hosts)s', {'host': [state.host, state.nodename],
+                                   'hosts': tried})
+        return passes
+
+    def reason(self, hosts, spec_obj):
+        return 'tried before'

@@ -1,0 +1,30 @@
+"""What rejected hosts offer, in the few words of a filter's ``reason``."""
+
+#: Values named before the rest is only counted.
+SHOWN = 5
+
+
+def distinct(hosts, name, values):
+    """What ``values`` yields over the distinct labels of a column: a set."""
+    found = set()
+
+    def collect(label):
+        found.update(values(label))
+        return True
+
+    hosts.judge(name, collect)
+    return found
+
+
+def listed(values):
+    """Sorted values as 'a, b, c', shortened: '... and 7 more'."""
+    texts = sorted({shortened(str(value)) for value in values})
+    text = ', '.join(texts[:SHOWN]) or 'nothing'
+    if len(texts) > SHOWN:
+        text += f' and {len(texts) - SHOWN} more'
+    return text
+
+
+def shortened(text, length=40):
+    """The text, cut when it is longer than ``length`` characters."""
+    return text if len(text) <= length else f'{text[:length - 3]}...'

@@ -1,0 +1,85 @@
+"""One host as plug-ins see it: a view of one row of the host table."""
+
+import json
+
+import numpy as np
+
+#: What a value of the column ``service``, a tuple, holds: columns of Nova's
+#: table ``services``.
+SERVICE = ('id', 'uuid', 'host', 'disabled', 'disabled_reason', 'forced_down',
+           'last_seen_up', 'updated_at', 'created_at', 'version',
+           'report_count')
+
+
+class HostState:
+    """A host under the attribute names of Nova's own HostState.
+
+    Reads go to the table, so a host shows what earlier instances of the same
+    request have consumed.  Plug-ins may set attributes; these stay with the
+    request.  ``limits`` is a dict that filters fill for the compute node.
+
+    An unknown name raises AttributeError.
+    """
+
+    def __init__(self, snapshot, row):
+        self._snapshot, self._row = snapshot, row
+        self.limits = {}
+        self.allocation_candidates = []
+
+    def __getattr__(self, name):
+        if name.startswith('_'):
+            raise AttributeError(name)
+        try:
+            return self._snapshot.cell(name, self._row)
+        except KeyError:
+            raise AttributeError(
+                f'a host state has no attribute {name!r}') from None
+
+    def block(self):
+        """This host alone, as the columns a built-in rule judges."""
+        return self._snapshot.block(np.array([self._row]))
+
+    @property
+    def hypervisor_hostname(self):
+        """The node's name, under the name of its database column."""
+        return self.nodename
+
+    @property
+    def service(self):
+        """The row of the host's compute service, as a dict."""
+        row = self._snapshot.cell('service', self._row)
+        return dict(zip(SERVICE, row, strict=True),
+                    binary='nova-compute', topic='compute')
+
+    @property
+    def supported_instances(self):
+        """List of [architecture, hypervisor type, VM mode]."""
+        text = self._snapshot.cell('supported_instances', self._row)
+        return json.loads(text) if text else []
+
+    @property
+    def aggregates(self):
+        """The Aggregate objects the host is in, as a list."""
+        return list(self._snapshot.cell('aggregates', self._row))
+
+    @property
+    def instances(self):
+        """Instances on the host: uuid -> Instance."""
+        return self._snapshot.instances.on_host(self.host)
+
+    @property
+    def metrics(self):
+        """Monitor metrics as reported: list of dicts with name and value."""
+        text = self._snapshot.cell('metrics', self._row)
+        return json.loads(text) if text else []
+
+    @property
+    def numa_topology(self):
+        """The host's NUMA cells as reported (JSON text), or None."""
+        return self._snapshot.cell('numa_topology', self._row)
+
+    def __repr__(self):
+        return (f'({self.host}, {self.nodename}) ram: {self.free_ram_mb}MB '
+                f'disk: {self.free_disk_mb}MB io_ops: {self.num_io_ops} '
+                f'instances: {self.num_instances}, allocation_candidates: '
+                f'{len(self.allocation_candidates)}')

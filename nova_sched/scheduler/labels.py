@@ -1,0 +1,68 @@
+"""Columns of values that repeat from host to host.
+
+A zone, a hypervisor type or a set of aggregates stands on thousands of hosts
+but has a handful of distinct values.  Such a column holds one small integer a
+host and one list of distinct values, so that a rule judges each distinct value
+once and broadcasts the verdict.
+"""
+
+import numpy as np
+
+
+class Labels:
+    """One column of repeating values: codes into a list of distinct values.
+
+    codes: int32 (n,), row i's position in ``values``.
+    values: list of distinct hashable values, in order of first appearance.
+        The list is shared by the columns made from this one and only grows,
+        so codes of an older column stay right.
+    """
+
+    __slots__ = ('_index', 'codes', 'values')
+
+    def __init__(self, codes, values, index):
+        self.codes, self.values, self._index = codes, values, index
+
+    @classmethod
+    def of(cls, items):
+        """The column of ``items``, an iterable of hashable values."""
+        values, index = [], {}
+        codes = np.fromiter((_code(item, values, index) for item in items),
+                            dtype=np.int32)
+        return cls(codes, values, index)
+
+    def replaced(self, changes):
+        """A new column in which the rows of changes (row -> value) differ."""
+        codes = self.codes.copy()
+        for row, value in changes.items():
+            codes[row] = _code(value, self.values, self._index)
+        return Labels(codes, self.values, self._index)
+
+    def code(self, value):
+        """The code of ``value``; -1 when no row ever had it."""
+        return self._index.get(value, -1)
+
+    def __len__(self):
+        return len(self.codes)
+
+
+def _code(value, values, index):
+    code = index.get(value)
+    if code is None:
+        code = index[value] = len(values)
+        values.append(value)
+    return code
+
+
+def judge(codes, values, verdict, dtype=np.bool_):
+    """Apply a function to each distinct value in use and broadcast the result.
+
+    codes: int (n,) into ``values``.  verdict: function of one value.
+    Returns an array (n,) of dtype.
+    Cost: O(n) plus one call of ``verdict`` a distinct value in use.
+    """
+    results = np.zeros(len(values), dtype=dtype)
+    in_use = np.bincount(codes, minlength=len(values)) if len(codes) else ()
+    for code in np.flatnonzero(in_use):
+        results[code] = verdict(values[code])
+    return results[codes]

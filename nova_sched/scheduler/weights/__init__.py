@@ -1,0 +1,74 @@
+"""Host weighers: the base classes plug-in authors and built-ins derive from.
+
+A weigher written one host at a time::
+
+    class YoungestHostWeigher(weights.BaseHostWeigher):
+        def _weigh_object(self, host_state, weight_properties):
+            return -host_state.num_instances
+
+A built-in answers for all hosts at once (``ColumnWeigher.column``).
+"""
+
+import numpy as np
+
+from nova_sched import loadables
+from nova_sched import weights
+from nova_sched.scheduler import aggregate_values
+
+#: The names plug-ins know.
+WeighedHost = weights.WeighedObject
+
+
+class BaseHostWeigher(weights.BaseWeigher):
+    """Base class of weighers that value one host at a time."""
+
+
+class ColumnWeigher(BaseHostWeigher):
+    """Base class of weighers that value all hosts at once, by columns."""
+
+    #: Name of the multiplier's option in [filter_scheduler], which is also
+    #: the key of an aggregate's metadata that overrides it.
+    multiplier_name = None
+    #: 1, or -1 where a bigger value is to cost more.
+    sign = 1.0
+
+    def configure(self, conf):
+        self.multiplier = getattr(conf.filter_scheduler, self.multiplier_name)
+
+    def column(self, hosts, spec_obj):
+        """The raw values of a HostBlock of n rows: numbers (n,)."""
+        raise NotImplementedError(
+            f'{type(self).__name__} has no column method')
+
+    def _weigh_object(self, host_state, weight_properties):
+        return float(self.column(host_state.block(), weight_properties)[0])
+
+    def raw(self, hosts, spec_obj):
+        if not self._is_column:
+            return super().raw(hosts, spec_obj)
+        return self.clamp(np.asarray(self.column(hosts, spec_obj),
+                                     dtype=np.float64))
+
+    def weight_multiplier(self, host_state):
+        return float(self._by_aggregate(host_state.block())[0])
+
+    def multipliers(self, hosts):
+        if type(self).weight_multiplier is not ColumnWeigher.weight_multiplier:
+            return super().multipliers(hosts)
+        return self._by_aggregate(hosts)
+
+    def _by_aggregate(self, hosts):
+        return self.sign * aggregate_values.numbers(
+            hosts, self.multiplier_name, self.multiplier, float)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        # A plug-in may derive from a built-in and override a row-wise method.
+        cls._is_column = (
+            cls._weigh_object is ColumnWeigher._weigh_object
+            and cls.weigh_objects is weights.BaseWeigher.weigh_objects)
+
+
+def all_weighers():
+    """The classes of all built-in weighers, in the order they run."""
+    return loadables.find_classes(__name__, BaseHostWeigher)

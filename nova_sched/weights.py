@@ -1,0 +1,173 @@
+"""Weighing hosts: which of the hosts that can take an instance is best.
+
+``WeightHandler.weigh``, for one instance of a request:
+
+1. One host or none: no weigher runs, the weight is 0.0.
+2. Each weigher, in order, gives every host a raw value; values beyond its
+   fixed bounds are clamped to them.
+3. ``normalize`` scales the raw values to 0..1 over the hosts of this request.
+4. weight = sum over weighers of multiplier * normalized value.
+5. Hosts are sorted by weight, best first; equal weights keep table order.
+"""
+
+import dataclasses
+import inspect
+
+import numpy as np
+from oslo_log import log as logging
+
+from nova_sched.scheduler import decision
+
+LOG = logging.getLogger(__name__)
+
+
+def normalize(weights, minval=None, maxval=None):
+    """Scale one weigher's raw weights to 0..1, so that multipliers compare.
+
+    weights: float64 (n,), any one unit; larger is better.
+    minval, maxval: bounds in that unit; None means the column's own.
+    Returns a new float64 (n,); all 0.0 when the bounds are equal or n is 0.
+    """
+    if not len(weights):
+        return np.zeros(0)
+    low = weights.min() if minval is None else minval
+    high = weights.max() if maxval is None else maxval
+    if low == high:
+        return np.zeros(len(weights))
+    return (weights - low) / (high - low)
+
+
+@dataclasses.dataclass
+class WeighedObject:
+    """A host and its weight, as row-wise weighers are given it."""
+
+    obj: object
+    weight: float
+
+    def __repr__(self):
+        return f'WeighedHost [host: {self.obj!r}, weight: {self.weight}]'
+
+    def to_dict(self):
+        return {'weight': self.weight, 'host': self.obj.host}
+
+
+class BaseWeigher:
+    """Base class of all weighers.
+
+    Weighers are created once, without arguments, and shared by all requests
+    and threads: they must keep nothing of a request.
+    """
+
+    #: Fixed ends of the range that raw values are scaled from.
+    minval = None
+    maxval = None
+
+    def configure(self, conf):
+        """Take what the weigher needs from the configuration, once."""
+
+    def weight_multiplier(self, host_state):
+        """How much this weigher counts for a host."""
+        return 1.0
+
+    def _weigh_object(self, obj, weight_properties):
+        """The raw value of one host; higher is better."""
+        raise NotImplementedError(
+            f'{type(self).__name__} has no _weigh_object method')
+
+    def weigh_objects(self, weighed_obj_list, weight_properties):
+        """The raw values of all hosts, in their order.
+
+        May be overridden to look at all hosts together; the values of an
+        overriding method are not clamped.
+        """
+        return self.clamp(np.array(
+            [self._weigh_object(weighed.obj, weight_properties)
+             for weighed in weighed_obj_list], dtype=np.float64))
+
+    def clamp(self, raw):
+        """Raw values within the fixed bounds."""
+        if self.minval is None and self.maxval is None:
+            return raw
+        return np.clip(raw, self.minval, self.maxval)
+
+    def raw(self, hosts, spec_obj):
+        """The raw values of a HostBlock: float64 (n,)."""
+        weighed = [WeighedObject(state, 0.0) for state in hosts.states()]
+        return np.array(list(self.weigh_objects(weighed, spec_obj)),
+                        dtype=np.float64)
+
+    def multipliers(self, hosts):
+        """The multiplier of each host of a HostBlock: number or (n,)."""
+        # Before Stein the method took no host.
+        if not inspect.signature(self.weight_multiplier).parameters:
+            return self.weight_multiplier()
+        return np.array([self.weight_multiplier(state)
+                         for state in hosts.states()], dtype=np.float64)
+
+
+@dataclasses.dataclass(frozen=True)
+class Weighed:
+    """Weighed hosts.
+
+    rows: int (n,), table rows, best first.  weights: float64 (n,) beside it.
+    """
+
+    rows: np.ndarray
+    weights: np.ndarray
+    _parts: list
+    _order: np.ndarray
+
+    def parts(self, position):
+        """What each weigher gave the host at a position of ``rows``."""
+        i = self._order[position]
+        return tuple(
+            decision.WeigherPart(
+                name, float(raw[i]), float(normalized[i]),
+                float(np.broadcast_to(multiplier, raw.shape)[i]))
+            for name, raw, normalized, multiplier in self._parts)
+
+
+class WeightHandler:
+    """Weighs a block of hosts with a list of weighers."""
+
+    def weigh(self, weighers, hosts, spec_obj):
+        """The hosts of a block sorted by weight, best first: ``Weighed``.
+
+        An exception in a weigher fails the request, with the weigher named
+        in the log.
+        """
+        weights, parts = np.zeros(len(hosts)), []
+        if len(hosts) > 1:
+            for weigher in weighers:
+                part = self._one(weigher, hosts, spec_obj)
+                parts.append(part)
+                weights += part[3] * part[2]
+        order = np.argsort(-weights, kind='stable')
+        return Weighed(hosts.rows[order], weights[order], parts, order)
+
+    @staticmethod
+    def _one(weigher, hosts, spec_obj):
+        name = type(weigher).__name__
+        try:
+            raw = weigher.raw(hosts, spec_obj)
+            multiplier = weigher.multipliers(hosts)
+        except Exception as exc:
+            LOG.error('Weigher %(name)s failed on %(count)d host(s): %(exc)r',
+                      {'name': name, 'count': len(hosts), 'exc': exc})
+            raise
+        normalized = normalize(raw, weigher.minval, weigher.maxval)
+        if LOG.isEnabledFor(logging.DEBUG):
+            _log_weights(name, hosts, raw, normalized, multiplier)
+        return name, raw, normalized, multiplier
+
+
+def _log_weights(name, hosts, raw, normalized, multiplier):
+    keys = [(state.host, state.nodename) for state in hosts.states()]
+    factors = np.broadcast_to(multiplier, raw.shape).tolist()
+    LOG.debug('%s: raw weights %s', name,
+              dict(zip(keys, raw.tolist(), strict=True)))
+    LOG.debug('%s: normalized weights %s', name,
+              dict(zip(keys, normalized.tolist(), strict=True)))
+    LOG.debug('%s: score (multiplier * weight) %s', name, {
+        key: f'{factor} * {value}' for key, factor, value
+        in zip(keys, factors, normalized.tolist(), strict=True)})
