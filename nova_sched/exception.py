@@ -1,14 +1,14 @@
 """Every exception this service raises on purpose.
 
 Exception
- +-- NovaSchedException            base of all below; ``str()`` is for the person who must act
-      +-- ConfigurationError       an option has a value the service cannot run with
-      +-- DatabaseUnavailable      a database cannot be reached or lacks its tables
-      +-- RemoteNovaException      crosses RPC under the class path of Nova's own exception
-           +-- NoValidHost         no host, or not enough hosts, for a request (expected answer)
-           +-- InvalidInput        a request that cannot be understood; names the field
+ +-- NovaSchedException         the base; ``str()`` is for whoever must act
+      +-- ConfigurationError    an option's value that the service cannot use
+      +-- DatabaseUnavailable   a database is out of reach or has no tables
+      +-- RemoteNovaException   crosses RPC under the class path of Nova's own
+           +-- NoValidHost      too few hosts for a request: an answer, no fault
+           +-- InvalidInput     a request that is wrong; names the field
            +-- SelectionObjectsWithOldRPCVersionNotSupported
-                                   the RPC version cap rules out what a caller asked for
+                                a client's version cap rules out what it wants
 
 oslo.messaging sends the class name, ``__module__``, ``args`` and ``kwargs`` of
 an exception; a Nova client imports ``nova.exception`` and rebuilds the class

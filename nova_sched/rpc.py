@@ -1,0 +1,72 @@
+"""Messages in and out: the transport, and what crosses it.
+
+Only this module and the clients know oslo.messaging.
+"""
+
+import oslo_messaging as messaging
+
+from nova_sched import conf as config
+from nova_sched import context as sched_context
+
+#: Where Nova's services talk to their scheduler.
+EXCHANGE = 'nova'
+TOPIC = 'scheduler'
+
+
+class ContextSerializer(messaging.NoOpSerializer):
+    """The request context as a flat dict; arguments stay plain JSON.
+
+    Objects become envelopes, and envelopes objects, at the door, where what
+    is wrong with them can be told.
+    """
+
+    def serialize_context(self, context):
+        return context.to_dict()
+
+    def deserialize_context(self, context):
+        # Making a context also makes it the thread's own, which is where the
+        # log formatter finds it.
+        return sched_context.RequestContext.from_dict(context)
+
+
+def get_transport(conf):
+    """The message transport of ``transport_url``.
+
+    Raises ConfigurationError when the URL cannot be used.
+    """
+    messaging.set_transport_defaults(EXCHANGE)
+    _register_tracing(conf)
+    return messaging.get_rpc_transport(conf, url=config.transport_url(conf))
+
+
+def get_server(transport, conf, endpoints):
+    """An RPC server for the scheduler's topic; not started yet.
+
+    One native thread a message, ``executor_thread_pool_size`` at most.
+    Consumes the shared queue, this host's own, and the fanout queue.
+    """
+    target = messaging.Target(topic=TOPIC, server=conf.host)
+    return messaging.get_rpc_server(
+        transport, target, endpoints, executor='threading',
+        serializer=ContextSerializer(),
+        access_policy=messaging.DefaultRPCAccessPolicy)
+
+
+def get_client(transport, target, **kwargs):
+    """An RPC client that speaks as Nova's services do."""
+    return messaging.get_rpc_client(
+        transport, target, serializer=ContextSerializer(), **kwargs)
+
+
+def _register_tracing(conf):
+    """Register the tracing options on this very configuration.
+
+    oslo.messaging 18.3 reads them from the configuration it is given but
+    registers them on the global one only; older releases have none.
+    """
+    try:
+        from oslo_messaging._tracing import client
+    except ImportError:
+        return
+    conf.register_opts(client.oslo_messaging_tracing,
+                       group='oslo_messaging_tracing')

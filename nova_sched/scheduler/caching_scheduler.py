@@ -1,0 +1,93 @@
+"""The caching scheduler: as the filter scheduler, on hosts kept in memory.
+
+No request waits for a database.  A periodic task reads the hosts anew; what
+this process placed since a compute node last reported stays consumed until
+that node reports again.  Each worker has a cache of its own.
+"""
+
+import threading
+
+import numpy as np
+from oslo_log import log as logging
+
+from nova_sched.scheduler import filter_scheduler
+from nova_sched.scheduler import host_table
+
+LOG = logging.getLogger(__name__)
+
+
+class CachingScheduler(filter_scheduler.FilterScheduler):
+    """Decides on periodically refreshed state plus its own placements."""
+
+    PERIODIC = True
+
+    def __init__(self, conf):
+        super().__init__(conf)
+        self._lock = threading.Lock()
+        self._table = None
+        self._placed = {}
+
+    def start(self):
+        self.run_periodic_tasks(None)
+
+    def run_periodic_tasks(self, context):
+        """Read the hosts anew, keeping consumption not yet reported."""
+        fresh = self.host_manager.cache.refresh()
+        with self._lock:
+            if self._table is not None:
+                fresh, kept = carry_over(self._table, fresh)
+                self._placed = {uuid: host for uuid, host
+                                in self._placed.items() if host in kept}
+            self._table = fresh
+        LOG.debug('Host cache refreshed: %d hosts', fresh.size)
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            return_alternates=False):
+        decision = self._new_decision(context, spec_obj, instance_uuids)
+        # One decision at a time: the next one must see what this one placed.
+        # A refused request leaves the table as it was.
+        with decision.timed('wait'):
+            self._lock.acquire()
+        try:
+            snapshot = self.host_manager.snapshot(self._table,
+                                                  self._placed)
+            selections = self._select(snapshot, spec_obj, instance_uuids,
+                                      return_alternates, decision)
+            self._table = snapshot.as_table()
+            if spec_obj.instance_group is not None:
+                self._placed |= {
+                    uuid: pick.host for uuid, pick
+                    in zip(instance_uuids or (), decision.picks,
+                           strict=False)}
+        finally:
+            self._lock.release()
+        return selections
+
+
+def carry_over(old, new):
+    """Keep consumption that is newer than what a compute node reported.
+
+    old, new: HostTable.  Returns the new table with the consumed columns of
+    those hosts taken from the old one, and the set of these hosts' names.
+    """
+    rows = {key: row for row, key in enumerate(_keys(old))}
+    pairs = [(rows[key], row) for row, key in enumerate(_keys(new))
+             if key in rows]
+    if not pairs:
+        return new, set()
+    was, now = np.array(pairs).T
+    newer = old.columns['updated'][was] > new.columns['updated'][now]
+    was, now = was[newer], now[newer]
+    columns = {}
+    for name in host_table.CONSUMED:
+        columns[name] = new.columns[name].copy()
+        columns[name][now] = old.columns[name][was]
+    hosts = new.columns['host']
+    kept = {hosts.values[code] for code in hosts.codes[now].tolist()}
+    return new.with_columns(**columns), kept
+
+
+def _keys(table):
+    columns = (table.columns['host'], table.columns['nodename'])
+    return zip(*([column.values[code] for code in column.codes.tolist()]
+                 for column in columns), strict=True)

@@ -1,0 +1,77 @@
+"""The chance scheduler: any host whose compute service is enabled and up.
+
+No filters, weighers or consumption; hosts are drawn at random, without
+repetition while there are enough.
+"""
+
+import random
+
+from nova_sched import exception
+from nova_sched.scheduler import table_scheduler
+from nova_sched.scheduler.decision import Pick
+
+
+class ChanceScheduler(table_scheduler.TableScheduler):
+    """Draws hosts at random among those that are up."""
+
+    def _select(self, snapshot, spec, instance_uuids, return_alternates,
+                decision):
+        decision.hosts = snapshot.size
+        draw = random.Random(decision.seed)
+        nodes = self._nodes_by_host(snapshot, spec, decision)
+        hosts = sorted(nodes)
+        wanted = decision.instances
+        if len(hosts) >= wanted:
+            chosen = draw.sample(hosts, wanted)
+        else:
+            chosen = [draw.choice(hosts) for _ in range(wanted)]
+        picked = [(draw.choice(nodes[host]), {}) for host in chosen]
+        spare = [host for host in hosts if host not in set(chosen)]
+        draw.shuffle(spare)
+        alternates = []
+        if return_alternates:
+            alternates = [self._others(snapshot, row, spare, nodes, draw)
+                          for row, _ in picked]
+            decision.alternates = sum(map(len, alternates))
+        self._record(snapshot, picked, decision)
+        self._log(decision, spec)
+        return self._selections(snapshot, picked, alternates)
+
+    @staticmethod
+    def _nodes_by_host(snapshot, spec, decision):
+        """host name -> rows of its nodes, of the hosts to draw from."""
+        everything = snapshot.block()
+        up = everything.where(everything.service_up
+                              & ~everything.service_disabled)
+        decision.step(0, 'service up', everything.rows, up.rows)
+        if not len(up):
+            raise exception.NoValidHost(
+                reason='Is the appropriate service running?')
+        left = up.where(~up.named('host', spec.ignore_hosts or []))
+        decision.step(0, 'ignore_hosts', up.rows, left.rows)
+        if not len(left):
+            raise exception.NoValidHost(
+                reason='Could not find another compute')
+        nodes = {}
+        for host, row in zip(left.objects('host'), left.rows.tolist(),
+                             strict=True):
+            nodes.setdefault(host, []).append(row)
+        return nodes
+
+    def _others(self, snapshot, row, spare, nodes, draw):
+        """Up to max_attempts - 1 alternates from the cell of a pick."""
+        cell = snapshot.cell('cell_uuid', row)
+        others = []
+        for host in spare:
+            same_cell = [other for other in nodes[host]
+                         if snapshot.cell('cell_uuid', other) == cell]
+            if same_cell and len(others) < self._max_attempts - 1:
+                others.append((draw.choice(same_cell), {}))
+        return others
+
+    @staticmethod
+    def _record(snapshot, picked, decision):
+        for index, (row, _) in enumerate(picked):
+            decision.picks.append(Pick(
+                index, snapshot.cell('host', row),
+                snapshot.cell('nodename', row), 0.0, ()))

@@ -1,0 +1,20 @@
+"""Asking the scheduler, for conductor-style callers."""
+
+from nova_sched.scheduler import rpcapi
+
+
+class SchedulerQueryClient:
+    """Asks a scheduler for destinations over RPC.
+
+    conf, transport: as for rpcapi.SchedulerAPI.
+    """
+
+    def __init__(self, conf, transport=None):
+        self.scheduler_rpcapi = rpcapi.SchedulerAPI(conf, transport)
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            return_objects=False, return_alternates=False):
+        """Choose a host for each instance; see rpcapi.SchedulerAPI."""
+        return self.scheduler_rpcapi.select_destinations(
+            context, spec_obj, instance_uuids, return_objects,
+            return_alternates)

@@ -1,0 +1,106 @@
+"""What a scheduler driver is, and loading the configured one."""
+
+import abc
+
+from oslo_log import log as logging
+from oslo_utils import importutils
+from stevedore import driver as stevedore_driver
+from stevedore.exception import NoMatches
+from stevedore.extension import ExtensionManager
+
+from nova_sched import conf as config
+from nova_sched import exception
+
+LOG = logging.getLogger(__name__)
+
+NAMESPACE = 'nova_sched.scheduler.driver'
+
+
+class Scheduler(abc.ABC):
+    """Base class of drivers: decides where instances go.
+
+    A third party adds one by an entry point in the namespace
+    ``nova_sched.scheduler.driver``, or by its class path in
+    ``[scheduler] driver``.
+    """
+
+    #: Whether the driver keeps its hosts in memory between requests and
+    #: wants ``run_periodic_tasks`` called.
+    PERIODIC = False
+
+    def __init__(self, conf):
+        self.conf = conf
+
+    @abc.abstractmethod
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            return_alternates=False):
+        """Choose a host for each instance of a request.
+
+        context: RequestContext.  spec_obj: a validated RequestSpec.
+        instance_uuids: one text an instance; None from callers that send
+            none, then ``spec_obj.num_instances`` counts.
+        Returns a list, in the order of the instances, of lists of Selection:
+        the selected host and then its alternates, if asked for.
+        Raises NoValidHost when not every instance gets a host.
+        """
+
+    def start(self):
+        """Get ready to decide: called once in each worker, after the fork.
+
+        Raises DatabaseUnavailable when the state cannot be read.
+        """
+
+    def stop(self):
+        """Let go of what ``start`` acquired."""
+
+    def run_periodic_tasks(self, context):
+        """Called every ``[scheduler] periodic_task_interval`` seconds."""
+
+    def update_aggregates(self, aggregates):
+        """Aggregates were created or changed."""
+
+    def delete_aggregate(self, aggregate):
+        """An aggregate was deleted."""
+
+    @staticmethod
+    def count(spec_obj, instance_uuids):
+        """How many instances a request is for."""
+        if instance_uuids is None:
+            return spec_obj.num_instances
+        return len(instance_uuids)
+
+
+def load_driver(conf):
+    """The driver that ``[scheduler] driver`` names, constructed.
+
+    Raises ConfigurationError for a name that cannot be loaded.
+    """
+    name = config.driver_name(conf)
+    LOG.debug('Loading scheduler driver %s', name)
+    return driver_class(name)(conf)
+
+
+def driver_class(name):
+    """The driver class of an entry point name or a class path."""
+    try:
+        return stevedore_driver.DriverManager(
+            NAMESPACE, name, invoke_on_load=False).driver
+    except NoMatches:
+        if '.' not in name:
+            raise exception.ConfigurationError(
+                '[scheduler] driver', name, _known_drivers()) from None
+    try:
+        return importutils.import_class(name)
+    except (ImportError, ValueError) as exc:
+        raise exception.ConfigurationError(
+            '[scheduler] driver', name,
+            f'cannot be imported ({exc}); {_known_drivers()}') from exc
+
+
+def driver_names():
+    """The names of all installed drivers, sorted."""
+    return sorted(ExtensionManager(NAMESPACE).names())
+
+
+def _known_drivers():
+    return f'use one of {", ".join(driver_names())}, or a class path'

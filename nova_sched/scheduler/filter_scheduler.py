@@ -1,0 +1,166 @@
+"""The filter scheduler: filter the hosts, weigh what is left, pick the best.
+
+``FilterScheduler.select_destinations``:
+
+1. A private snapshot of state read after the request arrived
+   (``TableScheduler``).
+2. Per instance: filter and weigh what the previous instance's filters left
+   (``Ranker.ranked``), choose among the best (``_choose``), and consume
+   the pick on the snapshot (``_place``).
+3. Too few picks: NoValidHost with the reasons counted (``_refuse``).
+4. Alternates for each pick, from its own cell (``_alternates``).
+"""
+
+import random
+import time
+
+import numpy as np
+from oslo_log import log as logging
+
+from nova_sched import exception
+from nova_sched.scheduler import ranking
+from nova_sched.scheduler import table_scheduler
+from nova_sched.scheduler.decision import Decision
+from nova_sched.scheduler.decision import Pick
+
+LOG = logging.getLogger(__name__)
+
+class FilterScheduler(table_scheduler.TableScheduler):
+    """Decides every request on state that was read after it arrived."""
+
+    def __init__(self, conf):
+        super().__init__(conf)
+        self.ranker = ranking.Ranker(conf)
+        self._subset_size = max(1, conf.filter_scheduler.host_subset_size)
+        self._shuffle = conf.filter_scheduler.shuffle_best_same_weighed_hosts
+
+    def _select(self, snapshot, spec, instance_uuids, return_alternates,
+                decision):
+        """Steps 2 to 4 of the module's list, on one snapshot."""
+        decision.hosts = snapshot.size
+        _check_named_hosts(snapshot, spec)
+        draw, picked, ranked = random.Random(decision.seed), [], None
+        hosts = snapshot.block()
+        for index in range(decision.instances):
+            if instance_uuids:
+                spec.instance_uuid = instance_uuids[index]
+            ranked = self._ranked(hosts, spec, index, decision, draw)
+            if not len(ranked.hosts):
+                break
+            row = int(ranked.hosts.rows[0])
+            limits = self.ranker.limits(row, ranked.hosts, spec,
+                                              ranked.filtered)
+            picked.append((row, limits))
+            self._place(snapshot, row, spec)
+            hosts = ranked.hosts
+        if len(picked) < decision.instances or not picked:
+            self._refuse(snapshot, spec, picked, decision)
+        alternates = []
+        if return_alternates:
+            alternates = self._alternates(snapshot, spec, picked, ranked,
+                                          decision, draw)
+        self._log(decision, spec)
+        return self._selections(snapshot, picked, alternates)
+
+    def _ranked(self, hosts, spec, index, decision, draw):
+        """Ranked hosts with the chosen one in front; a Pick is recorded."""
+        ranked = self.ranker.ranked(hosts, spec, index, decision)
+        if not len(ranked.hosts):
+            return ranked
+        order, position = self._choose(ranked.weighed, draw)
+        if order is not None:
+            ranked = ranking.Ranked(
+                hosts.snapshot.block(ranked.weighed.rows[order]),
+                ranked.weighed, ranked.filtered)
+        state = ranked.hosts.snapshot.state(int(ranked.hosts.rows[0]))
+        LOG.debug('Selected host: %(host)s', {'host': state})
+        decision.picks.append(Pick(
+            index, state.host, state.nodename,
+            float(ranked.weighed.weights[position]),
+            ranked.weighed.parts(position)))
+        return ranked
+
+    def _choose(self, weighed, draw):
+        """Draw among the best: (new order of positions or None, the pick).
+
+        With the shuffle option the hosts that weigh exactly as much as the
+        best are put in random order; then one of the first host_subset_size
+        moves to the front and all others keep their order.
+        """
+        if not self._shuffle and self._subset_size == 1:
+            return None, 0
+        order = list(range(len(weighed.rows)))
+        if self._shuffle:
+            ties = int((weighed.weights == weighed.weights[0]).sum())
+            best = order[:ties]
+            draw.shuffle(best)
+            order[:ties] = best
+        chosen = draw.randrange(min(self._subset_size, len(order)))
+        order.insert(0, order.pop(chosen))
+        return order, order[0]
+
+    @staticmethod
+    def _place(snapshot, row, spec):
+        """Consume an instance on the snapshot, for its successors to see."""
+        snapshot.consume(row, spec, time.time())
+        group = spec.instance_group
+        if group is not None:
+            host = snapshot.cell('host', row)
+            group.hosts = [*(group.hosts or []), host]
+            snapshot.instances.place(spec.instance_uuid, host)
+
+    def _refuse(self, snapshot, spec, picked, decision):
+        LOG.debug('There are %(hosts)d hosts available but '
+                  '%(required_count)d instances requested to build.',
+                  {'hosts': len(picked),
+                   'required_count': decision.instances})
+        reason = decision.reasons(snapshot, spec)
+        if picked:
+            reason = (f'{len(picked)} of {decision.instances} instances '
+                      f'could be placed; {reason}')
+        self._log(decision, spec, reason)
+        raise exception.NoValidHost(
+            reason=f'There are not enough hosts available. {reason}')
+
+    def _alternates(self, snapshot, spec, picked, ranked, decision, draw):
+        """Rows that could take an instance instead of its pick.
+
+        Returns per instance a list of (row, limits): hosts of the pick's cell
+        that are nobody's pick, in order of weight, at most max_attempts - 1.
+        """
+        wanted = self._max_attempts - 1
+        if wanted < 1:
+            return []
+        if len(picked) > 1:
+            scratch = Decision(decision.request_id, decision.instance_uuid,
+                               decision.instances, decision.seed)
+            scratch.hosts = decision.hosts
+            ranked = self._ranked(ranked.hosts, spec, len(picked) - 1,
+                                  scratch, draw)
+        rows = ranked.hosts.rows
+        rows = rows[~np.isin(rows, [row for row, _ in picked])]
+        cells = snapshot.column('cell_uuid').codes
+        by_cell = {}
+        for cell in np.unique(cells[[row for row, _ in picked]]).tolist():
+            others = rows[cells[rows] == cell][:wanted].tolist()
+            by_cell[cell] = [(row, self.ranker.limits(
+                row, ranked.hosts, spec, ranked.filtered)) for row in others]
+        alternates = [by_cell[cells.item(row)] for row, _ in picked]
+        decision.alternates = sum(map(len, alternates))
+        return alternates
+
+
+def _check_named_hosts(snapshot, spec):
+    """Refuse a request that names a host or node that does not exist."""
+    wanted, hosts = spec.requested_destination, snapshot.block()
+    if wanted is not None and wanted.host is not None:
+        host, node = wanted.host, wanted.node
+    else:
+        host, node = (names[0] if names else None
+                      for names in (spec.force_hosts, spec.force_nodes))
+    known_host = host is None or hosts.judge(
+        'host', lambda name: name.lower() == host.lower()).any()
+    known_node = not node or hosts.named('nodename', [node]).any()
+    if not (known_host and known_node):
+        raise exception.NoValidHost(
+            reason=f'No such host - host: {host} node: {node} ')

@@ -1,0 +1,174 @@
+"""The current host table, kept up to date from the databases.
+
+Each refresh reads the rows anew, but only rows that differ from those read
+before are parsed again; the rest of the table is shared between generations.
+"""
+
+import threading
+import time
+
+from oslo_log import log as logging
+
+from nova_sched import objects
+from nova_sched.db import reader as db_reader
+from nova_sched.scheduler import host_rows
+from nova_sched.scheduler import host_table
+
+LOG = logging.getLogger(__name__)
+
+_NODE = {name: i for i, name in enumerate(db_reader.COMPUTE_NODE_COLUMNS)}
+_SERVICE = {name: i for i, name in enumerate(db_reader.SERVICE_COLUMNS)}
+_NODE_KEY = (_NODE['host'], _NODE['hypervisor_hostname'])
+
+#: Aggregates are reread at least this often, in seconds, whatever the
+#: database's change stamp says.
+AGGREGATES_INTERVAL = 60.0
+
+
+class HostCache:
+    """Holds the newest ``HostTable`` of the cells it reads.
+
+    reader: a db.reader.HostReader.
+    ratios: (cpu, ram, disk) allocation ratios for rows that carry none.
+    """
+
+    def __init__(self, reader, ratios):
+        self._reader, self._ratios = reader, ratios
+        self._lock = threading.Lock()
+        self._started = -1.0
+        self._table = host_table.HostTable.from_records([])
+        self._nodes, self._services, self._rows = [], {}, {}
+        self._stamp, self._aggregates, self._aggregates_read = None, {}, -1.0
+
+    def refresh(self):
+        """The table as of now: read after this call was made.
+
+        Callers that wait at the same time share one read.
+        Raises DatabaseUnavailable when the database cannot be read.
+        """
+        called = time.monotonic()
+        with self._lock:
+            if self._started < called:
+                started = time.monotonic()
+                self._read()
+                self._started = started
+            return self._table
+
+    def current(self):
+        """The table as last read."""
+        return self._table
+
+    def forget_aggregates(self):
+        """Have the next refresh read the aggregates again."""
+        self._stamp = None
+
+    def _read(self):
+        cells = self._reader.read_hosts()
+        self._read_aggregates()
+        nodes = [(cell.cell.uuid, row) for cell in cells
+                 for row in cell.compute_nodes]
+        services = {row[_SERVICE['host']]: row for cell in cells
+                    for row in cell.services}
+        if self._same_hosts(nodes, services):
+            self._patch(nodes)
+        else:
+            self._rebuild(nodes, services)
+        if services != self._services:
+            self._take_services(services)
+        self._nodes, self._services = nodes, services
+
+    def _same_hosts(self, nodes, services):
+        return (len(nodes) == len(self._nodes)
+                and services.keys() == self._services.keys()
+                and all(new is old or new[1][i] == old[1][i]
+                        for new, old in zip(nodes, self._nodes, strict=True)
+                        for i in _NODE_KEY))
+
+    def _patch(self, nodes):
+        """Replace the rows that read otherwise than last time."""
+        changes = {}
+        for position, (new, old) in enumerate(
+                zip(nodes, self._nodes, strict=True)):
+            if new != old and position in self._rows:
+                cell_uuid = self._table.columns['cell_uuid']
+                row = self._rows[position]
+                changes[row] = self._record(
+                    new[1], cell_uuid.values[cell_uuid.codes[row]])
+                del changes[row]['host'], changes[row]['nodename']
+        self._table = self._table.replaced(changes)
+
+    def _rebuild(self, nodes, services):
+        """Make the table anew, sorted by host and node name."""
+        by_id = {row[_SERVICE['id']]: row[_SERVICE['host']]
+                 for row in services.values()}
+        named = {}
+        for position, (_, row) in enumerate(nodes):
+            host, node = (row[i] for i in _NODE_KEY)
+            host = host or by_id.get(row[_NODE['service_id']])
+            if host in services:
+                named[host, node or ''] = position
+            else:
+                LOG.warning('No compute service record found for host '
+                            '%(host)s', {'host': host})
+        cells = self._reader.host_cells()
+        records, self._rows = [], {}
+        for (host, _), position in sorted(named.items()):
+            cell_uuid, row = nodes[position]
+            self._rows[position] = len(records)
+            record = self._record(row, cells.get(host, cell_uuid))
+            records.append(record | {'host': host})
+        hosts = [record['host'] for record in records]
+        self._table = host_table.HostTable.from_records(
+            records, **self._service_columns(services, hosts),
+            service_up=[False] * len(hosts),
+            aggregates=[self._aggregates.get(host, ()) for host in hosts])
+
+    def _record(self, row, cell_uuid):
+        return host_rows.record(
+            dict(zip(db_reader.COMPUTE_NODE_COLUMNS, row, strict=True)),
+            cell_uuid, self._ratios)
+
+    def _take_services(self, services):
+        self._table = self._table.with_columns(
+            **self._service_columns(services, self._hosts()))
+
+    @staticmethod
+    def _service_columns(services, hosts):
+        rows = [services[host] for host in hosts]
+        seen, created, disabled, down = (_SERVICE[name] for name in (
+            'last_seen_up', 'created_at', 'disabled', 'forced_down'))
+        return {
+            'service': rows,
+            'service_disabled': [bool(row[disabled]) for row in rows],
+            'service_forced_down': [bool(row[down]) for row in rows],
+            'service_last_seen': [
+                host_rows.seconds(row[seen] or row[created]) for row in rows]}
+
+    def _read_aggregates(self):
+        """Reread the aggregates if they changed or were not read lately."""
+        stamp, now = self._reader.aggregates_stamp(), time.monotonic()
+        if (stamp == self._stamp
+                and now - self._aggregates_read < AGGREGATES_INTERVAL):
+            return
+        by_host = {}
+        for row in self._reader.aggregates():
+            aggregate = objects.Aggregate(**{
+                name: value for name, value in row.items()
+                if value is not None})
+            for host in row['hosts']:
+                by_host.setdefault(host, []).append(aggregate)
+        self._aggregates = _shared(by_host)
+        self._stamp, self._aggregates_read = stamp, now
+        self._table = self._table.with_columns(aggregates=[
+            self._aggregates.get(host, ()) for host in self._hosts()])
+
+    def _hosts(self):
+        column = self._table.columns['host']
+        return [column.values[code] for code in column.codes.tolist()]
+
+
+def _shared(by_host):
+    """host -> tuple of its aggregates; equal sets are the same tuple."""
+    tuples = {}
+    return {host: tuples.setdefault(tuple(found), tuple(found))
+            for host, found in by_host.items()}

@@ -1,0 +1,104 @@
+"""What the drivers that decide on the host table have in common."""
+
+import abc
+import collections
+import random
+
+from oslo_log import log as logging
+
+from nova_sched import objects
+from nova_sched.scheduler import aggregate_values
+from nova_sched.scheduler import driver
+from nova_sched.scheduler import host_manager
+from nova_sched.scheduler.decision import Decision
+
+LOG = logging.getLogger(__name__)
+
+#: What an ``allocation_request`` says when nothing is to be claimed.
+_NO_CLAIM = 'null'
+
+#: Decisions kept in memory, newest last.
+DECISIONS_KEPT = 100
+
+
+class TableScheduler(driver.Scheduler):
+    """Decides each request on a snapshot read after the request arrived."""
+
+    def __init__(self, conf):
+        super().__init__(conf)
+        self.host_manager = host_manager.HostManager(conf)
+        self.decisions = collections.deque(maxlen=DECISIONS_KEPT)
+        self._max_attempts = conf.scheduler.max_attempts
+        self._default_zone = conf.default_availability_zone
+
+    def start(self):
+        self.host_manager.cache.refresh()
+
+    def update_aggregates(self, aggregates):
+        self.host_manager.cache.forget_aggregates()
+
+    def delete_aggregate(self, aggregate):
+        self.host_manager.cache.forget_aggregates()
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            return_alternates=False):
+        decision = self._new_decision(context, spec_obj, instance_uuids)
+        with decision.timed('state'):
+            snapshot = self._snapshot()
+        return self._select(snapshot, spec_obj, instance_uuids,
+                            return_alternates, decision)
+
+    def _new_decision(self, context, spec, instance_uuids):
+        decision = Decision(
+            request_id=context.request_id, instance_uuid=spec.instance_uuid,
+            instances=self.count(spec, instance_uuids),
+            seed=random.SystemRandom().getrandbits(48))
+        self.decisions.append(decision)
+        return decision
+
+    def _snapshot(self):
+        return self.host_manager.snapshot(self.host_manager.cache.refresh())
+
+    @abc.abstractmethod
+    def _select(self, snapshot, spec, instance_uuids, return_alternates,
+                decision):
+        """Choose hosts on one snapshot and fill the decision.
+
+        Arguments and result otherwise as for select_destinations.
+        """
+
+    def _selections(self, snapshot, picked, alternates):
+        return [[self._selection(snapshot, row, limits)
+                 for row, limits in (pick, *others)]
+                for pick, others in zip(
+                    picked, alternates or [()] * len(picked), strict=True)]
+
+    def _selection(self, snapshot, row, limits):
+        state = snapshot.state(row)
+        zones = aggregate_values.values(state.aggregates, 'availability_zone')
+        return objects.Selection(
+            compute_node_uuid=state.uuid or '', service_host=state.host,
+            nodename=state.nodename, cell_uuid=state.cell_uuid,
+            limits=objects.SchedulerLimits.from_dict(limits),
+            allocation_request=_NO_CLAIM, allocation_request_version=None,
+            availability_zone=min(zones, default=self._default_zone))
+
+    @staticmethod
+    def _log(decision, spec, reason=None):
+        """The one INFO line of a request."""
+        outcome = f'refused: {reason}' if reason else _placed(decision.picks)
+        LOG.info(
+            'Request for instance %(uuid)s: %(count)d instance(s) %(outcome)s;'
+            ' %(alternates)d alternate(s), %(hosts)d hosts, %(times)s,'
+            ' seed %(seed)d',
+            {'uuid': spec.instance_uuid, 'count': decision.instances,
+             'outcome': outcome, 'alternates': decision.alternates,
+             'hosts': decision.hosts, 'seed': decision.seed,
+             'times': ', '.join(f'{name} {ms:.1f} ms' for name, ms
+                                in decision.milliseconds.items())})
+
+
+def _placed(picks, shown=10):
+    names = ', '.join(pick.host for pick in picks[:shown])
+    more = len(picks) - shown
+    return f'placed on {names}' + (f' and {more} more' if more > 0 else '')
