@@ -1,0 +1,1 @@
+"""Measurements of the service against an empty RPC round trip."""

@@ -1,0 +1,145 @@
+"""Measure the service beside an empty RPC echo, in one run.
+
+Needs a real RabbitMQ and a MariaDB: ``tools/benchmark.sh`` starts both and
+runs this.  Prints the tables of benchmarks/README.md.
+"""
+
+import argparse
+import logging
+import os
+import platform
+import sys
+import tempfile
+
+from benchmarks import bed as test_bed
+from benchmarks import decision
+from benchmarks import load
+
+_DRIVERS = 'filter_scheduler,caching_scheduler,chance_scheduler'
+_HEAD = ('driver', 'hosts', 'callers', 'instances', 'p50 ms', 'p95 ms',
+         'p99 ms', 'calls/s', 'p50 / floor', 'calls/s / floor', 'errors')
+
+
+def _arguments():
+    """The command line."""
+    parser = argparse.ArgumentParser(prog='benchmark', description=__doc__)
+    parser.add_argument('--transport-url', required=True)
+    parser.add_argument('--database-url', required=True)
+    parser.add_argument('--drivers', default=_DRIVERS)
+    for name, default in (('hosts', '100,1000,10000'),
+                          ('callers', '1,8,32'), ('instances', '1,10,100')):
+        parser.add_argument(f'--{name}', default=default, type=_numbers)
+    parser.add_argument('--seconds', type=float, default=4.0,
+                        help='longest time for one figure')
+    parser.add_argument('--calls', type=int, default=400,
+                        help='most calls for one figure')
+    return parser.parse_args()
+
+
+def _numbers(text):
+    return [int(number) for number in text.split(',')]
+
+
+
+def main():
+    """Run all measurements; exit code 1 if a figure is missed."""
+    args = _arguments()
+    logging.disable(logging.WARNING)
+    print(f'{platform.python_implementation()} {platform.python_version()}, '
+          f'{os.cpu_count()} cores, {platform.machine()}\n', flush=True)
+    with tempfile.TemporaryDirectory() as directory:
+        bed = test_bed.Bed(args.transport_url, args.database_url, directory)
+        figures = _Figures()
+        _decisions(args, bed, figures)
+        _services(args, bed, figures)
+    return figures.report()
+
+
+def _decisions(args, bed, figures):
+    _print_row(('decision in process', 'hosts', 'instances', 'p50 ms',
+                'p95 ms', 'p99 ms'))
+    for hosts in args.hosts:
+        bed.make_cloud(hosts)
+        for instances in args.instances:
+            result = decision.measure(bed.configuration('caching_scheduler'),
+                                      instances, max(20, 400 // instances))
+            figures.decision[hosts, instances] = result.p50
+            _print_row(('filters, weighers, pick', hosts, instances,
+                        *_milliseconds(result)))
+    print(flush=True)
+
+
+def _services(args, bed, figures):
+    for hosts in args.hosts:
+        bed.make_cloud(hosts)
+        read = load.run(bed.bare_read(), 1, args.seconds, 50)
+        figures.read[hosts] = read.p50
+        print(f'bare read of the rows of {hosts} hosts: p50 '
+              f'{read.p50:.1f} ms\n')
+        _print_row(_HEAD)
+        for driver in args.drivers.split(','):
+            with bed.floor() as echo, bed.service(driver) as call:
+                _matrix(args, figures, driver, hosts, echo, call)
+        print(flush=True)
+
+
+def _matrix(args, figures, driver, hosts, echo, call):
+    for callers in args.callers:
+        for instances in args.instances:
+            # The floor is taken anew beside each figure: machines are noisy.
+            floor = load.run(echo, callers, args.seconds / 2, args.calls)
+            result = load.run(lambda n=instances: call(n), callers,
+                              args.seconds, args.calls)
+            ratio = result.p50 / floor.p50
+            figures.service[driver, hosts, callers, instances] = (
+                result, floor)
+            _print_row((
+                driver, hosts, callers, instances, *_milliseconds(result),
+                f'{result.per_second:.0f}', f'{ratio:.2f}',
+                f'{result.per_second / floor.per_second:.2f}',
+                result.errors))
+
+
+def _milliseconds(result):
+    return [f'{value:.2f}' for value in (result.p50, result.p95, result.p99)]
+
+
+def _print_row(cells):
+    print('| ' + ' | '.join(map(str, cells)) + ' |', flush=True)
+    if cells[-1] in ('errors', 'p99 ms'):
+        print('|' + '---|' * len(cells), flush=True)
+
+
+class _Figures:
+    """What was measured, held against what is to be reached."""
+
+    def __init__(self):
+        self.decision, self.read, self.service = {}, {}, {}
+
+    def report(self):
+        """Print each figure to reach; 1 if one is missed, else 0."""
+        missed = 0
+        for text, value, limit in self._limits():
+            kept = value <= limit
+            missed += not kept
+            print(f'{"ok    " if kept else "MISSED"} {text}: {value:.2f} ms, '
+                  f'at most {limit:.2f} ms')
+        return 1 if missed else 0
+
+    def _limits(self):
+        for hosts, limit in ((1000, 2.0), (10000, 15.0)):
+            if (hosts, 1) in self.decision:
+                yield (f'decision p50 at {hosts} hosts',
+                       self.decision[hosts, 1], limit)
+        for driver, reads in (('caching_scheduler', 0),
+                              ('filter_scheduler', 1)):
+            if (driver, 1000, 1, 1) in self.service:
+                result, floor = self.service[driver, 1000, 1, 1]
+                read = reads * self.read[1000]
+                yield (f'{driver} p50 at 1000 hosts, 2.5 x floor '
+                       f'{floor.p50:.2f} ms' + (' + read' * reads),
+                       result.p50, 2.5 * floor.p50 + read)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""The test bed: broker and database given, servers and clients made here."""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import oslo_messaging as messaging
+from oslo_utils import uuidutils
+import pymysql
+import sqlalchemy as sa
+
+from benchmarks import floor
+from nova_sched import conf as config
+from nova_sched import rpc
+from nova_sched.db import api
+from nova_sched.db import engine as db_engine
+from nova_sched.db import fake_cloud
+from nova_sched.db import reader
+
+_OPTIONS = """
+[DEFAULT]
+transport_url = {transport_url}
+host = benchmark
+# The fake compute services of a benchmark do not send heartbeats.
+service_down_time = 864000
+rpc_response_timeout = 120
+[database]
+connection = {database_url}
+[scheduler]
+driver = {driver}
+workers = 1
+[oslo_messaging_rabbit]
+# One server, one connection: no need to keep reply queues of clients.
+rabbit_transient_queues_ttl = 60
+"""
+
+_REQUEST = pathlib.Path(__file__).parent / 'request.json'
+
+
+def request(instances):
+    """Arguments of one select_destinations call for small instances.
+
+    Plain JSON, as a conductor puts on the wire, with alternates asked for.
+    """
+    spec = json.loads(_REQUEST.read_text())
+    uuids = [uuidutils.generate_uuid() for _ in range(instances)]
+    spec['nova_object.data'] |= {'instance_uuid': uuids[0],
+                                 'num_instances': instances}
+    return {'spec_obj': spec, 'instance_uuids': uuids,
+            'return_objects': True, 'return_alternates': True}
+
+
+class Bed:
+    """One broker and one database, and what is measured between them.
+
+    transport_url, database_url: of a real broker and an empty database.
+    directory: where configuration and logs go.
+    """
+
+    def __init__(self, transport_url, database_url, directory):
+        self.transport_url, self.database_url = transport_url, database_url
+        self.directory = pathlib.Path(directory)
+        self.conf = self.configuration('filter_scheduler')
+        self.transport = rpc.get_transport(self.conf)
+
+    def configuration(self, driver):
+        """A ConfigOpts as the service under test has it."""
+        return config.new_conf([], [str(self._config_file(driver))])
+
+    def _config_file(self, driver):
+        path = self.directory / f'{driver}.conf'
+        path.write_text(_OPTIONS.format(
+            driver=driver, transport_url=self.transport_url,
+            database_url=self.database_url))
+        return path
+
+    def make_cloud(self, hosts):
+        """Fill the database with that many fake hosts."""
+        api.sync(self.conf)
+        engine = db_engine.database(self.conf).engine
+        fake_cloud.FakeCloud(engine, hosts).create()
+
+    @contextlib.contextmanager
+    def floor(self):
+        """A running floor server: function that makes one call."""
+        log = open(self.directory / 'floor.log', 'w')
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'benchmarks.floor', self.transport_url],
+            stdout=log, stderr=log)
+        client = messaging.get_rpc_client(
+            self.transport, messaging.Target(topic=floor.TOPIC, version='1.0'))
+        try:
+            _until(lambda: client.prepare(timeout=2).call({}, 'echo'))
+            yield lambda: client.call({}, 'echo')
+        finally:
+            _end(process, log)
+
+    @contextlib.contextmanager
+    def service(self, driver):
+        """A running service: function of instances, makes one call."""
+        log = open(self.directory / f'{driver}.log', 'w')
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'nova_sched.cmd.scheduler',
+             '--config-file', str(self._config_file(driver))],
+            stdout=log, stderr=log, start_new_session=True)
+        target = messaging.Target(topic=rpc.TOPIC, version='4.5')
+        client = messaging.get_rpc_client(self.transport, target)
+
+        def call(instances):
+            answer = client.call({}, 'select_destinations',
+                                 **request(instances))
+            assert len(answer) == instances, answer
+
+        ping = client.prepare(namespace='baseapi', version='1.0', timeout=2)
+        try:
+            _until(lambda: ping.call({}, 'ping', arg=None))
+            yield call
+        finally:
+            _end(process, log)
+
+    def bare_read(self):
+        """Function that reads the rows of one refresh with a bare cursor."""
+        url = sa.make_url(self.database_url)
+        connection = pymysql.connect(
+            host=url.host or 'localhost', port=url.port or 3306,
+            user=url.username, password=url.password or '',
+            database=url.database, autocommit=True,
+            unix_socket=url.query.get('unix_socket'))
+        nodes = ', '.join(reader.COMPUTE_NODE_COLUMNS)
+        services = ', '.join(reader.SERVICE_COLUMNS)
+
+        def read():
+            with connection.cursor() as cursor:
+                cursor.execute(f'SELECT {nodes} FROM compute_nodes '
+                               'WHERE deleted = 0 ORDER BY id')
+                cursor.fetchall()
+                cursor.execute(f'SELECT {services} FROM services WHERE '
+                               "deleted = 0 AND `binary` = 'nova-compute' "
+                               'ORDER BY id')
+                cursor.fetchall()
+        return read
+
+
+def _until(call, seconds=60):
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return call()
+        except messaging.MessagingException:
+            if time.monotonic() > deadline:
+                raise
+
+
+def _end(process, log):
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(30)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    log.close()

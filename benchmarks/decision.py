@@ -1,0 +1,39 @@
+"""The decision itself, in process, with the state in memory.
+
+From the hydrated request to the selections: snapshot, filters, weighers,
+pick, consumption, alternates.  No broker and no database are on this path.
+"""
+
+from benchmarks import bed
+from benchmarks import load
+from nova_sched import context
+from nova_sched.objects import request
+from nova_sched.scheduler import caching_scheduler
+
+
+def measure(conf, instances, calls):
+    """Result of ``calls`` decisions for so many instances each.
+
+    conf: of a database that holds the cloud.
+    """
+    scheduler = caching_scheduler.CachingScheduler(conf)
+    scheduler.start()
+    table = scheduler._table
+    ctxt = context.RequestContext(is_admin=True)
+    specs = iter([_arguments(instances) for _ in range(calls + 1)])
+
+    def decide():
+        spec, uuids = next(specs)
+        scheduler.select_destinations(ctxt, spec, uuids,
+                                      return_alternates=True)
+
+    result = load.run(decide, 1, 600, calls)
+    scheduler._table = table
+    scheduler.stop()
+    return result
+
+
+def _arguments(instances):
+    arguments = bed.request(instances)
+    return (request.from_wire(arguments['spec_obj']),
+            arguments['instance_uuids'])

@@ -1,0 +1,58 @@
+"""``nova-sched-manage``: what operators do around the service.
+
+One module per noun; each command is a class, found by its entry point in the
+namespace ``nova_sched.manage``.
+"""
+
+import sys
+
+from cliff import app
+from cliff import commandmanager
+from oslo_log import log as logging
+
+from nova_sched import conf as configuration
+from nova_sched import version
+
+
+class ManageApp(app.App):
+    """The command line, and the configuration its commands work on."""
+
+    def __init__(self):
+        super().__init__(
+            description='Manage the nova_sched scheduler service.',
+            version=version.version_string(),
+            command_manager=commandmanager.CommandManager(
+                'nova_sched.manage'),
+            deferred_help=True)
+        self.conf = None
+
+    def build_option_parser(self, description, version):
+        parser = super().build_option_parser(description, version)
+        parser.add_argument(
+            '--config-file', action='append', metavar='PATH',
+            help='Configuration file; may be given more than once. Default: '
+                 'the files nova-sched itself reads.')
+        parser.add_argument(
+            '--database', metavar='URL',
+            help='Database to work on instead of [database] connection.')
+        parser.add_argument(
+            '--transport-url', metavar='URL',
+            help='Message broker to use instead of transport_url.')
+        return parser
+
+    def initialize_app(self, argv):
+        self.conf = configuration.new_conf([], self.options.config_file)
+        if self.options.database:
+            self.conf.set_override('connection', self.options.database,
+                                   'database')
+        if self.options.transport_url:
+            self.conf.set_override('transport_url',
+                                   self.options.transport_url)
+        if self.options.verbose_level > 1:
+            self.conf.set_override('debug', True)
+            logging.setup(self.conf, 'nova-sched-manage')
+
+
+def main(argv=None):
+    """Run one command; returns its exit code: 0 when it did its job."""
+    return ManageApp().run(sys.argv[1:] if argv is None else argv)

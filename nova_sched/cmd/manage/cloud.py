@@ -1,0 +1,98 @@
+"""``cloud``: whole clouds, made up or saved in a file."""
+
+import json
+import pathlib
+import signal
+import sys
+import threading
+
+from cliff import command
+
+from nova_sched import exception
+from nova_sched.db import api
+from nova_sched.db import engine as db_engine
+from nova_sched.db import fake_cloud
+from nova_sched.db import snapshot
+
+
+class Fake(command.Command):
+    """Make up a cloud and keep its compute services alive.
+
+    Replaces what the database holds. Until it is interrupted, the fake
+    compute services send heartbeats, and each takes over the instances that
+    "request call --boot" puts on it.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--hosts', type=int, default=20, metavar='N',
+                            help='How many compute nodes (default: 20).')
+        parser.add_argument('--seed', type=int, default=1, metavar='N',
+                            help='The same seed makes the same cloud.')
+        parser.add_argument('--interval', type=float, default=5.0,
+                            metavar='SECONDS',
+                            help='Time between heartbeats (default: 5).')
+        parser.add_argument('--once', action='store_true',
+                            help='Make the cloud and end, without heartbeats.')
+        return parser
+
+    def take_action(self, parsed_args):
+        api.sync(self.app.conf)
+        database = db_engine.database(self.app.conf)
+        cloud = fake_cloud.FakeCloud(database.engine, parsed_args.hosts,
+                                     seed=parsed_args.seed)
+        cloud.create()
+        self.app.stdout.write(
+            f'{parsed_args.hosts} fake compute nodes in {database.masked}\n')
+        self.app.stdout.flush()
+        if parsed_args.once:
+            return
+        stop = threading.Event()
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(signum, lambda *_: stop.set())
+        cloud.run(stop, parsed_args.interval)
+
+
+class Load(command.Command):
+    """Load a cloud from a JSON file in place of what the database holds."""
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('file', metavar='FILE',
+                            help='The cloud, as "cloud export" writes it.')
+        parser.add_argument(
+            '--as-saved', action='store_true',
+            help='Keep the time stamps of the file; otherwise they are moved '
+                 'so that heartbeats are as old as they were then.')
+        return parser
+
+    def take_action(self, parsed_args):
+        try:
+            cloud = json.loads(pathlib.Path(parsed_args.file).read_text())
+        except (OSError, ValueError) as exc:
+            raise exception.NovaSchedException(
+                f'{parsed_args.file}: {exc}') from exc
+        api.sync(self.app.conf)
+        database = db_engine.database(self.app.conf)
+        hosts = snapshot.load(database.engine, cloud,
+                              shift=not parsed_args.as_saved)
+        self.app.stdout.write(
+            f'{hosts} compute nodes loaded into {database.masked}\n')
+
+
+class Export(command.Command):
+    """Write the cloud of a database as JSON."""
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('file', metavar='FILE', nargs='?', default='-',
+                            help='Where to write; default: standard output.')
+        return parser
+
+    def take_action(self, parsed_args):
+        database = db_engine.database(self.app.conf)
+        text = json.dumps(snapshot.export(database.engine), indent=1) + '\n'
+        if parsed_args.file == '-':
+            sys.stdout.write(text)
+        else:
+            pathlib.Path(parsed_args.file).write_text(text)

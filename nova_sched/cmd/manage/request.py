@@ -1,0 +1,137 @@
+"""``request``: asking a running scheduler, as a conductor would."""
+
+import json
+import pathlib
+
+from cliff import lister
+from oslo_utils import uuidutils
+
+from nova_sched import context
+from nova_sched import exception
+from nova_sched import objects
+from nova_sched import rpc
+from nova_sched.db import engine as db_engine
+from nova_sched.db import fake_cloud
+from nova_sched.scheduler import rpcapi
+
+COLUMNS = ('Instance', 'Choice', 'Host', 'Node', 'Zone', 'Limits')
+
+
+def add_request_arguments(parser):
+    """The options that describe what is asked for."""
+    parser.add_argument('--vcpus', type=int, default=1, metavar='N')
+    parser.add_argument('--ram', type=int, default=512, metavar='MB',
+                        help='RAM in MB (default: 512).')
+    parser.add_argument('--disk', type=int, default=1, metavar='GB',
+                        help='Root disk in GB (default: 1).')
+    parser.add_argument('--ephemeral', type=int, default=0, metavar='GB')
+    parser.add_argument('--swap', type=int, default=0, metavar='MB')
+    parser.add_argument('--count', type=int, default=1, metavar='N',
+                        help='How many instances (default: 1).')
+    parser.add_argument('--zone', metavar='NAME',
+                        help='Availability zone.')
+    for name, what in (('extra-spec', 'extra spec of the flavor'),
+                       ('image-property', 'property of the image'),
+                       ('hint', 'scheduler hint')):
+        parser.add_argument(f'--{name}', action='append', default=[],
+                            metavar='KEY=VALUE', type=_pair,
+                            help=f'A {what}; may be repeated.')
+    for name in ('force-host', 'ignore-host'):
+        parser.add_argument(f'--{name}', action='append', default=[],
+                            metavar='HOST')
+    parser.add_argument(
+        '--spec', metavar='FILE',
+        help='JSON of a whole RequestSpec as it travels over RPC, instead of '
+             'the options above.')
+
+
+def _pair(text):
+    key, equals, value = text.partition('=')
+    if not equals:
+        raise ValueError(text)
+    return key, value
+
+
+_pair.__name__ = 'KEY=VALUE'
+
+
+def build_spec(args, instance_uuids):
+    """The RequestSpec that the options describe."""
+    if args.spec:
+        try:
+            return json.loads(pathlib.Path(args.spec).read_text())
+        except (OSError, ValueError) as exc:
+            raise exception.NovaSchedException(
+                f'--spec {args.spec}: {exc}') from exc
+    hints = {}
+    for key, value in args.hint:
+        hints.setdefault(key, []).append(value)
+    flavor = objects.Flavor(
+        id=1, name='cli', flavorid='cli', vcpus=args.vcpus,
+        memory_mb=args.ram, root_gb=args.disk, ephemeral_gb=args.ephemeral,
+        swap=args.swap, extra_specs=dict(args.extra_spec))
+    image = objects.ImageMeta(
+        properties=objects.ImageMetaProps.from_dict(dict(args.image_property)))
+    return objects.RequestSpec(
+        flavor=flavor, image=image, num_instances=args.count,
+        instance_uuid=instance_uuids[0] if instance_uuids else None,
+        project_id='nova-sched-manage', availability_zone=args.zone,
+        scheduler_hints=hints, force_hosts=args.force_host or None,
+        ignore_hosts=args.ignore_host or None)
+
+
+def rows(instance_uuids, selection_lists):
+    """Table rows (see COLUMNS) of an answer with Selection objects."""
+    for uuid, chosen in zip(instance_uuids, selection_lists, strict=True):
+        for position, selection in enumerate(chosen):
+            limits = selection.to_dict()['limits']
+            yield (uuid, f'alternate {position}' if position else 'selected',
+                   selection.service_host, selection.nodename,
+                   selection.availability_zone,
+                   ', '.join(f'{name}={value}' for name, value
+                             in sorted(limits.items())))
+
+
+class Call(lister.Lister):
+    """Ask the scheduler for hosts: a real RPC call over the broker.
+
+    Claims and builds nothing, unless --boot has the fake compute services of
+    "cloud fake" take the instances over.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        add_request_arguments(parser)
+        parser.add_argument('--no-alternates', action='store_true',
+                            help='Ask for the selected hosts only.')
+        parser.add_argument('--timeout', type=int, default=60,
+                            metavar='SECONDS',
+                            help='How long to wait for the answer.')
+        parser.add_argument('--boot', action='store_true',
+                            help='Put the instances on the selected hosts of '
+                                 'a fake cloud.')
+        return parser
+
+    def take_action(self, parsed_args):
+        conf = self.app.conf
+        conf.set_override('long_rpc_timeout', parsed_args.timeout)
+        uuids = [uuidutils.generate_uuid() for _ in range(parsed_args.count)]
+        transport = rpc.get_transport(conf)
+        try:
+            answer = rpcapi.SchedulerAPI(conf, transport).select_destinations(
+                context.RequestContext(is_admin=True),
+                build_spec(parsed_args, uuids), uuids, return_objects=True,
+                return_alternates=not parsed_args.no_alternates)
+        finally:
+            transport.cleanup()
+        if parsed_args.boot:
+            self._boot(parsed_args, uuids, answer)
+        return COLUMNS, list(rows(uuids, answer))
+
+    def _boot(self, args, uuids, answer):
+        cloud = fake_cloud.FakeCloud(
+            db_engine.database(self.app.conf).engine)
+        flavor = {'memory_mb': args.ram, 'vcpus': args.vcpus,
+                  'root_gb': args.disk, 'ephemeral_gb': args.ephemeral}
+        for uuid, (selected, *_) in zip(uuids, answer, strict=True):
+            cloud.boot(uuid, selected.service_host, selected.nodename, flavor)

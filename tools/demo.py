@@ -1,0 +1,148 @@
+"""A tour of the service on a fake cloud of 20 hosts; see demo.sh.
+
+Everything here is what an operator types: the service, and commands of
+``nova-sched-manage``.  With the in-memory transport, which lives inside one
+process, service and commands share this one.
+"""
+
+import argparse
+import contextlib
+import logging
+import pathlib
+import shlex
+import sys
+import tempfile
+import threading
+
+import prettytable
+
+from nova_sched import conf as config
+from nova_sched import service
+from nova_sched.cmd import manage
+from nova_sched.db import engine as db_engine
+from nova_sched.db import fake_cloud
+
+HOSTS = 20
+
+_CONFIG = """
+[DEFAULT]
+transport_url = {transport_url}
+host = demo
+[database]
+connection = {database_url}
+[scheduler]
+driver = filter_scheduler
+"""
+
+
+class Tour:
+    """One service, one fake cloud, and the commands run against them."""
+
+    def __init__(self, config_file):
+        self._config_file = str(config_file)
+        self.conf = config.new_conf([], [self._config_file])
+
+    def say(self, text):
+        """A heading."""
+        print(f'\n== {text}\n', flush=True)
+
+    def run(self, command):
+        """Print and run one command line of nova-sched-manage."""
+        print(f'$ nova-sched-manage {command}', flush=True)
+        manage.main(['--config-file', self._config_file,
+                     *shlex.split(command)])
+        # Each command line adds a handler to the process it thinks its own.
+        logging.getLogger().handlers.clear()
+
+    @contextlib.contextmanager
+    def heartbeats(self):
+        """Keep the fake compute services alive."""
+        stop = threading.Event()
+        cloud = fake_cloud.FakeCloud(
+            db_engine.database(self.conf).engine, HOSTS)
+        thread = threading.Thread(target=cloud.run, args=(stop, 2.0))
+        thread.start()
+        try:
+            yield cloud
+        finally:
+            stop.set()
+            thread.join()
+
+    @contextlib.contextmanager
+    def service(self):
+        """The scheduler service, in this process."""
+        scheduler = service.SchedulerService(self.conf)
+        scheduler.start()
+        try:
+            yield scheduler
+        finally:
+            scheduler.stop()
+
+
+def show_decision(decision):
+    """The record of a decision, as two tables."""
+    steps = prettytable.PrettyTable(['Filter', 'Hosts before', 'Hosts after'])
+    for step in decision.steps:
+        if step.index == 0:
+            steps.add_row([step.name, step.before, step.after])
+    print(steps)
+    for pick in decision.picks[:1]:
+        parts = prettytable.PrettyTable(
+            ['Weigher', 'Raw value', 'Normalized', 'Multiplier', 'Score'],
+            title=f'{pick.host}: weight {pick.weight:.4f}, '
+                  f'seed {decision.seed}')
+        for part in pick.parts:
+            parts.add_row([part.name, f'{part.raw:g}',
+                           f'{part.normalized:.4f}', f'{part.multiplier:g}',
+                           f'{part.score:.4f}'])
+        print(parts)
+
+
+def show(tour):
+    """The whole tour."""
+    tour.say(f'A fake cloud of {HOSTS} hosts')
+    tour.run('db sync')
+    tour.run(f'cloud fake --hosts {HOSTS} --once')
+    with tour.heartbeats() as cloud, tour.service() as scheduler:
+        tour.run('host list')
+        decisions = scheduler.driver.decisions
+
+        tour.say('One instance, with alternates')
+        tour.run('request call --vcpus 2 --ram 4096 --disk 20 --boot')
+        tour.say('Why that host')
+        show_decision(decisions[-1])
+
+        tour.say('Four instances in one zone, each with alternates')
+        tour.run('request call --count 4 --ram 8192 --disk 40 --zone az1 '
+                 '--boot')
+        cloud.audit()
+        selected = decisions[-1].picks[0].host
+        tour.say('What the fake compute node made of it')
+        tour.run(f'host show {selected} -c host -c free_ram_mb '
+                 '-c num_instances -c instances')
+
+        tour.say('A request that no host can take, and why')
+        tour.run('request call --ram 262144 --disk 20 --zone az2 --count 2')
+    print('\nThat was the tour.')
+
+
+def main():
+    """Parse the command line and show everything; returns an exit code."""
+    parser = argparse.ArgumentParser(prog='demo.sh', description=__doc__)
+    parser.add_argument(
+        '--transport-url', default='fake://', metavar='URL',
+        help='message broker, such as rabbit://user:password@host:5672/; '
+             'default: in memory')
+    args = parser.parse_args()
+    logging.disable(logging.WARNING)
+    with tempfile.TemporaryDirectory(prefix='nova-sched-demo-') as directory:
+        config_file = pathlib.Path(directory) / 'nova-sched.conf'
+        config_file.write_text(_CONFIG.format(
+            transport_url=args.transport_url,
+            database_url=f'sqlite:///{directory}/nova_sched.sqlite'))
+        show(Tour(config_file))
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
