@@ -39,7 +39,8 @@ workers = 1
 rabbit_transient_queues_ttl = 60
 """
 
-_REQUEST = pathlib.Path(__file__).parent / 'request.json'
+_SPEC = json.loads(
+    (pathlib.Path(__file__).parent / 'request.json').read_text())
 
 
 def request(instances):
@@ -47,12 +48,11 @@ def request(instances):
 
     Plain JSON, as a conductor puts on the wire, with alternates asked for.
     """
-    spec = json.loads(_REQUEST.read_text())
     uuids = [uuidutils.generate_uuid() for _ in range(instances)]
-    spec['nova_object.data'] |= {'instance_uuid': uuids[0],
-                                 'num_instances': instances}
-    return {'spec_obj': spec, 'instance_uuids': uuids,
-            'return_objects': True, 'return_alternates': True}
+    data = _SPEC['nova_object.data'] | {'instance_uuid': uuids[0],
+                                        'num_instances': instances}
+    return {'spec_obj': _SPEC | {'nova_object.data': data},
+            'instance_uuids': uuids, 'return_objects': True, 'return_alternates': True}
 
 
 class Bed:

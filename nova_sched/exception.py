@@ -5,7 +5,7 @@ Exception
       +-- ConfigurationError    an option's value that the service cannot use
       +-- DatabaseUnavailable   a database is out of reach or has no tables
       +-- RemoteNovaException   crosses RPC under the class path of Nova's own
-           +-- NoValidHost      too few hosts for a request: an answer, no fault
+           +-- NoValidHost      too few hosts for a request: an answer
            +-- InvalidInput     a request that is wrong; names the field
            +-- SelectionObjectsWithOldRPCVersionNotSupported
                                 a client's version cap rules out what it wants
@@ -64,7 +64,7 @@ class NoValidHost(RemoteNovaException):
 
 
 class InvalidInput(RemoteNovaException):
-    """The request itself is wrong; the reason names the field and its value."""
+    """The request is wrong; the reason names the field and its value."""
 
     msg_fmt = 'Invalid input received: %(reason)s'
     code = 400

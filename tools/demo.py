@@ -122,7 +122,7 @@ def show(tour):
                  '-c num_instances -c instances')
 
         tour.say('A request that no host can take, and why')
-        tour.run('request call --ram 262144 --disk 20 --zone az2 --count 2')
+        tour.run('request call --ram 500000 --disk 20 --zone az1')
     print('\nThat was the tour.')
 
 

@@ -46,11 +46,13 @@ def number(found, key, default, cast):
 def numbers(hosts, key, default, cast):
     """``number`` of each host of a HostBlock: float64 (n,).
 
-    default: a number, or an array (n,) of each host's own.
+    default: a number, or an array (n,) of each host's own; returned as it is
+        when no aggregate has the key.
     """
     found = hosts.judge('aggregates', lambda aggregates: number(
         values(aggregates, key), key, np.nan, cast), np.float64)
-    return np.where(np.isnan(found), default, found)
+    unset = np.isnan(found)
+    return default if unset.all() else np.where(unset, default, found)
 
 
 @functools.lru_cache(maxsize=1024)

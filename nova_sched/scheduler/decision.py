@@ -76,8 +76,9 @@ class Decision:
         name = rule if isinstance(rule, str) else type(rule).__name__
         self.steps.append(FilterStep(index, name, len(before), len(after)))
         if len(after) < len(before):
-            gone = np.setdiff1d(before, after, assume_unique=True)
-            self._rejected.setdefault(rule, []).append(gone)
+            left = np.zeros(before.max() + 1, dtype=np.bool_)
+            left[after] = True
+            self._rejected.setdefault(rule, []).append(before[~left[before]])
 
     def rejected(self):
         """Per rule, in the order met: (rule, its name, rejected rows).

@@ -69,32 +69,39 @@ class HostCache:
                  for row in cell.compute_nodes]
         services = {row[_SERVICE['host']]: row for cell in cells
                     for row in cell.services}
-        if self._same_hosts(nodes, services):
-            self._patch(nodes)
-        else:
+        changed = self._changed(nodes, services)
+        if changed is None:
             self._rebuild(nodes, services)
+        else:
+            self._patch(nodes, changed)
         if services != self._services:
             self._take_services(services)
         self._nodes, self._services = nodes, services
 
-    def _same_hosts(self, nodes, services):
-        return (len(nodes) == len(self._nodes)
-                and services.keys() == self._services.keys()
-                and all(new is old or new[1][i] == old[1][i]
-                        for new, old in zip(nodes, self._nodes, strict=True)
-                        for i in _NODE_KEY))
+    def _changed(self, nodes, services):
+        """Positions of the nodes that read otherwise than last time.
 
-    def _patch(self, nodes):
-        """Replace the rows that read otherwise than last time."""
-        changes = {}
-        for position, (new, old) in enumerate(
-                zip(nodes, self._nodes, strict=True)):
-            if new != old and position in self._rows:
-                cell_uuid = self._table.columns['cell_uuid']
-                row = self._rows[position]
-                changes[row] = self._record(
-                    new[1], cell_uuid.values[cell_uuid.codes[row]])
-                del changes[row]['host'], changes[row]['nodename']
+        None when there are other hosts than last time.
+        """
+        if (len(nodes) != len(self._nodes)
+                or services.keys() != self._services.keys()):
+            return None
+        changed = [position for position, (new, old) in enumerate(
+            zip(nodes, self._nodes, strict=True)) if new != old]
+        same = all(nodes[position][1][i] == self._nodes[position][1][i]
+                   for position in changed for i in _NODE_KEY)
+        return changed if same else None
+
+    def _patch(self, nodes, changed):
+        """Replace the rows of the nodes at the changed positions."""
+        cells, changes = self._table.columns['cell_uuid'], {}
+        for position in changed:
+            row = self._rows.get(position)
+            if row is not None:
+                record = self._record(nodes[position][1],
+                                      cells.values[cells.codes[row]])
+                del record['host'], record['nodename']
+                changes[row] = record
         self._table = self._table.replaced(changes)
 
     def _rebuild(self, nodes, services):

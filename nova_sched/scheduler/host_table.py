@@ -190,6 +190,7 @@ class HostBlock:
         self._all = rows is None
         self.rows = np.arange(snapshot.size) if self._all else rows
         self._taken = {}
+        self._taken_labels = {}
 
     def __len__(self):
         return len(self.rows)
@@ -212,16 +213,28 @@ class HostBlock:
 
     def codes(self, name):
         """The rows' codes in a label column: int32 (n,)."""
-        return self.snapshot.column(name).codes[self.rows]
+        return self._labels(name)[0]
+
+    def _labels(self, name):
+        """A label column's codes, which of them are in use, and its values."""
+        taken = self._taken_labels.get(name)
+        if taken is None:
+            column = self.snapshot.column(name)
+            codes = column.codes if self._all else column.codes[self.rows]
+            taken = codes, labels.in_use(codes), column.values
+            self._taken_labels[name] = taken
+        return taken
 
     def judge(self, name, verdict, dtype=np.bool_):
         """``verdict(value)`` for each distinct value of a label column.
 
         Returns an array (n,) of dtype.
         """
-        column = self.snapshot.column(name)
-        return labels.judge(column.codes[self.rows], column.values, verdict,
-                            dtype)
+        codes, in_use, values = self._labels(name)
+        results = np.zeros(len(values), dtype=dtype)
+        for code in in_use:
+            results[code] = verdict(values[code])
+        return results[codes]
 
     def judge_together(self, names, verdict):
         """As ``judge`` for the distinct combinations of several columns.

@@ -54,15 +54,6 @@ def _code(value, values, index):
     return code
 
 
-def judge(codes, values, verdict, dtype=np.bool_):
-    """Apply a function to each distinct value in use and broadcast the result.
-
-    codes: int (n,) into ``values``.  verdict: function of one value.
-    Returns an array (n,) of dtype.
-    Cost: O(n) plus one call of ``verdict`` a distinct value in use.
-    """
-    results = np.zeros(len(values), dtype=dtype)
-    in_use = np.bincount(codes, minlength=len(values)) if len(codes) else ()
-    for code in np.flatnonzero(in_use):
-        results[code] = verdict(values[code])
-    return results[codes]
+def in_use(codes):
+    """The distinct codes in an array of them, ascending: list of ints."""
+    return np.flatnonzero(np.bincount(codes)).tolist() if len(codes) else []

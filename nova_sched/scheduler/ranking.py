@@ -17,6 +17,7 @@ from oslo_log import log as logging
 
 from nova_sched import filters
 from nova_sched import weights
+from nova_sched.scheduler import nova_names
 from nova_sched.scheduler import plugins
 
 LOG = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ class Ranker:
     """
 
     def __init__(self, conf):
+        nova_names.provide()
         self.filters = plugins.load_filters(conf)
         self.weighers = plugins.load_weighers(conf)
         self._filter_handler = filters.FilterHandler()
@@ -87,8 +89,9 @@ class Ranker:
         limits = {}
         if filtered:
             host = hosts.snapshot.block(np.array([row]))
+            rebuild = spec.is_rebuild
             for filter_ in self.filters:
-                if not spec.is_rebuild or filter_.RUN_ON_REBUILD:
+                if not rebuild or filter_.RUN_ON_REBUILD:
                     limits |= filter_.limits(host, spec)
         return limits | hosts.snapshot.state(row).limits
 

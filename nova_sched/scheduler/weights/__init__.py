@@ -50,7 +50,7 @@ class ColumnWeigher(BaseHostWeigher):
                                      dtype=np.float64))
 
     def weight_multiplier(self, host_state):
-        return float(self._by_aggregate(host_state.block())[0])
+        return float(np.ravel(self._by_aggregate(host_state.block()))[0])
 
     def multipliers(self, hosts):
         if type(self).weight_multiplier is not ColumnWeigher.weight_multiplier:
