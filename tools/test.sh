@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Runs all tests.  Where it may, it installs the Debian packages that these
+# need; where it may not, it says which tests cannot run.
+#
+#   ./tools/test.sh [--require-all] [ARGUMENT OF PYTEST ...]
+#
+# --require-all: tests that cannot run are a failure.
+set -u
+source "$(dirname "$0")/venv.sh"
+cd "$top"
+
+require_all=${NOVA_SCHED_TEST_REQUIRE_ALL:-}
+if [ "${1:-}" = --require-all ]; then
+    require_all=1
+    shift
+fi
+
+make_venv || exit 1
+export PATH=$venv/bin:/usr/sbin:$PATH
+
+missing=$(bindep --brief test)
+if [ -n "$missing" ] && may_install; then
+    # shellcheck disable=SC2086
+    install_packages $missing
+    missing=$(bindep --brief test)
+fi
+
+failed=0
+echo '== Unit tests'
+pytest tests/unit tests/properties "$@" || failed=1
+if [ -z "$missing" ]; then
+    echo '== Functional tests, on RabbitMQ and MariaDB as well as embedded'
+    tools/with-services.sh pytest tests/functional "$@" || failed=1
+else
+    echo '== Functional tests, embedded only'
+    pytest tests/functional -m 'not real' "$@" || failed=1
+    echo 'NOT RUN: the functional tests on a real RabbitMQ and MariaDB.' \
+        "They need these packages: $missing"
+    [ -z "$require_all" ] || failed=1
+fi
+exit $failed
