@@ -7,9 +7,9 @@ import oslo_messaging as messaging
 
 from nova_sched import conf as config
 from nova_sched import context as sched_context
+from nova_sched import rpc_server
 
 #: Where Nova's services talk to their scheduler.
-EXCHANGE = 'nova'
 TOPIC = 'scheduler'
 
 
@@ -34,8 +34,6 @@ def get_transport(conf):
 
     Raises ConfigurationError when the URL cannot be used.
     """
-    messaging.set_transport_defaults(EXCHANGE)
-    _register_tracing(conf)
     return messaging.get_rpc_transport(conf, url=config.transport_url(conf))
 
 
@@ -47,8 +45,8 @@ def get_server(transport, conf, endpoints):
     """
     target = messaging.Target(topic=TOPIC, server=conf.host)
     return messaging.get_rpc_server(
-        transport, target, endpoints, executor='threading',
-        serializer=ContextSerializer(),
+        transport, target, endpoints,
+        serializer=ContextSerializer(), server_cls=rpc_server.Server,
         access_policy=messaging.DefaultRPCAccessPolicy)
 
 
@@ -56,17 +54,3 @@ def get_client(transport, target, **kwargs):
     """An RPC client that speaks as Nova's services do."""
     return messaging.get_rpc_client(
         transport, target, serializer=ContextSerializer(), **kwargs)
-
-
-def _register_tracing(conf):
-    """Register the tracing options on this very configuration.
-
-    oslo.messaging 18.3 reads them from the configuration it is given but
-    registers them on the global one only; older releases have none.
-    """
-    try:
-        from oslo_messaging._tracing import client
-    except ImportError:
-        return
-    conf.register_opts(client.oslo_messaging_tracing,
-                       group='oslo_messaging_tracing')

@@ -1,0 +1,254 @@
+"""The one place that puts the pieces together: a scheduler that serves.
+
+``SchedulerService.start`` in its order, all of it in the process that is
+going to serve, because connections do not survive a fork:
+
+1. Wait for the database, and let the driver read its first state
+   (``_start_driver``).
+2. Connect to the message broker and consume requests (``_start_server``).
+3. Begin the driver's periodic work, if it has any (``_start_periodic``).
+
+``stop`` takes it down in the opposite order, and answers what was accepted.
+"""
+
+import re
+import threading
+import time
+
+from amqp import exceptions as amqp
+from kombu import exceptions as kombu
+from oslo_log import log as logging
+import oslo_messaging as messaging
+from oslo_service import backend
+
+from nova_sched import conf as config
+from nova_sched import context
+from nova_sched import exception
+from nova_sched import rpc
+from nova_sched import version
+from nova_sched.db import engine
+from nova_sched.scheduler import driver
+from nova_sched.scheduler import manager
+
+LOG = logging.getLogger(__name__)
+
+# Seconds between two lines about a broker that does not answer.
+BROKER_PATIENCE = 5
+
+# Seconds between two tries at a broker that answers, but refuses.
+BROKER_RETRY = 10
+
+# Seconds that stopping waits for a start that is about to complete.
+START_GRACE = 1
+
+# [scheduler] periodic_task_interval = 0 means this many seconds.
+DEFAULT_PERIOD = 60
+
+LoopingCall = backend.get_component('FixedIntervalLoopingCall')
+
+_PASSWORD = re.compile(r'(?<=:)[^:@/,]*(?=@)')
+
+
+class _StoppedEarly(Exception):
+    """The service was told to stop while it waited in its start."""
+
+
+class SchedulerService(backend.get_component('ServiceBase')):
+    """One scheduler: database, driver, RPC server and periodic work.
+
+    conf: ConfigOpts, checked by ``nova_sched.conf.check``.
+
+    A service of oslo.service (start, wait, stop, reset); it can as well be
+    started and stopped inside any other process.
+    """
+
+    def __init__(self, conf):
+        self.conf = conf
+        self._manager = None
+        self._server = None
+        self._transport = None
+        self._periodic = None
+        self._serving = threading.Event()
+        self._stopping = threading.Event()
+        self._stopped = threading.Event()
+
+    def start(self):
+        """Serve; returns once requests are consumed.
+
+        Waits as long as it takes for the database and the broker, or until
+        ``stop``. Raises ConfigurationError for what only shows now.
+        """
+        LOG.info('Starting %(topic)s node (version %(version)s)',
+                 {'topic': rpc.TOPIC, 'version': version.version_string()})
+        try:
+            self._manager = manager.SchedulerManager(self._start_driver())
+            self._start_server()
+        except _StoppedEarly:
+            LOG.info('Stopped before it could serve')
+            return
+        self._start_periodic()
+
+    @property
+    def serving(self):
+        """Whether requests are consumed."""
+        return self._serving.is_set() and not self._stopping.is_set()
+
+    @property
+    def driver(self):
+        """The driver that decides, once started."""
+        return self._manager.driver
+
+    def stop(self, graceful=True):
+        """Take no more requests, answer the accepted ones, and let go.
+
+        Requests that the broker still holds stay there for other workers.
+        Takes at most [DEFAULT] manager_shutdown_timeout seconds; a graceless
+        stop does not wait at all.
+        """
+        self._stopping.set()
+        if self._serving.wait(START_GRACE):
+            self._drain(self.conf.manager_shutdown_timeout if graceful else 0)
+        self._stopped.set()
+
+    def wait(self):
+        """Return when the service has stopped."""
+        self._stopped.wait()
+
+    def reset(self):
+        """Read the configuration files again and rebuild the driver.
+
+        The driver, its filters, weighers and host manager take the new
+        values, without a pause: calls in flight finish on the old driver.
+        What a connection was opened with takes a restart. On an error the
+        old driver stays, and the error is logged.
+        """
+        self.conf.reload_config_files()
+        logging.setup(self.conf, version.PACKAGE, version.version_string())
+        if not self._serving.is_set():
+            return
+        try:
+            fresh = driver.load_driver(self.conf)
+            fresh.start()
+        except exception.NovaSchedException as error:
+            LOG.error('Cannot apply the configuration, keeping the old one: '
+                      '%s', error)
+            return
+        old, self._manager.driver = self._manager.driver, fresh
+        self._start_periodic()
+        old.stop()
+        LOG.info('Configuration read again')
+
+    def waiting(self, what):
+        """Called when the start cannot go on before something answers."""
+
+    def _start_driver(self):
+        self.waiting('the database')
+        started = driver.load_driver(self.conf)
+        while True:
+            try:
+                engine.wait_for_database(self.conf, LOG, self._sleep)
+                started.start()
+                return started
+            except exception.DatabaseUnavailable as error:
+                reason = error
+            # Outside of the handler, where oslo.log would add it once more.
+            LOG.error('Still waiting for the database: %s', reason)
+            self._sleep(self.conf.database.retry_interval)
+
+    def _start_server(self):
+        url = masked(config.transport_url(self.conf))
+        self.waiting(f'the message broker at {url}')
+        LOG.info('Connecting to the message broker at %s', url)
+        self._transport = rpc.get_transport(self.conf)
+        while refusal := self._refusal(url):
+            LOG.error('The message broker at %(url)s refuses this service, '
+                      'next try in %(wait)d seconds: %(reason)s',
+                      {'url': url, 'wait': BROKER_RETRY, 'reason': refusal})
+            self._sleep(BROKER_RETRY)
+        self._serving.set()
+        LOG.info('Serving requests on topic %(topic)s at %(url)s',
+                 {'topic': rpc.TOPIC, 'url': url})
+
+    def _refusal(self, url):
+        """Start an RPC server; the broker's words when it refuses, or None.
+
+        While the broker is silent, oslo.messaging retries, and logs why.
+        """
+        answered = threading.Event()
+        threading.Thread(target=_report_silence, args=(url, answered),
+                         name='broker', daemon=True).start()
+        self._server = rpc.get_server(
+            self._transport, self.conf,
+            [manager.BaseRPCEndpoint(rpc.TOPIC), self._manager])
+        try:
+            self._server.start()
+        except (amqp.AMQPError, kombu.KombuError, OSError,
+                messaging.MessagingException) as error:
+            return str(error) or type(error).__name__
+        except RuntimeError as error:
+            # How the driver says that its options contradict each other.
+            raise exception.ConfigurationError(
+                '[oslo_messaging_rabbit]', 'as configured',
+                str(error)) from error
+        finally:
+            answered.set()
+        return None
+
+    def _start_periodic(self):
+        if self._periodic:
+            self._periodic.stop()
+            self._periodic = None
+        interval = self.conf.scheduler.periodic_task_interval
+        if (interval < 0 or not self.conf.periodic_enable
+                or not self._manager.driver.PERIODIC):
+            return
+        interval = interval or DEFAULT_PERIOD
+        self._periodic = LoopingCall(self._run_periodic_tasks)
+        # The driver's start has just done the first round.
+        self._periodic.start(interval, initial_delay=interval,
+                             stop_on_exception=False)
+
+    def _run_periodic_tasks(self):
+        try:
+            self._manager.driver.run_periodic_tasks(
+                context.RequestContext())
+        except exception.DatabaseUnavailable as error:
+            LOG.warning('Periodic work of the driver failed, next try in '
+                        '%(interval)s seconds: %(error)s',
+                        {'interval': self.conf.scheduler
+                         .periodic_task_interval, 'error': error})
+
+    def _drain(self, timeout):
+        if self._periodic:
+            self._periodic.stop()
+        begin = time.monotonic()
+        answering = threading.Thread(target=self._answer, daemon=True)
+        answering.start()
+        answering.join(timeout)
+        if answering.is_alive():
+            LOG.warning('Calls are still being answered %d seconds after the '
+                        'stop; giving them up', timeout)
+            return
+        self._manager.driver.stop()
+        self._transport.cleanup()
+        LOG.info('Stopped; calls in flight were answered within %.1f seconds',
+                 time.monotonic() - begin)
+
+    def _answer(self):
+        self._server.stop()
+        self._server.wait()
+
+    def _sleep(self, seconds):
+        if self._stopping.wait(seconds):
+            raise _StoppedEarly
+
+
+def masked(url):
+    """A transport URL without its passwords, for logs."""
+    return _PASSWORD.sub('***', url)
+
+
+def _report_silence(url, answered):
+    while not answered.wait(BROKER_PATIENCE):
+        LOG.warning('The message broker at %s does not answer yet, still '
+                    'trying; nothing is scheduled meanwhile', url)

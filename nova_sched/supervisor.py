@@ -1,0 +1,166 @@
+"""Worker processes: forked, watched, reloaded and stopped.
+
+oslo.service's launcher (cotyledon underneath) forks the workers, starts a
+new one in place of one that died, and passes SIGTERM on to them. What it
+leaves open is done here:
+
+- Readiness. The launcher would report it before a worker can answer;
+  instead each worker reports it when it consumes requests.
+- Reload. The launcher answers SIGHUP by ending every worker. Here SIGHUP is
+  blocked in all processes and waited for by a thread (``_on_hangup``): the
+  parent first checks the new configuration and, when it is good, takes it
+  over for workers to come and passes the signal on; a worker rebuilds what
+  depends on options and never stops serving.
+- A configuration that only a worker can find wrong ends the whole service,
+  instead of having workers started for ever.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+
+from oslo_config import cfg
+from oslo_log import log as logging
+from oslo_service import backend
+
+from nova_sched import conf as config
+from nova_sched import exception
+from nova_sched import service
+from nova_sched.scheduler import driver
+
+LOG = logging.getLogger(__name__)
+
+#: Exit status of a service that its configuration keeps from running.
+EXIT_CONFIGURATION = 2
+
+FILTER_SCHEDULER = 'filter_scheduler'
+
+
+class Worker(service.SchedulerService):
+    """The scheduler in one of the worker processes.
+
+    notifier: systemd.Notifier.
+    """
+
+    def __init__(self, conf, notifier):
+        super().__init__(conf)
+        self._notifier = notifier
+        self._refused = multiprocessing.get_context('fork').Event()
+
+    @property
+    def refused(self):
+        """Whether a worker found that it cannot run with its options."""
+        return self._refused.is_set()
+
+    def start(self):
+        self._notifier.keep_alive(self._stopped)
+        reason = None
+        try:
+            super().start()
+        except exception.ConfigurationError as error:
+            reason = error
+        if reason:
+            LOG.critical('Cannot run with this configuration: %s', reason)
+            self._refused.set()
+            os.kill(os.getppid(), signal.SIGTERM)
+        elif self.serving:
+            self._notifier.ready()
+            _on_hangup(self.reset)
+
+    def reset(self):
+        super().reset()
+        self._notifier.ready()
+
+    def waiting(self, what):
+        self._notifier.waiting(what)
+
+
+class Supervisor:
+    """The parent process.
+
+    conf: ConfigOpts, checked.
+    reread: a function that returns a fresh ConfigOpts made as ``conf`` was.
+    notifier: systemd.Notifier.
+    """
+
+    def __init__(self, conf, reread, notifier):
+        self._conf = conf
+        self._reread = reread
+        self._notifier = notifier
+
+    def run(self):
+        """Serve until a signal ends it; returns the exit status."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+        worker = Worker(self._conf, self._notifier)
+        launcher = backend.get_component('launch')(
+            self._conf, worker, workers=worker_count(self._conf))
+        # The launcher learns of signals through a wakeup descriptor, so its
+        # own handlers are empty and may be replaced; workers get new ones.
+        signal.signal(signal.SIGTERM, lambda *_: self._notifier.stopping())
+        _on_hangup(self._reload)
+        try:
+            status = launcher.wait()
+        except SystemExit as ended:
+            status = ended.code
+        return EXIT_CONFIGURATION if worker.refused else status
+
+    def _reload(self):
+        """Hand a changed configuration to the workers, if it is a good one."""
+        self._notifier.reloading()
+        found = self._problems()
+        for problem in found:
+            LOG.error('Not reloading: %s', problem)
+        if found:
+            self._notifier.ready()
+            return
+        self._conf.reload_config_files()
+        # To the process group, which is this service's own; the copy that
+        # comes back here is taken out of the queue.
+        os.killpg(0, signal.SIGHUP)
+        signal.sigtimedwait({signal.SIGHUP}, 0)
+
+    def _problems(self):
+        """What is wrong with the configuration as the files now are: list."""
+        try:
+            return problems(self._reread())
+        except (cfg.Error, exception.ConfigurationError) as error:
+            return [error]
+
+
+def problems(conf):
+    """What the service cannot run with: list of ConfigurationError.
+
+    Also loads the driver with its filters and weighers, for trial.
+    """
+    found = config.check(conf)
+    if found:
+        return found
+    try:
+        driver.load_driver(conf)
+    except exception.ConfigurationError as error:
+        return [error]
+    return []
+
+
+def worker_count(conf):
+    """How many worker processes to run.
+
+    ``[scheduler] workers``; unset or 0 means one per usable CPU for the
+    filter scheduler and one for all others, whose state is per process.
+    """
+    if conf.scheduler.workers:
+        return conf.scheduler.workers
+    if config.driver_name(conf) != FILTER_SCHEDULER:
+        return 1
+    return len(os.sched_getaffinity(0))
+
+
+def _on_hangup(act):
+    """Call ``act`` on each SIGHUP, from a thread of this process."""
+    def loop():
+        while True:
+            signal.sigwait({signal.SIGHUP})
+            act()
+
+    threading.Thread(target=loop, name='reload', daemon=True).start()

@@ -1,0 +1,71 @@
+import subprocess
+import sys
+
+import pytest
+
+from nova_sched.cmd import scheduler
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """A function: text of a file -> (exit status, stderr, was it started)."""
+    started = []
+
+    class Supervisor:
+        def __init__(self, conf, reread, notifier):
+            self.conf, self.reread = conf, reread
+
+        def run(self):
+            started.append(self.reread().host == self.conf.host)
+            return 0
+    monkeypatch.setattr(scheduler.supervisor, 'Supervisor', Supervisor)
+    monkeypatch.setattr(scheduler.logging, 'setup', lambda *args: None)
+
+    def run_with(text):
+        path = tmp_path / 'nova.conf'
+        path.write_text(text)
+        status = scheduler.main(['--config-file', str(path)])
+        return status, capsys.readouterr().err, started
+    return run_with
+
+
+def test_a_good_configuration_is_served(run):
+    status, errors, started = run('[DEFAULT]\nhost = here\n')
+    assert (status, errors, started) == (0, '', [True])
+
+
+@pytest.mark.parametrize('text, option', [
+    ('[scheduler]\nmax_attempts = many\n', '[scheduler] max_attempts'),
+    ('[scheduler]\ndriver = filter_schedular\n', '[scheduler] driver'),
+    ('[filter_scheduler]\nenabled_filters = RamFilters\n',
+     '[filter_scheduler] enabled_filters'),
+    ('[database]\nconnection = nonsense\n', '[database] connection')])
+def test_a_wrong_value_stops_the_start_with_one_line_and_status_2(
+        run, text, option):
+    status, errors, started = run(text)
+    assert status == 2
+    assert not started
+    assert errors.count('\n') == 1
+    assert errors.startswith(f'nova-sched: error: {option} = ')
+
+
+def test_each_wrong_value_has_a_line(run):
+    _status, errors, _started = run(
+        '[scheduler]\nmax_attempts = many\nworkers = few\n')
+    assert errors.count('nova-sched: error: ') == 2
+
+
+def test_a_missing_file_is_told(capsys):
+    assert scheduler.main(['--config-file', '/nowhere/nova.conf']) == 2
+    assert '/nowhere/nova.conf' in capsys.readouterr().err
+
+
+def test_importing_the_daemon_chooses_native_threads():
+    """Before oslo.messaging could make oslo.service choose eventlet."""
+    code = ('import nova_sched.cmd.scheduler; '
+            'from oslo_service import backend; '
+            'print(backend.get_backend_type().value)')
+    run = subprocess.run([sys.executable, '-c', code], check=True,
+                         capture_output=True, text=True)
+    assert run.stdout == 'threading\n'
+    assert run.stderr == ''
