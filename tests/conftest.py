@@ -1,35 +1,59 @@
-"""What all tests share: profiles of hypothesis, and no silent skips."""
+"""What all tests share: options of the test run, and hypothesis' settings."""
+
+import logging
 
 import hypothesis
 import pytest
 
+# Before a test imports oslo.messaging: it chooses native threads.
+import nova_sched  # noqa: F401
+
+# A loaded machine must not make a property fail.
 hypothesis.settings.register_profile(
-    'default', deadline=None,
+    'project', deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow])
-hypothesis.settings.load_profile('default')
+hypothesis.settings.load_profile('project')
 
 
 def pytest_addoption(parser):
-    """--no-skips: a test that is skipped is a failure."""
-    parser.addoption('--no-skips', action='store_true',
-                     help='fail when any test was skipped')
+    parser.addoption(
+        '--no-skips', action='store_true',
+        help='a test or file that is skipped, or expected to fail, fails')
 
 
-def pytest_terminal_summary(terminalreporter, config):
-    """Say so when skips are going to fail the run."""
-    if config.getoption('--no-skips') and _skipped(terminalreporter):
-        terminalreporter.write_line(
-            'Tests were skipped, and --no-skips makes that a failure.',
-            red=True)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    return _failed_if_skipped(item.config, report)
 
 
-def pytest_sessionfinish(session, exitstatus):
-    """Turn skips into a failure of the run."""
-    reporter = session.config.pluginmanager.get_plugin('terminalreporter')
-    if (session.config.getoption('--no-skips') and reporter
-            and _skipped(reporter) and exitstatus == pytest.ExitCode.OK):
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    report = yield
+    return _failed_if_skipped(collector.config, report)
 
 
-def _skipped(reporter):
-    return reporter.stats.get('skipped', [])
+def _failed_if_skipped(config, report):
+    if config.getoption('--no-skips') and report.outcome == 'skipped':
+        report.outcome = 'failed'
+        report.longrepr = (
+            f'Skipped, which --no-skips forbids: {report.longrepr}')
+        if hasattr(report, 'wasxfail'):
+            del report.wasxfail
+    return report
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was():
+    """Undo what a test does to the process's logging by setting it up."""
+    manager = logging.root.manager
+    loggers = [logging.root, *(found for found in manager.loggerDict.values()
+                               if isinstance(found, logging.Logger))]
+    kept = [(log, log.level, log.propagate, log.disabled, log.handlers[:])
+            for log in loggers]
+    disabled = manager.disable
+    yield
+    logging.disable(disabled)
+    for log, level, log.propagate, log.disabled, handlers in kept:
+        log.setLevel(level)
+        log.handlers[:] = handlers

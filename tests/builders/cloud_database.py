@@ -1,0 +1,67 @@
+"""A SQLite file with a cloud in it: the real thing behind a driver."""
+
+import shutil
+
+from nova_sched.db import api
+from nova_sched.db import engine
+from nova_sched.db import snapshot
+from nova_sched.scheduler import driver
+from tests.builders import clouds
+from tests.builders import rules
+
+
+def make_tables(directory):
+    """The path of a new database file with empty tables."""
+    path = directory / 'tables.sqlite'
+    db = engine.Database(f'sqlite:///{path}')
+    api.sync_database(db)
+    db.close()
+    return path
+
+
+class CloudDatabase:
+    """A database file, what changes it, and drivers that read it.
+
+    tables: a file with empty tables, which is copied into directory.
+    """
+
+    def __init__(self, tables, directory):
+        self.path = directory / 'cloud.sqlite'
+        self.url = f'sqlite:///{self.path}'
+        shutil.copy(tables, self.path)
+        self._db = engine.Database(self.url)
+
+    def close(self):
+        self._db.close()
+
+    def load(self, hosts=3, **lists):
+        """Replace the cloud; arguments as of clouds.a_cloud."""
+        snapshot.load(self._db.engine, clouds.a_cloud(hosts, **lists),
+                      shift=True)
+
+    def load_nodes(self, *nodes, **lists):
+        """Replace the cloud by these compute nodes and a service for each."""
+        hosts = list(dict.fromkeys(node['host'] for node in nodes))
+        self.load(hosts, **{'compute_nodes': list(nodes), **lists})
+
+    def execute(self, sql, *values):
+        """Run one statement with question marks for values; commit it."""
+        with self._db.writing() as connection:
+            connection.exec_driver_sql(sql, values)
+
+    def rows(self, sql, *values):
+        """What one SELECT returns, as a list of tuples."""
+        with self._db.reading() as connection:
+            return [tuple(row) for row
+                    in connection.exec_driver_sql(sql, values)]
+
+    def conf(self, **options):
+        """A configuration for this database; see rules.a_conf."""
+        return rules.a_conf(database__connection=self.url, **options)
+
+    def driver(self, name='filter_scheduler', **options):
+        """A started driver; options as of rules.a_conf."""
+        made = driver.load_driver(
+            self.conf(scheduler__driver=name, **options))
+        made.start()
+        return made

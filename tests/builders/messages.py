@@ -1,0 +1,60 @@
+"""Servers and clients in one process, over fake:// or kombu+memory://."""
+
+import contextlib
+
+from oslo_messaging.rpc import dispatcher
+from oslo_messaging.rpc import server
+
+import oslo_messaging as messaging
+
+from nova_sched import rpc
+
+
+class Recorder(dispatcher.RPCDispatcher):
+    """Writes down each message before its endpoint answers it."""
+
+    def __init__(self, *endpoints):
+        super().__init__(list(endpoints), rpc.ContextSerializer(),
+                         messaging.DefaultRPCAccessPolicy)
+        self.messages = []
+
+    def dispatch(self, incoming):
+        self.messages.append(incoming.message)
+        return super().dispatch(incoming)
+
+
+@contextlib.contextmanager
+def transport(conf, url='fake://'):
+    """The transport of a configuration, until the end of the block."""
+    conf.set_override('transport_url', url)
+    made = rpc.get_transport(conf)
+    yield made
+    made.cleanup()
+
+
+@contextlib.contextmanager
+def serving(made, conf, *endpoints):
+    """The service's own server with these endpoints answers in the block."""
+    running = rpc.get_server(made, conf, list(endpoints))
+    running.start()
+    yield
+    running.stop()
+    running.wait()
+
+
+@contextlib.contextmanager
+def recording(made, conf, *endpoints):
+    """As serving; gives the list that messages are written to."""
+    recorder = Recorder(*endpoints)
+    running = server.RPCServer(
+        made, messaging.Target(topic=rpc.TOPIC, server=conf.host), recorder)
+    running.start()
+    yield recorder.messages
+    running.stop()
+    running.wait()
+
+
+def raw_client(made, version='4.0', **target):
+    """A client that sends whatever it is told to."""
+    return rpc.get_client(
+        made, messaging.Target(topic=rpc.TOPIC, version=version, **target))

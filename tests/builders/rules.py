@@ -1,0 +1,30 @@
+"""Filters and weighers for tests, configured as the service does it."""
+
+from nova_sched import conf as config
+
+
+def a_conf(**options):
+    """A configuration without files.
+
+    options: of [filter_scheduler]; those of other groups as
+    ``group__option``, of [DEFAULT] as ``DEFAULT__option``.
+    """
+    conf = config.new_conf([], [])
+    for name, value in options.items():
+        group, _, option = name.rpartition('__')
+        group = group or 'filter_scheduler'
+        conf.set_override(option, value,
+                          None if group == 'DEFAULT' else group)
+    return conf
+
+
+def configured(cls, **options):
+    """A filter or weigher with these options; see a_conf."""
+    rule = cls()
+    rule.configure(a_conf(**options))
+    return rule
+
+
+def survivors(rule, block, spec):
+    """The names of the hosts a filter leaves of a HostBlock."""
+    return block.where(rule.keep(block, spec)).objects('host')

@@ -1,0 +1,66 @@
+"""Reading a folder of recorded cases."""
+
+import dataclasses
+import functools
+import gzip
+import json
+import pathlib
+
+KINDS = ('filters', 'weighers', 'schedule', 'hoststates')
+
+#: Options that a release has other defaults for than we have.
+ERA_DEFAULTS = {
+    'queens': {},
+    '2026.2': {'DEFAULT': {'initial_cpu_allocation_ratio': 4.0,
+                           'initial_ram_allocation_ratio': 1.0,
+                           'initial_disk_allocation_ratio': 1.0}},
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What became of one question of a case.
+
+    name: the filter, weigher, schedule family or kind of host state.
+    verdict: 'passed', 'failed', 'waived' or 'not built'.
+    reason: of a waiver, or what differs.  got: our answer where it differs.
+    """
+
+    case: dict
+    name: str
+    verdict: str
+    reason: str = ''
+    got: object = None
+
+    def line(self):
+        """The outcome as a line of JSON."""
+        return json.dumps({
+            'id': self.case['id'], 'era': self.case['era'],
+            'kind': self.case['kind'], 'name': self.name,
+            'ok': self.verdict == 'passed',
+            'waived': self.verdict == 'waived',
+            'built': self.verdict != 'not built',
+            'reason': self.reason, 'got': self.got}, default=str)
+
+
+class Folder:
+    """A folder of recorded cases."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+
+    def cases(self):
+        """All cases, those on one cloud together: an iterator of dicts."""
+        lines = []
+        for kind in KINDS:
+            file = self.path / f'{kind}.jsonl.gz'
+            if file.exists():
+                with gzip.open(file, 'rt') as stream:
+                    lines += [json.loads(line) for line in stream]
+        return iter(sorted(lines, key=lambda case: (
+            case['cloud'], KINDS.index(case['kind']))))
+
+    @functools.lru_cache(maxsize=4)  # noqa: B019 - one folder a process
+    def cloud(self, name):
+        """The rows of a cloud."""
+        return json.loads((self.path / 'clouds' / f'{name}.json').read_text())

@@ -1,0 +1,55 @@
+"""The client that conductor-style callers import."""
+
+import pytest
+
+from nova_sched import context
+from nova_sched import exception
+from nova_sched.scheduler import manager
+from nova_sched.scheduler.client import query
+from tests.builders import clouds
+from tests.builders import messages
+from tests.builders import requests
+from tests.builders import rules
+from tests.builders.drivers import MemoryScheduler
+from tests.builders.hosts import a_host
+
+CONTEXT = context.RequestContext()
+UUIDS = [clouds.a_uuid(1)]
+
+
+@pytest.fixture(scope='module')
+def client():
+    """A client of a scheduler with the two hosts a and b."""
+    conf = rules.a_conf()
+    door = manager.SchedulerManager(
+        MemoryScheduler(a_host('a'), a_host('b')))
+    with (messages.transport(conf) as made,
+          messages.serving(made, conf, door)):
+        yield query.SchedulerQueryClient(conf, made)
+
+
+class TestSchedulerQueryClient:
+    def test_asks_for_selected_hosts_and_alternates(self, client):
+        [[selected, alternate]] = client.select_destinations(
+            CONTEXT, requests.a_request(), UUIDS, return_objects=True,
+            return_alternates=True)
+
+        assert (selected.service_host, alternate.service_host) == ('a', 'b')
+
+    def test_asks_for_dicts_by_default(self, client):
+        [entry] = client.select_destinations(CONTEXT, requests.a_request(),
+                                             UUIDS)
+
+        assert entry['host'] == 'a'
+
+    def test_says_when_there_is_no_host(self, client):
+        with pytest.raises(exception.NoValidHost):
+            client.select_destinations(
+                CONTEXT, requests.a_request(memory_mb=10 ** 6), UUIDS)
+
+    def test_finds_its_own_transport_in_the_configuration(self, client):
+        own = query.SchedulerQueryClient(
+            rules.a_conf(DEFAULT__transport_url='fake://'))
+
+        assert len(own.select_destinations(
+            CONTEXT, requests.a_request(), UUIDS)) == 1

@@ -1,0 +1,19 @@
+"""Databases with a cloud, for tests of what reads and decides on them."""
+
+import pytest
+
+from tests.builders import cloud_database
+
+
+@pytest.fixture(scope='session')
+def tables_file(tmp_path_factory):
+    """A database file with empty tables, to be copied."""
+    return cloud_database.make_tables(tmp_path_factory.mktemp('tables'))
+
+
+@pytest.fixture
+def cloud(tables_file, tmp_path):
+    """An empty CloudDatabase of this test alone."""
+    made = cloud_database.CloudDatabase(tables_file, tmp_path)
+    yield made
+    made.close()

@@ -1,0 +1,57 @@
+"""ComputeFilter."""
+
+import pytest
+
+from nova_sched.scheduler.filters.compute_filter import ComputeFilter
+from tests.builders.hosts import a_host
+from tests.builders.hosts import hosts
+from tests.builders.requests import a_request
+
+DOWN = {'service_up': False}
+DISABLED = {'service_disabled': True}
+
+
+@pytest.mark.parametrize(('service', 'passes'), [
+    ({}, True), (DOWN, False), (DISABLED, False), (DOWN | DISABLED, False)])
+def test_takes_hosts_whose_service_is_enabled_and_up(service, passes):
+    block = hosts(a_host(**service))
+
+    assert ComputeFilter().mask(block, a_request()) == [passes]
+
+
+@pytest.mark.parametrize(('records', 'words'), [
+    ([DOWN], 'service down'),
+    ([DISABLED, DOWN | DISABLED], 'service disabled'),
+    ([DOWN, DOWN, DOWN, DISABLED, DISABLED],
+     '3 service down, 2 service disabled'),
+])
+def test_says_what_is_wrong_with_the_services(records, words):
+    block = hosts(*(a_host(**record) for record in records))
+
+    assert ComputeFilter().reason(block, a_request()) == words
+
+
+def test_warns_of_hosts_that_are_down(caplog):
+    ComputeFilter().mask(hosts(a_host(), a_host('dead', **DOWN),
+                               a_host(**DISABLED)), a_request())
+
+    text, = caplog.messages
+    assert text.startswith('(dead, dead)')
+    assert text.endswith('has not been heard from in a while')
+
+
+def test_names_ten_dead_hosts_and_counts_the_others(caplog):
+    ComputeFilter().mask(hosts(*[a_host(**DOWN)] * 13), a_request())
+
+    assert len(caplog.messages) == 11
+    assert caplog.messages[-1] == (
+        '3 more hosts have not been heard from in a while')
+
+
+def test_gives_the_operators_reason_of_a_disabled_service(caplog):
+    with caplog.at_level('DEBUG', 'nova_sched'):
+        ComputeFilter().mask(hosts(a_host(
+            disabled_reason='new disks', **DISABLED)), a_request())
+
+    text, = caplog.messages
+    assert text.endswith('is disabled, reason: new disks')

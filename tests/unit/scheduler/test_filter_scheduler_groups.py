@@ -1,0 +1,120 @@
+"""Server groups in requests for several instances."""
+
+import pytest
+
+from nova_sched import exception
+from tests.builders import clouds
+from tests.builders import requests
+from tests.builders.drivers import MemoryScheduler
+from tests.builders.drivers import picks
+from tests.builders.drivers import with_alternates
+from tests.builders.hosts import a_host
+
+UUIDS = [clouds.a_uuid(number) for number in range(1, 5)]
+OLD = clouds.a_uuid(77)
+
+
+def a_scheduler(hosts='abc', **options):
+    return MemoryScheduler(
+        *(a_host(name) for name in hosts), enabled_filters=[
+            'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter'],
+        **options)
+
+
+def a_request(policy, members=(), **group):
+    """A request whose instances are in the group, as Nova's API makes it."""
+    return requests.a_request(group={
+        'policy': policy, 'members': [*UUIDS, *members], **group})
+
+
+class TestAntiAffinity:
+    def test_puts_each_instance_on_a_host_of_its_own(self):
+        found = picks(a_scheduler(), a_request('anti-affinity'), UUIDS[:3])
+
+        assert sorted(found) == ['a', 'b', 'c']
+
+    def test_refuses_more_instances_than_hosts(self):
+        with pytest.raises(exception.NoValidHost) as refused:
+            picks(a_scheduler(), a_request('anti-affinity'), UUIDS)
+
+        assert refused.value.kwargs['reason'] == (
+            'There are not enough hosts available. 3 of 4 instances could be '
+            'placed; 0 of 3 hosts: 3 ServerGroupAntiAffinityFilter '
+            '(anti-affinity, one of its group on the host)')
+
+    def test_allows_as_many_on_a_host_as_the_rule_says(self):
+        spec = a_request('anti-affinity', rules={'max_server_per_host': '2'})
+
+        found = picks(a_scheduler('ab'), spec, UUIDS)
+
+        assert sorted(found) == ['a', 'a', 'b', 'b']
+
+    def test_keeps_off_the_hosts_of_members_that_run(self):
+        scheduler = a_scheduler(running={OLD: 'b'})
+        spec = a_request('anti-affinity', members=[OLD], hosts=['b'])
+
+        assert sorted(picks(scheduler, spec, UUIDS[:2])) == ['a', 'c']
+
+    def test_leaves_no_alternates_when_every_host_has_one(self):
+        found = with_alternates(a_scheduler(), a_request('anti-affinity'),
+                                UUIDS[:3])
+
+        assert sorted(found) == [['a'], ['b'], ['c']]
+
+
+class TestAffinity:
+    def test_puts_all_instances_on_one_host(self):
+        found = picks(a_scheduler(), a_request('affinity'), UUIDS)
+
+        assert len(set(found)) == 1
+
+    def test_follows_the_hosts_of_the_group(self):
+        spec = a_request('affinity', hosts=['b'])
+
+        assert picks(a_scheduler(), spec, UUIDS) == ['b'] * 4
+
+    def test_is_refused_when_the_host_is_not_among_those_left(self):
+        spec = a_request('affinity', hosts=['gone'])
+
+        with pytest.raises(exception.NoValidHost,
+                           match='affinity, its group is on gone'):
+            picks(a_scheduler(), spec, UUIDS)
+
+    def test_leaves_no_alternates_for_several_instances(self):
+        """They could only go where the others are not."""
+        found = with_alternates(a_scheduler(), a_request('affinity'),
+                                UUIDS[:2])
+
+        assert found == [['a'], ['a']]
+
+
+class TestGroupHosts:
+    @pytest.mark.parametrize('policy', ['affinity', 'soft-affinity'])
+    def test_gain_the_host_of_each_instance(self, policy):
+        spec = a_request(policy, hosts=['b'])
+        scheduler = a_scheduler()
+
+        found = picks(scheduler, spec, UUIDS[:2])
+
+        assert spec.instance_group.hosts == ['b', *found]
+
+    @pytest.mark.parametrize('policy, found', [
+        ('affinity', ['b', 'b']), ('anti-affinity', ['a', 'c'])])
+    def test_are_looked_up_when_the_caller_says_none(self, cloud, policy,
+                                                     found):
+        """In the database, by where the members run."""
+        cloud.load(['a', 'b', 'c'], instances=[
+            clouds.an_instance('b', uuid=OLD),
+            clouds.an_instance('c', uuid=clouds.a_uuid(78))])
+        spec = a_request(policy, members=[OLD])
+        spec.instance_group.hosts = None
+
+        assert picks(cloud.driver(), spec, UUIDS[:2]) == found
+
+    def test_in_the_database_need_not_be_repeated_by_the_caller(self, cloud):
+        """Anti-affinity goes by where the members are now."""
+        cloud.load(['a', 'b'], instances=[clouds.an_instance('a', uuid=OLD)])
+        scheduler = cloud.driver()
+
+        assert picks(scheduler, a_request('anti-affinity', [OLD]),
+                     UUIDS[:1]) == ['b']

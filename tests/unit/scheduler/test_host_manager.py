@@ -1,0 +1,136 @@
+"""Private snapshots of the hosts, with which services are up."""
+
+import pytest
+
+from nova_sched.scheduler import host_manager
+from tests.builders import clouds
+from tests.builders import requests
+
+
+@pytest.fixture
+def manager(cloud):
+    """Function: a HostManager; options as of rules.a_conf."""
+    def manager(**options):
+        return host_manager.HostManager(cloud.conf(**options))
+    return manager
+
+
+def snapshot(manager, **kwargs):
+    return manager.snapshot(manager.cache.refresh(), **kwargs)
+
+
+def up(cloud, manager, **service):
+    """Whether a host with this service is up; times as SQL modifiers."""
+    cloud.load(['a'])
+    for name, value in service.items():
+        if isinstance(value, str):
+            cloud.execute(f"UPDATE services SET {name} = "
+                          f"datetime('now', '{value}')")
+        else:
+            cloud.execute(f'UPDATE services SET {name} = ?', value)
+    return snapshot(manager).cell('service_up', 0)
+
+
+class TestServices:
+    @pytest.mark.parametrize('service, found', [
+        pytest.param({'last_seen_up': '-10 seconds'}, True,
+                     id='seen ten seconds ago'),
+        pytest.param({'last_seen_up': '-57 seconds'}, True,
+                     id='seen almost a minute ago'),
+        pytest.param({'last_seen_up': '-62 seconds'}, False,
+                     id='seen more than a minute ago'),
+        pytest.param({'last_seen_up': '+55 seconds'}, True,
+                     id='seen in the near future'),
+        pytest.param({'last_seen_up': '+65 seconds'}, False,
+                     id='seen in the far future'),
+        pytest.param({'last_seen_up': None, 'created_at': '-10 seconds'},
+                     True, id='just created'),
+        pytest.param({'last_seen_up': None, 'created_at': '-99 seconds'},
+                     False, id='created long ago, never seen'),
+        pytest.param({'last_seen_up': None, 'created_at': None}, False,
+                     id='no times at all'),
+        pytest.param({'forced_down': 1}, False, id='forced down'),
+        pytest.param({'forced_down': None}, True, id='forced down unknown'),
+        pytest.param({'disabled': 1}, True, id='disabled'),
+    ])
+    def test_are_up_by_their_last_heartbeat(self, cloud, manager, service,
+                                            found):
+        assert up(cloud, manager(), **service) is found
+
+    def test_are_up_for_as_long_as_the_option_says(self, cloud, manager):
+        patient = manager(DEFAULT__service_down_time=600)
+
+        assert up(cloud, patient, last_seen_up='-590 seconds')
+
+
+class TestSnapshots:
+    def test_share_nothing_that_one_of_them_changes(self, cloud, manager):
+        cloud.load(['a'])
+        made = manager()
+        table = made.cache.refresh()
+        first, second = made.snapshot(table), made.snapshot(table)
+
+        first.consume(0, requests.a_request(memory_mb=1000), 5.0)
+
+        assert first.cell('free_ram_mb', 0) == 31256
+        assert second.cell('free_ram_mb', 0) == 32256
+        assert table.columns['free_ram_mb'].tolist() == [32256]
+
+    def test_keep_what_plug_ins_set_on_a_host_to_themselves(self, cloud,
+                                                            manager):
+        cloud.load(['a'])
+        made = manager()
+        table = made.cache.refresh()
+        made.snapshot(table).state(0).limits['memory_mb'] = 5
+
+        assert made.snapshot(table).state(0).limits == {}
+
+
+class TestInstances:
+    def test_are_those_the_database_has_on_the_host(self, cloud, manager):
+        cloud.load(['a', 'b'], instances=[
+            clouds.an_instance('a', uuid=clouds.a_uuid(1), vcpus=3),
+            clouds.an_instance('b', uuid=clouds.a_uuid(2)),
+            clouds.an_instance('a', uuid=clouds.a_uuid(3), deleted=3)])
+
+        found = snapshot(manager()).state(0).instances
+
+        assert list(found) == [clouds.a_uuid(1)]
+        assert found[clouds.a_uuid(1)].vcpus == 3
+
+    def test_placed_lately_count_too(self, cloud, manager):
+        cloud.load(['a'])
+        placed = {clouds.a_uuid(1): 'a', clouds.a_uuid(2): 'gone'}
+
+        made = snapshot(manager(), placed=placed)
+
+        assert list(made.state(0).instances) == [clouds.a_uuid(1)]
+        assert made.instances.located([clouds.a_uuid(1)]) == {
+            clouds.a_uuid(1): 'a'}
+
+
+class TestRatios:
+    @pytest.mark.parametrize('value', [None, 0.0])
+    def test_of_the_configuration_stand_in_for_rows_without(self, cloud,
+                                                            manager, value):
+        """Before Mitaka compute nodes did not say, later ones say 0.0."""
+        cloud.load_nodes(clouds.a_compute_node(
+            'a', ram_allocation_ratio=value, cpu_allocation_ratio=value,
+            disk_allocation_ratio=value))
+        made = manager(DEFAULT__ram_allocation_ratio=1.25,
+                       DEFAULT__cpu_allocation_ratio=9.0,
+                       DEFAULT__disk_allocation_ratio=2.5)
+
+        state = snapshot(made).state(0)
+
+        assert (state.ram_allocation_ratio, state.cpu_allocation_ratio,
+                state.disk_allocation_ratio) == (1.25, 9.0, 2.5)
+
+    def test_of_rows_win(self, cloud, manager):
+        cloud.load_nodes(clouds.a_compute_node('a',
+                                               ram_allocation_ratio=3.0))
+
+        state = snapshot(manager(
+            DEFAULT__ram_allocation_ratio=1.25)).state(0)
+
+        assert state.ram_allocation_ratio == 3.0

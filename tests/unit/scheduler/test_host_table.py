@@ -1,0 +1,197 @@
+"""The host table, snapshots of it, blocks of its rows, and host states."""
+
+import numpy as np
+import pytest
+
+from tests.builders.hosts import a_host
+from tests.builders.hosts import an_aggregate
+from tests.builders.hosts import hosts
+from tests.builders.hosts import table
+from tests.builders.requests import a_request
+
+
+class TestHostTable:
+    def test_replaced_rows_leave_the_older_generation_as_it_was(self):
+        old = table(a_host('a', free_ram_mb=1), a_host('b', free_ram_mb=2))
+
+        new = old.replaced({1: {'free_ram_mb': 5, 'hypervisor_type': 'xen',
+                                'stats': {'a': '1'}}})
+
+        new._check()
+        assert new.columns['free_ram_mb'].tolist() == [1, 5]
+        assert old.columns['free_ram_mb'].tolist() == [1, 2]
+        assert old.columns['stats'] == [{}, {}]
+
+    def test_columns_that_did_not_change_are_shared(self):
+        old = table(a_host(), a_host())
+
+        new = old.replaced({0: {'free_ram_mb': 5}})
+
+        assert new.columns['vcpus_total'] is old.columns['vcpus_total']
+
+    def test_without_changes_it_is_the_same_generation(self):
+        old = table(a_host())
+
+        assert old.replaced({}) is old
+
+    def test_with_columns_replaces_whole_columns(self):
+        new = table(a_host(), a_host()).with_columns(service_up=[True, False])
+
+        new._check()
+        assert new.columns['service_up'].tolist() == [True, False]
+
+    def test_may_be_empty(self):
+        empty = table()
+
+        assert empty.size == 0
+        assert hosts().states() == []
+
+
+class TestHostSnapshot:
+    def test_consuming_changes_the_snapshot_only(self):
+        generation = table(a_host(), a_host())
+        first, second = generation.snapshot(None), generation.snapshot(None)
+
+        first.consume(0, a_request(
+            memory_mb=1024, vcpus=2, root_gb=10, ephemeral_gb=5, swap=512),
+            now=5.0)
+
+        state = first.state(0)
+        assert (state.free_ram_mb, state.free_disk_mb) == (
+            32768 - 1024, (500 - 15) * 1024)
+        assert (state.vcpus_used, state.num_instances, state.num_io_ops,
+                state.updated) == (2, 1, 1, 5.0)
+        assert second.state(0).free_ram_mb == 32768
+        assert generation.columns['free_ram_mb'].tolist() == [32768] * 2
+        assert first.state(1).free_ram_mb == 32768
+
+    def test_a_block_made_afterwards_sees_what_was_consumed(self):
+        snapshot = hosts(a_host()).snapshot
+        snapshot.consume(0, a_request(memory_mb=1000), now=0.0)
+        snapshot.consume(0, a_request(memory_mb=1000), now=0.0)
+
+        assert snapshot.block().free_ram_mb.tolist() == [30768]
+
+    def test_as_a_table_it_keeps_what_was_consumed(self):
+        snapshot = hosts(a_host()).snapshot
+        snapshot.consume(0, a_request(memory_mb=1000), now=0.0)
+        kept = snapshot.as_table()
+        snapshot.consume(0, a_request(memory_mb=1000), now=0.0)
+
+        kept._check()
+        assert kept.columns['free_ram_mb'].tolist() == [31768]
+
+
+class TestHostBlock:
+    def test_columns_are_attributes(self):
+        block = hosts(a_host(vcpus_used=1), a_host(vcpus_used=2))
+
+        assert block.vcpus_used.tolist() == [1, 2]
+        with pytest.raises(AttributeError):
+            block.no_such_column  # noqa: B018 - the read is the test
+
+    def test_where_keeps_rows(self):
+        block = hosts(a_host('a'), a_host('b'), a_host('c'))
+
+        some = block.where(np.array([True, False, True]))
+        less = some.where(np.array([False, True]))
+
+        assert (some.objects('host'), less.objects('host')) == (
+            ['a', 'c'], ['c'])
+        assert less.rows.tolist() == [2]
+
+    def test_where_of_all_is_the_same_block(self):
+        block = hosts(a_host(), a_host())
+
+        assert block.where(np.array([True, True])) is block
+
+    def test_named_finds_labels(self):
+        block = hosts(a_host('a'), a_host('b'))
+
+        assert block.named('host', ['b', 'unknown']).tolist() == [False, True]
+        assert block.named('host', []).tolist() == [False, False]
+
+    def test_judges_each_distinct_value_in_use_once(self):
+        block, asked = hosts(a_host('a'), a_host('b'), a_host('c')), []
+
+        def length(name):
+            asked.append(name)
+            return len(name) / 2
+
+        some = block.where(np.array([True, False, True]))
+
+        assert some.judge('host', length, np.float64).tolist() == [0.5, 0.5]
+        assert asked == ['a', 'c']
+
+    def test_judges_each_combination_once(self):
+        block = hosts(*(a_host(hypervisor_type=kind, hypervisor_version=ver)
+                        for kind, ver in [('x', 1), ('y', 1), ('x', 1),
+                                          ('x', 2), ('y', 1)]))
+        asked = []
+
+        def verdict(kind, version):
+            asked.append((kind, version))
+            return (kind, version) == ('x', 1)
+
+        assert block.judge_together(
+            ['hypervisor_type', 'hypervisor_version'],
+            verdict).tolist() == [True, False, True, False, False]
+        assert sorted(asked) == [('x', 1), ('x', 2), ('y', 1)]
+
+    def test_judges_together_of_no_hosts(self):
+        together = hosts().judge_together(['host', 'nodename'], bool)
+
+        assert together.tolist() == []
+
+
+class TestHostState:
+    def test_shows_plain_python_values(self):
+        state, = hosts(a_host(cpu_allocation_ratio=2.0)).states()
+
+        assert type(state.free_ram_mb) is int
+        assert type(state.cpu_allocation_ratio) is float
+        assert type(state.service_up) is bool
+
+    def test_reads_json_columns(self):
+        state, = hosts(a_host(
+            'h', metrics='[{"name": "cpu.percent", "value": 0.5}]')).states()
+
+        assert state.supported_instances == [['x86_64', 'kvm', 'hvm']]
+        assert state.metrics == [{'name': 'cpu.percent', 'value': 0.5}]
+        assert state.hypervisor_hostname == 'h'
+
+    def test_absent_json_is_empty(self):
+        state, = hosts(a_host(supported_instances=None)).states()
+
+        assert state.supported_instances == state.metrics == []
+
+    def test_shows_aggregates_and_instances(self):
+        aggregate = an_aggregate({'a': 'b'})
+        state, other = hosts(a_host('h', aggregates=[aggregate]),
+                             a_host('i'), running={'u': 'h'}).states()
+
+        assert state.aggregates == [aggregate]
+        assert set(state.instances) == {'u'}
+        assert other.aggregates == [] == list(other.instances)
+
+    def test_shows_its_service_as_a_mapping(self):
+        state, = hosts(a_host(disabled_reason='moving')).states()
+
+        assert state.service['disabled_reason'] == 'moving'
+        assert state.service['topic'] == 'compute'
+
+    def test_takes_new_attributes_for_the_request(self):
+        block = hosts(a_host())
+        block.states()[0].mark = 7
+
+        assert block.states()[0].mark == 7
+        with pytest.raises(AttributeError):
+            hosts(a_host()).states()[0].mark  # noqa: B018
+
+    def test_prints_as_nova_does(self):
+        state, = hosts(a_host('h', nodename='n', free_ram_mb=1,
+                              free_disk_mb=2, num_io_ops=3,
+                              num_instances=4)).states()
+
+        assert str(state) == ('(h, n) ram: 1MB disk: 2MB io_ops: 3 '
+                              'instances: 4, allocation_candidates: 0')

@@ -1,0 +1,49 @@
+"""Columns of values that repeat."""
+
+import numpy as np
+import pytest
+
+from nova_sched.scheduler.labels import Labels
+from nova_sched.scheduler.labels import in_use
+
+
+def items(column):
+    return [column.values[code] for code in column.codes.tolist()]
+
+
+@pytest.mark.parametrize('values', [
+    [], ['a'], ['a', 'b', 'a'], [None, '', None], [1, 1.5, 'x', (1, 2)]])
+def test_a_column_holds_its_items(values):
+    column = Labels.of(values)
+
+    assert items(column) == values
+    assert len(column) == len(values)
+    assert len(set(column.values)) == len(column.values)
+
+
+def test_a_replaced_column_differs_in_those_rows_only():
+    column = Labels.of(['a', 'b', 'a'])
+
+    changed = column.replaced({0: 'b', 2: 'new'})
+
+    assert items(changed) == ['b', 'b', 'new']
+    assert items(column) == ['a', 'b', 'a']
+
+
+def test_codes_of_an_older_column_stay_right():
+    """The list of values is shared and only grows."""
+    column = Labels.of(['a', 'b'])
+    changed = column.replaced({0: 'c'})
+
+    assert changed.values is column.values
+    assert changed.code('c') == 2
+
+
+def test_a_value_that_no_row_ever_had_has_no_code():
+    assert Labels.of(['a']).code('b') == -1
+
+
+@pytest.mark.parametrize(('codes', 'expected'), [
+    ([], []), ([2, 0, 2], [0, 2]), ([1], [1])])
+def test_the_codes_in_use_are_told_once_each(codes, expected):
+    assert in_use(np.array(codes, dtype=np.int32)) == expected

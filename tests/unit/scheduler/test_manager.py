@@ -1,0 +1,284 @@
+"""The door: every form of a request in, the caller's form of answer out."""
+
+import json
+
+from oslo_versionedobjects.exception import IncompatibleObjectVersion
+import pytest
+
+from nova_sched import context
+from nova_sched import exception
+from nova_sched.objects import legacy
+from nova_sched.scheduler import driver
+from nova_sched.scheduler import manager
+from tests.builders import clouds
+from tests.builders import requests
+from tests.builders import rules
+from tests.builders.drivers import MemoryScheduler
+from tests.builders.hosts import a_host
+
+UUIDS = [clouds.a_uuid(1), clouds.a_uuid(2)]
+CONTEXT = context.RequestContext()
+
+
+def a_manager(**options):
+    return manager.SchedulerManager(MemoryScheduler(
+        *(a_host(name, free_ram_mb=30000 - number)
+          for number, name in enumerate('abcd')),
+        enabled_filters=['RamFilter'], **options))
+
+
+def ask(door=None, **args):
+    """What a manager answers; an object among the arguments is enveloped."""
+    spec = args.get('spec_obj')
+    if hasattr(spec, 'obj_to_primitive'):
+        args['spec_obj'] = spec.obj_to_primitive()
+    answer = (door or a_manager()).select_destinations(CONTEXT, **args)
+    return json.loads(json.dumps(answer))
+
+
+def dicts(spec=None):
+    """The arguments of RPC 4.0 for a request."""
+    spec = spec or requests.a_request()
+    return {'request_spec': legacy.to_request_spec_dict(spec),
+            'filter_properties': legacy.to_filter_properties_dict(spec)}
+
+
+def names(answer):
+    """Host names of an answer with Selection envelopes."""
+    return [[envelope['nova_object.data']['service_host']
+             for envelope in chosen] for chosen in answer]
+
+
+class RecordingScheduler(driver.Scheduler):
+    """Keeps what it was asked, places nothing."""
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            return_alternates=False):
+        self.asked = (context, spec_obj, instance_uuids, return_alternates)
+        return []
+
+
+class TestArguments:
+    @pytest.mark.parametrize('flags, form', [
+        ({}, ['a', 'b']),
+        ({'return_objects': False}, ['a', 'b']),
+        ({'return_objects': False, 'return_alternates': True}, ['a', 'b']),
+        ({'return_objects': True}, [['a'], ['b']]),
+        ({'return_objects': True, 'return_alternates': False},
+         [['a'], ['b']]),
+        ({'return_objects': True, 'return_alternates': True},
+         [['a', 'c', 'd'], ['b', 'c', 'd']]),
+    ])
+    @pytest.mark.parametrize('form_of_request', ['object', 'dicts'])
+    def test_choose_the_form_of_the_answer(self, flags, form,
+                                           form_of_request):
+        request = (dicts() if form_of_request == 'dicts'
+                   else {'spec_obj': requests.a_request()})
+
+        answer = ask(**request, instance_uuids=UUIDS, **flags)
+
+        if flags.get('return_objects'):
+            assert names(answer) == form
+        else:
+            assert [entry['host'] for entry in answer] == form
+
+    def test_without_uuids_ask_for_the_number_in_the_spec(self):
+        assert len(ask(spec_obj=requests.a_request(num_instances=3))) == 3
+
+    def test_with_null_uuids_ask_for_the_number_in_the_spec(self):
+        assert len(ask(spec_obj=requests.a_request(num_instances=3),
+                       instance_uuids=None)) == 3
+
+    def test_of_old_callers_ask_for_the_number_in_the_dict(self):
+        spec = requests.a_request(num_instances=2)
+
+        assert len(ask(**dicts(spec))) == 2
+
+    def test_go_to_the_driver_as_one_request_object(self):
+        scheduler = RecordingScheduler(rules.a_conf())
+
+        ask(manager.SchedulerManager(scheduler), **dicts(
+            requests.a_request(memory_mb=77, hints={'a': ['b']})),
+            instance_uuids=UUIDS, return_objects=True,
+            return_alternates=True)
+
+        asked_context, spec, uuids, alternates = scheduler.asked
+        assert asked_context is CONTEXT
+        assert spec.legacy_context is CONTEXT
+        assert spec.memory_mb == 77
+        assert spec.get_scheduler_hint('a') == 'b'
+        assert uuids == UUIDS
+        assert alternates is True
+
+    def test_ask_for_alternates_only_together_with_objects(self):
+        scheduler = RecordingScheduler(rules.a_conf())
+
+        ask(manager.SchedulerManager(scheduler),
+            spec_obj=requests.a_request(), return_alternates=True)
+
+        assert scheduler.asked[3] is False
+
+
+class TestDictAnswer:
+    def test_has_host_node_and_the_limits_that_are_set(self):
+        [entry] = ask(spec_obj=requests.a_request())
+
+        assert entry == {'host': 'a', 'nodename': 'a',
+                         'limits': {'memory_mb': 49152}}
+
+
+class TestObjectAnswer:
+    @pytest.mark.parametrize('caller, version', [
+        ('1.5', '1.0'), ('1.8', '1.0'), ('1.11', '1.0'), ('1.12', '1.0'),
+        ('1.13', '1.1'), ('1.14', '1.1'), ('1.15', '1.1'), ('1.99', '1.1')])
+    def test_is_of_the_version_that_the_caller_knows(self, caller, version):
+        envelope = requests.a_request().obj_to_primitive()
+        envelope['nova_object.version'] = caller
+
+        [[selection]] = ask(spec_obj=envelope, return_objects=True)
+
+        assert selection['nova_object.name'] == 'Selection'
+        assert selection['nova_object.version'] == version
+        assert ('availability_zone' in selection['nova_object.data']) is (
+            version == '1.1')
+
+    def test_is_of_the_oldest_version_for_callers_with_dicts(self):
+        [[selection]] = ask(**dicts(), return_objects=True)
+
+        assert selection['nova_object.version'] == '1.0'
+
+    def test_carries_limits_as_an_object(self):
+        [[selection]] = ask(spec_obj=requests.a_request(),
+                            return_objects=True)
+
+        limits = selection['nova_object.data']['limits']
+        assert limits['nova_object.name'] == 'SchedulerLimits'
+        assert limits['nova_object.data']['memory_mb'] == 49152
+
+
+def broken(change):
+    """A valid request's envelope after a change."""
+    envelope = requests.a_request().obj_to_primitive()
+    change(envelope)
+    return {'spec_obj': envelope}
+
+
+def flavor(**values):
+    def change(envelope):
+        envelope['nova_object.data']['flavor']['nova_object.data'].update(
+            values)
+    return broken(change)
+
+
+WRONG = {
+    'no arguments': ({}, 'request_spec'),
+    'null spec': ({'spec_obj': None}, 'spec_obj'),
+    'text for a spec': ({'spec_obj': 'text'}, 'spec_obj'),
+    'a list for a spec': ({'spec_obj': []}, 'spec_obj'),
+    'another object': ({'spec_obj': requests.a_flavor().obj_to_primitive()},
+                       'spec_obj'),
+    'no flavor': (broken(lambda e: e['nova_object.data'].pop('flavor')),
+                  'spec_obj.flavor'),
+    'null flavor': (broken(lambda e: e['nova_object.data'].update(
+        flavor=None)), 'spec_obj.flavor'),
+    'negative size': (flavor(memory_mb=-1), 'spec_obj.flavor.memory_mb'),
+    'absurd size': (flavor(vcpus=10 ** 30), 'spec_obj.flavor.vcpus'),
+    'text size': (flavor(root_gb='big'), 'spec_obj.flavor.root_gb'),
+    'no number': (broken(lambda e: e['nova_object.data'].update(
+        num_instances=0)), 'num_instances'),
+    'text for uuids': ({'spec_obj': requests.a_request(),
+                        'instance_uuids': 'abc'}, 'instance_uuids'),
+    'a dict for uuids': ({'spec_obj': requests.a_request(),
+                          'instance_uuids': {}}, 'instance_uuids'),
+    'numbers for uuids': ({'spec_obj': requests.a_request(),
+                           'instance_uuids': [1, 2]}, 'instance_uuids'),
+    'too many uuids': ({'spec_obj': requests.a_request(),
+                        'instance_uuids': ['u'] * 10001}, 'instance_uuids'),
+    'text for dicts': ({'request_spec': 'x', 'filter_properties': 'y'},
+                       'request_spec'),
+    'empty dicts': ({'request_spec': {}, 'filter_properties': {}},
+                    'request_spec.instance_type'),
+}
+
+
+class TestWrongRequest:
+    @pytest.mark.parametrize('args, field', WRONG.values(), ids=WRONG.keys())
+    def test_is_refused_with_the_name_of_the_field(self, args, field):
+        with pytest.raises(Exception) as refused:
+            ask(**args)
+
+        # oslo.messaging wraps errors that are part of the interface.
+        _, error, _ = refused.value.exc_info
+        assert isinstance(error, exception.InvalidInput)
+        assert field in error.format_message()
+
+    def test_of_an_unknown_major_version_is_refused_as_such(self):
+        with pytest.raises(Exception) as refused:
+            ask(**broken(lambda e: e.update({'nova_object.version': '2.0'})))
+
+        assert refused.value.exc_info[0] is IncompatibleObjectVersion
+
+    @pytest.mark.parametrize('args', [args for args, _ in WRONG.values()],
+                             ids=WRONG.keys())
+    def test_consumes_nothing_and_leaves_the_next_one_working(self, cloud,
+                                                              args):
+        cloud.load(['a'])
+        caching = cloud.driver('caching_scheduler')
+        door = manager.SchedulerManager(caching)
+
+        with pytest.raises(Exception):  # noqa: B017
+            ask(door, **args)
+
+        ask(door, spec_obj=requests.a_request(memory_mb=1000))
+        assert caching.decisions[-1].picks[0].host == 'a'
+        assert caching._table.columns['free_ram_mb'].tolist() == [31256]
+
+
+JUNK = [None, 5, 'text', [], {}, [None], {'nova_object.name': 'Aggregate'},
+        [{'nova_object.name': 'Unknown', 'nova_object.version': '9.9'}]]
+
+
+class TestCasts:
+    @pytest.mark.parametrize('junk', JUNK, ids=str)
+    def test_are_taken_whatever_they_carry(self, junk):
+        door = a_manager()
+
+        door.update_aggregates(CONTEXT, aggregates=junk)
+        door.delete_aggregate(CONTEXT, aggregate=junk)
+        door.update_instance_info(CONTEXT, host_name=junk,
+                                  instance_info=junk)
+        door.delete_instance_info(CONTEXT, host_name=junk,
+                                  instance_uuid=junk)
+        door.sync_instance_info(CONTEXT, host_name=junk, instance_uuids=junk)
+
+        assert len(ask(door, spec_obj=requests.a_request())) == 1
+
+    @pytest.mark.parametrize('cast', ['update_aggregates',
+                                      'delete_aggregate'])
+    def test_about_aggregates_have_them_read_again(self, cloud, cast):
+        """Also where the database's own change stamp shows nothing."""
+        cloud.load(['a'], aggregates=[clouds.an_aggregate(
+            1, ['a'], metadata={'availability_zone': 'old'})])
+        for table in ('aggregate_hosts', 'aggregate_metadata', 'aggregates'):
+            cloud.execute(
+                f"UPDATE {table} SET created_at = '2020-01-01 00:00:00'")
+        door = manager.SchedulerManager(cloud.driver())
+        cloud.execute("UPDATE aggregate_metadata SET value = 'new'")
+
+        getattr(door, cast)(CONTEXT, [])
+
+        [[selection]] = ask(door, spec_obj=requests.a_request(),
+                            return_objects=True)
+        assert selection['nova_object.data']['availability_zone'] == 'new'
+
+
+class TestBaseEndpoint:
+    def test_answers_a_ping_with_its_name_and_the_argument(self):
+        door = manager.BaseRPCEndpoint('scheduler')
+
+        assert door.ping(CONTEXT, {'any': ['thing']}) == {
+            'service': 'scheduler', 'arg': {'any': ['thing']}}
+
+    def test_has_no_backdoor(self):
+        assert manager.BaseRPCEndpoint('scheduler').get_backdoor_port(
+            CONTEXT) is None

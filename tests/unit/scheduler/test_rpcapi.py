@@ -1,0 +1,248 @@
+"""What conductors call, over a transport in memory."""
+
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched import context
+from nova_sched import exception
+from nova_sched import objects
+from nova_sched.scheduler import manager
+from nova_sched.scheduler import rpcapi
+from tests.builders import clouds
+from tests.builders import messages
+from tests.builders import requests
+from tests.builders import rules
+from tests.builders.drivers import MemoryScheduler
+from tests.builders.hosts import a_host
+
+CONTEXT = context.RequestContext()
+UUIDS = [clouds.a_uuid(1), clouds.a_uuid(2)]
+REFUSED = messaging.ExpectedException
+
+
+class FaultyScheduler(MemoryScheduler):
+    """Fails with a fault of its own on instances named so."""
+
+    def _select(self, snapshot, spec, *args):
+        if spec.instance_uuid == 'fault':
+            raise ZeroDivisionError('of the driver')
+        return super()._select(snapshot, spec, *args)
+
+
+@pytest.fixture(scope='module', params=['fake://', 'kombu+memory://'])
+def bus(request):
+    """A transport with a scheduler behind it; (conf, transport)."""
+    conf = rules.a_conf(DEFAULT__host=f'me-{id(request)}')
+    scheduler = FaultyScheduler(
+        *(a_host(name, free_ram_mb=30000 - number)
+          for number, name in enumerate('abcd')))
+    with (messages.transport(conf, request.param) as made,
+          messages.serving(made, conf,
+                           manager.BaseRPCEndpoint('scheduler'),
+                           manager.SchedulerManager(scheduler))):
+        yield conf, made
+
+
+@pytest.fixture
+def api(bus):
+    return rpcapi.SchedulerAPI(*bus)
+
+
+@pytest.fixture(scope='module')
+def wire():
+    """(transport, list that messages are written to)."""
+    conf = rules.a_conf(DEFAULT__host='recorder')
+    scheduler = MemoryScheduler(a_host('a'), a_host('b'))
+    with (messages.transport(conf) as made, messages.recording(
+            made, conf, manager.BaseRPCEndpoint('scheduler'),
+            manager.SchedulerManager(scheduler)) as written):
+        yield made, written
+
+
+def capped(wire, cap, *args):
+    """The message that a client under a version cap sends, and the answer."""
+    made, written = wire
+    api = rpcapi.SchedulerAPI(
+        rules.a_conf(upgrade_levels__scheduler=cap), made)
+    written.clear()
+    answer = api.select_destinations(CONTEXT, *args)
+    [message] = written
+    return message, answer
+
+
+class TestAnswer:
+    def test_with_objects_is_lists_of_selections(self, api):
+        answer = api.select_destinations(
+            CONTEXT, requests.a_request(), UUIDS, return_objects=True,
+            return_alternates=True)
+
+        assert [[selection.service_host for selection in chosen]
+                for chosen in answer] == [['a', 'c', 'd'], ['b', 'c', 'd']]
+        assert isinstance(answer[0][0], objects.Selection)
+        assert answer[0][0].limits.memory_mb == 49152
+
+    def test_without_objects_is_dicts(self, api):
+        answer = api.select_destinations(CONTEXT, requests.a_request(),
+                                         UUIDS)
+
+        assert [entry['host'] for entry in answer] == ['a', 'b']
+
+    def test_to_an_envelope_is_as_to_an_object(self, api):
+        spec = requests.a_request().obj_to_primitive()
+
+        assert len(api.select_destinations(CONTEXT, spec, UUIDS)) == 2
+
+    def test_to_a_ping_names_the_service(self, api):
+        assert api.ping(CONTEXT, ['x']) == {'service': 'scheduler',
+                                            'arg': ['x']}
+
+
+class TestErrors:
+    def test_are_no_valid_host_with_its_reason(self, api):
+        with pytest.raises(exception.NoValidHost) as refused:
+            api.select_destinations(
+                CONTEXT, requests.a_request(memory_mb=10 ** 6), UUIDS)
+
+        reason = refused.value.kwargs['reason']
+        assert reason.startswith('There are not enough hosts available. '
+                                 '0 of 4 hosts: 4 RamFilter (')
+        assert refused.value.format_message() == (
+            f'No valid host was found. {reason}')
+
+    def test_are_invalid_input_with_the_field(self, api):
+        spec = requests.a_request().obj_to_primitive()
+        del spec['nova_object.data']['flavor']
+
+        with pytest.raises(exception.InvalidInput,
+                           match='spec_obj.flavor') as refused:
+            api.select_destinations(CONTEXT, spec, UUIDS)
+
+        assert refused.value.kwargs['code'] == 400
+
+    def test_of_the_driver_are_told_and_do_not_stop_the_server(self, api):
+        """Over a real bus they come as RemoteError or their own class."""
+        with pytest.raises((ZeroDivisionError, messaging.RemoteError),
+                           match='of the driver'):
+            api.select_destinations(CONTEXT, requests.a_request(
+                instance_uuid='fault'), None)
+
+        assert api.select_destinations(CONTEXT, requests.a_request(), None)
+
+    def test_of_silence_are_a_timeout(self):
+        conf = rules.a_conf(DEFAULT__long_rpc_timeout=1)
+        with messages.transport(conf) as made:
+            made._driver._exchange_manager._exchanges.clear()
+            with pytest.raises(messaging.MessagingTimeout):
+                rpcapi.SchedulerAPI(conf, made).select_destinations(
+                    CONTEXT, requests.a_request(), UUIDS)
+
+
+class TestServerRefuses:
+    @pytest.mark.parametrize('version, namespace, method, args, error', [
+        ('5.0', None, 'select_destinations', {}, 'UnsupportedVersion'),
+        ('4.6', None, 'select_destinations', {}, 'UnsupportedVersion'),
+        ('3.0', None, 'select_destinations', {}, 'UnsupportedVersion'),
+        ('4.5', None, 'no_such_method', {}, 'NoSuchMethod'),
+        ('4.5', None, '_private', {}, 'NoSuchMethod'),
+        ('4.5', None, '__init__', {'driver': 5}, 'NoSuchMethod'),
+        ('4.5', None, 'select_destinations', {'wrong': 1}, 'TypeError'),
+        ('1.2', 'baseapi', 'ping', {'arg': 1}, 'UnsupportedVersion'),
+        ('1.0', 'other', 'ping', {'arg': 1}, 'UnsupportedVersion'),
+    ])
+    def test_what_it_does_not_offer(self, bus, version, namespace, method,
+                                    args, error):
+        _, made = bus
+        client = messages.raw_client(made, version, namespace=namespace)
+
+        with pytest.raises(Exception) as refused:
+            client.prepare(timeout=10).call(CONTEXT, method, **args)
+
+        assert error in (type(refused.value).__name__,
+                         getattr(refused.value, 'exc_type', None))
+
+
+class TestCasts:
+    @pytest.mark.parametrize('method, args', [
+        ('update_aggregates', {'aggregates': [{'junk': 1}]}),
+        ('delete_aggregate', {'aggregate': None}),
+        ('update_instance_info', {'host_name': 'h', 'instance_info': 'x'}),
+        ('delete_instance_info', {'host_name': 'h', 'instance_uuid': 5}),
+        ('sync_instance_info', {'host_name': None, 'instance_uuids': {}}),
+        ('sync_instance_info', {'wrong': 'arguments'}),
+        ('no_such_cast', {}),
+    ])
+    def test_leave_the_server_serving(self, bus, api, method, args):
+        _, made = bus
+
+        messages.raw_client(made, '4.2', fanout=True).cast(
+            CONTEXT, method, **args)
+
+        assert api.ping(CONTEXT, 1)
+
+
+class TestVersionCap:
+    @pytest.mark.parametrize('cap, version, args', [
+        (None, '4.5', {'spec_obj', 'instance_uuids', 'return_objects',
+                       'return_alternates'}),
+        ('4.5', '4.5', {'spec_obj', 'instance_uuids', 'return_objects',
+                        'return_alternates'}),
+        ('4.9', '4.5', {'spec_obj', 'instance_uuids', 'return_objects',
+                        'return_alternates'}),
+        ('4.4', '4.4', {'spec_obj', 'instance_uuids'}),
+        ('pike', '4.4', {'spec_obj', 'instance_uuids'}),
+        ('4.3', '4.3', {'spec_obj'}),
+        ('mitaka', '4.3', {'spec_obj'}),
+        ('newton', '4.3', {'spec_obj'}),
+        ('ocata', '4.3', {'spec_obj'}),
+        ('4.2', '4.0', {'request_spec', 'filter_properties'}),
+        ('kilo', '4.0', {'request_spec', 'filter_properties'}),
+        ('liberty', '4.0', {'request_spec', 'filter_properties'}),
+        ('4.0', '4.0', {'request_spec', 'filter_properties'}),
+    ])
+    def test_decides_what_is_sent(self, wire, cap, version, args):
+        message, answer = capped(wire, cap, requests.a_request(), UUIDS[:1])
+
+        assert message['method'] == 'select_destinations'
+        assert message['version'] == version
+        assert set(message['args']) == args
+        assert 'namespace' not in message
+        assert [entry['host'] for entry in answer] == ['a']
+
+    @pytest.mark.parametrize('cap', ['4.4', 'pike', '4.3', 'kilo'])
+    @pytest.mark.parametrize('flags', [
+        {'return_objects': True}, {'return_alternates': True},
+        {'return_objects': True, 'return_alternates': True}])
+    def test_below_4_5_refuses_to_ask_for_objects(self, wire, cap, flags):
+        made, written = wire
+        api = rpcapi.SchedulerAPI(
+            rules.a_conf(upgrade_levels__scheduler=cap), made)
+        written.clear()
+
+        with pytest.raises(
+                exception.SelectionObjectsWithOldRPCVersionNotSupported,
+                match='not supported in select_destinations'):
+            api.select_destinations(CONTEXT, requests.a_request(), UUIDS,
+                                    **flags)
+
+        assert written == []
+
+    @pytest.mark.parametrize('cap', ['juno', '3.0', '5.0'])
+    def test_of_another_major_version_cannot_be_served(self, wire, cap):
+        made, _ = wire
+        api = rpcapi.SchedulerAPI(
+            rules.a_conf(upgrade_levels__scheduler=cap), made)
+
+        with pytest.raises(messaging.RPCVersionCapError):
+            api.select_destinations(CONTEXT, requests.a_request(), UUIDS)
+
+    def test_below_4_3_still_carries_the_whole_request(self, wire):
+        spec = requests.a_request(
+            memory_mb=600, ignore_hosts=['a'], num_instances=2,
+            hints={'x': ['1', '2']}, group={'policy': 'affinity'})
+
+        message, answer = capped(wire, 'kilo', spec, None)
+
+        assert [entry['host'] for entry in answer] == ['b', 'b']
+        properties = message['args']['filter_properties']
+        assert properties['scheduler_hints'] == {'x': ['1', '2']}
+        assert properties['group_policies'] == ['affinity']

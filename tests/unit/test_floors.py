@@ -1,0 +1,154 @@
+"""The architecture, read from the imports.
+
+A file imports only from floors below its own; within a floor anything goes,
+except that the rules and the ports do not know each other.
+"""
+
+import ast
+import pathlib
+
+import pytest
+
+import nova_sched
+
+ROOT = pathlib.Path(nova_sched.__file__).parent
+
+GROUND, TABLE, RULES, PORTS, DECISION, DOOR, PROCESS = range(7)
+
+#: Longest prefix counts. A package without a line of its own belongs to the
+#: floor of the package around it.
+FLOORS = {
+    'nova_sched': GROUND,
+    'nova_sched.cmd': PROCESS,
+    'nova_sched.conf': GROUND,
+    'nova_sched.context': GROUND,
+    'nova_sched.db': PORTS,
+    'nova_sched.exception': GROUND,
+    'nova_sched.filters': RULES,
+    'nova_sched.hardware': TABLE,
+    'nova_sched.loadables': GROUND,
+    'nova_sched.objects': GROUND,
+    'nova_sched.rpc': PORTS,
+    'nova_sched.rpc_server': PORTS,
+    'nova_sched.scheduler': GROUND,
+    'nova_sched.scheduler.aggregate_values': TABLE,
+    'nova_sched.scheduler.caching_scheduler': DECISION,
+    'nova_sched.scheduler.chance': DECISION,
+    'nova_sched.scheduler.client': DOOR,
+    'nova_sched.scheduler.client.report': PORTS,
+    'nova_sched.scheduler.decision': TABLE,
+    'nova_sched.scheduler.driver': DECISION,
+    'nova_sched.scheduler.filter_scheduler': DECISION,
+    'nova_sched.scheduler.filters': RULES,
+    'nova_sched.scheduler.host_cache': DECISION,
+    'nova_sched.scheduler.host_manager': DECISION,
+    'nova_sched.scheduler.host_rows': TABLE,
+    'nova_sched.scheduler.host_state': TABLE,
+    'nova_sched.scheduler.host_table': TABLE,
+    'nova_sched.scheduler.instances': TABLE,
+    'nova_sched.scheduler.labels': TABLE,
+    'nova_sched.scheduler.manager': DOOR,
+    'nova_sched.scheduler.nova_names': DECISION,
+    'nova_sched.scheduler.plugins': DECISION,
+    'nova_sched.scheduler.ranking': DECISION,
+    'nova_sched.scheduler.rpcapi': DOOR,
+    'nova_sched.scheduler.scheduler_options': PORTS,
+    'nova_sched.scheduler.table_scheduler': DECISION,
+    'nova_sched.scheduler.utils': RULES,
+    'nova_sched.scheduler.weights': RULES,
+    'nova_sched.service': PROCESS,
+    'nova_sched.servicegroup': PORTS,
+    'nova_sched.supervisor': PROCESS,
+    'nova_sched.systemd': PROCESS,
+    'nova_sched.version': GROUND,
+    'nova_sched.weights': RULES,
+}
+
+#: What a rule may not touch: the world, the clock, and chance.
+NOT_IN_RULES = {'sqlalchemy', 'oslo_db', 'oslo_messaging', 'requests',
+                'keystoneauth1', 'socket', 'urllib', 'random', 'secrets',
+                'time'}
+CLOCKS = {'now', 'utcnow', 'today'}
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT.parent).with_suffix('').parts
+    return '.'.join(parts[:-1] if parts[-1] == '__init__' else parts)
+
+
+MODULES = {module_name(path): path for path in sorted(ROOT.rglob('*.py'))}
+
+
+def floor(name):
+    while name not in FLOORS:
+        name = name.rpartition('.')[0]
+    return FLOORS[name]
+
+
+def imports(name):
+    """The modules that a module imports anywhere in its file: a set."""
+    found = set()
+    for node in ast.walk(ast.parse(MODULES[name].read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f'{name} imports relatively'
+            for alias in node.names:
+                member = f'{node.module}.{alias.name}'
+                found.add(member if member in MODULES else node.module)
+    return found
+
+
+def attributes(name, wanted):
+    """Where a module reads attributes of these names: list of lines."""
+    return [node.lineno for node
+            in ast.walk(ast.parse(MODULES[name].read_text()))
+            if isinstance(node, ast.Attribute) and node.attr in wanted]
+
+
+@pytest.mark.parametrize('name', MODULES)
+def test_a_module_knows_only_the_floors_below_and_its_own(name):
+    above = {other for other in imports(name) & set(MODULES)
+             if floor(other) > floor(name)}
+
+    assert not above
+
+
+@pytest.mark.parametrize('name', [
+    name for name in MODULES if floor(name) in (RULES, PORTS)])
+def test_rules_and_ports_do_not_know_each_other(name):
+    strangers = {RULES: PORTS, PORTS: RULES}[floor(name)]
+
+    assert not {other for other in imports(name) & set(MODULES)
+                if floor(other) == strangers}
+
+
+@pytest.mark.parametrize('name', [
+    name for name in MODULES if floor(name) == RULES])
+def test_a_rule_touches_neither_the_world_nor_the_clock_nor_chance(name):
+    libraries = {other.partition('.')[0] for other in imports(name)}
+
+    assert not libraries & NOT_IN_RULES
+    assert not attributes(name, CLOCKS)
+
+
+@pytest.mark.parametrize('name', MODULES)
+def test_nothing_is_built_on_eventlet(name):
+    libraries = {other.partition('.')[0] for other in imports(name)}
+
+    assert not libraries & {'eventlet', 'greenlet', 'gevent'}
+
+
+@pytest.mark.parametrize('name', [
+    name for name in MODULES if floor(name) < PROCESS])
+def test_only_the_process_floor_may_use_the_global_configuration(name):
+    assert not attributes(name, {'CONF'})
+
+
+def test_every_module_has_a_floor():
+    """A new module directly in the package is put on a floor on purpose."""
+    placed = {name for name in MODULES
+              if name in FLOORS or floor(name) != GROUND
+              or name.startswith(('nova_sched.conf.', 'nova_sched.objects.'))}
+
+    assert placed == set(MODULES)
