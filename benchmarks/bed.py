@@ -52,7 +52,8 @@ def request(instances):
     data = _SPEC['nova_object.data'] | {'instance_uuid': uuids[0],
                                         'num_instances': instances}
     return {'spec_obj': _SPEC | {'nova_object.data': data},
-            'instance_uuids': uuids, 'return_objects': True, 'return_alternates': True}
+            'instance_uuids': uuids, 'return_objects': True,
+            'return_alternates': True}
 
 
 class Bed:

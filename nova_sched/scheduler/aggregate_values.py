@@ -11,6 +11,8 @@ from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
+_UNREADABLE = "Could not decode %(key)s: '%(error)s'"
+
 
 def values(aggregates, key):
     """The set of raw values of one key over all aggregates."""
@@ -24,18 +26,19 @@ def pieces(aggregates, key):
             for piece in value.split(',')}
 
 
-def number(found, key, default, cast):
+def number(found, key, default, cast, warning=_UNREADABLE):
     """One number from a set of values: the smallest.
 
     No value gives the default; so does, with a warning, any value that
     ``cast`` (int or float) refuses, even if others are fine.
+    warning: its text, with %(key)s and %(error)s.
     """
     if not found:
         return default
     try:
         numbers = sorted(map(cast, found))
     except ValueError as exc:
-        _warn_once(key, str(exc))
+        _warn_once(warning, key, str(exc))
         return default
     if len(numbers) > 1:
         LOG.debug('%(count)d values of %(key)s found, of which the minimum '
@@ -43,19 +46,18 @@ def number(found, key, default, cast):
     return numbers[0]
 
 
-def numbers(hosts, key, default, cast):
+def numbers(hosts, key, default, cast, warning=_UNREADABLE):
     """``number`` of each host of a HostBlock: float64 (n,).
 
     default: a number, or an array (n,) of each host's own; returned as it is
         when no aggregate has the key.
     """
     found = hosts.judge('aggregates', lambda aggregates: number(
-        values(aggregates, key), key, np.nan, cast), np.float64)
+        values(aggregates, key), key, np.nan, cast, warning), np.float64)
     unset = np.isnan(found)
     return default if unset.all() else np.where(unset, default, found)
 
 
 @functools.lru_cache(maxsize=1024)
-def _warn_once(key, error):
-    LOG.warning("Could not decode %(key)s: '%(error)s'",
-                {'key': key, 'error': error})
+def _warn_once(warning, key, error):
+    LOG.warning(warning, {'key': key, 'error': error})

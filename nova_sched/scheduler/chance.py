@@ -6,7 +6,6 @@ repetition while there are enough.
 
 import random
 
-from nova_sched import exception
 from nova_sched.scheduler import table_scheduler
 from nova_sched.scheduler.decision import Pick
 
@@ -17,6 +16,7 @@ class ChanceScheduler(table_scheduler.TableScheduler):
     def _select(self, snapshot, spec, instance_uuids, return_alternates,
                 decision):
         decision.hosts = snapshot.size
+        self._check_count(decision, spec)
         draw = random.Random(decision.seed)
         nodes = self._nodes_by_host(snapshot, spec, decision)
         hosts = sorted(nodes)
@@ -37,21 +37,20 @@ class ChanceScheduler(table_scheduler.TableScheduler):
         self._log(decision, spec)
         return self._selections(snapshot, picked, alternates)
 
-    @staticmethod
-    def _nodes_by_host(snapshot, spec, decision):
+    def _nodes_by_host(self, snapshot, spec, decision):
         """host name -> rows of its nodes, of the hosts to draw from."""
         everything = snapshot.block()
         up = everything.where(everything.service_up
                               & ~everything.service_disabled)
         decision.step(0, 'service up', everything.rows, up.rows)
         if not len(up):
-            raise exception.NoValidHost(
-                reason='Is the appropriate service running?')
+            self._no_valid_host(decision, spec,
+                                'Is the appropriate service running?')
         left = up.where(~up.named('host', spec.ignore_hosts or []))
         decision.step(0, 'ignore_hosts', up.rows, left.rows)
         if not len(left):
-            raise exception.NoValidHost(
-                reason='Could not find another compute')
+            self._no_valid_host(decision, spec,
+                                'Could not find another compute')
         nodes = {}
         for host, row in zip(left.objects('host'), left.rows.tolist(),
                              strict=True):

@@ -1,19 +1,21 @@
 """What a scheduler driver is, and loading the configured one."""
 
 import abc
+from importlib import metadata
+import inspect
 
 from oslo_log import log as logging
 from oslo_utils import importutils
 from stevedore import driver as stevedore_driver
-from stevedore.exception import NoMatches
-from stevedore.extension import ExtensionManager
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched.conf import nearest
 
 LOG = logging.getLogger(__name__)
 
 NAMESPACE = 'nova_sched.scheduler.driver'
+_OPTION = '[scheduler] driver'
 
 
 class Scheduler(abc.ABC):
@@ -81,26 +83,36 @@ def load_driver(conf):
 
 
 def driver_class(name):
-    """The driver class of an entry point name or a class path."""
-    try:
-        return stevedore_driver.DriverManager(
-            NAMESPACE, name, invoke_on_load=False).driver
-    except NoMatches:
-        if '.' not in name:
-            raise exception.ConfigurationError(
-                '[scheduler] driver', name, _known_drivers()) from None
-    try:
-        return importutils.import_class(name)
-    except (ImportError, ValueError) as exc:
+    """The driver class of an entry point name or a class path.
+
+    Raises ConfigurationError when there is none, or when it is no driver.
+    """
+    names = driver_names()
+    if name not in names and ('.' not in name
+                              or name.startswith('nova.scheduler.')):
         raise exception.ConfigurationError(
-            '[scheduler] driver', name,
-            f'cannot be imported ({exc}); {_known_drivers()}') from exc
+            _OPTION, name, 'no such driver; '
+            + nearest.did_you_mean(name.rsplit('.', 1)[-1], names))
+    try:
+        if name in names:
+            cls = stevedore_driver.DriverManager(
+                NAMESPACE, name, invoke_on_load=False).driver
+        else:
+            cls = importutils.import_class(name)
+    except Exception as exc:
+        # Another author's module may fail in any way; the operator needs to
+        # know which option brought it in.
+        raise exception.ConfigurationError(
+            _OPTION, name, f'cannot be imported ({exc!r}); use one of '
+            f'{", ".join(names)}, or a class path') from exc
+    if not (isinstance(cls, type) and issubclass(cls, Scheduler)
+            and not inspect.isabstract(cls)):
+        raise exception.ConfigurationError(
+            _OPTION, name, 'is no driver; it must be a class derived from '
+            f'{__name__}.Scheduler, with a select_destinations method')
+    return cls
 
 
 def driver_names():
     """The names of all installed drivers, sorted."""
-    return sorted(ExtensionManager(NAMESPACE).names())
-
-
-def _known_drivers():
-    return f'use one of {", ".join(driver_names())}, or a class path'
+    return sorted(metadata.entry_points(group=NAMESPACE).names)

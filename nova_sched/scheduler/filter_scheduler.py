@@ -25,6 +25,7 @@ from nova_sched.scheduler.decision import Pick
 
 LOG = logging.getLogger(__name__)
 
+
 class FilterScheduler(table_scheduler.TableScheduler):
     """Decides every request on state that was read after it arrived."""
 
@@ -38,7 +39,11 @@ class FilterScheduler(table_scheduler.TableScheduler):
                 decision):
         """Steps 2 to 4 of the module's list, on one snapshot."""
         decision.hosts = snapshot.size
-        _check_named_hosts(snapshot, spec)
+        self._check_count(decision, spec)
+        unknown = _unknown_host(snapshot, spec)
+        if unknown:
+            self._no_valid_host(decision, spec, unknown)
+        _find_group_hosts(snapshot, spec)
         draw, picked, ranked = random.Random(decision.seed), [], None
         hosts = snapshot.block()
         for index in range(decision.instances):
@@ -49,11 +54,11 @@ class FilterScheduler(table_scheduler.TableScheduler):
                 break
             row = int(ranked.hosts.rows[0])
             limits = self.ranker.limits(row, ranked.hosts, spec,
-                                              ranked.filtered)
+                                        ranked.filtered)
             picked.append((row, limits))
             self._place(snapshot, row, spec)
             hosts = ranked.hosts
-        if len(picked) < decision.instances or not picked:
+        if len(picked) < decision.instances:
             self._refuse(snapshot, spec, picked, decision)
         alternates = []
         if return_alternates:
@@ -150,8 +155,8 @@ class FilterScheduler(table_scheduler.TableScheduler):
         return alternates
 
 
-def _check_named_hosts(snapshot, spec):
-    """Refuse a request that names a host or node that does not exist."""
+def _unknown_host(snapshot, spec):
+    """Why a host or node that the request names cannot be had, or None."""
     wanted, hosts = spec.requested_destination, snapshot.block()
     if wanted is not None and wanted.host is not None:
         host, node = wanted.host, wanted.node
@@ -161,6 +166,14 @@ def _check_named_hosts(snapshot, spec):
     known_host = host is None or hosts.judge(
         'host', lambda name: name.lower() == host.lower()).any()
     known_node = not node or hosts.named('nodename', [node]).any()
-    if not (known_host and known_node):
-        raise exception.NoValidHost(
-            reason=f'No such host - host: {host} node: {node} ')
+    if known_host and known_node:
+        return None
+    return f'No such host - host: {host} node: {node} '
+
+
+def _find_group_hosts(snapshot, spec):
+    """Where the server group's members run, if the caller has not said."""
+    group = spec.instance_group
+    if group is not None and group.hosts is None:
+        located = snapshot.instances.located(group.members or ())
+        group.hosts = sorted(set(located.values()))

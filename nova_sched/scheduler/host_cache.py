@@ -4,6 +4,7 @@ Each refresh reads the rows anew, but only rows that differ from those read
 before are parsed again; the rest of the table is shared between generations.
 """
 
+import collections
 import threading
 import time
 
@@ -18,6 +19,7 @@ LOG = logging.getLogger(__name__)
 
 _NODE = {name: i for i, name in enumerate(db_reader.COMPUTE_NODE_COLUMNS)}
 _SERVICE = {name: i for i, name in enumerate(db_reader.SERVICE_COLUMNS)}
+_Service = collections.namedtuple('_Service', db_reader.SERVICE_COLUMNS)
 _NODE_KEY = (_NODE['host'], _NODE['hypervisor_hostname'])
 
 #: Aggregates are reread at least this often, in seconds, whatever the
@@ -118,10 +120,10 @@ class HostCache:
                 LOG.warning('No compute service record found for host '
                             '%(host)s', {'host': host})
         cells = self._reader.host_cells()
-        records, self._rows = [], {}
+        records, rows = [], {}
         for (host, _), position in sorted(named.items()):
             cell_uuid, row = nodes[position]
-            self._rows[position] = len(records)
+            rows[position] = len(records)
             record = self._record(row, cells.get(host, cell_uuid))
             records.append(record | {'host': host})
         hosts = [record['host'] for record in records]
@@ -129,6 +131,7 @@ class HostCache:
             records, **self._service_columns(services, hosts),
             service_up=[False] * len(hosts),
             aggregates=[self._aggregates.get(host, ()) for host in hosts])
+        self._rows = rows
 
     def _record(self, row, cell_uuid):
         return host_rows.record(
@@ -141,7 +144,7 @@ class HostCache:
 
     @staticmethod
     def _service_columns(services, hosts):
-        rows = [services[host] for host in hosts]
+        rows = [_Service._make(services[host]) for host in hosts]
         seen, created, disabled, down = (_SERVICE[name] for name in (
             'last_seen_up', 'created_at', 'disabled', 'forced_down'))
         return {

@@ -107,10 +107,14 @@ def _stats(text):
 def _count(stats, name):
     value = stats.get(name, 0)
     try:
-        return int(value)
+        count = int(value)
     except (TypeError, ValueError):
+        count = None
+    # A column holds 64 bits; a bigger number would fail the whole table.
+    if count is None or abs(count) >= 1 << 63:
         _warn_unreadable(f'stats {name}', str(value))
         return 0
+    return count
 
 
 @functools.lru_cache(maxsize=4096)

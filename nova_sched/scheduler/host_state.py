@@ -4,12 +4,6 @@ import json
 
 import numpy as np
 
-#: What a value of the column ``service``, a tuple, holds: columns of Nova's
-#: table ``services``.
-SERVICE = ('id', 'uuid', 'host', 'disabled', 'disabled_reason', 'forced_down',
-           'last_seen_up', 'updated_at', 'created_at', 'version',
-           'report_count')
-
 
 class HostState:
     """A host under the attribute names of Nova's own HostState.
@@ -48,8 +42,7 @@ class HostState:
     def service(self):
         """The row of the host's compute service, as a dict."""
         row = self._snapshot.cell('service', self._row)
-        return dict(zip(SERVICE, row, strict=True),
-                    binary='nova-compute', topic='compute')
+        return row._asdict() | {'binary': 'nova-compute', 'topic': 'compute'}
 
     @property
     def supported_instances(self):

@@ -23,6 +23,7 @@ BOOLEANS = ('service_disabled', 'service_forced_down', 'service_up')
 LABELS = ('host', 'nodename', 'uuid', 'cell_uuid', 'hypervisor_type',
           'hypervisor_version', 'host_ip', 'cpu_info', 'supported_instances',
           'aggregates')
+#: ``service`` holds named tuples: a row of Nova's table ``services``.
 OBJECTS = ('stats', 'metrics', 'pci_stats', 'numa_topology', 'service')
 
 DTYPES = (dict.fromkeys(INTEGERS, np.int64)

@@ -6,6 +6,7 @@ Wire forms in, wire forms out; every historical form of a request becomes one
 
 from oslo_log import log as logging
 import oslo_messaging as messaging
+from oslo_versionedobjects.exception import IncompatibleObjectVersion
 
 from nova_sched import exception
 from nova_sched.objects import request
@@ -14,6 +15,11 @@ from nova_sched.objects import selection
 LOG = logging.getLogger(__name__)
 
 _UNSET = object()
+
+#: What a request may well end in: told to the caller, and to the log in a
+#: line without a traceback.
+_EXPECTED = (exception.NoValidHost, exception.InvalidInput,
+             exception.DatabaseUnavailable, IncompatibleObjectVersion)
 
 
 class SchedulerManager:
@@ -27,8 +33,7 @@ class SchedulerManager:
     def __init__(self, driver):
         self.driver = driver
 
-    @messaging.expected_exceptions(exception.NoValidHost,
-                                   exception.InvalidInput)
+    @messaging.expected_exceptions(*_EXPECTED)
     def select_destinations(self, ctxt, request_spec=None,
                             filter_properties=None, spec_obj=_UNSET,
                             instance_uuids=None, return_objects=False,
@@ -44,17 +49,27 @@ class SchedulerManager:
             selected one in each list.
 
         Raises NoValidHost when not every instance gets a host, InvalidInput
-        when the request is wrong; it names the field.
+        when the request is wrong (it names the field),
+        IncompatibleObjectVersion for objects of an unknown major version,
+        and DatabaseUnavailable.
         """
-        if spec_obj is _UNSET:
-            spec = request.from_legacy_dicts(request_spec, filter_properties)
-        else:
-            spec = request.from_wire(spec_obj)
-        request.check_instance_uuids(instance_uuids)
-        spec.legacy_context = ctxt
-        selections = self.driver.select_destinations(
-            ctxt, spec, instance_uuids,
-            return_alternates=bool(return_objects and return_alternates))
+        try:
+            if spec_obj is _UNSET:
+                spec = request.from_legacy_dicts(request_spec,
+                                                 filter_properties)
+            else:
+                spec = request.from_wire(spec_obj)
+            request.check_instance_uuids(instance_uuids)
+            spec.legacy_context = ctxt
+            selections = self.driver.select_destinations(
+                ctxt, spec, instance_uuids,
+                return_alternates=bool(return_objects and return_alternates))
+        except exception.NoValidHost:
+            # The driver has told the log, with its reasons.
+            raise
+        except _EXPECTED as exc:
+            LOG.error('Request not answered: %s', exc)
+            raise
         if return_objects:
             return selection.to_wire(selections, spec.wire_version)
         return selection.to_dicts([chosen[0] for chosen in selections],

@@ -76,9 +76,9 @@ class Ranker:
             hosts = narrow(hosts, spec)
             if hosts is not before:
                 decision.step(index, name, before.rows, hosts.rows)
+                if name == 'ignore_hosts' and not len(hosts):
+                    return hosts, False
         forced = spec.force_hosts or spec.force_nodes
-        if not len(hosts) and decision.hosts:
-            return hosts, False
         if forced and not spec.get_scheduler_hint('_nova_check_type'):
             return hosts, False
         return self._filter_handler.run(self.filters, hosts, spec, index,

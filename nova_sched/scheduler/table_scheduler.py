@@ -6,6 +6,7 @@ import random
 
 from oslo_log import log as logging
 
+from nova_sched import exception
 from nova_sched import objects
 from nova_sched.scheduler import aggregate_values
 from nova_sched.scheduler import driver
@@ -82,6 +83,17 @@ class TableScheduler(driver.Scheduler):
             limits=objects.SchedulerLimits.from_dict(limits),
             allocation_request=_NO_CLAIM, allocation_request_version=None,
             availability_zone=min(zones, default=self._default_zone))
+
+    def _check_count(self, decision, spec):
+        if not decision.instances:
+            self._no_valid_host(
+                decision, spec, 'There are not enough hosts available. The '
+                'list of instance uuids is empty')
+
+    def _no_valid_host(self, decision, spec, reason):
+        """Log the refusal of a request and raise NoValidHost."""
+        self._log(decision, spec, reason.strip())
+        raise exception.NoValidHost(reason=reason)
 
     @staticmethod
     def _log(decision, spec, reason=None):

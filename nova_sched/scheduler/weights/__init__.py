@@ -59,7 +59,8 @@ class ColumnWeigher(BaseHostWeigher):
 
     def _by_aggregate(self, hosts):
         return self.sign * aggregate_values.numbers(
-            hosts, self.multiplier_name, self.multiplier, float)
+            hosts, self.multiplier_name, self.multiplier, float,
+            "Could not decode '%(key)s' weight multiplier: %(error)s")
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
