@@ -6,6 +6,9 @@ also in [DEFAULT]); oslo.messaging has dropped these, so they are registered
 here and turned into one URL.
 """
 
+from importlib import metadata
+import re
+
 from oslo_config import cfg
 from oslo_config import types
 import oslo_messaging
@@ -73,7 +76,7 @@ def transport_url(conf):
     for values that are no addresses.
     """
     if _is_set(conf, 'transport_url'):
-        return conf.transport_url
+        return _checked(conf, conf.transport_url)
     scheme = 'rabbit'
     if conf.rpc_backend:
         scheme = BACKENDS.get(conf.rpc_backend)
@@ -93,6 +96,24 @@ def notification_transport_url(conf):
     """URL of the message broker for notifications: text."""
     return (conf.oslo_messaging_notifications.transport_url or
             transport_url(conf))
+
+
+def _checked(conf, url):
+    """A configured URL; ConfigurationError, without the password, if none."""
+    try:
+        scheme = oslo_messaging.TransportURL.parse(conf, url).transport
+    except (oslo_messaging.InvalidTransportURL, ValueError):
+        scheme = ''
+    drivers = metadata.entry_points(group='oslo.messaging.drivers').names
+    if scheme.partition('+')[0] in drivers:
+        return url
+    # All up to the last @, because a password that is not percent-encoded
+    # is just what makes a URL unreadable.
+    raise exception.ConfigurationError(
+        '[DEFAULT] transport_url', re.sub('//.*@', '//***@', url, flags=re.S),
+        'is no URL of a message broker; write '
+        'rabbit://USER:PASSWORD@HOST:5672/, in the password %2F for /, %40 '
+        'for @ and %3A for :') from None
 
 
 def _rabbit_url(conf):

@@ -2,10 +2,9 @@
 
 import contextlib
 
+import oslo_messaging as messaging
 from oslo_messaging.rpc import dispatcher
 from oslo_messaging.rpc import server
-
-import oslo_messaging as messaging
 
 from nova_sched import rpc
 

@@ -4,6 +4,7 @@ One module per noun; each command is a class, found by its entry point in the
 namespace ``nova_sched.manage``.
 """
 
+import logging as py_logging
 import sys
 
 from cliff import app
@@ -48,6 +49,10 @@ class ManageApp(app.App):
         if self.options.transport_url:
             self.conf.set_override('transport_url',
                                    self.options.transport_url)
+        # It tells at INFO which kind of database it found.
+        alembic = py_logging.getLogger('alembic')
+        alembic.setLevel(py_logging.NOTSET if self.options.verbose_level > 1
+                         else py_logging.WARNING)
         if self.options.verbose_level > 1:
             self.conf.set_override('debug', True)
             logging.setup(self.conf, 'nova-sched-manage')

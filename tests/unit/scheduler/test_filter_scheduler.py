@@ -1,5 +1,6 @@
 """The filter scheduler: instance by instance, and what it answers."""
 
+import contextlib
 import logging
 
 import pytest
@@ -271,11 +272,9 @@ class TestDecisionRecord:
 class TestLogLine:
     def lines(self, caplog, spec, instance_uuids=None):
         scheduler = a_scheduler(a_host('a'), a_host('b'), seed=7)
-        with caplog.at_level(logging.INFO, 'nova_sched'):
-            try:
-                select(scheduler, spec, instance_uuids)
-            except exception.NoValidHost:
-                pass
+        with (caplog.at_level(logging.INFO, 'nova_sched'),
+              contextlib.suppress(exception.NoValidHost)):
+            select(scheduler, spec, instance_uuids)
         return [text for text in caplog.messages
                 if text.startswith('Request for instance')]
 

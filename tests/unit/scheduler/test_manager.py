@@ -2,6 +2,7 @@
 
 import json
 
+import oslo_messaging as messaging
 from oslo_versionedobjects.exception import IncompatibleObjectVersion
 import pytest
 
@@ -204,16 +205,16 @@ WRONG = {
 class TestWrongRequest:
     @pytest.mark.parametrize('args, field', WRONG.values(), ids=WRONG.keys())
     def test_is_refused_with_the_name_of_the_field(self, args, field):
-        with pytest.raises(Exception) as refused:
+        # oslo.messaging wraps errors that are part of the interface.
+        with pytest.raises(messaging.ExpectedException) as refused:
             ask(**args)
 
-        # oslo.messaging wraps errors that are part of the interface.
         _, error, _ = refused.value.exc_info
         assert isinstance(error, exception.InvalidInput)
         assert field in error.format_message()
 
     def test_of_an_unknown_major_version_is_refused_as_such(self):
-        with pytest.raises(Exception) as refused:
+        with pytest.raises(messaging.ExpectedException) as refused:
             ask(**broken(lambda e: e.update({'nova_object.version': '2.0'})))
 
         assert refused.value.exc_info[0] is IncompatibleObjectVersion
@@ -226,7 +227,7 @@ class TestWrongRequest:
         caching = cloud.driver('caching_scheduler')
         door = manager.SchedulerManager(caching)
 
-        with pytest.raises(Exception):  # noqa: B017
+        with pytest.raises(messaging.ExpectedException):
             ask(door, **args)
 
         ask(door, spec_obj=requests.a_request(memory_mb=1000))

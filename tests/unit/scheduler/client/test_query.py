@@ -20,7 +20,7 @@ UUIDS = [clouds.a_uuid(1)]
 @pytest.fixture(scope='module')
 def client():
     """A client of a scheduler with the two hosts a and b."""
-    conf = rules.a_conf()
+    conf = rules.a_conf(DEFAULT__control_exchange='query')
     door = manager.SchedulerManager(
         MemoryScheduler(a_host('a'), a_host('b')))
     with (messages.transport(conf) as made,
@@ -49,7 +49,8 @@ class TestSchedulerQueryClient:
 
     def test_finds_its_own_transport_in_the_configuration(self, client):
         own = query.SchedulerQueryClient(
-            rules.a_conf(DEFAULT__transport_url='fake://'))
+            rules.a_conf(DEFAULT__transport_url='fake://',
+                         DEFAULT__control_exchange='query'))
 
         assert len(own.select_destinations(
             CONTEXT, requests.a_request(), UUIDS)) == 1

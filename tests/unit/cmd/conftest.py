@@ -1,0 +1,56 @@
+"""Commands run in the test's process, on files of the test."""
+
+import logging
+from typing import NamedTuple
+
+import pytest
+
+from nova_sched.cmd import manage
+from tests.builders import cloud_database
+
+
+class Outcome(NamedTuple):
+    """How a command ended and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(capsys):
+    """Function: run one command line of nova-sched-manage."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+
+    def run(*argv):
+        capsys.readouterr()
+        try:
+            code = manage.main([str(word) for word in argv])
+        except SystemExit as ended:
+            code = ended.code
+        return Outcome(code, *capsys.readouterr())
+    yield run
+    # The command line library adds handlers that write to this test's stderr.
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.fixture
+def url(tmp_path):
+    """URL of a database that is not made yet."""
+    return f'sqlite:///{tmp_path}/new.sqlite'
+
+
+@pytest.fixture(scope='session')
+def tables_file(tmp_path_factory):
+    """A database file with empty tables, to be copied."""
+    return cloud_database.make_tables(tmp_path_factory.mktemp('tables'))
+
+
+@pytest.fixture
+def cloud(tables_file, tmp_path):
+    """An empty CloudDatabase of this test alone."""
+    made = cloud_database.CloudDatabase(tables_file, tmp_path)
+    yield made
+    made.close()

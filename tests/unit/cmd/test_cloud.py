@@ -1,0 +1,114 @@
+"""nova-sched-manage cloud"""
+
+import json
+
+import pytest
+
+from tests.builders import clouds
+
+
+class TestFake:
+    def test_makes_the_tables_and_that_many_hosts(self, run, url):
+        ended = run('--database', url, 'cloud', 'fake', '--hosts', 7,
+                    '--once')
+
+        assert ended.code == 0
+        assert ended.out.startswith('7 fake compute nodes in sqlite:///')
+        listed = run('--database', url, 'host', 'list', '-f', 'json')
+        assert len(json.loads(listed.out)) == 7
+
+    def test_replaces_what_was_there(self, run, cloud):
+        cloud.load(['old'])
+
+        run('--database', cloud.url, 'cloud', 'fake', '--hosts', 2, '--once')
+
+        assert cloud.rows('SELECT host FROM compute_nodes ORDER BY host') == [
+            ('fake-0001',), ('fake-0002',)]
+
+    def test_is_the_same_for_the_same_seed(self, run, url):
+        exports = []
+        for seed in (3, 3, 4):
+            run('--database', url, 'cloud', 'fake', '--hosts', 4, '--once',
+                '--seed', seed)
+            cloud = json.loads(
+                run('--database', url, 'cloud', 'export').out)
+            exports.append([node['uuid'] for node in cloud['compute_nodes']])
+
+        assert exports[0] == exports[1] != exports[2]
+
+    def test_of_no_hosts_is_an_empty_cloud(self, run, url):
+        assert run('--database', url, 'cloud', 'fake', '--hosts', 0,
+                   '--once').code == 0
+        assert run('--database', url, 'host', 'list', '-f', 'json'
+                   ).out.strip() == '[]'
+
+
+class TestExportAndLoad:
+    @pytest.fixture
+    def saved(self, run, cloud, tmp_path):
+        """The file that a cloud of two hosts was exported to."""
+        cloud.load(['a', 'b'], aggregates=[clouds.an_aggregate(
+            1, ['a'], metadata={'availability_zone': 'north'})],
+            instances=[clouds.an_instance('a')])
+        file = tmp_path / 'saved.json'
+        assert run('--database', cloud.url, 'cloud', 'export', file
+                   ) == (0, '', '')
+        return file
+
+    def test_give_the_same_cloud_again(self, run, url, saved):
+        ended = run('--database', url, 'cloud', 'load', '--as-saved', saved)
+
+        assert ended.code == 0
+        assert ended.out.startswith('2 compute nodes loaded into sqlite:///')
+        again = json.loads(run('--database', url, 'cloud', 'export').out)
+        before = json.loads(saved.read_text())
+        for name in set(before) - {'now'}:
+            assert again[name] == before[name], name
+
+    def test_let_old_heartbeats_be_as_old_as_they_were(self, run, url,
+                                                       saved):
+        text = saved.read_text()
+        cloud = json.loads(text)
+        year = cloud['now'][:4]
+        saved.write_text(text.replace(f'"{year}-', '"2001-'))
+
+        run('--database', url, 'cloud', 'load', saved)
+
+        listed = run('--database', url, 'host', 'list', '-f', 'json')
+        assert [host['Service'] for host in json.loads(listed.out)] == [
+            'up', 'up']
+
+    def test_of_heartbeats_as_saved_are_old(self, run, url, saved):
+        cloud = json.loads(saved.read_text())
+        for service in cloud['services']:
+            service['last_seen_up'] = '2001-01-01T00:00:00'
+        saved.write_text(json.dumps(cloud))
+
+        run('--database', url, 'cloud', 'load', '--as-saved', saved)
+
+        listed = run('--database', url, 'host', 'list', '-f', 'json')
+        assert [host['Service'] for host in json.loads(listed.out)] == [
+            'down', 'down']
+
+    @pytest.mark.parametrize('content, words', [
+        (None, 'No such file'), ('{broken', 'wrong.json'),
+        ('[]', 'A cloud is a JSON object'),
+        ('{"now": "2026-01-01T00:00:00", "services": []}',
+         'compute_nodes')])
+    def test_of_no_cloud_is_an_error(self, run, url, tmp_path, content,
+                                     words):
+        file = tmp_path / 'wrong.json'
+        if content is not None:
+            file.write_text(content)
+
+        ended = run('--database', url, 'cloud', 'load', file)
+
+        assert ended.code == 1
+        assert words in ended.err
+        assert 'Traceback' not in ended.err
+
+    def test_of_a_database_without_tables_is_an_error(self, run, url):
+        ended = run('--database', url, 'cloud', 'export')
+
+        assert ended.code == 1
+        assert 'Traceback' not in ended.err

@@ -1,0 +1,47 @@
+"""nova-sched-manage db"""
+
+from nova_sched.db import engine
+
+
+class TestSync:
+    def test_makes_the_tables_and_prints_their_version(self, run, url):
+        made = run('--database', url, 'db', 'sync')
+
+        assert made.code == 0
+        assert run('--database', url, 'db', 'version').out == made.out
+        engine.Database(url).check()
+
+    def test_may_be_repeated(self, run, url):
+        first = run('--database', url, 'db', 'sync')
+
+        assert run('--database', url, 'db', 'sync') == first
+
+    def test_refuses_tables_that_nova_made(self, run, cloud):
+        cloud.execute('DROP TABLE nova_sched_alembic_version')
+
+        ended = run('--database', cloud.url, 'db', 'sync')
+
+        assert ended.code == 1
+        assert 'database' in ended.err
+
+    def test_of_the_configured_database_needs_no_url(self, run, url,
+                                                     tmp_path):
+        file = tmp_path / 'my.conf'
+        file.write_text(f'[database]\nconnection = {url}\n')
+
+        assert run('--config-file', file, 'db', 'sync').code == 0
+        assert run('--database', url, 'db', 'version').out.strip() != 'none'
+
+
+class TestVersion:
+    def test_is_none_before_the_first_sync(self, run, url):
+        assert run('--database', url, 'db', 'version') == (0, 'none\n', '')
+
+    def test_of_a_database_that_cannot_be_opened_is_an_error(self, run,
+                                                             tmp_path):
+        ended = run('--database', f'sqlite:///{tmp_path}/no/where.sqlite',
+                    'db', 'version')
+
+        assert ended.code == 1
+        assert 'where.sqlite' in ended.err
+        assert 'Traceback' not in ended.err

@@ -1,0 +1,185 @@
+"""The transport, and the request context that travels with each call."""
+
+import logging
+import threading
+
+from oslo_config import cfg
+from oslo_log import formatters
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched import context
+from nova_sched import exception
+from nova_sched import rpc
+from tests.builders import messages
+from tests.builders import rules
+
+LOG = logging.getLogger('nova_sched.scheduler.somewhere')
+TOKEN = 'gAAAAAsecret-token-of-the-user'
+EXCHANGE = 'rpc tests'
+
+
+class Endpoint:
+    """Tells what it was called with, and logs it."""
+
+    target = messaging.Target(version='1.0')
+
+    def __init__(self):
+        self.contexts, self._together = [], threading.Barrier(2)
+
+    def tell(self, ctxt, arg):
+        self.contexts.append(ctxt)
+        LOG.info('told %s', arg)
+        return arg
+
+    def meet(self, ctxt, arg):
+        """Two calls log while both are being worked on."""
+        self._together.wait(10)
+        LOG.info('met %s', arg)
+        self._together.wait(10)
+
+
+@pytest.fixture(scope='module', params=['fake://', 'kombu+memory://'])
+def bus(request):
+    """(transport, endpoint): a server in the process."""
+    conf = rules.a_conf(DEFAULT__control_exchange=EXCHANGE)
+    endpoint = Endpoint()
+    with (messages.transport(conf, request.param) as made,
+          messages.serving(made, conf, endpoint)):
+        yield made, endpoint
+
+
+@pytest.fixture
+def client(bus):
+    return messages.raw_client(bus[0], '1.0').prepare(timeout=20)
+
+
+class Lines(logging.Handler):
+    """Keeps all lines as the service's log file would show them."""
+
+    def __init__(self, line_format):
+        super().__init__(logging.DEBUG)
+        conf = rules.a_conf(DEFAULT__logging_context_format_string=line_format)
+        self.setFormatter(formatters.ContextFormatter(
+            config=conf, project='nova_sched', version='1'))
+        self.lines = []
+
+    def emit(self, record):
+        self.lines.append(self.format(record))
+
+
+@pytest.fixture
+def lines(request):
+    """Function of a format: the lines logged from then on, of everybody."""
+    root, added = logging.getLogger(), []
+    before = root.level
+
+    def lines(line_format='[%(request_id)s %(user)s %(project)s] '
+                          '%(message)s'):
+        added.append(Lines(line_format))
+        root.addHandler(added[-1])
+        root.setLevel(logging.DEBUG)
+        return added[-1].lines
+    yield lines
+    root.setLevel(before)
+    for handler in added:
+        root.removeHandler(handler)
+
+
+def a_context(**values):
+    return context.RequestContext(**{
+        'user_id': 'a-user', 'project_id': 'a-project', 'auth_token': TOKEN,
+        'roles': ['member'], **values})
+
+
+class TestConfiguration:
+    def test_may_be_any_and_need_not_be_the_global_one(self, client):
+        """oslo.messaging looks up options that only that one has."""
+        assert client.conf is not cfg.CONF
+        assert client.call(a_context(), 'tell', arg=1) == 1
+
+    def test_says_novas_exchange_unless_another_is_named(self):
+        for named, found in (({}, 'nova'),
+                             ({'DEFAULT__control_exchange': 'x'}, 'x')):
+            conf = rules.a_conf(**named)
+            with messages.transport(conf) as made:
+                assert made._driver._default_exchange == found
+
+    @pytest.mark.parametrize('url', [
+        'nonsense', 'no-such-driver://u:secret@host',
+        'rabbit://u:secret@host:notaport/', 'rabbit://u:secr/et@host:5672/'])
+    def test_with_a_url_that_cannot_be_used_is_refused(self, url):
+        """Without showing its password."""
+        with pytest.raises(exception.ConfigurationError,
+                           match='transport_url') as refused:
+            rpc.get_transport(rules.a_conf(DEFAULT__transport_url=url))
+
+        assert 'secr' not in str(refused.value)
+        assert 'write rabbit://' in str(refused.value)
+
+
+class TestContext:
+    def test_arrives_as_it_was_sent(self, client, bus):
+        sent = a_context(request_id='req-1234', is_admin=True,
+                         quota_class='gold', read_deleted='yes')
+
+        client.call(sent, 'tell', arg=1)
+
+        arrived = bus[1].contexts[-1]
+        assert isinstance(arrived, context.RequestContext)
+        assert arrived.to_dict().items() >= sent.to_dict().items()
+
+    def test_stays_outside_the_process_of_its_caller(self, client, bus):
+        sent = a_context()
+
+        client.call(sent, 'tell', arg=1)
+
+        assert bus[1].contexts[-1] is not sent
+
+
+class TestLogLines:
+    def test_of_a_call_show_whose_it_is(self, client, lines):
+        written = lines()
+
+        client.call(a_context(request_id='req-77'), 'tell', arg='it')
+
+        assert '[req-77 a-user a-project] told it' in written
+
+    def test_of_calls_at_the_same_time_show_their_own(self, client, lines):
+        written = lines()
+        threads = [threading.Thread(target=client.call, args=(
+            a_context(request_id=f'req-{name}'), 'meet'), kwargs={
+                'arg': name}) for name in 'ab']
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+
+        assert '[req-a a-user a-project] met a' in written
+        assert '[req-b a-user a-project] met b' in written
+
+    def test_never_show_the_token(self, client, lines):
+        """Whatever anybody logs at the most talkative level."""
+        written = lines('%(auth_token)s %(roles)s %(message)s')
+
+        client.call(a_context(), 'tell', arg='it')
+        with pytest.raises(Exception):  # noqa: B017 - depends on the bus
+            client.call(a_context(), 'no_such_method')
+
+        assert "*** ['member'] told it" in written
+        assert not [line for line in written if TOKEN in line]
+
+
+class TestServer:
+    def test_answers_on_the_topic_of_all_and_on_that_of_its_host(self, bus):
+        made, _ = bus
+        for target in ({}, {'server': made.conf.host}):
+            client = messages.raw_client(made, '1.0', **target)
+            assert client.prepare(timeout=20).call(
+                a_context(), 'tell', arg=5) == 5
+
+    def test_keeps_arguments_as_they_came(self, client):
+        """Objects stay envelopes: what is wrong in them is told later."""
+        envelope = {'nova_object.name': 'NoSuch', 'nova_object.version': '9'}
+
+        assert client.call(a_context(), 'tell', arg=[envelope]) == [envelope]
