@@ -36,6 +36,9 @@ EXIT_CONFIGURATION = 2
 
 FILTER_SCHEDULER = 'filter_scheduler'
 
+#: What ``[scheduler] host_manager`` may name.
+HOST_MANAGERS = ('host_manager',)
+
 
 class Worker(service.SchedulerService):
     """The scheduler in one of the worker processes.
@@ -133,7 +136,7 @@ def problems(conf):
 
     Also loads the driver with its filters and weighers, for trial.
     """
-    found = config.check(conf)
+    found = config.check(conf, host_managers=HOST_MANAGERS)
     if found:
         return found
     try:

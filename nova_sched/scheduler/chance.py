@@ -34,7 +34,7 @@ class ChanceScheduler(table_scheduler.TableScheduler):
                           for row, _ in picked]
             decision.alternates = sum(map(len, alternates))
         self._record(snapshot, picked, decision)
-        self._log(decision, spec)
+        self._finish(decision, spec)
         return self._selections(snapshot, picked, alternates)
 
     def _nodes_by_host(self, snapshot, spec, decision):

@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class FilterStep:
     """One filter run: hosts before and after, for one instance."""
 
@@ -20,7 +20,7 @@ class FilterStep:
     after: int
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class WeigherPart:
     """What one weigher gave the picked host: multiplier * normalized."""
 
@@ -34,7 +34,7 @@ class WeigherPart:
         return self.multiplier * self.normalized
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Pick:
     """One instance's host, its weight, and the parts the weight is made of."""
 
@@ -107,6 +107,13 @@ class Decision:
         left = self.hosts - sum(count for count, _ in counted)
         return (f'{left} of {self.hosts} hosts: '
                 + ', '.join(text for _, text in counted))
+
+    def close(self):
+        """Forget which rows were rejected: the table they are of is gone.
+
+        The counts stay, in ``steps``.
+        """
+        self._rejected.clear()
 
     def timed(self, name):
         """A context manager that adds its block's time under ``name``."""

@@ -64,7 +64,7 @@ class FilterScheduler(table_scheduler.TableScheduler):
         if return_alternates:
             alternates = self._alternates(snapshot, spec, picked, ranked,
                                           decision, draw)
-        self._log(decision, spec)
+        self._finish(decision, spec)
         return self._selections(snapshot, picked, alternates)
 
     def _ranked(self, hosts, spec, index, decision, draw):
@@ -123,7 +123,7 @@ class FilterScheduler(table_scheduler.TableScheduler):
         if picked:
             reason = (f'{len(picked)} of {decision.instances} instances '
                       f'could be placed; {reason}')
-        self._log(decision, spec, reason)
+        self._finish(decision, spec, reason)
         raise exception.NoValidHost(
             reason=f'There are not enough hosts available. {reason}')
 

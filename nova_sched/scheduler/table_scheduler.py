@@ -92,12 +92,13 @@ class TableScheduler(driver.Scheduler):
 
     def _no_valid_host(self, decision, spec, reason):
         """Log the refusal of a request and raise NoValidHost."""
-        self._log(decision, spec, reason.strip())
+        self._finish(decision, spec, reason.strip())
         raise exception.NoValidHost(reason=reason)
 
     @staticmethod
-    def _log(decision, spec, reason=None):
-        """The one INFO line of a request."""
+    def _finish(decision, spec, reason=None):
+        """Close the record of a request and write its one INFO line."""
+        decision.close()
         outcome = f'refused: {reason}' if reason else _placed(decision.picks)
         LOG.info(
             'Request for instance %(uuid)s: %(count)d instance(s) %(outcome)s;'
