@@ -46,7 +46,12 @@ class BaseFilter:
         filtering with no host left.
         """
         for obj in filter_obj_list:
-            if self._filter_one(obj, spec_obj):
+            try:
+                passes = self._filter_one(obj, spec_obj)
+            except Exception as exc:
+                exc.add_note(f'on host {obj!r}')
+                raise
+            if passes:
                 yield obj
 
     def keep(self, hosts, spec_obj):
@@ -106,8 +111,10 @@ class FilterHandler:
         try:
             kept = filter_.keep(hosts, spec_obj)
         except Exception as exc:
-            LOG.error('Filter %(name)s failed on %(count)d host(s): %(exc)r',
-                      {'name': name, 'count': len(hosts), 'exc': exc})
+            LOG.error('Filter %(name)s failed %(where)s: %(exc)r', {
+                'name': name, 'exc': exc,
+                'where': ', '.join(getattr(exc, '__notes__', ()))
+                or f'on {len(hosts)} host(s)'})
             raise
         if kept is None:
             return hosts.where(np.zeros(len(hosts), dtype=np.bool_)), True

@@ -11,6 +11,7 @@
 """
 
 import dataclasses
+import functools
 import inspect
 
 import numpy as np
@@ -99,10 +100,15 @@ class BaseWeigher:
     def multipliers(self, hosts):
         """The multiplier of each host of a HostBlock: number or (n,)."""
         # Before Stein the method took no host.
-        if not inspect.signature(self.weight_multiplier).parameters:
+        if not _takes_host(type(self)):
             return self.weight_multiplier()
         return np.array([self.weight_multiplier(state)
                          for state in hosts.states()], dtype=np.float64)
+
+
+@functools.cache
+def _takes_host(cls):
+    return len(inspect.signature(cls.weight_multiplier).parameters) > 1
 
 
 @dataclasses.dataclass(frozen=True)

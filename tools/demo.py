@@ -28,6 +28,8 @@ _CONFIG = """
 [DEFAULT]
 transport_url = {transport_url}
 host = demo
+# Apart from a scheduler that may serve on the same broker.
+control_exchange = nova_sched_demo
 [database]
 connection = {database_url}
 [scheduler]

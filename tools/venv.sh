@@ -26,10 +26,16 @@ make_venv() {
     stamp=$(cd "$top" && cat requirements.txt test-requirements.txt \
         pyproject.toml setup.cfg | sha256sum)
     [ "$(cat "$venv/stamp" 2>/dev/null)" = "$stamp" ] && return
+    if ! command -v python3 >/dev/null && may_install; then
+        install_packages python3-venv || return 1
+    fi
     python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
         echo "python3 is $(python3 --version 2>&1); 3.11 or newer is needed" >&2
         return 1
     }
+    # The version comes from git; a copy that is no clone has none.
+    git -C "$top" rev-parse --git-dir >/dev/null 2>&1 ||
+        export PBR_VERSION=${PBR_VERSION:-0.1.0.dev0}
     echo "Making $venv; this takes a minute the first time"
     if ! python3 -m venv "$venv" >/dev/null 2>&1; then
         may_install || {

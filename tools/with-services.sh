@@ -9,9 +9,23 @@
 # packages rabbitmq-server and mariadb-server.
 set -eu
 
-free_port() {
-    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0));
-print(s.getsockname()[1])'
+# A port for RabbitMQ that is free now.  It takes a second one 20,000 above,
+# which must be a port number too; and below 30,000 no outgoing connection
+# gets in the way.
+rabbit_port() {
+    python3 - <<'END'
+import random, socket
+while True:
+    port = random.randint(10000, 29999)
+    with socket.socket() as one, socket.socket() as other:
+        try:
+            one.bind(('127.0.0.1', port))
+            other.bind(('127.0.0.1', port + 20000))
+        except OSError:
+            continue
+        print(port)
+        break
+END
 }
 
 if [ "${1:-}" = --inside ]; then
@@ -21,5 +35,6 @@ if [ "${1:-}" = --inside ]; then
     exec "$@"
 fi
 # What pifpaf itself says of its servers is of no interest unless they fail.
-exec pifpaf --env-prefix RABBIT run rabbitmq --port "$(free_port)" -- \
+exec pifpaf --env-prefix RABBIT run rabbitmq --port "$(rabbit_port)" \
+    --nodename "nova-sched-$$" -- \
     pifpaf --env-prefix MYSQL run mysql -- "$0" --inside "$@"

@@ -16,6 +16,7 @@ _SETTLED = 5
 
 _AGGREGATE_TABLES = (tables.aggregates, tables.aggregate_hosts,
                      tables.aggregate_metadata)
+_MAPPING_TABLES = (tables.host_mappings, tables.cell_mappings)
 
 
 class ApiReader:
@@ -37,7 +38,7 @@ class ApiReader:
             id_: {'id': id_, 'uuid': uuid, 'name': name,
                   'hosts': [], 'metadata': {}} for id_, uuid, name in heads}
         for id_, host in hosts:
-            if id_ in found:
+            if id_ in found and host is not None:
                 found[id_]['hosts'].append(host)
         for id_, key, value in items:
             if id_ in found:
@@ -64,20 +65,23 @@ class ApiReader:
 
     def _prepare_stamp(self, connection):
         schema = statements.Schema(connection, self.db)
+        present = set(sa.inspect(connection).get_table_names())
+        stamped = _AGGREGATE_TABLES + tuple(
+            table for table in _MAPPING_TABLES if table.name in present)
         return sa.union_all(*(
             _alive(schema, table, sa.select(
                 sa.literal(index), sa.func.count(),
                 *(sa.func.max(table.c[name])
                   for name in ('id', 'created_at', 'updated_at'))))
-            for index, table in enumerate(_AGGREGATE_TABLES)))
+            for index, table in enumerate(stamped)))
 
     def host_cells(self):
         with self.db.reading() as connection:
             if self._host_cells is None:
-                names = sa.inspect(connection).get_table_names()
-                if not {'host_mappings', 'cell_mappings'} <= set(names):
+                names = set(sa.inspect(connection).get_table_names())
+                if not {table.name for table in _MAPPING_TABLES} <= names:
                     return {}
-                hosts, cells = tables.host_mappings, tables.cell_mappings
+                hosts, cells = _MAPPING_TABLES
                 self._host_cells = statements.FixedStatement(
                     connection, sa.select(hosts.c.host, cells.c.uuid)
                     .join(cells, cells.c.id == hosts.c.cell_id))

@@ -212,23 +212,20 @@ class Database:
                 f'sync" makes them in a database of its own')
 
 
-def database(conf, group='database', reading=False):
-    """The Database of a configuration group, [database] or [api_database].
-
-    reading: prefer ``slave_connection`` where the operator set one.
-    """
-    return Database(connection_url(conf, group, reading),
+def database(conf, group='database'):
+    """The Database of a configuration group, database or api_database."""
+    return Database(connection_url(conf, group),
                     options_from(conf, group))
 
 
-def connection_url(conf, group='database', reading=False):
-    """The group's URL text; with reading, of the replica if there is one.
+def connection_url(conf, group='database'):
+    """The group's URL text.
 
-    Without any configuration that is the embedded SQLite file.  Raises
-    ConfigurationError when the configured text is no URL.
+    Never ``slave_connection``: a replica lags behind, and a request is to be
+    decided on what was committed before it came.  Without any configuration
+    that is the embedded SQLite file.  Raises ConfigurationError when the
+    configured text is no URL.
     """
-    if reading and conf[group].slave_connection:
-        return conf[group].slave_connection
     if group == db_conf.GROUP:
         return db_conf.api_database_url(conf)
     return db_conf.database_url(conf)
@@ -241,15 +238,12 @@ def wait_for_database(conf, log, sleep=time.sleep):
     ``retry_interval`` seconds apart; -1 means forever, 0 means one attempt.
     Raises DatabaseUnavailable after the last one.
     """
-    urls = {connection_url(conf), connection_url(conf, reading=True)}
-    limit = conf.database.max_retries
-    interval = conf.database.retry_interval
-    for url in sorted(urls):
-        db = Database(url, options_from(conf))
-        try:
-            _wait(db, limit, interval, log, sleep)
-        finally:
-            db.close()
+    db = database(conf)
+    try:
+        _wait(db, conf.database.max_retries, conf.database.retry_interval,
+              log, sleep)
+    finally:
+        db.close()
 
 
 def _wait(db, limit, interval, log, sleep):

@@ -81,7 +81,7 @@ class CellRows:
 def configured_cells(conf):
     """The cells of a one-database deployment: one, without a name."""
     return [Cell(SINGLE_CELL_UUID, None,
-                 db_engine.connection_url(conf, reading=True))]
+                 db_engine.connection_url(conf))]
 
 
 class HostReader:
@@ -145,8 +145,8 @@ class HostReader:
         """
         return self._api.aggregates()
 
-    def aggregates_stamp(self):
-        """A value that is equal to the last one while no aggregate changed.
+    def api_stamp(self):
+        """Equal to the last one while no aggregate or cell mapping changed.
 
         One statement.  Counts tell deletions, ids insertions, times updates.
         Whole-second times cannot tell a second change within one second, and
@@ -188,7 +188,7 @@ def _api_reader(conf):
     group = 'database'
     if conf.api_database.connection:
         group = 'api_database'
-    return api_reader.ApiReader(db_engine.database(conf, group, reading=True))
+    return api_reader.ApiReader(db_engine.database(conf, group))
 
 
 class _CellReader:

@@ -55,6 +55,10 @@ class KiloMapping:
         """Show plug-ins the values of the dicts the request came as."""
         self.__dict__['_kilo_source'] = request_spec, filter_properties
 
+    def forget_mapping(self):
+        """The request has changed: make the mapping anew when asked."""
+        self.__dict__.pop('_kilo', None)
+
     def _mapping(self):
         mapping = self.__dict__.get('_kilo')
         if mapping is None:
@@ -99,6 +103,9 @@ def _filter_properties(spec):
         sent = sent_spec.get(part)
         if isinstance(sent, dict):
             request_spec[part] = _overlaid(request_spec[part], sent)
+    # Of several instances each has its own.
+    if spec.instance_uuid is not None:
+        request_spec['instance_properties']['uuid'] = spec.instance_uuid
     request_spec = _overlaid(request_spec, {
         key: value for key, value in sent_spec.items()
         if key not in ('image', 'instance_properties', 'instance_type')})

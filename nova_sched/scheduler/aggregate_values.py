@@ -41,8 +41,7 @@ def number(found, key, default, cast, warning=_UNREADABLE):
         _warn_once(warning, key, str(exc))
         return default
     if len(numbers) > 1:
-        LOG.debug('%(count)d values of %(key)s found, of which the minimum '
-                  'value will be used.', {'count': len(numbers), 'key': key})
+        _tell_once(key, tuple(numbers))
     return numbers[0]
 
 
@@ -52,10 +51,23 @@ def numbers(hosts, key, default, cast, warning=_UNREADABLE):
     default: a number, or an array (n,) of each host's own; returned as it is
         when no aggregate has the key.
     """
-    found = hosts.judge('aggregates', lambda aggregates: number(
-        values(aggregates, key), key, np.nan, cast, warning), np.float64)
-    unset = np.isnan(found)
-    return default if unset.all() else np.where(unset, default, found)
+    codes, in_use, sets = hosts.labels('aggregates')
+    found = {code: number(values(sets[code], key), key, None, cast, warning)
+             for code in in_use}
+    if all(value is None for value in found.values()):
+        return default
+    by_code = np.zeros(len(sets))
+    is_set = np.zeros(len(sets), dtype=np.bool_)
+    for code, value in found.items():
+        if value is not None:
+            by_code[code], is_set[code] = value, True
+    return np.where(is_set[codes], by_code[codes], default)
+
+
+@functools.lru_cache(maxsize=1024)
+def _tell_once(key, numbers):
+    LOG.info('%(count)d values found for %(key)s, of which the minimum value '
+             'will be used.', {'count': len(numbers), 'key': key})
 
 
 @functools.lru_cache(maxsize=1024)

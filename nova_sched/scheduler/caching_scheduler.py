@@ -30,6 +30,13 @@ class CachingScheduler(filter_scheduler.FilterScheduler):
     def start(self):
         self.run_periodic_tasks(None)
 
+    def take_over(self, predecessor):
+        """Keep what a caching driver before this one placed."""
+        if isinstance(predecessor, CachingScheduler):
+            with predecessor._lock, self._lock:
+                self._placed = dict(predecessor._placed)
+                self._table, _ = carry_over(predecessor._table, self._table)
+
     def run_periodic_tasks(self, context):
         """Read the hosts anew, keeping consumption not yet reported."""
         fresh = self.host_manager.cache.refresh()

@@ -8,6 +8,9 @@ import dataclasses
 import time
 
 import numpy as np
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class Decision:
         request and seed give the same answer.
     steps: every filter run, in order.  picks: one an instance that got a host.
     milliseconds: step name -> time taken.
+    refusal: why there was no answer; None for a request that got one.
     """
 
     request_id: str | None
@@ -64,6 +68,7 @@ class Decision:
     steps: list = dataclasses.field(default_factory=list)
     picks: list = dataclasses.field(default_factory=list)
     alternates: int = 0
+    refusal: str | None = None
     milliseconds: dict = dataclasses.field(default_factory=dict)
     _rejected: dict = dataclasses.field(default_factory=dict, repr=False)
 
@@ -97,8 +102,7 @@ class Decision:
         """
         counted = []
         for rule, name, rows in self.rejected():
-            words = ('' if isinstance(rule, str)
-                     else rule.reason(snapshot.block(rows), spec))
+            words = _words(rule, snapshot.block(rows), spec)
             counted.append((len(rows), f'{len(rows)} {name}'
                             + (f' ({words})' if words else '')))
         counted.sort(key=lambda item: -item[0])
@@ -108,16 +112,30 @@ class Decision:
         return (f'{left} of {self.hosts} hosts: '
                 + ', '.join(text for _, text in counted))
 
-    def close(self):
-        """Forget which rows were rejected: the table they are of is gone.
+    def close(self, refusal=None):
+        """Note the outcome, and forget which rows were rejected.
 
-        The counts stay, in ``steps``.
+        The table that the rows are of is gone; the counts stay, in ``steps``.
         """
+        self.refusal = refusal
         self._rejected.clear()
 
     def timed(self, name):
         """A context manager that adds its block's time under ``name``."""
         return _Timed(self.milliseconds, name)
+
+
+def _words(rule, hosts, spec):
+    """A filter's reason for the hosts it rejected, or ''."""
+    if isinstance(rule, str):
+        return ''
+    try:
+        return rule.reason(hosts, spec)
+    except Exception:
+        # An answer must not fail over the words for it.
+        LOG.exception('%s cannot say why it rejected %d host(s)',
+                      type(rule).__name__, len(hosts))
+        return ''
 
 
 class _Timed:

@@ -52,6 +52,13 @@ class Scheduler(abc.ABC):
         Raises DatabaseUnavailable when the state cannot be read.
         """
 
+    def take_over(self, predecessor):
+        """Called before serving in place of another driver, after start;
+        take from it what must not be lost.
+
+        predecessor: the driver that serves until then, of any class.
+        """
+
     def stop(self):
         """Let go of what ``start`` acquired."""
 

@@ -16,9 +16,11 @@ import time
 
 import numpy as np
 from oslo_log import log as logging
+from oslo_utils import uuidutils
 
 from nova_sched import exception
 from nova_sched.scheduler import ranking
+from nova_sched.scheduler import scheduler_options
 from nova_sched.scheduler import table_scheduler
 from nova_sched.scheduler.decision import Decision
 from nova_sched.scheduler.decision import Pick
@@ -32,6 +34,8 @@ class FilterScheduler(table_scheduler.TableScheduler):
     def __init__(self, conf):
         super().__init__(conf)
         self.ranker = ranking.Ranker(conf)
+        self._options = scheduler_options.SchedulerOptions(
+            conf.scheduler_json_config_location)
         self._subset_size = max(1, conf.filter_scheduler.host_subset_size)
         self._shuffle = conf.filter_scheduler.shuffle_best_same_weighed_hosts
 
@@ -43,12 +47,15 @@ class FilterScheduler(table_scheduler.TableScheduler):
         unknown = _unknown_host(snapshot, spec)
         if unknown:
             self._no_valid_host(decision, spec, unknown)
-        _find_group_hosts(snapshot, spec)
+        _prepare_group(snapshot, spec)
+        spec.config_options = self._options.get_configuration()
         draw, picked, ranked = random.Random(decision.seed), [], None
         hosts = snapshot.block()
         for index in range(decision.instances):
-            if instance_uuids:
-                spec.instance_uuid = instance_uuids[index]
+            uuid = instance_uuids[index] if instance_uuids else None
+            if uuid is not None:
+                spec.instance_uuid = uuid
+            spec.forget_mapping()
             ranked = self._ranked(hosts, spec, index, decision, draw)
             if not len(ranked.hosts):
                 break
@@ -56,7 +63,7 @@ class FilterScheduler(table_scheduler.TableScheduler):
             limits = self.ranker.limits(row, ranked.hosts, spec,
                                         ranked.filtered)
             picked.append((row, limits))
-            self._place(snapshot, row, spec)
+            self._place(snapshot, row, spec, uuid)
             hosts = ranked.hosts
         if len(picked) < decision.instances:
             self._refuse(snapshot, spec, picked, decision)
@@ -105,14 +112,22 @@ class FilterScheduler(table_scheduler.TableScheduler):
         return order, order[0]
 
     @staticmethod
-    def _place(snapshot, row, spec):
-        """Consume an instance on the snapshot, for its successors to see."""
+    def _place(snapshot, row, spec, instance_uuid):
+        """Consume an instance on the snapshot, for its successors to see.
+
+        instance_uuid: None from callers that send none; such an instance
+            joins its group under a uuid made up for this request.
+        """
         snapshot.consume(row, spec, time.time())
         group = spec.instance_group
-        if group is not None:
-            host = snapshot.cell('host', row)
-            group.hosts = [*(group.hosts or []), host]
-            snapshot.instances.place(spec.instance_uuid, host)
+        if group is None:
+            return
+        if instance_uuid is None:
+            instance_uuid = uuidutils.generate_uuid()
+            group.members.append(instance_uuid)
+        host = snapshot.cell('host', row)
+        group.hosts.append(host)
+        snapshot.instances.place(instance_uuid, host)
 
     def _refuse(self, snapshot, spec, picked, decision):
         LOG.debug('There are %(hosts)d hosts available but '
@@ -160,20 +175,29 @@ def _unknown_host(snapshot, spec):
     wanted, hosts = spec.requested_destination, snapshot.block()
     if wanted is not None and wanted.host is not None:
         host, node = wanted.host, wanted.node
+        known_host = hosts.named('host', [host]).any()
     else:
         host, node = (names[0] if names else None
                       for names in (spec.force_hosts, spec.force_nodes))
-    known_host = host is None or hosts.judge(
-        'host', lambda name: name.lower() == host.lower()).any()
+        # Only forced hosts are compared without regard to case.
+        known_host = host is None or hosts.judge(
+            'host', lambda name: name.lower() == host.lower()).any()
     known_node = not node or hosts.named('nodename', [node]).any()
     if known_host and known_node:
         return None
     return f'No such host - host: {host} node: {node} '
 
 
-def _find_group_hosts(snapshot, spec):
-    """Where the server group's members run, if the caller has not said."""
+def _prepare_group(snapshot, spec):
+    """Give the server group lists of members and hosts that picks can join.
+
+    A caller that has not said where the members run has them looked up.
+    """
     group = spec.instance_group
-    if group is not None and group.hosts is None:
+    if group is None:
+        return
+    if group.hosts is None:
         located = snapshot.instances.located(group.members or ())
         group.hosts = sorted(set(located.values()))
+    group.members = list(group.members or ())
+    group.hosts = list(group.hosts)

@@ -10,6 +10,7 @@ import time
 
 from oslo_log import log as logging
 
+from nova_sched import exception
 from nova_sched import objects
 from nova_sched.db import reader as db_reader
 from nova_sched.scheduler import host_rows
@@ -22,9 +23,9 @@ _SERVICE = {name: i for i, name in enumerate(db_reader.SERVICE_COLUMNS)}
 _Service = collections.namedtuple('_Service', db_reader.SERVICE_COLUMNS)
 _NODE_KEY = (_NODE['host'], _NODE['hypervisor_hostname'])
 
-#: Aggregates are reread at least this often, in seconds, whatever the
-#: database's change stamp says.
-AGGREGATES_INTERVAL = 60.0
+#: Aggregates and cells are reread at least this often, in seconds, whatever
+#: the database's change stamp says.
+API_INTERVAL = 60.0
 
 
 class HostCache:
@@ -37,24 +38,34 @@ class HostCache:
     def __init__(self, reader, ratios):
         self._reader, self._ratios = reader, ratios
         self._lock = threading.Lock()
-        self._started = -1.0
+        self._started, self._failure = -1.0, None
         self._table = host_table.HostTable.from_records([])
         self._nodes, self._services, self._rows = [], {}, {}
-        self._stamp, self._aggregates, self._aggregates_read = None, {}, -1.0
+        self._stamp, self._stamp_taken = None, -1.0
+        self._aggregates, self._cells = {}, {}
 
     def refresh(self):
         """The table as of now: read after this call was made.
 
-        Callers that wait at the same time share one read.
+        Callers that wait at the same time share one read, and its failure.
         Raises DatabaseUnavailable when the database cannot be read.
         """
         called = time.monotonic()
         with self._lock:
             if self._started < called:
-                started = time.monotonic()
-                self._read()
-                self._started = started
+                self._started = time.monotonic()
+                self._failure = self._try_to_read()
+            if self._failure is not None:
+                raise exception.DatabaseUnavailable(self._failure)
             return self._table
+
+    def _try_to_read(self):
+        """Read; returns what went wrong, as text, or None."""
+        try:
+            self._read()
+        except exception.DatabaseUnavailable as exc:
+            return str(exc)
+        return None
 
     def current(self):
         """The table as last read."""
@@ -66,7 +77,7 @@ class HostCache:
 
     def _read(self):
         cells = self._reader.read_hosts()
-        self._read_aggregates()
+        self._read_api()
         nodes = [(cell.cell.uuid, row) for cell in cells
                  for row in cell.compute_nodes]
         services = {row[_SERVICE['host']]: row for cell in cells
@@ -96,36 +107,33 @@ class HostCache:
 
     def _patch(self, nodes, changed):
         """Replace the rows of the nodes at the changed positions."""
-        cells, changes = self._table.columns['cell_uuid'], {}
+        changes = {}
         for position in changed:
             row = self._rows.get(position)
             if row is not None:
-                record = self._record(nodes[position][1],
-                                      cells.values[cells.codes[row]])
+                changes[row] = record = self._record(*nodes[position])
+                if record is None:
+                    # The host can no longer be read and has to go.
+                    return self._rebuild(nodes, self._services)
                 del record['host'], record['nodename']
-                changes[row] = record
         self._table = self._table.replaced(changes)
 
     def _rebuild(self, nodes, services):
         """Make the table anew, sorted by host and node name."""
-        by_id = {row[_SERVICE['id']]: row[_SERVICE['host']]
-                 for row in services.values()}
         named = {}
         for position, (_, row) in enumerate(nodes):
             host, node = (row[i] for i in _NODE_KEY)
-            host = host or by_id.get(row[_NODE['service_id']])
             if host in services:
                 named[host, node or ''] = position
             else:
                 LOG.warning('No compute service record found for host '
                             '%(host)s', {'host': host})
-        cells = self._reader.host_cells()
         records, rows = [], {}
-        for (host, _), position in sorted(named.items()):
-            cell_uuid, row = nodes[position]
-            rows[position] = len(records)
-            record = self._record(row, cells.get(host, cell_uuid))
-            records.append(record | {'host': host})
+        for _, position in sorted(named.items()):
+            record = self._record(*nodes[position])
+            if record is not None:
+                rows[position] = len(records)
+                records.append(record)
         hosts = [record['host'] for record in records]
         self._table = host_table.HostTable.from_records(
             records, **self._service_columns(services, hosts),
@@ -133,10 +141,19 @@ class HostCache:
             aggregates=[self._aggregates.get(host, ()) for host in hosts])
         self._rows = rows
 
-    def _record(self, row, cell_uuid):
-        return host_rows.record(
-            dict(zip(db_reader.COMPUTE_NODE_COLUMNS, row, strict=True)),
-            cell_uuid, self._ratios)
+    def _record(self, cell_uuid, row):
+        """A row's record; None, with a warning, if it cannot be made one."""
+        row = dict(zip(db_reader.COMPUTE_NODE_COLUMNS, row, strict=True))
+        try:
+            record = host_rows.record(
+                row, self._cells.get(row['host'], cell_uuid), self._ratios)
+            host_table.check_record(record)
+            return record
+        except (TypeError, ValueError, OverflowError) as exc:
+            LOG.warning('Compute node %(node)s is left out: its row cannot '
+                        'be read: %(error)s',
+                        {'node': row['hypervisor_hostname'], 'error': exc})
+            return None
 
     def _take_services(self, services):
         self._table = self._table.with_columns(
@@ -154,21 +171,17 @@ class HostCache:
             'service_last_seen': [
                 host_rows.seconds(row[seen] or row[created]) for row in rows]}
 
-    def _read_aggregates(self):
-        """Reread the aggregates if they changed or were not read lately."""
-        stamp, now = self._reader.aggregates_stamp(), time.monotonic()
-        if (stamp == self._stamp
-                and now - self._aggregates_read < AGGREGATES_INTERVAL):
+    def _read_api(self):
+        """Reread aggregates and cells if they changed, or at an interval."""
+        stamp, now = self._reader.api_stamp(), time.monotonic()
+        if stamp == self._stamp and now - self._stamp_taken < API_INTERVAL:
             return
-        by_host = {}
-        for row in self._reader.aggregates():
-            aggregate = objects.Aggregate(**{
-                name: value for name, value in row.items()
-                if value is not None})
-            for host in row['hosts']:
-                by_host.setdefault(host, []).append(aggregate)
-        self._aggregates = _shared(by_host)
-        self._stamp, self._aggregates_read = stamp, now
+        self._aggregates = _by_host(self._reader.aggregates())
+        cells = self._reader.host_cells()
+        if cells != self._cells:
+            # Have the hosts made anew, in their cells.
+            self._cells, self._nodes = cells, []
+        self._stamp, self._stamp_taken = stamp, now
         self._table = self._table.with_columns(aggregates=[
             self._aggregates.get(host, ()) for host in self._hosts()])
 
@@ -177,8 +190,20 @@ class HostCache:
         return [column.values[code] for code in column.codes.tolist()]
 
 
-def _shared(by_host):
+def _by_host(rows):
     """host -> tuple of its aggregates; equal sets are the same tuple."""
+    found = {}
+    for row in rows:
+        try:
+            aggregate = objects.Aggregate(**{
+                name: value for name, value in row.items()
+                if value is not None})
+        except ValueError as exc:
+            LOG.warning('Aggregate %(id)s is left out: %(error)s',
+                        {'id': row['id'], 'error': exc})
+            continue
+        for host in row['hosts']:
+            found.setdefault(host, []).append(aggregate)
     tuples = {}
-    return {host: tuples.setdefault(tuple(found), tuple(found))
-            for host, found in by_host.items()}
+    return {host: tuples.setdefault(tuple(aggregates), tuple(aggregates))
+            for host, aggregates in found.items()}

@@ -41,7 +41,7 @@ def record(row, cell_uuid, ratios):
     """
     cpu, ram, disk = ratios
     common = {
-        'host': row['host'], 'nodename': row['hypervisor_hostname'],
+        'host': row['host'], 'nodename': row['hypervisor_hostname'] or '',
         'cell_uuid': cell_uuid,
         'cpu_allocation_ratio': row['cpu_allocation_ratio'] or cpu,
         'ram_allocation_ratio': row['ram_allocation_ratio'] or ram,
@@ -81,14 +81,13 @@ def _free_disk_gb(row):
     if least is None:
         return free
     if least > free:
-        LOG.debug('Host %(hostname)s has more disk space than database '
-                  'expected (%(physical)s GB > %(database)s GB)',
-                  {'physical': least, 'database': free,
-                   'hostname': row['hypervisor_hostname']})
+        LOG.warning('Host %(hostname)s has more disk space than database '
+                    'expected (%(physical)s GB > %(database)s GB)',
+                    {'physical': least, 'database': free,
+                     'hostname': row['hypervisor_hostname']})
     return min(free, least)
 
 
-@functools.lru_cache(maxsize=65536)
 def _stats(text):
     """The statistics of a compute node; single values become text."""
     if not text:

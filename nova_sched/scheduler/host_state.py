@@ -39,6 +39,12 @@ class HostState:
         return self.nodename
 
     @property
+    def stats(self):
+        """What the compute service counts, as a dict; None if unreported."""
+        stats = self._snapshot.cell('stats', self._row)
+        return stats if stats is None else dict(stats)
+
+    @property
     def service(self):
         """The row of the host's compute service, as a dict."""
         row = self._snapshot.cell('service', self._row)

@@ -30,6 +30,8 @@ DTYPES = (dict.fromkeys(INTEGERS, np.int64)
           | dict.fromkeys(FLOATS, np.float64)
           | dict.fromkeys(BOOLEANS, np.bool_))
 
+_SMALLEST, _BIGGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+
 #: The columns that placing an instance on a host changes.
 CONSUMED = ('free_ram_mb', 'free_disk_mb', 'vcpus_used', 'num_instances',
             'num_io_ops', 'updated')
@@ -96,6 +98,13 @@ class HostTable:
         keys = set(zip(self.columns['host'].codes.tolist(),
                        self.columns['nodename'].codes.tolist(), strict=True))
         assert len(keys) == self.size
+
+
+def check_record(record):
+    """Raise OverflowError for a number that is too big for its column."""
+    for name in INTEGERS:
+        if not _SMALLEST <= record[name] <= _BIGGEST:
+            raise OverflowError(f'{name} = {record[name]} is out of range')
 
 
 def make_column(name, values):
@@ -212,12 +221,12 @@ class HostBlock:
         return self if mask.all() else HostBlock(self.snapshot,
                                                  self.rows[mask])
 
-    def codes(self, name):
-        """The rows' codes in a label column: int32 (n,)."""
-        return self._labels(name)[0]
+    def labels(self, name):
+        """A label column: the rows' codes, which are in use, and the values.
 
-    def _labels(self, name):
-        """A label column's codes, which of them are in use, and its values."""
+        Returns int32 (n,), a list of the distinct codes in it, and a list
+        that the codes point into.
+        """
         taken = self._taken_labels.get(name)
         if taken is None:
             column = self.snapshot.column(name)
@@ -231,7 +240,7 @@ class HostBlock:
 
         Returns an array (n,) of dtype.
         """
-        codes, in_use, values = self._labels(name)
+        codes, in_use, values = self.labels(name)
         results = np.zeros(len(values), dtype=dtype)
         for code in in_use:
             results[code] = verdict(values[code])

@@ -32,7 +32,13 @@ class Labels:
         return cls(codes, values, index)
 
     def replaced(self, changes):
-        """A new column in which the rows of changes (row -> value) differ."""
+        """A new column in which the rows of changes (row -> value) differ.
+
+        Its list of values is a new one when most of the old is out of use.
+        """
+        if len(self.values) > 2 * len(self.codes) + len(changes):
+            items = [self.values[code] for code in self.codes.tolist()]
+            return Labels.of(items).replaced(changes)
         codes = self.codes.copy()
         for row, value in changes.items():
             codes[row] = _code(value, self.values, self._index)

@@ -4,6 +4,8 @@ Every mistake is refused at start, with the option, the value and the nearest
 right name.
 """
 
+import itertools
+
 from oslo_log import log as logging
 
 from nova_sched import conf as config
@@ -18,6 +20,11 @@ from nova_sched.scheduler import weights
 LOG = logging.getLogger(__name__)
 
 _ENABLED = '[filter_scheduler] enabled_filters'
+
+#: The options that ``problems`` is about.
+OPTIONS = (loadables.FILTERS_OPTION, _ENABLED, loadables.WEIGHERS_OPTION)
+
+_ALL_FILTERS = 'nova.scheduler.filters.all_filters'
 
 #: Of these methods a filter must have at least one of its own ...
 _FILTER_METHODS = ('host_passes', 'mask', '_filter_one', 'filter_all', 'keep')
@@ -40,14 +47,20 @@ def all_weighers():
     return weights.all_weighers()
 
 
+def problems(conf):
+    """All that keeps filters and weighers from loading: list.
+
+    Of ConfigurationError, one for each path or name that cannot be used.
+    """
+    return _filters(conf)[1] + _weighers(conf)[1]
+
+
 def available_filters(conf):
     """The filters that ``enabled_filters`` may name: name -> class.
 
     Raises ConfigurationError for a path that leads to no filter.
     """
-    return loadables.by_name(loadables.load_classes(
-        conf.filter_scheduler.available_filters, filters.BaseHostFilter,
-        all_filters, loadables.FILTERS_OPTION))
+    return _or_first_error(_available(conf))
 
 
 def load_filters(conf):
@@ -57,16 +70,10 @@ def load_filters(conf):
     Raises ConfigurationError for a name that is no available filter, and for
     a filter that cannot work.
     """
-    available, loaded = available_filters(conf), {}
-    names = config.enabled_filters(conf)
-    for name in dict.fromkeys(names):
-        if name not in available:
-            raise exception.ConfigurationError(
-                _ENABLED, name, _unknown_filter(name, available))
-        loaded[name] = _made(available[name], _ENABLED, _FILTER_METHODS, conf)
+    loaded = _or_first_error(_filters(conf))
     if conf.filter_scheduler.enabled_filters is not None:
         _warn_of_removed(loaded)
-    return [loaded[name] for name in names]
+    return [loaded[name] for name in config.enabled_filters(conf)]
 
 
 def load_weighers(conf):
@@ -75,18 +82,77 @@ def load_weighers(conf):
     Raises ConfigurationError for a path that leads to no weigher, and for a
     weigher that cannot work.
     """
-    classes = loadables.load_classes(
-        conf.filter_scheduler.weight_classes, weights.BaseHostWeigher,
-        all_weighers, loadables.WEIGHERS_OPTION)
-    return [_made(cls, loadables.WEIGHERS_OPTION, _WEIGHER_METHODS, conf)
-            for cls in classes]
+    return _or_first_error(_weighers(conf))
+
+
+def _or_first_error(found):
+    result, errors = found
+    if errors:
+        raise errors[0]
+    return result
+
+
+def _each(items, load):
+    """(what ``load`` makes of each item, the errors that it raised)."""
+    made, errors = [], []
+    for item in items:
+        try:
+            made.append(load(item))
+        except exception.ConfigurationError as error:
+            errors.append(error)
+    return made, errors
+
+
+def _available(conf):
+    """({name: class}, errors)"""
+    found, errors = _each(
+        conf.filter_scheduler.available_filters,
+        lambda path: loadables.load_classes(
+            path, filters.BaseHostFilter, all_filters,
+            loadables.FILTERS_OPTION))
+    return loadables.by_name(itertools.chain.from_iterable(found)), errors
+
+
+def _filters(conf):
+    """({name: object}, errors)"""
+    available, errors = _available(conf)
+    if errors:
+        return {}, errors
+
+    def load(name):
+        if name not in available:
+            raise exception.ConfigurationError(
+                _ENABLED, name, _unknown_filter(name, available))
+        return name, _made(available[name], _ENABLED, _FILTER_METHODS, conf)
+
+    loaded, errors = _each(dict.fromkeys(config.enabled_filters(conf)), load)
+    return dict(loaded), errors
+
+
+def _weighers(conf):
+    """([object], errors)"""
+    def load(path):
+        return [
+            _made(cls, loadables.WEIGHERS_OPTION, _WEIGHER_METHODS, conf)
+            for cls in loadables.load_classes(
+                path, weights.BaseHostWeigher, all_weighers,
+                loadables.WEIGHERS_OPTION)]
+
+    loaded, errors = _each(conf.filter_scheduler.weight_classes, load)
+    return list(itertools.chain.from_iterable(loaded)), errors
 
 
 def _unknown_filter(name, available):
-    last = name.rsplit('.', 1)[-1]
+    """What to do about a name that is none of the available filters."""
     if '.' in name:
         return ('takes class names; name the path in available_filters and '
-                f'write {last} here')
+                f'write {name.rsplit(".", 1)[-1]} here')
+    if name in (cls.__name__ for cls in all_filters()):
+        return ('not among available_filters; add to that option a value '
+                f'{_ALL_FILTERS}')
+    if any(name in names for names in loadables.FILTER_MODULES.values()):
+        return ('this filter of Nova is not available in this release; '
+                f'available are {", ".join(sorted(available))}')
     return f'no such filter; {nearest.did_you_mean(name, available)}'
 
 

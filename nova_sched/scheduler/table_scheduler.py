@@ -98,7 +98,7 @@ class TableScheduler(driver.Scheduler):
     @staticmethod
     def _finish(decision, spec, reason=None):
         """Close the record of a request and write its one INFO line."""
-        decision.close()
+        decision.close(reason)
         outcome = f'refused: {reason}' if reason else _placed(decision.picks)
         LOG.info(
             'Request for instance %(uuid)s: %(count)d instance(s) %(outcome)s;'

@@ -31,11 +31,11 @@ _LABELS = frozenset(host_table.LABELS) - {'supported_instances', 'aggregates'}
 
 #: What is looked at host by host; nobody asks for it but by mistake.
 _OBJECTS = frozenset((
-    'stats', 'metrics', 'pci_stats', 'numa_topology', 'service', 'aggregates',
+    'stats', 'metrics', 'pci_stats', 'numa_topology', 'aggregates',
     'instances', 'limits', 'allocation_candidates', 'supported_instances'))
 
-#: Names that are there but lead nowhere.
-_METHODS = frozenset(('update', 'consume_from_request'))
+#: Names that are there but lead nowhere: methods, and what is no plain dict.
+_OPAQUE = frozenset(('update', 'consume_from_request', 'service'))
 
 
 class ComputeCapabilitiesFilter(filters.ColumnFilter):
@@ -68,7 +68,10 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
     def reason(self, hosts, spec_obj):
         texts = []
         for path, required, scoped in requirements(spec_obj):
-            failing = hosts.where(~_meets(hosts, path, required, scoped))
+            if not len(hosts):
+                break
+            meets = _meets(hosts, path, required, scoped)
+            failing, hosts = hosts.where(~meets), hosts.where(meets)
             if len(failing):
                 offered = _offered(failing, path)
                 texts.append(f"{':'.join(path)} '{required}' needed, hosts "
@@ -97,7 +100,7 @@ def requirements(spec_obj):
 def _meets(hosts, path, required, scoped):
     """Which hosts meet one requirement: bool (n,)."""
     name = 'nodename' if path[0] == 'hypervisor_hostname' else path[0]
-    if name in _METHODS:
+    if name in _OPAQUE:
         return np.zeros(len(hosts), dtype=np.bool_)
 
     def verdict(value):

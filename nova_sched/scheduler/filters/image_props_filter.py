@@ -51,7 +51,8 @@ class _Wanted:
                 and self._takes_bits(cpu_info))
 
     def _takes_version(self, version):
-        if not self.versions or not version:
+        # A negative number is no version either.
+        if not self.versions or not version or version < 0:
             return True
         return versionutils.VersionPredicate(self.versions).satisfied_by(
             versionutils.convert_version_to_str(version))
@@ -120,7 +121,7 @@ class ImagePropertiesFilter(filters.ColumnFilter):
             versions = words.distinct(
                 hosts, 'hypervisor_version', lambda version: [
                     versionutils.convert_version_to_str(version)
-                    if version else 'no version'])
+                    if version and version > 0 else 'no version'])
             text += f' in {words.listed(versions)}'
         return text
 

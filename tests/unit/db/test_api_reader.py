@@ -7,6 +7,8 @@ from nova_sched.db import engine
 from nova_sched.db import reader
 from tests.builders import clouds
 
+STAMPED = ('aggregates', 'aggregate_hosts', 'aggregate_metadata',
+           'host_mappings', 'cell_mappings')
 LONG_AGO = '2020-01-01 00:00:00.000000'
 
 
@@ -17,7 +19,7 @@ def settled(load, execute):
         clouds.an_aggregate(1, hosts=['host1', 'host2'],
                             metadata={'availability_zone': 'az1'}),
         clouds.an_aggregate(2, hosts=['host2'], metadata={'ssd': 'true'})])
-    for table in ('aggregates', 'aggregate_hosts', 'aggregate_metadata'):
+    for table in STAMPED:
         execute(f"UPDATE {table} SET created_at = '{LONG_AGO}'")
 
 
@@ -78,6 +80,9 @@ CHANGES = {
         "UPDATE aggregate_metadata SET value = 'x', updated_at = '{then}' "
         "WHERE id = 1",
     'a removed metadata item': 'DELETE FROM aggregate_metadata WHERE id = 2',
+    'a host mapped to a cell':
+        "INSERT INTO host_mappings (host, cell_id) SELECT 'new', id "
+        "FROM cell_mappings LIMIT 1",
     'a replaced metadata item':
         "DELETE FROM aggregate_metadata WHERE id = 2;"
         "INSERT INTO aggregate_metadata (aggregate_id, key, value) "
@@ -87,34 +92,37 @@ CHANGES = {
 
 class TestStamp:
     def test_is_equal_while_nothing_changes(self, settled, hosts):
-        assert hosts.aggregates_stamp() == hosts.aggregates_stamp()
+        assert hosts.api_stamp() == hosts.api_stamp()
 
-    def test_is_equal_in_a_cloud_without_aggregates(self, load, hosts):
+    def test_is_equal_in_a_cloud_without_aggregates(self, load, hosts,
+                                                    execute):
         load()
-        assert hosts.aggregates_stamp() == hosts.aggregates_stamp()
+        for table in ('host_mappings', 'cell_mappings'):
+            execute(f"UPDATE {table} SET created_at = '{LONG_AGO}'")
+        assert hosts.api_stamp() == hosts.api_stamp()
 
     @pytest.mark.parametrize('change', CHANGES.values(), ids=CHANGES.keys())
     def test_tells(self, settled, hosts, execute, change):
-        before = hosts.aggregates_stamp()
+        before = hosts.api_stamp()
         for sql in change.format(then='2020-01-02 00:00:00.000000',
                                  long_ago=LONG_AGO).split(';'):
             execute(sql)
-        assert before != hosts.aggregates_stamp()
+        assert before != hosts.api_stamp()
 
     def test_tells_a_soft_deletion(self, settled, hosts, execute):
         for table in ('aggregates', 'aggregate_hosts', 'aggregate_metadata'):
             execute(f'ALTER TABLE {table} ADD COLUMN deleted INTEGER '
                     f'DEFAULT 0')
-        before = hosts.aggregates_stamp()
+        before = hosts.api_stamp()
         execute('UPDATE aggregate_hosts SET deleted = 1 WHERE id = 1')
-        assert before != hosts.aggregates_stamp()
+        assert before != hosts.api_stamp()
 
     def test_of_a_second_still_running_equals_nothing(
             self, settled, hosts, execute):
         """A second change within one whole second leaves no other trace."""
         execute("UPDATE aggregates SET updated_at = "
                 "strftime('%Y-%m-%d %H:%M:%S.000000', 'now')")
-        assert hosts.aggregates_stamp() != hosts.aggregates_stamp()
+        assert hosts.api_stamp() != hosts.api_stamp()
 
 
 class TestHostCells:

@@ -50,11 +50,10 @@ def test_masked_hides_the_password():
 
 
 class TestConnectionUrl:
-    def test_prefers_the_replica_for_reading(self, conf):
+    def test_is_not_the_replica(self, conf):
+        """A replica may lag behind what a request must see."""
         conf.set_override('slave_connection', 'sqlite:////replica',
                           'database')
-        assert engine.connection_url(
-            conf, reading=True) == 'sqlite:////replica'
         assert engine.connection_url(conf).endswith('test.sqlite')
 
 
@@ -182,14 +181,6 @@ class TestWaitForDatabase:
 
         with pytest.raises(InterruptedError):
             engine.wait_for_database(conf, LOG, sleep=sleep)
-
-    def test_waits_for_the_replica_too(self, conf, db, tmp_path):
-        conf.set_override('slave_connection',
-                          f'sqlite:///{tmp_path}/replica.sqlite', 'database')
-        conf.set_override('max_retries', 1, 'database')
-        with pytest.raises(exception.DatabaseUnavailable,
-                           match=r'replica\.sqlite'):
-            engine.wait_for_database(conf, LOG, sleep=_never)
 
 
 def _never(seconds):

@@ -33,10 +33,6 @@ class TestConfiguredCells:
         assert cell.name is None
         assert cell.uuid == '00000000-0000-0000-0000-000000000001'
 
-    def test_prefers_the_replica(self, conf):
-        conf.set_override('slave_connection', 'sqlite:////r', 'database')
-        assert reader.configured_cells(conf)[0].connection == 'sqlite:////r'
-
     def test_a_cell_does_not_show_its_password(self):
         cell = reader.Cell('u', 'east', 'mysql://u:secret@h/d')
         assert 'secret' not in repr(cell) + str(cell)

@@ -97,6 +97,16 @@ class TestConsumption:
 
         assert free_mb(one_host) == [1000]
 
+    def test_outlives_the_driver_when_another_takes_over(self, cloud,
+                                                         one_host):
+        """As at a reload of the configuration."""
+        picks(one_host, a_server())
+        heir = a_driver(cloud)
+
+        heir.take_over(one_host)
+
+        assert free_mb(heir) == [3000]
+
     def test_ends_with_a_newer_report_of_the_node(self, cloud, one_host):
         select(one_host, a_server(num_instances=3))
         cloud.execute('UPDATE compute_nodes SET free_ram_mb = 2500, '

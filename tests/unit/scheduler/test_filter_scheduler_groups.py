@@ -3,6 +3,7 @@
 import pytest
 
 from nova_sched import exception
+from nova_sched.objects import request
 from tests.builders import clouds
 from tests.builders import requests
 from tests.builders.drivers import MemoryScheduler
@@ -32,6 +33,27 @@ class TestAntiAffinity:
         found = picks(a_scheduler(), a_request('anti-affinity'), UUIDS[:3])
 
         assert sorted(found) == ['a', 'b', 'c']
+
+    @pytest.mark.parametrize('version', ['1.9', '1.10', '1.11'])
+    def test_holds_for_callers_that_send_no_uuids(self, version):
+        """Of any release: the version of a group tells whose rules count."""
+        spec = a_request('anti-affinity', hosts=[])
+        spec.num_instances = 3
+        spec.instance_group.wire_version = version
+
+        assert sorted(picks(a_scheduler(), spec)) == ['a', 'b', 'c']
+
+    def test_holds_for_the_dicts_of_kilo(self):
+        spec = request.from_legacy_dicts(
+            {'num_instances': 3, 'image': {}, 'instance_properties': {
+                'uuid': UUIDS[0], 'project_id': 'p'},
+             'instance_type': {'id': 1, 'name': 'm', 'flavorid': '1',
+                               'memory_mb': 1, 'vcpus': 1, 'root_gb': 1,
+                               'ephemeral_gb': 0, 'swap': 0}},
+            {'group_updated': True, 'group_hosts': [],
+             'group_policies': ['anti-affinity']})
+
+        assert sorted(picks(a_scheduler(), spec)) == ['a', 'b', 'c']
 
     def test_refuses_more_instances_than_hosts(self):
         with pytest.raises(exception.NoValidHost) as refused:

@@ -173,7 +173,8 @@ class TestAggregates:
                                                               cache):
         """A cast of Nova's API tells of what the stamp cannot show."""
         old = '2020-01-01 00:00:00'
-        for table in ('aggregate_hosts', 'aggregate_metadata', 'aggregates'):
+        for table in ('aggregate_hosts', 'aggregate_metadata', 'aggregates',
+                      'host_mappings', 'cell_mappings'):
             cloud.execute(f'UPDATE {table} SET created_at = ?', old)
         self.seen(cache)
         cloud.execute("UPDATE aggregate_metadata SET value = 'no'")
@@ -214,7 +215,7 @@ class MemoryReader:
             [tuple(node[name] for name in db_reader.COMPUTE_NODE_COLUMNS)],
             [tuple(service[name] for name in db_reader.SERVICE_COLUMNS)])]
 
-    def aggregates_stamp(self):
+    def api_stamp(self):
         return ()
 
     def aggregates(self):

@@ -1,0 +1,87 @@
+"""The operator's JSON file for plug-ins."""
+
+import os
+
+import pytest
+
+from nova_sched.scheduler import filters
+from nova_sched.scheduler.scheduler_options import SchedulerOptions
+from tests.builders import hosts
+from tests.builders import requests
+from tests.builders.drivers import MemoryScheduler
+from tests.builders.drivers import picks
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / 'options.json'
+
+
+def write(path, text):
+    """Write the file so that its time stamp differs from the last one."""
+    path.write_text(text)
+    write.time += 1
+    os.utime(path, ns=(write.time, write.time))
+
+
+write.time = 10 ** 18
+
+
+def test_without_a_path_there_are_none():
+    assert SchedulerOptions('').get_configuration() == {}
+
+
+def test_are_the_content_of_the_file(path):
+    write(path, '{"a": [1]}')
+
+    assert SchedulerOptions(str(path)).get_configuration() == {'a': [1]}
+
+
+def test_are_read_again_when_the_file_changes(path):
+    options = SchedulerOptions(str(path))
+    write(path, '{"a": 1}')
+    assert options.get_configuration() == {'a': 1}
+    write(path, '{"a": 2}')
+
+    assert options.get_configuration() == {'a': 2}
+
+
+@pytest.mark.parametrize('text', ['{', '[1]', '[' * 100000, ''])
+def test_a_broken_file_leaves_the_last_good_ones(path, text, caplog):
+    """And is logged once."""
+    options = SchedulerOptions(str(path))
+    write(path, '{"a": 1}')
+    options.get_configuration()
+    write(path, text)
+
+    assert options.get_configuration() == {'a': 1}
+    assert options.get_configuration() == {'a': 1}
+    assert [r.levelname for r in caplog.records
+            if r.levelname == 'ERROR'] == ['ERROR']
+    assert str(path) in caplog.text
+
+
+def test_a_missing_file_leaves_the_last_good_ones(path):
+    options = SchedulerOptions(str(path))
+    write(path, '{"a": 1}')
+    options.get_configuration()
+    path.unlink()
+
+    assert options.get_configuration() == {'a': 1}
+
+
+class OptionFilter(filters.BaseHostFilter):
+    def host_passes(self, host_state, filter_properties):
+        wanted = filter_properties['config_options']['host']
+        return wanted == host_state.host
+
+
+def test_reach_filters(path):
+    write(path, '{"host": "b"}')
+    scheduler = MemoryScheduler(
+        hosts.a_host('a'), hosts.a_host('b'),
+        available_filters=[f'{__name__}.OptionFilter'],
+        enabled_filters=['OptionFilter'],
+        DEFAULT__scheduler_json_config_location=str(path))
+
+    assert picks(scheduler, requests.a_request()) == ['b']
