@@ -118,7 +118,9 @@ class _Figures:
 
     def report(self):
         """Print each figure to reach; 1 if one is missed, else 0."""
-        missed = 0
+        missed = sum(result.errors for result, _ in self.service.values())
+        if missed:
+            print(f'MISSED {missed} call(s) were not answered')
         for text, value, limit in self._limits():
             kept = value <= limit
             missed += not kept

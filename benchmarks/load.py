@@ -1,6 +1,7 @@
 """A bounded load of RPC calls, and what came of it."""
 
 import dataclasses
+import math
 import statistics
 import threading
 import time
@@ -38,7 +39,7 @@ def run(call, concurrency, seconds, most):
         own = []
         while True:
             with lock:
-                done = len(latencies)
+                done = len(latencies) + len(errors)
             if (time.perf_counter() - started[0] > seconds or done >= most):
                 return
             _timed(call, own, errors)
@@ -64,12 +65,15 @@ def _timed(call, latencies, errors):
         call()
     except Exception as exc:  # counted, and shown beside the figures
         errors.append(exc)
-    latencies.append((time.perf_counter() - start) * 1000)
+    else:
+        latencies.append((time.perf_counter() - start) * 1000)
 
 
 def summary(latencies, errors, seconds):
     """The Result of latencies in milliseconds."""
-    cuts = statistics.quantiles(latencies, n=100, method='inclusive') \
-        if len(latencies) > 1 else latencies * 99
+    if len(latencies) > 1:
+        cuts = statistics.quantiles(latencies, n=100, method='inclusive')
+    else:
+        cuts = (latencies or [math.inf]) * 99
     return Result(len(latencies), errors, cuts[49], cuts[94], cuts[98],
                   len(latencies) / seconds)
