@@ -9,7 +9,8 @@ from nova_sched import conf as config
 from nova_sched import context as sched_context
 from nova_sched import rpc_server
 
-#: Where Nova's services talk to their scheduler.
+#: What the service is called, and the topic where Nova's services talk to
+#: it, unless [DEFAULT] scheduler_topic says otherwise.
 TOPIC = 'scheduler'
 
 
@@ -38,12 +39,12 @@ def get_transport(conf):
 
 
 def get_server(transport, conf, endpoints):
-    """An RPC server for the scheduler's topic; not started yet.
+    """An RPC server for [DEFAULT] scheduler_topic; not started yet.
 
     One native thread a message, ``executor_thread_pool_size`` at most.
     Consumes the shared queue, this host's own, and the fanout queue.
     """
-    target = messaging.Target(topic=TOPIC, server=conf.host)
+    target = messaging.Target(topic=conf.scheduler_topic, server=conf.host)
     return messaging.get_rpc_server(
         transport, target, endpoints,
         serializer=ContextSerializer(), server_cls=rpc_server.Server,

@@ -11,12 +11,12 @@ going to serve, because connections do not survive a fork:
 ``stop`` takes it down in the opposite order, and answers what was accepted.
 """
 
-import re
 import threading
 import time
 
 from amqp import exceptions as amqp
 from kombu import exceptions as kombu
+from oslo_config import cfg
 from oslo_log import log as logging
 import oslo_messaging as messaging
 from oslo_service import backend
@@ -45,8 +45,6 @@ START_GRACE = 1
 DEFAULT_PERIOD = 60
 
 LoopingCall = backend.get_component('FixedIntervalLoopingCall')
-
-_PASSWORD = re.compile(r'(?<=:)[^:@/,]*(?=@)')
 
 
 class _StoppedEarly(Exception):
@@ -82,6 +80,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
                  {'topic': rpc.TOPIC, 'version': version.version_string()})
         try:
             self._manager = manager.SchedulerManager(self._start_driver())
+            self._warn_of_no_hosts()
             self._start_server()
         except _StoppedEarly:
             LOG.info('Stopped before it could serve')
@@ -122,18 +121,22 @@ class SchedulerService(backend.get_component('ServiceBase')):
         What a connection was opened with takes a restart. On an error the
         old driver stays, and the error is logged.
         """
-        self.conf.reload_config_files()
-        logging.setup(self.conf, version.PACKAGE, version.version_string())
-        if not self._serving.is_set():
-            return
         try:
-            fresh = driver.load_driver(self.conf)
-            fresh.start()
-        except exception.NovaSchedException as error:
+            if not self.conf.reload_config_files():
+                return      # it has logged why
+            logging.setup(self.conf, version.PACKAGE,
+                          version.version_string())
+            if self._serving.is_set():
+                self._replace_driver()
+        except (exception.NovaSchedException, cfg.Error) as error:
             LOG.error('Cannot apply the configuration, keeping the old one: '
                       '%s', error)
-            return
-        old, self._manager.driver = self._manager.driver, fresh
+
+    def _replace_driver(self):
+        old, fresh = self.driver, driver.load_driver(self.conf)
+        fresh.start()
+        fresh.take_over(old)
+        self._manager.driver = fresh
         self._start_periodic()
         old.stop()
         LOG.info('Configuration read again')
@@ -155,8 +158,19 @@ class SchedulerService(backend.get_component('ServiceBase')):
             LOG.error('Still waiting for the database: %s', reason)
             self._sleep(self.conf.database.retry_interval)
 
+    def _warn_of_no_hosts(self):
+        """Say it where [database] is cell0's, as Nova's files have it."""
+        hosts = getattr(self.driver, 'host_manager', None)
+        if (self.conf.api_database.connection and hosts is not None
+                and not hosts.cache.current().size):
+            LOG.warning(
+                'There is no compute host in [database], and this release '
+                'reads the hosts of that database only, not those of the '
+                'cells that [api_database] maps: requests find no host. Set '
+                "[database] connection to the database of the hosts' cell")
+
     def _start_server(self):
-        url = masked(config.transport_url(self.conf))
+        url = config.masked(config.transport_url(self.conf))
         self.waiting(f'the message broker at {url}')
         LOG.info('Connecting to the message broker at %s', url)
         self._transport = rpc.get_transport(self.conf)
@@ -167,7 +181,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             self._sleep(BROKER_RETRY)
         self._serving.set()
         LOG.info('Serving requests on topic %(topic)s at %(url)s',
-                 {'topic': rpc.TOPIC, 'url': url})
+                 {'topic': self.conf.scheduler_topic, 'url': url})
 
     def _refusal(self, url):
         """Start an RPC server; the broker's words when it refuses, or None.
@@ -241,11 +255,6 @@ class SchedulerService(backend.get_component('ServiceBase')):
     def _sleep(self, seconds):
         if self._stopping.wait(seconds):
             raise _StoppedEarly
-
-
-def masked(url):
-    """A transport URL without its passwords, for logs."""
-    return _PASSWORD.sub('***', url)
 
 
 def _report_silence(url, answered):

@@ -28,6 +28,7 @@ from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import service
 from nova_sched.scheduler import driver
+from nova_sched.scheduler import plugins
 
 LOG = logging.getLogger(__name__)
 
@@ -36,12 +37,9 @@ EXIT_CONFIGURATION = 2
 
 FILTER_SCHEDULER = 'filter_scheduler'
 
-#: What ``[scheduler] host_manager`` may name.
-HOST_MANAGERS = ('host_manager',)
-
 
 class Worker(service.SchedulerService):
-    """The scheduler in one of the worker processes.
+    """The scheduler in one of the worker processes, made in their parent.
 
     notifier: systemd.Notifier.
     """
@@ -49,6 +47,7 @@ class Worker(service.SchedulerService):
     def __init__(self, conf, notifier):
         super().__init__(conf)
         self._notifier = notifier
+        self._parent = os.getpid()
         self._refused = multiprocessing.get_context('fork').Event()
 
     @property
@@ -66,14 +65,18 @@ class Worker(service.SchedulerService):
         if reason:
             LOG.critical('Cannot run with this configuration: %s', reason)
             self._refused.set()
-            os.kill(os.getppid(), signal.SIGTERM)
+            # An orphan has process 1 for a parent, and it is not to be ended.
+            if os.getppid() == self._parent:
+                os.kill(self._parent, signal.SIGTERM)
         elif self.serving:
             self._notifier.ready()
             _on_hangup(self.reset)
 
     def reset(self):
-        super().reset()
-        self._notifier.ready()
+        try:
+            super().reset()
+        finally:
+            self._notifier.ready()
 
     def waiting(self, what):
         self._notifier.waiting(what)
@@ -109,19 +112,31 @@ class Supervisor:
         return EXIT_CONFIGURATION if worker.refused else status
 
     def _reload(self):
-        """Hand a changed configuration to the workers, if it is a good one."""
+        """Hand a changed configuration to the workers, if it is a good one.
+
+        They tell then that the service is ready again.
+        """
         self._notifier.reloading()
+        handed_on = False
+        try:
+            handed_on = self._hand_on()
+        finally:
+            if not handed_on:
+                self._notifier.ready()
+
+    def _hand_on(self):
+        """Whether the configuration is a good one and went to the workers."""
         found = self._problems()
         for problem in found:
             LOG.error('Not reloading: %s', problem)
         if found:
-            self._notifier.ready()
-            return
+            return False
         self._conf.reload_config_files()
         # To the process group, which is this service's own; the copy that
         # comes back here is taken out of the queue.
         os.killpg(0, signal.SIGHUP)
         signal.sigtimedwait({signal.SIGHUP}, 0)
+        return True
 
     def _problems(self):
         """What is wrong with the configuration as the files now are: list."""
@@ -136,12 +151,15 @@ def problems(conf):
 
     Also loads the driver with its filters and weighers, for trial.
     """
-    found = config.check(conf, host_managers=HOST_MANAGERS)
+    found = config.check(conf)
     if found:
         return found
     try:
         driver.load_driver(conf)
     except exception.ConfigurationError as error:
+        # A driver stops at the first filter or weigher that is wrong.
+        if error.option in plugins.OPTIONS:
+            return plugins.problems(conf) or [error]
         return [error]
     return []
 
@@ -164,6 +182,10 @@ def _on_hangup(act):
     def loop():
         while True:
             signal.sigwait({signal.SIGHUP})
-            act()
+            try:
+                act()
+            except Exception:
+                # Whatever it was, the next signal may bring what mends it.
+                LOG.exception('Reading the configuration again failed')
 
     threading.Thread(target=loop, name='reload', daemon=True).start()

@@ -5,8 +5,6 @@ ConfigOpts is passed to ``register_opts``, or made by ``new_conf``, and passed
 on from there; there is no global one.
 """
 
-from oslo_config import cfg
-
 from nova_sched.conf import loading
 from nova_sched.conf.checking import check
 from nova_sched.conf.checking import unknown_options
@@ -15,6 +13,7 @@ from nova_sched.conf.database import api_database_url
 from nova_sched.conf.database import database_url
 from nova_sched.conf.database import driver_url
 from nova_sched.conf.libraries import set_lib_defaults
+from nova_sched.conf.messaging import masked
 from nova_sched.conf.messaging import notification_transport_url
 from nova_sched.conf.messaging import transport_url
 from nova_sched.conf.names import driver_name
@@ -30,7 +29,7 @@ from nova_sched.conf.settings import service_down_time
 __all__ = (
     'api_database_url', 'check', 'database_url', 'driver_name', 'driver_url',
     'enabled_filters', 'fallback_ratios', 'host_manager_name', 'list_opts',
-    'new_conf', 'notification_transport_url', 'parse_weights',
+    'masked', 'new_conf', 'notification_transport_url', 'parse_weights',
     'placement_configured', 'register_opts', 'service_down_time',
     'set_lib_defaults', 'transport_url', 'unknown_options', 'warnings',
 )
@@ -44,10 +43,10 @@ def new_conf(args=(), default_config_files=None):
     nova-sched.conf where it is found, else Nova's own nova.conf; an empty
     list means none.
     Raises ConfigurationError for files that cannot be read, SystemExit for
-    a wrong command line or a wrong value of an option that it has, such as
-    debug. The other values are read later: see ``check``.
+    --help and a wrong command line. The values in the files are read later:
+    see ``check``.
     """
-    conf = cfg.ConfigOpts()
+    conf = loading.Options()
     loading.register_log_opts(conf)
     register_opts(conf)
     return loading.parse(conf, args or (), default_config_files)

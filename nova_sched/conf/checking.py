@@ -11,10 +11,11 @@ from oslo_config import types
 from nova_sched import exception
 from nova_sched.conf import database
 from nova_sched.conf import files
+from nova_sched.conf import idle
 from nova_sched.conf import messaging
 from nova_sched.conf import names as option_names
 from nova_sched.conf import nearest
-from nova_sched.conf import nova_classes
+from nova_sched.conf import placement
 from nova_sched.conf import sections
 from nova_sched.conf import settings
 from nova_sched.conf import types as option_types
@@ -30,34 +31,25 @@ NOT_AVAILABLE = {
     'mc': 'heartbeats in memcached are not available in this release; use db',
 }
 
-_ALL = ('all_filters', 'all_weighers')
+#: The only host manager, under the name that option_names gives it.
+HOST_MANAGER = 'host_manager'
+
+#: Without Placement's answers nothing else keeps hosts from being overfilled.
+SIZE_FILTERS = ('RamFilter', 'DiskFilter')
 
 
-def check(conf, filters=None, weighers=None, drivers=None,
-          host_managers=None):
+def check(conf):
     """What the service cannot run with: list of ConfigurationError.
 
-    Reads every option. filters, weighers, drivers, host_managers: the names
-    there are, as a collection or as a function that returns one or raises
-    ConfigurationError; None leaves that question out. A dotted path is not
-    looked up here.
+    Reads every option. Names of drivers, filters and weighers are not looked
+    up here, but where they are loaded.
     """
     errors, invalid = _unreadable(conf)
     for url in (messaging.transport_url, database.database_url,
                 database.api_database_url):
         errors += _tried(url, conf)
-    questions = (
-        ('driver', drivers, _unknown_driver),
-        ('host_manager', host_managers, _unknown_host_manager),
-        ('enabled_filters', filters, _unknown_filters),
-        ('weight_classes', weighers, _unknown_weighers))
-    for option, known, unknown in questions:
-        if option in invalid:
-            continue
-        try:
-            errors += unknown(conf, known() if callable(known) else known)
-        except exception.ConfigurationError as exc:
-            errors.append(exc)
+    if 'host_manager' not in invalid:
+        errors += _no_host_manager(conf)
     if 'servicegroup_driver' not in invalid:
         errors += _unavailable('[DEFAULT] servicegroup_driver',
                                conf.servicegroup_driver)
@@ -165,68 +157,15 @@ def _unavailable(option, value):
         option, value, NOT_AVAILABLE[value])]
 
 
-def _unknown_driver(conf, known):
-    return _unknown_name('[scheduler] driver', conf.scheduler.driver,
-                         option_names.driver_name(conf), known)
-
-
-def _unknown_host_manager(conf, known):
-    return _unknown_name('[scheduler] host_manager',
-                         conf.scheduler.host_manager,
-                         option_names.host_manager_name(conf), known)
-
-
-def _unknown_name(option, value, name, known):
-    if name in NOT_AVAILABLE:
-        return [exception.ConfigurationError(
-            option, value, NOT_AVAILABLE[name])]
-    if known is None or name in known:
+def _no_host_manager(conf):
+    name = option_names.host_manager_name(conf)
+    if name == HOST_MANAGER:
         return []
-    if '.' in name and not name.startswith('nova.scheduler.'):
-        return []
-    hint = nearest.did_you_mean(name.rsplit('.', 1)[-1], known)
-    return [exception.ConfigurationError(option, value, f'unknown; {hint}')]
-
-
-def _unknown_filters(conf, known):
-    if known is None:
-        return []
-    errors = []
-    for name in dict.fromkeys(option_names.enabled_filters(conf)):
-        if name in known:
-            continue
-        hint = f'unknown filter; {nearest.did_you_mean(name, known)}'
-        if name in _names_of(nova_classes.FILTER_MODULES):
-            hint = ('this filter of Nova is not available in this release; '
-                    f'available are {", ".join(sorted(known))}')
-        elif '.' in name:
-            hint = ('takes class names; name the path in available_filters '
-                    f'and write {name.rsplit(".", 1)[-1]} here')
-        errors.append(exception.ConfigurationError(
-            '[filter_scheduler] enabled_filters', name, hint))
-    return errors
-
-
-def _names_of(modules):
-    return {name for names in modules.values() for name in names}
-
-
-def _unknown_weighers(conf, known):
-    if known is None:
-        return []
-    errors = []
-    for path in conf.filter_scheduler.weight_classes:
-        name = path.rsplit('.', 1)[-1]
-        ours = path.startswith(('nova.', 'nova_sched.')) or '.' not in path
-        if name in known or name in _ALL or not ours:
-            continue
-        hint = f'unknown weigher; {nearest.did_you_mean(name, known)}'
-        if name in _names_of(nova_classes.WEIGHER_MODULES):
-            hint = ('this weigher of Nova is not available in this release; '
-                    f'available are {", ".join(sorted(known))}')
-        errors.append(exception.ConfigurationError(
-            '[filter_scheduler] weight_classes', path, hint))
-    return errors
+    return [exception.ConfigurationError(
+        '[scheduler] host_manager', conf.scheduler.host_manager,
+        NOT_AVAILABLE.get(name) or 'there is no such host manager, and this '
+        f'release loads none of your own; write {HOST_MANAGER} or leave the '
+        'option out')]
 
 
 def warnings(conf):
@@ -247,7 +186,36 @@ def warnings(conf):
     if conf.concurrency_backend == 'eventlet':
         found.append('[DEFAULT] concurrency_backend: this service uses '
                      'native threads whatever this says')
+    found += _without_effect(conf)
+    found += _overfilling(conf)
     return found
+
+
+def _without_effect(conf):
+    """A sentence that names the options that are set for nothing."""
+    known = sections.known_opts()
+    found = [f'[{section}] {name}' for section, name in idle.options()
+             if (section, name) in known
+             and (conf if section == 'DEFAULT' else conf[section])[name]
+             != known[section, name].default]
+    if not found:
+        return []
+    return ['This release accepts these options but does not act on them: '
+            + ', '.join(found)]
+
+
+def _overfilling(conf):
+    """A sentence, where hosts may get more than fits on them."""
+    if not placement.placement_configured(conf):
+        return []
+    enabled = option_names.enabled_filters(conf)
+    lacking = [name for name in SIZE_FILTERS if name not in enabled]
+    if not lacking:
+        return []
+    return ['[placement] is configured, but this release does not ask '
+            'Placement: nothing keeps hosts from being overfilled unless '
+            'RamFilter and DiskFilter are named in [filter_scheduler] '
+            f'enabled_filters, which lacks {" and ".join(lacking)}']
 
 
 def _clamped(conf):

@@ -20,9 +20,8 @@ SERVICE_OPTS = [
     cfg.StrOpt(
         'host', default=socket.gethostname(), sample_default='<host name>',
         help="""
-Name of this machine in the message queues, the services table and the
-notifications. Set it when the host name may change, or to let one machine
-take over from another.
+Name of this machine in the message queues. Set it when the host name may
+change, or to let one machine take over from another.
 """),
     cfg.StrOpt(
         'state_path', default='/var/lib/nova-sched', help="""
@@ -106,11 +105,11 @@ unset; use that instead.
     cfg.StrOpt(
         'scheduler_topic', default='scheduler', help="""
 Message queue topic on which requests arrive. Must be what the callers use:
-change it only together with them.
+change it only together with them. A change takes a restart.
 """),
     cfg.StrOpt(
         'scheduler_manager', help="""
-Class of the process's manager in Nova up to Newton. Without effect.
+Class of the process's manager in Nova up to Newton.
 """),
     cfg.StrOpt(
         'scheduler_json_config_location', default='', help="""

@@ -34,13 +34,25 @@ def default_config_dirs():
     return list(dict.fromkeys(cfg.find_config_dirs(PROG, PROG)))
 
 
+class Options(cfg.ConfigOpts):
+    """A ConfigOpts that a wrong value in a file does not end the process of.
+
+    oslo.config exits on a wrong value of an option that the command line has
+    too, such as debug, while it reads the files, also when it reads them
+    again. Here such a value is like any other: an error when it is read,
+    which ``check`` reports with the others.
+    """
+
+    def _validate_cli_options(self, namespace):
+        """Leave the values alone; the command line's own are checked."""
+
+
 def parse(conf, args, files):
-    """Parse a command line and files into a ConfigOpts that has its options.
+    """Parse a command line and files into an Options that has its options.
 
     Raises ConfigurationError when a file is missing, may not be read or is
-    no configuration file, and SystemExit for --help and a wrong value of an
-    option that the command line has, wherever it is given; oslo.config has
-    written why to stderr then.
+    no configuration file, and SystemExit for --help and a wrong command
+    line; oslo.config has written why to stderr then.
     """
     dirs = default_config_dirs() if files is None else []
     files = default_config_files() if files is None else list(files)

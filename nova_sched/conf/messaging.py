@@ -21,6 +21,12 @@ HELP = None
 
 _PORT = types.Port()
 
+_SCHEME = re.compile(r'(?:[\w.+-]*://)?')
+#: The comma before a host: a user or a port follows, or no @ at all.
+_NEXT_HOST = re.compile(',(?=[^,@]*:|[^@]*$)')
+#: User and password before a host.
+_CREDENTIALS = re.compile('^([^:]*):.*@', re.DOTALL)
+
 #: rpc_backend values of all eras -> scheme of a transport URL.
 BACKENDS = {
     'rabbit': 'rabbit',
@@ -107,13 +113,30 @@ def _checked(conf, url):
     drivers = metadata.entry_points(group='oslo.messaging.drivers').names
     if scheme.partition('+')[0] in drivers:
         return url
-    # All up to the last @, because a password that is not percent-encoded
-    # is just what makes a URL unreadable.
     raise exception.ConfigurationError(
-        '[DEFAULT] transport_url', re.sub('//.*@', '//***@', url, flags=re.S),
+        '[DEFAULT] transport_url', masked(url),
         'is no URL of a message broker; write '
         'rabbit://USER:PASSWORD@HOST:5672/, in the password %2F for /, %40 '
         'for @ and %3A for :') from None
+
+
+def masked(url):
+    """A broker's URL without its passwords, for logs and messages.
+
+    Of each host, what stands between the first : and the last @ is hidden.
+    A password need not be percent-encoded for that, though the URL cannot be
+    used then: what may be part of a password is taken for one, unless it
+    reads as one more host with a user and a password.
+    """
+    scheme = _SCHEME.match(url)[0]
+    hosts, shown = _NEXT_HOST.split(url.removeprefix(scheme)), []
+    while hosts:
+        host = hosts.pop(0)
+        # Perhaps no host and its port, but the first part of a password.
+        while ':' in host and '@' not in host and '@' in ''.join(hosts):
+            host = f'{host},{hosts.pop(0)}'
+        shown.append(_CREDENTIALS.sub(r'\1:***@', host))
+    return scheme + ','.join(shown)
 
 
 def _rabbit_url(conf):

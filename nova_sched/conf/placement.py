@@ -7,8 +7,10 @@ from nova_sched.conf import files
 
 GROUP = 'placement'
 HELP = """
-Where Placement is and how this service logs in to it. Without auth_type,
-auth_section, auth_url or endpoint_override, Placement is not used.
+Where Placement is and how to log in to it. This release accepts these
+options but does not ask Placement: whether auth_type, auth_section, auth_url
+or endpoint_override is set only decides which filters run when
+[filter_scheduler] enabled_filters is unset.
 """
 
 #: Any of these, set, says that there is a Placement to ask. auth_plugin is

@@ -29,9 +29,8 @@ a dotted class path and Nova's own class paths work too.
         'host_manager', default='host_manager',
         deprecated_name='scheduler_host_manager', deprecated_group='DEFAULT',
         help="""
-What keeps the state of the hosts. Change it only for a host manager of your
-own: an entry point name of nova_sched.scheduler.host_manager or a dotted
-class path. Nova's class path of the ordinary host manager works too.
+What keeps the state of the hosts. This release has one: host_manager, or
+Nova's class path of its ordinary host manager. Everything else is refused.
 """),
     cfg.IntOpt(
         'periodic_task_interval', default=60,

@@ -3,11 +3,13 @@
 import copy
 
 from oslo_config import cfg
+from oslo_log import _options as log_options
 
 from nova_sched.conf import compute
 from nova_sched.conf import database
 from nova_sched.conf import default
 from nova_sched.conf import filter_scheduler
+from nova_sched.conf import idle
 from nova_sched.conf import libraries
 from nova_sched.conf import messaging
 from nova_sched.conf import metrics
@@ -52,14 +54,20 @@ def list_opts():
               for section in SECTIONS]
     libraries.set_lib_defaults()
     listed = copy.deepcopy(listed + libraries.list_unlisted_opts())
-    for _name, opts in listed:
+    for group, opts in listed:
         for opt in opts:
             opt.help = opt.help and opt.help.strip()
+            idle.explain(_section_name(group), opt)
     return listed
 
 
 def known_opts():
     """Ours and the libraries' options: dict (section, dest) -> option."""
-    return {(str(getattr(group, 'name', group) or 'DEFAULT'), opt.dest): opt
-            for group, opts in libraries.list_lib_opts() + list_opts()
+    return {(_section_name(group), opt.dest): opt
+            for group, opts in (log_options.list_opts()
+                                + libraries.list_lib_opts() + list_opts())
             for opt in opts}
+
+
+def _section_name(group):
+    return str(getattr(group, 'name', group) or 'DEFAULT')

@@ -28,7 +28,7 @@ class SchedulerAPI:
         cap = conf.upgrade_levels.scheduler
         self._client = rpc.get_client(
             transport or rpc.get_transport(conf),
-            messaging.Target(topic=rpc.TOPIC, version='4.0'),
+            messaging.Target(topic=conf.scheduler_topic, version='4.0'),
             version_cap=VERSION_ALIASES.get(cap, cap))
         self._timeout = conf.long_rpc_timeout
         self._monitor = conf.rpc_response_timeout

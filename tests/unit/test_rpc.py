@@ -178,6 +178,20 @@ class TestServer:
             assert client.prepare(timeout=20).call(
                 a_context(), 'tell', arg=5) == 5
 
+    def test_listens_where_scheduler_topic_says(self):
+        """Clients follow the option too; see the tests of rpcapi."""
+        conf = rules.a_conf(DEFAULT__control_exchange='of another topic',
+                            DEFAULT__scheduler_topic='sched-2')
+        with (messages.transport(conf) as made,
+              messages.serving(made, conf, Endpoint())):
+            client = rpc.get_client(made, messaging.Target(
+                topic='sched-2', version='1.0'))
+            assert client.prepare(timeout=20).call(
+                a_context(), 'tell', arg=5) == 5
+            with pytest.raises(messaging.MessagingTimeout):
+                messages.raw_client(made, '1.0').prepare(timeout=0.2).call(
+                    a_context(), 'tell', arg=5)
+
     def test_keeps_arguments_as_they_came(self, client):
         """Objects stay envelopes: what is wrong in them is told later."""
         envelope = {'nova_object.name': 'NoSuch', 'nova_object.version': '9'}

@@ -1,8 +1,10 @@
+import logging
 import threading
 
 import oslo_messaging
 import pytest
 
+from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import service
 from nova_sched.scheduler import rpcapi
@@ -148,6 +150,19 @@ class TestStop:
 
 
 class TestReset:
+    @pytest.fixture
+    def from_file(self, cloud, tmp_path):
+        """(a service that serves, the empty file it was configured by)"""
+        path = tmp_path / 'nova.conf'
+        path.touch()
+        conf = config.new_conf([], [str(path)])
+        conf.set_override('transport_url', 'fake://')
+        conf.set_override('connection', cloud.url, 'database')
+        scheduler = service.SchedulerService(conf)
+        scheduler.start()
+        yield scheduler, path
+        scheduler.stop()
+
     def test_the_driver_is_rebuilt_from_the_files(
             self, conf, running, monkeypatch):
         Changes(conf, monkeypatch, driver='chance_scheduler')
@@ -172,6 +187,66 @@ class TestReset:
         cloud.execute('ALTER TABLE services RENAME TO gone')
         running.reset()
         assert running.driver is before
+
+
+    def test_the_new_driver_takes_over_from_the_one_that_serves(
+            self, conf, running, monkeypatch):
+        """After its own start, and before it gets requests."""
+        Changes(conf, monkeypatch)
+        before, seen = running.driver, []
+        monkeypatch.setattr(
+            type(before), 'take_over',
+            lambda self, predecessor: seen.append(
+                (predecessor, running.driver,
+                 self.host_manager.cache.current().size)))
+        running.reset()
+        assert seen == [(before, before, 2)]
+        assert running.driver is not before
+
+    @pytest.mark.parametrize('text', [
+        '[filter_scheduler]\nhost_subset_size = abc\n',
+        '[DEFAULT]\ndebug = maybe\n', 'no configuration file',
+        '[filter_scheduler]\nenabled_filters = RamFilters\n'])
+    def test_a_file_that_cannot_be_used_leaves_the_old_driver(
+            self, from_file, caplog, monkeypatch, text):
+        """With one line that says so."""
+        scheduler, path = from_file
+        # It would take the handlers away that see the line.
+        monkeypatch.setattr(service.logging, 'setup', lambda conf, *_: (
+            conf.debug))
+        before = scheduler.driver
+        path.write_text(text)
+        caplog.clear()
+        scheduler.reset()
+        assert scheduler.driver is before
+        assert len([line for line in caplog.records
+                    if line.levelno >= logging.WARNING]) == 1
+
+
+class TestHosts:
+    """That there are none where [database] leads is told at the start."""
+
+    @pytest.fixture
+    def warnings(self, conf, caplog):
+        def start(api_database):
+            conf.set_override('connection', api_database, 'api_database')
+            scheduler = service.SchedulerService(conf)
+            scheduler.start()
+            scheduler.stop()
+            return [line.getMessage() for line in caplog.records
+                    if 'no compute host in [database]' in line.getMessage()]
+        return start
+
+    def test_in_the_database_of_cell0_are_missed(self, cloud, warnings):
+        cloud.execute('DELETE FROM compute_nodes')
+        assert len(warnings(cloud.url)) == 1
+
+    def test_in_an_empty_cloud_without_cells_are_not(self, cloud, warnings):
+        cloud.execute('DELETE FROM compute_nodes')
+        assert warnings(None) == []
+
+    def test_in_the_database_of_their_cell_are_enough(self, cloud, warnings):
+        assert warnings(cloud.url) == []
 
 
 class TestPeriodicWork:
@@ -267,13 +342,3 @@ class TestBroker:
         service._report_silence('rabbit://u:***@h/', answered)
         assert len(lines) == 1
         assert 'rabbit://u:***@h/ does not answer' in lines[0]
-
-
-@pytest.mark.parametrize('url, shown', [
-    ('rabbit://u:pw@h:5672/v', 'rabbit://u:***@h:5672/v'),
-    ('rabbit://u:p%40w@h1:1,v:pw2@h2:2/', 'rabbit://u:***@h1:1,v:***@h2:2/'),
-    ('rabbit://u:@h/', 'rabbit://u:***@h/'),
-    ('rabbit://h:5672/', 'rabbit://h:5672/'),
-    ('fake://', 'fake://')])
-def test_a_logged_url_shows_no_password(url, shown):
-    assert service.masked(url) == shown

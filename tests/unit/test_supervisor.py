@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import supervisor
 from tests.builders import rules
@@ -92,10 +93,33 @@ class TestWorker:
             raise exception.ConfigurationError('[x] y', 1, 'is wrong')
         monkeypatch.setattr(supervisor.service.SchedulerService, 'start',
                             refuse)
+        # As in a fork of this process, where the worker was made.
+        monkeypatch.setattr(os, 'getppid', os.getpid)
         worker.start()
-        assert signals == [(os.getppid(), signal.SIGTERM)]
+        assert signals == [(os.getpid(), signal.SIGTERM)]
         assert worker.refused
         assert 'ready' not in notes.names
+
+    def test_a_worker_without_its_parent_ends_nobody_else(
+            self, worker, signals, monkeypatch):
+        """The parent of an orphan is process 1."""
+        def refuse(self):
+            raise exception.ConfigurationError('[x] y', 1, 'is wrong')
+        monkeypatch.setattr(supervisor.service.SchedulerService, 'start',
+                            refuse)
+        monkeypatch.setattr(os, 'getppid', lambda: 1)
+        worker.start()
+        assert signals == []
+
+    def test_is_ready_again_whatever_reading_the_files_again_comes_to(
+            self, worker, notes, monkeypatch):
+        def fail(self):
+            raise ZeroDivisionError
+        monkeypatch.setattr(supervisor.service.SchedulerService, 'reset',
+                            fail)
+        with pytest.raises(ZeroDivisionError):
+            worker.reset()
+        assert notes.names == ['ready']
 
 
 class TestReload:
@@ -116,6 +140,29 @@ class TestReload:
         assert signals == [(0, signal.SIGHUP)]
         assert notes.names == ['reloading']
 
+    def test_a_surprise_leaves_the_service_ready(self, conf, signals):
+        def surprise():
+            raise ZeroDivisionError
+        notes = Notes()
+        with pytest.raises(ZeroDivisionError):
+            supervisor.Supervisor(conf, surprise, notes)._reload()
+        assert not signals
+        assert notes.names == ['reloading', 'ready']
+
+    @pytest.mark.parametrize('text', [
+        '[DEFAULT]\ndebug = maybe\n', 'no configuration file',
+        '[filter_scheduler]\nhost_subset_size = abc\n'])
+    def test_a_bad_file_changes_nothing(self, conf, signals, tmp_path, text):
+        path = tmp_path / 'nova.conf'
+        path.write_text(text)
+        notes = Notes()
+        supervisor.Supervisor(
+            conf, lambda: config.new_conf(['--config-file', str(path)]),
+            notes)._reload()
+        assert conf.reloads == 0
+        assert not signals
+        assert notes.names == ['reloading', 'ready']
+
     @pytest.mark.parametrize('reread', [
         lambda: rules.a_conf(scheduler__driver='bogus'),
         lambda: rules.a_conf(enabled_filters=['RamFilters']),
@@ -130,17 +177,50 @@ class TestReload:
         assert notes.names == ['reloading', 'ready']
 
 
-def test_a_hangup_calls_the_thread_that_waits_for_it():
-    """In a process of its own, all threads of which block the signal."""
+class TestProblems:
+    def test_are_all_wrong_filters_and_weighers(self):
+        found = supervisor.problems(rules.a_conf(
+            enabled_filters=['RamFliter', 'JsonFilter'],
+            weight_classes=['nova.scheduler.weights.ram.Weigher']))
+        assert [error.value for error in found] == [
+            'RamFliter', 'JsonFilter', 'nova.scheduler.weights.ram.Weigher']
+
+    def test_are_none_in_filters_that_the_driver_does_not_run(self):
+        assert supervisor.problems(rules.a_conf(
+            scheduler__driver='chance_scheduler',
+            enabled_filters=['JsonFilter'])) == []
+
+    def test_are_a_driver_that_there_is_not(self):
+        [found] = supervisor.problems(rules.a_conf(
+            scheduler__driver='filter_sheduler'))
+        assert 'did you mean filter_scheduler?' in str(found)
+
+    def test_are_a_host_manager_of_ones_own(self):
+        [found] = supervisor.problems(rules.a_conf(
+            scheduler__host_manager='my.module.HostManager'))
+        assert found.option == '[scheduler] host_manager'
+
+
+def test_hangups_call_the_thread_that_waits_for_them():
+    """In a process of its own, all threads of which block the signal.
+
+    A call that fails is not the last one.
+    """
     code = """if True:
         import os, signal, threading
-        from nova_sched import supervisor
-        called = threading.Event()
+        # Before numpy is imported, which starts a thread.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
-        supervisor._on_hangup(called.set)
-        os.kill(os.getpid(), signal.SIGHUP)
-        print(called.wait(5))
+        from nova_sched import supervisor
+        called = threading.Semaphore(0)
+        def act():
+            called.release()
+            raise ValueError('a surprise')
+        supervisor._on_hangup(act)
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGHUP)
+            print(called.acquire(timeout=5))
     """
     run = subprocess.run([sys.executable, '-c', code], check=True,
                          capture_output=True, text=True)
-    assert run.stdout == 'True\n'
+    assert run.stdout == 'True\nTrue\n'
+    assert 'a surprise' in run.stderr

@@ -1,5 +1,6 @@
 """``cloud``: whole clouds, made up or saved in a file."""
 
+import argparse
 import json
 import pathlib
 import signal
@@ -25,7 +26,8 @@ class Fake(command.Command):
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
-        parser.add_argument('--hosts', type=int, default=20, metavar='N',
+        parser.add_argument('--hosts', type=_positive, default=20,
+                            metavar='N',
                             help='How many compute nodes (default: 20).')
         parser.add_argument('--seed', type=int, default=1, metavar='N',
                             help='The same seed makes the same cloud.')
@@ -51,6 +53,17 @@ class Fake(command.Command):
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, lambda *_: stop.set())
         cloud.run(stop, parsed_args.interval)
+
+
+def _positive(text):
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(
+            f'{text} is no whole number of 1 or more')
+    return number
 
 
 class Load(command.Command):

@@ -18,13 +18,13 @@ class Check(command.Command):
         errors = supervisor.problems(conf)
         for error in errors:
             out.write(f'error: {error}\n')
-        for text in config.warnings(conf):
-            out.write(f'warning: {text}\n')
         for group, name, nearest in config.unknown_options(conf):
             out.write(f'warning: [{group}] {name} is no option; did you mean '
                       f'{nearest}?\n')
         if errors:
-            return 1
+            return 1    # the values that follow can perhaps not be read
+        for text in config.warnings(conf):
+            out.write(f'warning: {text}\n')
         weighers = [type(weigher).__name__
                     for weigher in plugins.load_weighers(conf)]
         out.write(f'driver: {config.driver_name(conf)}\n'

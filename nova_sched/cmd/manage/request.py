@@ -12,6 +12,7 @@ from nova_sched import objects
 from nova_sched import rpc
 from nova_sched.db import engine as db_engine
 from nova_sched.db import fake_cloud
+from nova_sched.objects import request as object_request
 from nova_sched.scheduler import rpcapi
 
 COLUMNS = ('Instance', 'Choice', 'Host', 'Node', 'Zone', 'Limits')
@@ -116,22 +117,24 @@ class Call(lister.Lister):
         conf = self.app.conf
         conf.set_override('long_rpc_timeout', parsed_args.timeout)
         uuids = [uuidutils.generate_uuid() for _ in range(parsed_args.count)]
+        spec = build_spec(parsed_args, uuids)
         transport = rpc.get_transport(conf)
         try:
             answer = rpcapi.SchedulerAPI(conf, transport).select_destinations(
-                context.RequestContext(is_admin=True),
-                build_spec(parsed_args, uuids), uuids, return_objects=True,
+                context.RequestContext(is_admin=True), spec, uuids,
+                return_objects=True,
                 return_alternates=not parsed_args.no_alternates)
         finally:
             transport.cleanup()
         if parsed_args.boot:
-            self._boot(parsed_args, uuids, answer)
+            self._boot(spec, uuids, answer)
         return COLUMNS, list(rows(uuids, answer))
 
-    def _boot(self, args, uuids, answer):
+    def _boot(self, spec, uuids, answer):
         cloud = fake_cloud.FakeCloud(
             db_engine.database(self.app.conf).engine)
-        flavor = {'memory_mb': args.ram, 'vcpus': args.vcpus,
-                  'root_gb': args.disk, 'ephemeral_gb': args.ephemeral}
+        wanted = object_request.from_wire(spec).flavor
+        flavor = {name: getattr(wanted, name) for name in (
+            'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')}
         for uuid, (selected, *_) in zip(uuids, answer, strict=True):
             cloud.boot(uuid, selected.service_host, selected.nodename, flavor)

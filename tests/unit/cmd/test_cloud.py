@@ -36,11 +36,18 @@ class TestFake:
 
         assert exports[0] == exports[1] != exports[2]
 
-    def test_of_no_hosts_is_an_empty_cloud(self, run, url):
-        assert run('--database', url, 'cloud', 'fake', '--hosts', 0,
-                   '--once').code == 0
-        assert run('--database', url, 'host', 'list', '-f', 'json'
-                   ).out.strip() == '[]'
+    @pytest.mark.parametrize('hosts', [0, -3, 'many', '1.5'])
+    def test_of_no_hosts_leaves_the_database_as_it_was(self, run, cloud,
+                                                       hosts):
+        cloud.load(['old'])
+
+        ended = run('--database', cloud.url, 'cloud', 'fake', '--hosts',
+                    hosts, '--once')
+
+        assert ended.code == 2
+        assert (f'argument --hosts: {hosts} is no whole number of 1 or more'
+                in ended.err)
+        assert cloud.rows('SELECT host FROM compute_nodes') == [('old',)]
 
 
 class TestExportAndLoad:

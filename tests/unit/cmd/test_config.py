@@ -43,6 +43,11 @@ class TestCheck:
         ('[filter_scheduler]\nweight_classes = nova.scheduler.weights.x.Y\n',
          'nova.scheduler.weights.x.Y'),
         ('[scheduler]\nmax_attempts = many\n', 'max_attempts'),
+        ('[DEFAULT]\ndebug = maybe\n',
+         "error: [DEFAULT] debug = 'maybe': must be true or false"),
+        ('[DEFAULT]\nservice_down_time = long\n', 'service_down_time'),
+        ('[scheduler]\nhost_manager = my.module.HostManager\n',
+         'host_manager'),
         ('[DEFAULT]\ntransport_url = nonsense\n', 'transport_url'),
         ('[database]\nconnection = nonsense\n', 'connection'),
     ])
@@ -52,7 +57,15 @@ class TestCheck:
 
         assert ended.code == 1
         assert words in ended.out
+        assert ended.err == ''
         assert 'driver:' not in ended.out
+
+    def test_lists_every_wrong_filter(self, check):
+        ended = check('[filter_scheduler]\n'
+                      'enabled_filters = RamFilte,JsonFilter\n')
+
+        assert ended.out.count('error: ') == 2
+        assert 'this filter of Nova is not available' in ended.out
 
     def test_shows_no_password(self, check):
         ended = check('[DEFAULT]\ntransport_url = rabbit://u:secr/et@h:1/\n'
@@ -60,6 +73,21 @@ class TestCheck:
 
         assert ended.code == 1
         assert 'secr' not in ended.out + ended.err
+
+    def test_warns_of_options_that_do_nothing(self, check):
+        ended = check('[DEFAULT]\nmax_io_ops_per_host = 5\n')
+
+        assert ended.code == 0
+        assert ('warning: This release accepts these options but does not '
+                'act on them: [filter_scheduler] max_io_ops_per_host\n'
+                ) in ended.out
+
+    def test_warns_of_hosts_that_are_left_to_placement(self, check):
+        ended = check('[placement]\nauth_url = http://192.0.2.1:5000\n')
+
+        assert ended.code == 0
+        assert ('warning: [placement] is configured, but this release does '
+                'not ask Placement') in ended.out
 
     def test_warns_of_options_that_are_none(self, check):
         ended = check('[filter_scheduler]\nenabled_filter = RamFilter\n')

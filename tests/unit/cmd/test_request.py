@@ -165,6 +165,18 @@ class TestBoot:
             'SELECT uuid, host, memory_mb FROM instances')) == sorted(
             (row['Instance'], row['Host'], 4096) for row in rows)
 
+    def test_of_a_spec_from_a_file_puts_what_it_asks_for(
+            self, call, database, tmp_path):
+        """And not what the options would say."""
+        file = tmp_path / 'spec.json'
+        file.write_text(json.dumps(requests.a_request(
+            memory_mb=3072, vcpus=3, root_gb=7).obj_to_primitive()))
+
+        table(call('--boot', '--spec', file, '-f', 'json'))
+
+        assert database.rows('SELECT memory_mb, vcpus, root_gb FROM '
+                             'instances') == [(3072, 3, 7)]
+
     def test_of_a_refused_request_puts_nothing(self, call, database):
         call('--boot', '--ram', 10 ** 6)
 

@@ -36,6 +36,7 @@ def test_a_good_configuration_is_served(run):
 
 @pytest.mark.parametrize('text, option', [
     ('[scheduler]\nmax_attempts = many\n', '[scheduler] max_attempts'),
+    ('[DEFAULT]\ndebug = maybe\n', '[DEFAULT] debug'),
     ('[scheduler]\ndriver = filter_schedular\n', '[scheduler] driver'),
     ('[filter_scheduler]\nenabled_filters = RamFilters\n',
      '[filter_scheduler] enabled_filters'),
@@ -49,10 +50,20 @@ def test_a_wrong_value_stops_the_start_with_one_line_and_status_2(
     assert errors.startswith(f'nova-sched: error: {option} = ')
 
 
-def test_each_wrong_value_has_a_line(run):
-    _status, errors, _started = run(
-        '[scheduler]\nmax_attempts = many\nworkers = few\n')
+@pytest.mark.parametrize('text', [
+    '[scheduler]\nmax_attempts = many\nworkers = few\n',
+    '[DEFAULT]\ndebug = maybe\nuse_syslog = maybe\n',
+    '[filter_scheduler]\nenabled_filters = RamFilters,JsonFilter\n'])
+def test_each_wrong_value_has_a_line(run, text):
+    _status, errors, _started = run(text)
     assert errors.count('nova-sched: error: ') == 2
+
+
+def test_a_wrong_command_line_is_told_with_the_usage(capsys):
+    with pytest.raises(SystemExit) as ended:
+        scheduler.main(['--no-such-option'])
+    assert ended.value.code == 2
+    assert 'usage: nova-sched ' in capsys.readouterr().err
 
 
 def test_a_missing_file_is_told(capsys):

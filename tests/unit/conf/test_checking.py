@@ -5,9 +5,6 @@ import pytest
 from nova_sched import conf
 from nova_sched import exception
 
-FILTERS = {'RamFilter', 'DiskFilter', 'ComputeFilter', 'RetryFilter'}
-DRIVERS = {'filter_scheduler', 'caching_scheduler', 'chance_scheduler'}
-
 
 def only(errors):
     """The text of the one error there must be."""
@@ -35,6 +32,8 @@ class TestMalformedValues:
         ('[oslo_messaging_rabbit]\nrabbit_port = 70000\n',
          "[oslo_messaging_rabbit] rabbit_port = '70000': must be a whole "
          'number from 0 to 65535'),
+        ('[DEFAULT]\ndebug = perhaps\n',
+         "[DEFAULT] debug = 'perhaps': must be true or false"),
         ('[notifications]\nnotification_format = verioned\n',
          "[notifications] notification_format = 'verioned': must be one of "
          'unversioned, versioned, both; did you mean versioned?'),
@@ -48,11 +47,10 @@ class TestMalformedValues:
         """One run shows everything there is to mend."""
         errors = conf.check(parsed(
             '[scheduler]\nmax_attempts = x\nworkers = y\n'
-            '[filter_scheduler]\nenabled_filters = RanFilter\n'),
-            filters=FILTERS)
+            '[DEFAULT]\nservicegroup_driver = mc\n'))
 
         assert {'[scheduler] max_attempts', '[scheduler] workers',
-                '[filter_scheduler] enabled_filters'} == {
+                '[DEFAULT] servicegroup_driver'} == {
             error.option for error in errors}
 
     def test_value_from_the_environment_is_reported(self, parsed,
@@ -69,95 +67,42 @@ class TestMalformedValues:
         assert 'hunter2' not in only(conf.check(config))
 
 
-class TestUnknownNames:
-    def test_filter_with_the_nearest_right_name(self, parsed):
-        """Each wrong name is an error of its own."""
-        config = parsed('[filter_scheduler]\n'
-                        'enabled_filters = RamFliter,diskfilter\n')
+class TestWhatThisReleaseLacks:
+    @pytest.mark.parametrize('value', [
+        'host_manager', 'nova.scheduler.host_manager.HostManager',
+        'nova_sched.scheduler.host_manager.HostManager'])
+    def test_is_not_the_ordinary_host_manager(self, parsed, value):
+        """Kilo names it by its class path."""
+        config = parsed(f'[scheduler]\nhost_manager = {value}\n')
 
-        errors = conf.check(config, filters=FILTERS)
-        assert [str(error) for error in errors] == [
-            "[filter_scheduler] enabled_filters = 'RamFliter': unknown "
-            'filter; did you mean RamFilter?',
-            "[filter_scheduler] enabled_filters = 'diskfilter': unknown "
-            'filter; did you mean DiskFilter?',
-        ]
-
-    def test_filter_that_nova_has_and_this_release_lacks(self, parsed):
-        """It is no misspelling of another filter."""
-        config = parsed('[filter_scheduler]\nenabled_filters = JsonFilter\n')
-
-        assert 'not available in this release' in only(
-            conf.check(config, filters=FILTERS))
-
-    def test_filter_that_is_like_nothing_lists_all(self, parsed):
-        """Without a near name the operator sees what there is."""
-        config = parsed('[filter_scheduler]\nenabled_filters = Zzz\n')
-
-        assert only(conf.check(config, filters=FILTERS)).endswith(
-            'choose from ComputeFilter, DiskFilter, RamFilter, RetryFilter')
-
-    def test_path_in_enabled_filters_is_explained(self, parsed):
-        """Paths belong in available_filters."""
-        config = parsed('[filter_scheduler]\nenabled_filters = a.b.MyFilter\n')
-
-        assert 'write MyFilter here' in only(
-            conf.check(config, filters=FILTERS))
-
-    def test_weigher_with_the_nearest_right_name(self, parsed):
-        """Weighers are paths; their class name is compared."""
-        config = parsed('[filter_scheduler]\nweight_classes = '
-                        'nova.scheduler.weights.ram.RamWeighter\n')
-
-        assert 'did you mean RAMWeigher?' in only(
-            conf.check(config, weighers={'RAMWeigher', 'CPUWeigher'}))
-
-    def test_weigher_of_a_third_party_is_left_to_loading(self, parsed):
-        """A foreign path is not compared with our names."""
-        config = parsed('[filter_scheduler]\nweight_classes = '
-                        'nova.scheduler.weights.all_weighers,example.Mine\n')
-
-        assert conf.check(config, weighers={'RAMWeigher'}) == []
-
-    @pytest.mark.parametrize(('driver', 'hint'), [
-        ('filter_sheduler', 'did you mean filter_scheduler?'),
-        ('nova.scheduler.simple.SimpleScheduler', 'unknown'),
-        ('fake_scheduler', 'unknown')])
-    def test_driver(self, parsed, driver, hint):
-        """An unknown driver stops the start."""
-        config = parsed(f'[scheduler]\ndriver = {driver}\n')
-
-        message = only(conf.check(config, drivers=DRIVERS))
-        assert f'[scheduler] driver = {driver!r}' in message
-        assert hint in message
-
-    def test_driver_of_a_third_party_is_left_to_loading(self, parsed):
-        """A dotted path of somebody else's is not a wrong name."""
-        config = parsed('[scheduler]\ndriver = example.driver.Mine\n')
-
-        assert conf.check(config, drivers=DRIVERS) == []
+        assert conf.check(config) == []
 
     @pytest.mark.parametrize('value', [
         'ironic_host_manager',
         'nova.scheduler.ironic_host_manager.IronicHostManager'])
-    def test_bare_metal_host_manager_is_not_available(self, parsed, value):
+    def test_is_the_bare_metal_host_manager(self, parsed, value):
         """Known, but not served: the message says so."""
         config = parsed(f'[scheduler]\nhost_manager = {value}\n')
 
         assert 'not available in this release' in only(conf.check(config))
 
-    def test_heartbeats_in_memcached_are_not_available(self, parsed):
+    @pytest.mark.parametrize('value', [
+        'host_manger', 'my.module.HostManager',
+        'nova.scheduler.host_manager.MyHostManager'])
+    def test_is_every_other_host_manager(self, parsed, value):
+        """None is loaded, so none may be named in vain."""
+        config = parsed(f'[DEFAULT]\nscheduler_host_manager = {value}\n')
+
+        assert only(conf.check(config)) == (
+            f'[scheduler] host_manager = {value!r}: there is no such host '
+            'manager, and this release loads none of your own; write '
+            'host_manager or leave the option out')
+
+    def test_is_heartbeats_in_memcached(self, parsed):
         """All hosts would look down."""
         config = parsed('[DEFAULT]\nservicegroup_driver = mc\n')
 
         assert 'not available in this release' in only(conf.check(config))
-
-    def test_names_may_come_from_a_function_that_fails(self, parsed):
-        """Loading errors are reported with the others."""
-        def load():
-            raise exception.ConfigurationError('[a] b', 'c', 'd')
-
-        assert only(conf.check(parsed(), filters=load)) == "[a] b = 'c': d"
 
 
 class TestUnknownOptions:
@@ -201,6 +146,43 @@ class TestWarnings:
         assert conf.check(config) == []
         assert part in conf.warnings(config)[0]
 
+    def test_options_that_do_nothing_are_named_in_one_line(self, parsed):
+        """Only those that the file sets to something."""
+        config = parsed(
+            '[DEFAULT]\nmax_io_ops_per_host = 9\nperiodic_fuzzy_delay = 60\n'
+            '[notifications]\nnotification_format = both\n'
+            '[database]\nslave_connection = mysql://u:hunter2@h/n\n'
+            '[scheduler]\nworkers = 2\n')
+
+        assert conf.warnings(config) == [
+            'This release accepts these options but does not act on them: '
+            '[filter_scheduler] max_io_ops_per_host, [database] '
+            'slave_connection, [notifications] notification_format']
+
+    @pytest.mark.parametrize(('filters', 'lacking'), [
+        (None, 'RamFilter and DiskFilter'),
+        ('ComputeFilter,DiskFilter', 'RamFilter'),
+        ('RamFilter', 'DiskFilter'), ('', 'RamFilter and DiskFilter')])
+    def test_hosts_that_are_left_to_placement(self, parsed, filters,
+                                              lacking):
+        """This release does not ask it what still fits."""
+        text = '[placement]\nauth_type = password\n'
+        if filters is not None:
+            text += f'[filter_scheduler]\nenabled_filters = {filters}\n'
+
+        [warning] = conf.warnings(parsed(text))
+
+        assert 'does not ask Placement' in warning
+        assert warning.endswith(f'which lacks {lacking}')
+
+    @pytest.mark.parametrize('text', [
+        '[filter_scheduler]\nenabled_filters = ComputeFilter\n',
+        '[placement]\nauth_type = password\n[filter_scheduler]\n'
+        'enabled_filters = RamFilter,ComputeFilter,DiskFilter\n'])
+    def test_hosts_that_are_not(self, parsed, text):
+        """Without Placement the list is the operator's own choice."""
+        assert conf.warnings(parsed(text)) == []
+
 
 class TestNewConf:
     def test_missing_file_is_named(self, tmp_path):
@@ -218,14 +200,24 @@ class TestNewConf:
         with pytest.raises(exception.ConfigurationError, match=r'bad\.conf'):
             conf.new_conf([], [str(path)])
 
-    def test_malformed_command_line_option_in_a_file(self, tmp_path, capsys):
-        """Options that the command line has are read while parsing."""
-        path = tmp_path / 'nova.conf'
-        path.write_text('[DEFAULT]\ndebug = perhaps\n')
+    def test_wrong_value_of_an_option_of_the_command_line(self, parsed,
+                                                          capsys):
+        """In a file, it ends nothing: it is reported with the others."""
+        config = parsed('[DEFAULT]\ndebug = perhaps\n')
 
-        with pytest.raises(SystemExit):
-            conf.new_conf([], [str(path)])
-        assert 'debug' in capsys.readouterr().err
+        assert config.reload_config_files()
+        assert capsys.readouterr().err == ''
+        assert only(conf.check(config)).startswith('[DEFAULT] debug = ')
+
+    @pytest.mark.parametrize(('args', 'status'), [
+        (['--help'], 0), (['--no-such-option'], 2),
+        (['--config-file'], 2), (['--debug=perhaps'], 2)])
+    def test_command_line_may_end_the_process(self, args, status):
+        """Help, and a mistake where the operator sees it at once."""
+        with pytest.raises(SystemExit) as ended:
+            conf.new_conf(args, [])
+
+        assert ended.value.code == status
 
     def test_command_line_names_the_files(self, tmp_path):
         """Later files count over earlier ones."""

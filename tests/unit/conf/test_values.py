@@ -1,5 +1,7 @@
 """What several options, or none, come to."""
 
+import re
+
 import pytest
 
 from nova_sched import conf
@@ -115,6 +117,49 @@ class TestTransportUrl:
         with pytest.raises(exception.ConfigurationError,
                            match=r"rabbit_hosts = 'mq:x'"):
             conf.transport_url(config)
+
+
+class TestMasked:
+    @pytest.mark.parametrize(('url', 'shown'), [
+        ('rabbit://u:pw@h:5672/v', 'rabbit://u:***@h:5672/v'),
+        ('rabbit://u:@h/', 'rabbit://u:***@h/'),
+        ('rabbit://:pw@h/', 'rabbit://:***@h/'),
+        ('rabbit://u:p%40w@h1:1,v:pw@h2:2/',
+         'rabbit://u:***@h1:1,v:***@h2:2/'),
+        ('rabbit://u:pw@h1:1,h2:2/v', 'rabbit://u:***@h1:1,h2:2/v'),
+        ('rabbit://h1,u:pw@h2/', 'rabbit://h1,u:***@h2/'),
+        ('rabbit://u:pw@[::1]:1,v:pw@[2001:db8::2]:2/v',
+         'rabbit://u:***@[::1]:1,v:***@[2001:db8::2]:2/v'),
+        ('rabbit://u:pw@h/v?ssl=1&x=a,b', 'rabbit://u:***@h/v?ssl=1&x=a,b'),
+    ])
+    def test_of_each_host_the_password_is_hidden(self, url, shown):
+        """And nothing else."""
+        assert shown == conf.masked(url)
+
+    @pytest.mark.parametrize('password', [
+        'p:w', ':', 'p@w', '@', '@@:', 'p/w', '//', 'p,w', ',', 'p:w,x',
+        'p@w,x', 'p?w', 'p#w', 'p\nw', '[p]:w', 'p@h:1/v', 'p,w:x', '1,w'])
+    @pytest.mark.parametrize('before', ['rabbit://u:', 'rabbit://a:b@h1,u:'])
+    def test_what_should_have_been_encoded_is_hidden_whole(self, before,
+                                                           password):
+        """Such a URL cannot be used, but it is shown to say so."""
+        shown = conf.masked(f'{before}{password}@h:5672/v')
+
+        assert shown == f'{before}***@h:5672/v'.replace(':b@', ':***@')
+
+    @pytest.mark.parametrize('url', [
+        'rabbit:/u:p//w@h', 'u:p@w@h', 'nonsense:p@w', 'rabbit:u:p@h'])
+    def test_what_is_no_url_shows_none_either(self, url):
+        """A mistake may well be in front of the password."""
+        assert re.fullmatch(r'[a-z:/]+:\*\*\*@[hw]', conf.masked(url))
+
+    @pytest.mark.parametrize('url', [
+        'fake://', 'rabbit://', 'rabbit://h:5672/', 'rabbit://u@h/',
+        'rabbit://u@[::1]:5672/', 'rabbit://[::1]:5672,[::2]:5672/v',
+        'rabbit://h1:1,h2:2/v?x=a:b', 'kombu+memory:////', 'nonsense', ''])
+    def test_without_a_password_nothing_is_hidden(self, url):
+        """A user may have none."""
+        assert url == conf.masked(url)
 
 
 class TestDatabaseUrl:

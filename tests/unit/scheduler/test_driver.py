@@ -95,6 +95,7 @@ class TestThirdParty:
         made = ThirdPartyScheduler(rules.a_conf())
 
         made.start()
+        made.take_over(ThirdPartyScheduler(rules.a_conf()))
         made.run_periodic_tasks(None)
         made.update_aggregates([])
         made.delete_aggregate(None)

@@ -125,6 +125,11 @@ class TestLoadFilters:
     @pytest.mark.parametrize(('name', 'hint'), [
         ('RamFiler', 'no such filter; did you mean RamFilter?'),
         ('ramfilter', 'no such filter; did you mean RamFilter?'),
+        ('JsonFilter', 'this filter of Nova is not available in this '
+         'release; available are ' + ', '.join(sorted(
+             cls.__name__ for cls in plugins.all_filters()))),
+        ('Zzz', 'no such filter; choose from ' + ', '.join(sorted(
+            cls.__name__ for cls in plugins.all_filters()))),
         ('nova.scheduler.filters.ram_filter.RamFilter',
          'takes class names; name the path in available_filters and write '
          'RamFilter here'),
@@ -135,6 +140,16 @@ class TestLoadFilters:
 
         assert str(error) == (
             f"[filter_scheduler] enabled_filters = '{name}': {hint}")
+
+    def test_refuses_a_built_in_that_was_made_unavailable(self):
+        """available_filters without its first value."""
+        error = refused(
+            plugins.load_filters, enabled_filters=['DiskFilter'],
+            available_filters=['nova.scheduler.filters.ram_filter.RamFilter'])
+
+        assert error.hint == (
+            'not among available_filters; add to that option a value '
+            'nova.scheduler.filters.all_filters')
 
     @pytest.mark.parametrize('path', [
         'no.such.module.Filter', 'undotted', 'os.path.nothing',
@@ -179,6 +194,38 @@ class TestLoadFilters:
                         enabled_filters=['BrokenFilter'])
 
         assert 'no licence' in error.hint
+
+
+class TestProblems:
+    def test_are_none_by_default(self):
+        assert plugins.problems(a_conf()) == []
+
+    def test_are_all_wrong_names_at_once(self):
+        """One run shows everything there is to mend."""
+        found = plugins.problems(a_conf(
+            enabled_filters=['RamFliter', 'ComputeFilter', 'JsonFilter',
+                             'RamFliter'],
+            weight_classes=['nova.scheduler.weights.ram.RamWeigher',
+                            'nova.scheduler.weights.all_weighers',
+                            'nova.scheduler.weights.pci.PCIWeigher']))
+
+        assert [(error.option, error.value) for error in found] == [
+            ('[filter_scheduler] enabled_filters', 'RamFliter'),
+            ('[filter_scheduler] enabled_filters', 'JsonFilter'),
+            ('[filter_scheduler] weight_classes',
+             'nova.scheduler.weights.ram.RamWeigher'),
+            ('[filter_scheduler] weight_classes',
+             'nova.scheduler.weights.pci.PCIWeigher')]
+        assert {error.option for error in found} < set(plugins.OPTIONS)
+
+    def test_are_paths_before_names(self):
+        """Which filters there are is known once all paths are right."""
+        found = plugins.problems(a_conf(
+            available_filters=['no.such.Filter', 'undotted'],
+            enabled_filters=['Filter']))
+
+        assert [error.value for error in found] == ['no.such.Filter',
+                                                    'undotted']
 
 
 class TestPlugInFilters:
@@ -300,3 +347,10 @@ class TestLoadWeighers:
 
         assert error.option == '[filter_scheduler] weight_classes'
         assert 'nova.scheduler.weights.ram.RAMWeigher' in error.hint
+
+    def test_refuses_a_weigher_of_nova_that_this_release_lacks(self):
+        error = refused(plugins.load_weighers, weight_classes=[
+            'nova.scheduler.weights.pci.PCIWeigher'])
+
+        assert error.hint.startswith(
+            'PCIWeigher is not available in this release; available are ')

@@ -96,6 +96,17 @@ class TestAnswer:
                                             'arg': ['x']}
 
 
+    def test_comes_over_the_topic_that_is_configured(self):
+        """The service is called as ever."""
+        conf = rules.a_conf(DEFAULT__control_exchange='of another topic',
+                            DEFAULT__scheduler_topic='sched-2')
+        with (messages.transport(conf) as made, messages.serving(
+                made, conf, manager.BaseRPCEndpoint('scheduler'))):
+            answer = rpcapi.SchedulerAPI(conf, made).ping(CONTEXT, 1)
+
+        assert answer == {'service': 'scheduler', 'arg': 1}
+
+
 class TestErrors:
     def test_are_no_valid_host_with_its_reason(self, api):
         with pytest.raises(exception.NoValidHost) as refused:

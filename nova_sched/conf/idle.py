@@ -1,0 +1,75 @@
+"""Options that are accepted but not acted on.
+
+Operators' files name them, for Nova's own scheduler. The help of ours says
+that they do nothing, and ``warnings`` names those that a file sets. Whoever
+makes one work takes it out of the table. All of [placement] is like that:
+the section is only looked at for whether there is a Placement.
+"""
+
+SENTENCE = 'This release accepts this option but does not act on it.'
+
+_DATABASE = (
+    'backend', 'slave_connection', 'asyncio_connection',
+    'asyncio_slave_connection', 'synchronous_reader', 'use_db_reconnect',
+    'db_retry_interval', 'db_inc_retry_interval', 'db_max_retry_interval',
+    'db_max_retries')
+
+#: Section -> options. [database] is oslo.db's own, and so is its help; some
+#: of its options are not in every release of it.
+OPTIONS = {
+    'DEFAULT': (
+        'periodic_fuzzy_delay', 'internal_service_availability_zone',
+        'cell_worker_thread_pool_size', 'scheduler_manager'),
+    'scheduler': (
+        'discover_hosts_in_cells_interval', 'max_placement_results',
+        'limit_tenants_to_placement_aggregate',
+        'placement_aggregate_required_for_tenants',
+        'query_placement_for_availability_zone',
+        'query_placement_for_image_type_support',
+        'enable_isolated_aggregate_filtering', 'image_metadata_prefilter',
+        'query_placement_for_routed_network_aggregates'),
+    'filter_scheduler': (
+        'baremetal_enabled_filters', 'use_baremetal_filters',
+        'max_io_ops_per_host', 'max_instances_per_host', 'isolated_images',
+        'isolated_hosts', 'restrict_isolated_hosts_to_isolated_images',
+        'aggregate_image_properties_isolation_namespace',
+        'aggregate_image_properties_isolation_separator',
+        'track_instance_changes', 'pci_in_placement',
+        'pci_weight_multiplier', 'soft_affinity_weight_multiplier',
+        'soft_anti_affinity_weight_multiplier',
+        'build_failure_weight_multiplier',
+        'cross_cell_move_weight_multiplier',
+        'hypervisor_version_weight_multiplier',
+        'num_instances_weight_multiplier', 'image_props_weight_multiplier',
+        'image_props_weight_setting'),
+    'database': _DATABASE,
+    'api_database': (*_DATABASE, 'max_retries', 'retry_interval'),
+    'metrics': (
+        'weight_multiplier', 'weight_setting', 'required',
+        'weight_of_unavailable'),
+    'notifications': (
+        'notification_format', 'versioned_notifications_topics',
+        'default_level'),
+    'upgrade_levels': ('baseapi',),
+    'workarounds': (
+        'disable_fallback_pcpu_query',
+        'disable_compute_service_check_for_ffu'),
+    'compute': ('packing_host_numa_cells_allocation_strategy',),
+    'trusted_computing': (
+        'attestation_server', 'attestation_server_ca_file',
+        'attestation_port', 'attestation_api_url', 'attestation_auth_blob',
+        'attestation_auth_timeout', 'attestation_insecure_ssl'),
+}
+
+
+def options():
+    """All of them: yields (section, name)."""
+    for section, names in OPTIONS.items():
+        for name in names:
+            yield section, name
+
+
+def explain(section, opt):
+    """Say it in the help of an option, if it is one of them."""
+    if opt.dest in OPTIONS.get(section, ()):
+        opt.help = f'{opt.help.strip()} {SENTENCE}'
