@@ -1,0 +1,199 @@
+"""Processes of a test, and doors to a broker that open when it says so."""
+
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+#: Seconds that anything in these tests may take before it counts as failed.
+PATIENCE = 40
+
+
+def until(condition, what, seconds=PATIENCE, interval=0.05):
+    """Wait for a true result of ``condition`` and return it."""
+    deadline = time.monotonic() + seconds
+    while True:
+        result = condition()
+        if result:
+            return result
+        assert time.monotonic() < deadline, (
+            f'not within {seconds} seconds: {what}')
+        time.sleep(interval)
+
+
+def command_line(name, *arguments):
+    """How to run a program of this project: list of texts."""
+    return [str(pathlib.Path(sys.executable).with_name(name)),
+            *map(str, arguments)]
+
+
+class Program:
+    """A program of this project in a process group of its own.
+
+    name, arguments: its command line.
+    log: file that gets its output.  environ: variables to add.
+    """
+
+    def __init__(self, name, arguments, log, environ=None):
+        self.log = pathlib.Path(log)
+        with self.log.open('ab') as output:
+            self._process = subprocess.Popen(
+                command_line(name, *arguments), stdin=subprocess.DEVNULL,
+                stdout=output, stderr=output, start_new_session=True,
+                env={**os.environ, **(environ or {})})
+        self.pid = self._process.pid
+
+    @property
+    def text(self):
+        """What it has said so far."""
+        return self.log.read_text(errors='replace')
+
+    def said(self, words):
+        """The lines so far that contain these words."""
+        return [line for line in self.text.splitlines() if words in line]
+
+    def wait_until_said(self, words, times=1, seconds=PATIENCE):
+        """Return these lines as soon as there are so many; not if it ends."""
+        def heard():
+            lines = self.said(words)
+            if len(lines) < times:
+                assert self.running, f'it has ended:\n{self.text}'
+            return lines if len(lines) >= times else None
+        try:
+            return until(heard, words, seconds)
+        except AssertionError as error:
+            raise AssertionError(f'{error}\n{self.text}') from None
+
+    @property
+    def running(self):
+        return self._process.poll() is None
+
+    @property
+    def children(self):
+        """Process ids of its living child processes."""
+        tasks = pathlib.Path(f'/proc/{self.pid}/task').glob('*/children')
+        return sorted(int(pid) for path in tasks
+                      for pid in path.read_text().split())
+
+    def signal(self, number):
+        self._process.send_signal(number)
+
+    def wait(self, seconds=PATIENCE):
+        """Its exit status, once it has ended."""
+        return self._process.wait(seconds)
+
+    def stop(self, seconds=PATIENCE):
+        """End it as an operator does; returns (exit status, seconds)."""
+        begin = time.monotonic()
+        self.signal(signal.SIGTERM)
+        return self.wait(seconds), time.monotonic() - begin
+
+    def end(self):
+        """Leave nothing of it behind, whatever it is doing."""
+        if self.running:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.stop(15)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+@contextlib.contextmanager
+def running(*args, **kwargs):
+    """A Program for the time of a block."""
+    program = Program(*args, **kwargs)
+    try:
+        yield program
+    finally:
+        program.end()
+
+
+def run(name, *arguments):
+    """Run a program to its end; returns (exit status, stdout, stderr)."""
+    ended = subprocess.run(
+        command_line(name, *arguments), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=PATIENCE)
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+class Door:
+    """A TCP port that leads to another one, but only while it is open.
+
+    Before ``open`` and after ``close`` connections are refused: the port of
+    a server that is not there.
+    """
+
+    def __init__(self, host, port):
+        self._target = host, port
+        self._listener, self._sockets = None, []
+        with socket.socket() as probe:
+            probe.bind(('127.0.0.1', 0))
+            self.port = probe.getsockname()[1]
+
+    def open(self):
+        self._listener = socket.create_server(('127.0.0.1', self.port))
+        threading.Thread(target=self._accept, args=(self._listener,),
+                         daemon=True).start()
+
+    def close(self):
+        if self._listener is None:
+            return
+        # A thread in accept() keeps a closed socket listening.
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._listener = None
+        for sock in self._sockets:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+            sock.close()
+        self._sockets.clear()
+
+    def _accept(self, listener):
+        while True:
+            try:
+                inner, _ = listener.accept()
+                outer = socket.create_connection(self._target)
+            except OSError:
+                return
+            self._sockets += [inner, outer]
+            for pair in ((inner, outer), (outer, inner)):
+                threading.Thread(target=_copy, args=pair, daemon=True).start()
+
+
+def _copy(source, target):
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+@contextlib.contextmanager
+def supervisor_socket(directory):
+    """(address, received): a socket such as systemd has, and its messages.
+
+    received: list of texts, which grows as they come in.
+    """
+    address = f'{directory}/notify'
+    received = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.bind(address)
+        sock.settimeout(0.1)
+        ended = threading.Event()
+
+        def listen():
+            while not ended.is_set():
+                with contextlib.suppress(TimeoutError):
+                    received.append(sock.recv(4096).decode())
+
+        thread = threading.Thread(target=listen)
+        thread.start()
+        try:
+            yield address, received
+        finally:
+            ended.set()
+            thread.join()

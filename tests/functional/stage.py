@@ -1,0 +1,258 @@
+"""A stage for stories: a cloud, a broker, a scheduler and its callers.
+
+All parts are the real ones.  What tests share, one broker, is kept apart by
+an exchange of its own for every stage; see ``conftest.broker`` for the
+queues.
+"""
+
+import concurrent.futures
+import contextlib
+import pathlib
+import threading
+import uuid
+
+import sqlalchemy as sa
+
+from nova_sched import conf as config
+from nova_sched import context
+from nova_sched import rpc
+from nova_sched import service
+from nova_sched.db import api
+from nova_sched.db import engine
+from nova_sched.db import fake_cloud
+from nova_sched.db import fake_hardware
+from nova_sched.db import snapshot
+from nova_sched.scheduler.client import query
+from tests.builders import clouds
+from tests.builders import requests
+from tests.functional import processes
+
+FILTER, CACHING, CHANCE = DRIVERS = (
+    'filter_scheduler', 'caching_scheduler', 'chance_scheduler')
+
+#: Seconds between heartbeats of the fake compute services.
+HEARTBEAT = 1
+
+_OPTIONS = {
+    'DEFAULT__rpc_response_timeout': 30,
+    'DEFAULT__long_rpc_timeout': 60,
+    # Reply queues of callers that are gone must not outlive the test run.
+    'oslo_messaging_rabbit__rabbit_transient_queues_ttl': 60,
+}
+
+
+def write_config(path, **options):
+    """Write a configuration file; returns its path.
+
+    options: as ``group__option``; a list gives a line for each of its items.
+    """
+    groups = {}
+    for name, value in options.items():
+        group, _, option = name.partition('__')
+        groups.setdefault(group, []).extend(
+            (option, item) for item
+            in (value if isinstance(value, list) else [value]))
+    path.write_text('\n'.join(
+        f'[{group}]\n' + ''.join(
+            f'{name} = {value}\n' for name, value in pairs)
+        for group, pairs in groups.items()))
+    return path
+
+
+class Stage:
+    """One database and one broker with everything that plays on them.
+
+    directory: for files.  transport_url, database_url: of the two.
+    options: of the service, as ``group__option``.
+    """
+
+    def __init__(self, directory, transport_url, database_url, **options):
+        self.directory = pathlib.Path(directory)
+        self.transport_url, self.database_url = transport_url, database_url
+        unique = uuid.uuid4().hex[:8]
+        self._options = {
+            **_OPTIONS,
+            'DEFAULT__transport_url': transport_url,
+            'DEFAULT__control_exchange': f'nova-{unique}',
+            'DEFAULT__host': f'sched-{unique}',
+            'database__connection': database_url,
+            'scheduler__workers': 1,
+            **options}
+        self._exit = contextlib.ExitStack()
+        self.conf = self.configuration()
+
+    def config_file(self, name='nova-sched', **options):
+        """A configuration file with the stage's options and these."""
+        return write_config(self.directory / f'{name}.conf',
+                            **self._options | options)
+
+    def configuration(self, **options):
+        """A ConfigOpts with the stage's options and these."""
+        return config.new_conf([], [str(self.config_file('stage',
+                                                         **options))])
+
+    def close(self):
+        """Take down what was set up and is still there."""
+        self._exit.close()
+
+    @contextlib.contextmanager
+    def scene(self):
+        """Take down after a block what was set up in it."""
+        outer, self._exit = self._exit, contextlib.ExitStack()
+        try:
+            with self._exit:
+                yield
+        finally:
+            self._exit = outer
+
+    def sync(self):
+        """Make the tables."""
+        api.sync(self.conf)
+
+    def engine(self):
+        """A SQLAlchemy engine of the database."""
+        database = engine.database(self.conf)
+        self._exit.callback(database.close)
+        return database.engine
+
+    def load(self, cloud):
+        """Replace the cloud by one of tests.builders.clouds."""
+        self.sync()
+        snapshot.load(self.engine(), cloud, shift=True)
+
+    def cloud(self, hosts=8, live=True, alike=False):
+        """A fake cloud; with heartbeats and audits going on, if live.
+
+        alike: all hosts are like tests.builders.clouds.a_compute_node,
+            instead of of several kinds.
+        """
+        self.sync()
+        cloud = fake_cloud.FakeCloud(self.engine(), hosts)
+        if alike:
+            self.load(clouds.a_cloud([fake_hardware.host_name(number)
+                                      for number in range(1, hosts + 1)]))
+        else:
+            cloud.create()
+        if live:
+            stop = threading.Event()
+            thread = threading.Thread(target=cloud.run,
+                                      args=(stop, HEARTBEAT))
+            thread.start()
+            self._exit.callback(thread.join)
+            self._exit.callback(stop.set)
+        return cloud
+
+    def start(self, config_files=None, environ=None, name='nova-sched',
+              **options):
+        """Start a daemon and return at once; its Program.
+
+        config_files: instead of one with the stage's options and these.
+        """
+        files = config_files or [self.config_file(name, **options)]
+        daemon = processes.Program(
+            'nova-sched',
+            [word for path in files for word in ('--config-file', path)],
+            self.directory / f'{name}.log', environ)
+        self._exit.callback(daemon.end)
+        return daemon
+
+    def daemon(self, workers=1, **kwargs):
+        """A daemon that serves with all its workers; its Program."""
+        daemon = self.start(scheduler__workers=workers, **kwargs)
+        daemon.wait_until_said('Serving requests', times=workers)
+        return daemon
+
+    def embedded(self, **options):
+        """A scheduler that serves from within this process."""
+        scheduler = service.SchedulerService(self.configuration(**options))
+        scheduler.start()
+        self._exit.callback(scheduler.stop)
+        return scheduler
+
+    def scheduler(self, **options):
+        """A scheduler as it fits the broker: a daemon, or embedded."""
+        if self.transport_url.startswith('rabbit'):
+            return self.daemon(**options)
+        return self.embedded(**options)
+
+    def door_to_broker(self):
+        """A Door that leads to the broker, not open yet."""
+        url = sa.make_url(self.transport_url)
+        door = processes.Door(url.host, url.port)
+        self._exit.callback(door.close)
+        return door
+
+    def url_through(self, door):
+        """The transport URL that leads through a Door."""
+        return sa.make_url(self.transport_url).set(
+            host='127.0.0.1', port=door.port).render_as_string(
+                hide_password=False)
+
+    def transport(self, **options):
+        """An oslo.messaging transport of this stage."""
+        transport = rpc.get_transport(self.configuration(**options))
+        self._exit.callback(transport.cleanup)
+        return transport
+
+    def client(self, **options):
+        """A Caller of the scheduler."""
+        return Caller(query.SchedulerQueryClient(
+            self.configuration(**options), self.transport(**options)))
+
+
+class Caller:
+    """Asks a scheduler as a conductor does.
+
+    client: a SchedulerQueryClient.
+    """
+
+    def __init__(self, client):
+        self._client = client
+
+    def ask(self, spec=None, count=1, alternates=True, request_id=None,
+            **request):
+        """Lists of Selection, for a RequestSpec or keywords of a_request."""
+        uuids = [str(uuid.uuid4()) for _ in range(count)]
+        if spec is None:
+            spec = requests.a_request(
+                num_instances=count, instance_uuid=uuids[0], **request)
+        return self._client.select_destinations(
+            context.RequestContext(request_id=request_id), spec, uuids,
+            return_objects=True, return_alternates=alternates)
+
+    def pick(self, **request):
+        """The name of the host for one instance."""
+        return self.ask(**request)[0][0].service_host
+
+    def crowd(self, calls, callers=50, **request):
+        """Futures of that many calls, all under way at the same time."""
+        pool = concurrent.futures.ThreadPoolExecutor(callers)
+        futures = [pool.submit(self.ask, **request) for _ in range(calls)]
+        pool.shutdown(wait=False)
+        return futures
+
+
+def picks(answer):
+    """Host names of the selected hosts, one an instance."""
+    return [chosen[0].service_host for chosen in answer]
+
+
+def names(answer):
+    """Host names: one list an instance, the selected one first."""
+    return [[selection.service_host for selection in chosen]
+            for chosen in answer]
+
+
+def boot(cloud, answer, flavor):
+    """Bring up what an answer says, and let the hosts report it.
+
+    flavor: objects.Flavor.  Returns the uuids of the instances.
+    """
+    sizes = {name: getattr(flavor, name) for name in
+             ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')}
+    uuids = []
+    for selected, *_ in answer:
+        uuids.append(str(uuid.uuid4()))
+        cloud.boot(uuids[-1], selected.service_host, selected.nodename, sizes)
+    cloud.audit()
+    return uuids

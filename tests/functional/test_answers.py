@@ -1,0 +1,132 @@
+"""What a caller gets from each driver, on each broker and database."""
+
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched import context
+from nova_sched import exception
+from nova_sched import rpc
+from tests.builders import requests
+from tests.functional import conftest
+from tests.functional import stage as stages
+
+HOSTS = 20
+
+
+@pytest.fixture(scope='module', params=conftest.BACKENDS)
+def backend(request):
+    return request.param
+
+
+@pytest.fixture(scope='module', params=stages.DRIVERS)
+def driver(request):
+    return request.param
+
+
+@pytest.fixture(scope='module')
+def season(backend, driver, tmp_path_factory):
+    """(stage, cloud of 20 hosts) on which little is ever consumed."""
+    with conftest.open_stage(tmp_path_factory.mktemp('season'),
+                             backend) as stage:
+        cloud = stage.cloud(HOSTS)
+        stage.scheduler(scheduler__driver=driver)
+        yield stage, cloud
+
+
+@pytest.fixture
+def caller(season):
+    stage, _ = season
+    with stage.scene():
+        yield stage.client()
+
+
+def test_an_instance_gets_a_host_and_alternates(season, caller):
+    """One host to build on and two others, all different and all alive."""
+    _, cloud = season
+    for _ in range(5):
+        (chosen,) = stages.names(caller.ask())
+        assert len(set(chosen)) == 3
+        assert cloud.dead_host not in chosen
+        assert cloud.disabled_host not in chosen
+    assert [len(chosen) for chosen in caller.ask(alternates=False)] == [1]
+
+
+def test_each_of_several_instances_gets_a_host(caller):
+    """Alternates are hosts that none of the instances was given."""
+    answer = caller.ask(count=4)
+    assert len(answer) == 4
+    for chosen in stages.names(answer):
+        assert len(set(chosen)) == 3
+        assert not set(chosen[1:]) & set(stages.picks(answer))
+
+
+def test_old_callers_get_a_dict_for_each_instance(season):
+    """Without return_objects there are no alternates and no objects."""
+    stage, _ = season
+    spec = requests.a_request(num_instances=2).obj_to_primitive()
+    with stage.scene():
+        client = rpc.get_client(stage.transport(), messaging.Target(
+            topic=rpc.TOPIC, version='4.0'))
+        answer = client.prepare(version='4.3').call(
+            context.RequestContext(), 'select_destinations', spec_obj=spec)
+    assert len(answer) == 2
+    for entry in answer:
+        assert entry.keys() == {'host', 'nodename', 'limits'}
+
+
+def test_a_refusal_counts_its_reasons(caller, driver):
+    """How many hosts each filter took out, the most first, with figures."""
+    if driver == stages.CHANCE:
+        everybody = [f'fake-{number:04d}' for number in range(1, HOSTS + 1)]
+        with pytest.raises(exception.NoValidHost,
+                           match='Could not find another compute'):
+            caller.ask(ignore_hosts=everybody)
+        return
+    with pytest.raises(exception.NoValidHost) as raised:
+        caller.ask(memory_mb=999999, availability_zone='az1')
+    assert str(raised.value) == (
+        'No valid host was found. There are not enough hosts available. '
+        "0 of 20 hosts: 13 AvailabilityZoneFilter (zone 'az1' requested, "
+        'hosts are in az2, az3), 7 RamFilter (need 999999 MB, largest host '
+        '524288 MB)')
+    with pytest.raises(exception.NoValidHost, match='No such host'):
+        caller.ask(force_hosts=['elsewhere'])
+
+
+def _malformed():
+    """Name of a field -> a RequestSpec on the wire that is wrong there."""
+    good = requests.a_request().obj_to_primitive
+
+    def spec(part, name, value):
+        made = good()
+        data = made['nova_object.data']
+        (data[part]['nova_object.data'] if part else data)[name] = value
+        return made
+
+    return {
+        'spec_obj': 'a text',
+        'spec_obj.flavor': spec(None, 'flavor', None),
+        'spec_obj.flavor.memory_mb': spec('flavor', 'memory_mb', -1),
+        'spec_obj.flavor.vcpus': spec('flavor', 'vcpus', 'many'),
+        'spec_obj.flavor.root_gb': spec('flavor', 'root_gb', 10 ** 30),
+        'spec_obj.num_instances': spec(None, 'num_instances', -3),
+        'spec_obj.image': spec(
+            None, 'image', good()['nova_object.data']['flavor']),
+        'spec_obj.scheduler_hints': spec(None, 'scheduler_hints', 7),
+        'spec_obj.ignore_hosts': spec(None, 'ignore_hosts', {'a': 1}),
+    }
+
+
+def test_wrong_requests_get_a_typed_error_that_names_the_field(caller):
+    """The worker goes on to serve the next right request."""
+    for field, spec in _malformed().items():
+        with pytest.raises(exception.InvalidInput) as raised:
+            caller.ask(spec)
+        assert str(raised.value).startswith(
+            f'Invalid input received: {field}')
+    assert caller.pick()
+
+
+def test_unknown_hints_are_ignored(caller):
+    """Hints belong to whatever filters an operator has; we have none."""
+    assert caller.pick(hints={'colour': ['green'], 'size': ['large']})

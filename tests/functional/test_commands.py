@@ -1,0 +1,111 @@
+"""nova-sched-manage on a real broker and database, as operators type it."""
+
+import json
+import signal
+
+import pytest
+
+from tests.functional import processes
+from tests.functional import stage as stages
+
+pytestmark = pytest.mark.real
+
+
+PROGRAM = 'nova-sched-manage'
+
+
+def manage(*words):
+    """Run a command; returns (exit status, stdout, stderr)."""
+    return processes.run(PROGRAM, *words)
+
+
+@pytest.fixture
+def run(stage):
+    """A function that runs one command on the stage; returns its output."""
+    path = stage.config_file()
+
+    def run(*words, status=0):
+        ended = manage('--config-file', path, *words)
+        assert ended[0] == status, ended
+        return ended[1]
+    return run
+
+
+@pytest.fixture
+def fake_cloud(stage):
+    """"cloud fake" for 20 hosts while the test runs; its Program."""
+    arguments = ['--config-file', stage.config_file(), 'cloud', 'fake',
+                 '--hosts', '20', '--interval', '1']
+    with processes.running(PROGRAM, arguments,
+                           stage.directory / 'cloud.log') as program:
+        program.wait_until_said('20 fake compute nodes in ')
+        yield program
+
+
+def test_the_database_is_made_once(run):
+    """A second sync finds nothing to do."""
+    assert run('db', 'version').strip() == 'none'
+    run('db', 'sync')
+    version = run('db', 'version').strip()
+    run('db', 'sync')
+    assert run('db', 'version').strip() == version != 'none'
+
+
+@pytest.mark.parametrize('driver', stages.DRIVERS)
+def test_request_call_asks_the_service(stage, run, fake_cloud, driver):
+    """Each driver answers with alternates; the output can be read by
+    programs."""
+    stage.daemon(workers=2, scheduler__driver=driver)
+    rows = json.loads(run('request', 'call', '--count', '2', '--vcpus', '2',
+                          '-f', 'json'))
+    assert len(rows) == 6
+    assert [row['Choice'] for row in rows] == 2 * [
+        'selected', 'alternate 1', 'alternate 2']
+    assert len({row['Instance'] for row in rows}) == 2
+    known = {row['Host'] for row in json.loads(run('host', 'list', '-f',
+                                                   'json'))}
+    assert {row['Host'] for row in rows} <= known
+
+
+def test_what_is_booted_shows_up_on_its_host(stage, run, fake_cloud):
+    """The fake compute node takes the instance over and reports it."""
+    stage.daemon()
+    row, = json.loads(run('request', 'call', '--ram', '8192', '--boot',
+                          '--no-alternates', '-f', 'json'))
+
+    def instances():
+        facts = json.loads(run('host', 'show', row['Host'], '-f', 'json'))
+        return facts['num_instances']
+    assert processes.until(instances, 'the host reports it') == 1
+
+
+def test_the_fake_cloud_stays_alive(stage, run, fake_cloud):
+    """Heartbeats keep its services up until it is ended; a signal does."""
+    hosts = json.loads(run('host', 'list', '-f', 'json'))
+    assert len(hosts) == 20
+    assert sorted(host['Service'] for host in hosts) == [
+        'disabled', 'down', *18 * ['up']]
+    fake_cloud.signal(signal.SIGINT)
+    assert fake_cloud.wait(10) == 0
+
+
+def test_a_refused_request_prints_its_reasons(stage, run, fake_cloud):
+    """And ends with a failure, without a traceback."""
+    stage.daemon()
+    status, output, error = manage(
+        '--config-file', stage.config_file(), 'request', 'call', '--ram',
+        '999999')
+    assert status == 1
+    assert '0 of 20 hosts: ' in error
+    assert 'Traceback' not in output + error
+
+
+def test_a_call_that_nobody_answers_ends(stage):
+    """In the time given, with one line; no scheduler runs here."""
+    status, output, error = manage(
+        '--config-file', stage.config_file(), 'request', 'call', '--timeout',
+        '2')
+    assert status == 1
+    assert output == ''
+    assert 'Traceback' not in error
+    assert 'timed out' in error.lower()

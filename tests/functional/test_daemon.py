@@ -1,0 +1,241 @@
+"""nova-sched at work: processes, signals and the state of its supervisor."""
+
+import os
+import signal
+import time
+
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched import exception
+from tests.functional import processes
+from tests.functional import stage as stages
+
+pytestmark = pytest.mark.real
+
+CALLS = 200
+
+# Makes sure that calls are under way when a test interferes.
+SLOW_FILTER = """
+import time
+
+from nova_sched.scheduler import filters
+
+
+class SlowFilter(filters.BaseHostFilter):
+    def filter_all(self, hosts, spec_obj):
+        time.sleep(0.2)
+        return hosts
+"""
+
+
+def served(*daemons):
+    """How many calls these have answered with hosts."""
+    return sum(len(daemon.said('placed on')) for daemon in daemons)
+
+
+def results(futures):
+    """How many hosts each call got; fails if one got no answer."""
+    return {len(future.result(processes.PATIENCE)[0]) for future in futures}
+
+
+@pytest.fixture
+def slow(tmp_path):
+    """Arguments of Stage.start for a service that takes its time."""
+    (tmp_path / 'slow_filter.py').write_text(SLOW_FILTER)
+    return {
+        'environ': {'PYTHONPATH': str(tmp_path)},
+        'DEFAULT__executor_thread_pool_size': 8,
+        'filter_scheduler__available_filters': [
+            'nova_sched.scheduler.filters.all_filters',
+            'slow_filter.SlowFilter'],
+        'filter_scheduler__enabled_filters': 'ComputeFilter,SlowFilter'}
+
+
+@pytest.mark.parametrize('driver', stages.DRIVERS)
+def test_two_workers_answer_once_one_of_them_is_ready(stage, driver):
+    """What the supervisor is told is true: the next call is answered."""
+    stage.cloud(4)
+    caller = stage.client(DEFAULT__rpc_response_timeout=5)
+    with processes.supervisor_socket(stage.directory) as (address, received):
+        daemon = stage.start(
+            scheduler__driver=driver, scheduler__workers=2,
+            environ={'NOTIFY_SOCKET': address})
+        processes.until(
+            lambda: any('READY=1' in text for text in received), 'ready')
+        assert len(caller.ask()[0]) == 3
+        assert len(daemon.children) == 2
+        status, seconds = daemon.stop()
+        assert any('STOPPING=1' in text for text in received)
+    assert status == 0
+    assert seconds < 5
+    assert not daemon.said('Traceback')
+
+
+def test_sigterm_during_many_calls_loses_none_to_another_daemon(stage, slow):
+    """What the stopped one has accepted it answers, the other all others."""
+    stage.cloud(4)
+    going = stage.daemon(workers=2, name='going', DEFAULT__host='going',
+                         **slow)
+    staying = stage.daemon(workers=1, name='staying',
+                           DEFAULT__host='staying', **slow)
+    futures = stage.client().crowd(CALLS, callers=CALLS)
+    processes.until(lambda: served(going) > 4, 'calls are under way')
+    status, seconds = going.stop()
+    assert results(futures) == {3}
+    assert status == 0
+    assert seconds < 10
+    assert served(going, staying) == CALLS
+    assert served(staying) > 20
+    assert not going.said('Traceback')
+
+
+def test_sigterm_during_many_calls_loses_none_to_a_successor(stage, slow):
+    """Calls wait at the broker while there is no scheduler at all."""
+    stage.cloud(4)
+    # Otherwise the first has them all in its hands within milliseconds.
+    slow['oslo_messaging_rabbit__rabbit_qos_prefetch_count'] = 4
+    first = stage.daemon(workers=2, name='first', **slow)
+    futures = stage.client().crowd(CALLS, callers=CALLS)
+    processes.until(lambda: served(first) > 4, 'calls are under way')
+    status, seconds = first.stop()
+    by_first = served(first)
+    assert status == 0
+    assert seconds < 5
+    assert by_first < CALLS
+    second = stage.daemon(workers=2, name='second', **slow)
+    assert results(futures) == {3}
+    assert by_first + served(second) == CALLS
+
+
+def test_a_killed_worker_is_replaced_while_the_other_serves(stage):
+    """Every call after the kill is answered."""
+    stage.cloud(4)
+    daemon = stage.daemon(workers=2)
+    caller = stage.client()
+    killed, left = daemon.children
+    os.kill(killed, signal.SIGKILL)
+    assert all(caller.ask() for _ in range(20))
+    daemon.wait_until_said('Serving requests', times=3)
+    assert len(daemon.children) == 2
+    assert left in daemon.children
+    assert killed not in daemon.children
+    assert results(caller.crowd(40, callers=8)) == {3}
+
+
+def test_a_reload_takes_changed_options_over_without_a_pause(stage):
+    """SIGHUP: same processes, new filters, and no call is lost."""
+    stage.cloud(4, alike=True)
+    with processes.supervisor_socket(stage.directory) as (address, received):
+        daemon = stage.daemon(
+            workers=2, environ={'NOTIFY_SOCKET': address},
+            filter_scheduler__enabled_filters='ComputeFilter')
+        workers = daemon.children
+        caller = stage.client()
+        assert caller.ask(memory_mb=50000)
+        futures = caller.crowd(60, callers=8)
+        stage.config_file(
+            scheduler__workers=2, scheduler__max_attempts=2,
+            filter_scheduler__enabled_filters='ComputeFilter,RamFilter')
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_until_said('Configuration read again', times=2)
+        processes.until(lambda: 'READY=1' in received[-1], 'ready again')
+        assert any('RELOADING=1' in text for text in received)
+    assert results(futures) <= {2, 3}
+    for _ in range(6):
+        with pytest.raises(exception.NoValidHost, match='4 RamFilter'):
+            caller.ask(memory_mb=50000)
+    assert results(caller.crowd(20, callers=4)) == {2}
+    assert daemon.children == workers
+
+
+def test_a_reload_can_change_the_driver(stage):
+    """From the one without a memory to the one that remembers, and back."""
+    stage.cloud(4, alike=True)
+    daemon = stage.daemon()
+    caller = stage.client()
+    sizes = {'memory_mb': 20000}
+    for times, (driver, hosts) in enumerate((
+            (stages.CACHING, 4), (stages.FILTER, 1)), 1):
+        stage.config_file(scheduler__driver=driver)
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_until_said('Configuration read again', times=times)
+        assert len({caller.pick(**sizes) for _ in range(4)}) == hosts
+    assert not daemon.said('Traceback')
+
+
+def test_no_worker_outlives_its_killed_parent(stage):
+    """An orphan would go on to serve with nobody to stop it."""
+    stage.cloud(4)
+    daemon = stage.daemon(workers=2)
+    workers = daemon.children
+    daemon.signal(signal.SIGKILL)
+    daemon.wait()
+    processes.until(
+        lambda: not any(os.path.exists(f'/proc/{pid}') for pid in workers),
+        'the workers are gone')
+
+
+@pytest.mark.parametrize(('option', 'value'), [
+    ('filter_scheduler__enabled_filters', 'ComputeFilter,RamFliter'),
+    ('scheduler__driver', 'filter_schedule'),
+    ('scheduler__max_attempts', 'many')])
+def test_a_reload_refuses_a_wrong_configuration(stage, option, value):
+    """One line says why, and the service goes on with what it has."""
+    stage.cloud(4)
+    daemon = stage.daemon(workers=1)
+    stage.config_file(**{option: value})
+    daemon.signal(signal.SIGHUP)
+    line, = daemon.wait_until_said('Not reloading')
+    assert option.partition('__')[2] in line
+    assert value.rpartition(',')[2] in line
+    assert results(stage.client().crowd(10)) == {3}
+    assert not daemon.said('Traceback')
+
+
+def test_every_log_line_of_a_request_bears_its_id(stage):
+    """As the caller's context has it; also when the request is refused."""
+    stage.cloud(4)
+    daemon = stage.daemon()
+    caller = stage.client()
+    accepted, refused = 'req-' + 'a' * 8, 'req-' + 'b' * 8
+    caller.ask(request_id=accepted)
+    with pytest.raises(exception.NoValidHost):
+        caller.ask(memory_mb=999999, request_id=refused)
+    assert [accepted in line for line in daemon.said('placed on')] == [True]
+    for words in ('refused:', 'Filter RamFilter returned 0 hosts',
+                  'Filtering removed all hosts'):
+        line, = daemon.said(words)
+        assert refused in line
+
+
+def test_an_error_of_the_database_fails_the_call_not_the_worker(stage):
+    """The next call after the trouble is answered by the same process."""
+    cloud = stage.cloud(4, live=False)
+    daemon = stage.daemon()
+    caller = stage.client()
+    workers = daemon.children
+    with cloud.engine.begin() as connection:
+        connection.exec_driver_sql('RENAME TABLE compute_nodes TO away')
+    with pytest.raises(messaging.RemoteError, match='DatabaseUnavailable'):
+        caller.ask()
+    with cloud.engine.begin() as connection:
+        connection.exec_driver_sql('RENAME TABLE away TO compute_nodes')
+    assert caller.ask()
+    assert daemon.children == workers
+
+
+def test_a_lost_broker_is_found_again(stage):
+    """Calls are answered again soon after the broker has come back."""
+    door = stage.door_to_broker()
+    door.open()
+    stage.cloud(4)
+    daemon = stage.daemon(
+        DEFAULT__transport_url=stage.url_through(door))
+    caller = stage.client()
+    assert caller.ask()
+    door.close()
+    time.sleep(1)
+    door.open()
+    assert caller.ask()
+    assert daemon.running

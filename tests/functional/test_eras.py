@@ -1,0 +1,110 @@
+"""A nova.conf of each era starts the service that it describes.
+
+The files are what an operator of that time had.  A second file says where
+this test's broker, database and log are, and nothing else.
+"""
+
+import pathlib
+
+import pytest
+
+from nova_sched import exception
+from tests.functional import conftest
+from tests.functional import processes
+from tests.functional import stage as stages
+
+pytestmark = pytest.mark.real
+
+_FILES = pathlib.Path(__file__).parents[1] / 'data' / 'nova-conf'
+
+_COMMON = ['RetryFilter', 'AvailabilityZoneFilter']
+_PROPERTIES = ['ComputeFilter', 'ComputeCapabilitiesFilter',
+               'ImagePropertiesFilter', 'ServerGroupAntiAffinityFilter',
+               'ServerGroupAffinityFilter']
+_ALL_WEIGHERS = {'RAMWeigher', 'DiskWeigher', 'IoOpsWeigher', 'CPUWeigher'}
+_NOWHERE = {'policy': 'affinity', 'hosts': ['nowhere']}
+
+# Era: driver, filters, weighers, a request that the last filter which can
+# refuse anything refuses, and how many alternates there are.
+ERAS = {
+    'kilo': ('filter_scheduler',
+             [*_COMMON, 'RamFilter', 'CoreFilter', 'DiskFilter',
+              *_PROPERTIES],
+             {'RAMWeigher', 'IoOpsWeigher'}, {'group': _NOWHERE}, 3),
+    'mitaka': ('filter_scheduler',
+               [*_COMMON, 'RamFilter', 'DiskFilter', *_PROPERTIES,
+                'CoreFilter'],
+               _ALL_WEIGHERS, {'vcpus': 1000}, 2),
+    'queens': ('caching_scheduler',
+               [*_COMMON, *_PROPERTIES, 'AllHostsFilter'],
+               _ALL_WEIGHERS, {'group': _NOWHERE}, 4),
+}
+
+
+@pytest.fixture(params=ERAS)
+def era(request):
+    return request.param
+
+
+@pytest.fixture
+def stage(era, tmp_path):
+    """A Stage on the exchange that the eras' files say or imply."""
+    with conftest.open_stage(tmp_path,
+                             DEFAULT__control_exchange='nova') as stage:
+        yield stage
+
+
+@pytest.fixture
+def config_files(era, stage):
+    """The era's file, and the one that says where things are."""
+    where = stages.write_config(
+        stage.directory / 'where.conf',
+        DEFAULT__transport_url=stage.transport_url,
+        DEFAULT__log_dir=stage.directory,
+        DEFAULT__log_file='service.log',
+        # The broker of the tests has no certificate.
+        oslo_messaging_rabbit__ssl=False,
+        database__connection=stage.database_url,
+        api_database__connection=stage.database_url)
+    return [_FILES / f'{era}.conf', where]
+
+
+def test_the_file_of_an_era_starts_what_it_describes(
+        stage, era, config_files):
+    """It answers, and its own log tells which filters have run."""
+    _, filters, _, refused, alternates = ERAS[era]
+    stage.cloud(8)
+    stage.start(config_files)
+    log = stage.directory / 'service.log'
+    processes.until(
+        lambda: log.exists() and 'Serving requests' in log.read_text(),
+        'it serves')
+    caller = stage.client()
+    (chosen,) = stages.names(caller.ask())
+    assert len(set(chosen)) == 1 + alternates
+    with pytest.raises(exception.NoValidHost):
+        caller.ask(**refused)
+    line, = [line for line in log.read_text().splitlines()
+             if 'Filtering removed all hosts' in line]
+    ran = [word.partition(':')[0] for word in line.split("'")
+           if '(start: ' in word]
+    assert ran == [name for name in filters if name != 'AllHostsFilter']
+    assert 'Traceback' not in log.read_text()
+
+
+def test_config_check_says_what_the_file_of_an_era_describes(
+        stage, era, config_files):
+    """Nothing but the driver, filters and weighers, and no complaints."""
+    driver, filters, weighers, _, _ = ERAS[era]
+    status, output, _ = processes.run(
+        'nova-sched-manage',
+        *(word for path in config_files for word in ('--config-file', path)),
+        'config', 'check')
+    assert status == 0
+    told = dict(line.split(': ', 1) for line in output.splitlines()
+                if not line.startswith('warning:'))
+    assert told['driver'] == driver
+    assert told['filters'].split(', ') == filters
+    assert weighers <= set(told['weighers'].split(', '))
+    if era == 'kilo':
+        assert weighers == set(told['weighers'].split(', '))

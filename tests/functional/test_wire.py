@@ -1,0 +1,256 @@
+"""Every captured request of both eras gets an answer of the captured shape.
+
+The very bytes that real conductors published go to a daemon on a real broker,
+with other ids and another reply queue; it decides on the four hosts that the
+captured schedulers had.  Shape means: nesting, keys, object names and
+versions, JSON types, and for failures class, module and texts.  Which of the
+right hosts is picked is not part of it.
+
+Where an answer differs on purpose, one of the tables below says so and why.
+"""
+
+import json
+
+import pytest
+
+from nova_sched import exception
+from tests.functional import broker
+from tests.functional import captures
+from tests.functional import conftest
+
+pytestmark = pytest.mark.real
+
+# The filters of the captured schedulers, in so far as there are such.
+_FILTERS = ('RetryFilter,AvailabilityZoneFilter,ComputeFilter,'
+            'ComputeCapabilitiesFilter,ImagePropertiesFilter,'
+            'ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter')
+
+# -- Where answers differ from the captured ones, and why -------------------
+
+# Answered as the named capture; the captured scheduler failed.
+ANSWERED_AS = {
+    # Nova 34 no longer reads what older conductors send; we do.
+    '34-kilo-style-call': 'queens-kilo-style-call',
+    '34-mitaka-style-call': 'queens-mitaka-style-call',
+    '34-cap-4-2-legacy-dicts-group': 'queens-cap-4-2-legacy-dicts-group',
+    # Nova 34 asked Neutron, which the captured cloud did not have.
+    '34-port-resources-networks': '34-simple-flavor',
+    # Placement knew that no host has 500 VCPUs; nobody asks it here, and
+    # none of the filters above counts VCPUs.
+    '34-no-valid-host-placement': '34-simple-flavor',
+    'queens-no-valid-host-placement': 'queens-simple-flavor',
+}
+
+# Nova fails over a missing argument somewhere inside; we name it.
+INVALID_INPUT = {
+    'err-no-args': 'request_spec.instance_type: is missing',
+    'err-spec-none': 'spec_obj = None: must be a RequestSpec object',
+}
+
+# Without NUMATopologyFilter and PciPassthroughFilter more hosts are right,
+# so that there are as many alternates as may be, and limits.numa_topology
+# is null in objects and absent in dicts.
+NO_NUMA_LIMITS = ('cap-4-2-legacy-dicts-numa-pci', 'mitaka-style-call',
+                  'numa-pinned-hugepages', 'numa-simple-two-nodes')
+ALTERNATES = {'numa-pinned-hugepages': 2, 'numa-simple-two-nodes': 2,
+              'pci-request': 2}
+
+# In all Selections there is nothing to claim: allocation_request is the text
+# 'null', its version null.  nova_object.changes, which is optional and which
+# no client looks at in an answer, is left out.
+NOT_CLAIMED = {'allocation_request_version': None}
+
+# Texts of failures: begin as captured and go on with the counted reasons,
+# except for these.
+TEXTS = {
+    # Nova 34's words for it, to callers of all eras.
+    'queens-force-hosts-unknown':
+        'No valid host was found. No such host - host: nosuchhost node: None ',
+    # Python 2 did not name the class.
+    'queens-err-bad-args':
+        "SchedulerManager.select_destinations() got an unexpected keyword "
+        "argument 'bogus'",
+}
+
+# ---------------------------------------------------------------------------
+
+
+class Bench:
+    """A daemon on one era's cloud, and a wire to it."""
+
+    def __init__(self, era, daemon, wire):
+        self.era, self.daemon, self.wire = era, daemon, wire
+
+
+@pytest.fixture(scope='module')
+def bench(request, tmp_path_factory):
+    """The Bench of an era, which is the parameter."""
+    with conftest.open_stage(
+            tmp_path_factory.mktemp('wire'),
+            # Where the captured messages were sent to.
+            DEFAULT__control_exchange='nova', DEFAULT__host='sched1',
+            # The captured compute services send no more heartbeats.
+            DEFAULT__service_down_time=86400,
+            # Tells which messages have arrived.
+            DEFAULT__debug=True, DEFAULT__default_log_levels=(
+                'amqp=INFO,oslo_messaging._drivers.amqpdriver=DEBUG'),
+            filter_scheduler__enabled_filters=_FILTERS) as stage:
+        stage.load(captures.cloud(request.param))
+        with broker.wire(stage.transport_url) as wire:
+            yield Bench(request.param, stage.daemon(), wire)
+
+
+def each_era(argument, kind):
+    """Runs a test with each era's bench and each of its captures."""
+    return pytest.mark.parametrize(
+        ('bench', argument),
+        [pytest.param(era, name, id=name) for era in captures.ERAS
+         for name in captures.names(era, kind)],
+        indirect=['bench'], scope='module')
+
+
+@each_era('call', captures.is_call)
+def test_a_captured_call_gets_an_answer_of_the_captured_shape(bench, call):
+    """Envelope, properties, and result or failure are like the captured."""
+    captured = captures.load(call)
+    request, reply = bench.wire.call(captured['request'])
+    wanted = _wanted(call)
+    assert reply['properties'] == captured['replies'][0]['properties']
+    assert reply['headers'] == captured['replies'][0]['headers']
+    assert reply['decoded']['oslo.version'] == '2.0'
+    inner = reply['decoded']['oslo.message']
+    assert inner.keys() == wanted.keys()
+    assert inner['_msg_id'] == request['_msg_id']
+    assert inner['ending'] is True
+    assert shape(inner['result']) == shape(wanted['result'])
+    if wanted['failure'] is None:
+        assert inner['failure'] is None
+        _check_selections(bench.era, inner['result'])
+    else:
+        _check_failure(call, json.loads(inner['failure']),
+                       json.loads(wanted['failure']))
+
+
+@each_era('cast', captures.is_cast)
+def test_a_captured_cast_is_taken_without_complaint(bench, cast):
+    """The service goes on to answer, and its log holds no traceback."""
+    before = bench.daemon.said(' ERROR ')
+    unique_id = bench.wire.cast(captures.load(cast)['request'])
+    bench.daemon.wait_until_said(unique_id)
+    name = f'{bench.era}-simple-flavor'
+    _, reply = bench.wire.call(captures.load(name)['request'])
+    assert reply['decoded']['oslo.message']['failure'] is None
+    # What the calls with wrong arguments before have left there.
+    assert bench.daemon.said(' ERROR ') == before
+
+
+@pytest.mark.parametrize('name', [
+    f'{era}-cap-4-4-objects-refused' for era in captures.ERAS])
+def test_a_capped_client_refuses_what_the_captured_client_refused(
+        stage, name):
+    """Nothing is sent: there is no scheduler to answer it here."""
+    caller = stage.client(upgrade_levels__scheduler='4.4')
+    with pytest.raises(
+            exception.SelectionObjectsWithOldRPCVersionNotSupported) as raised:
+        caller.ask()
+    assert str(raised.value) == captures.load(name)['client_saw']['str']
+
+
+# -- What is wanted ----------------------------------------------------------
+
+def shape(value):
+    """A JSON value with types in place of values.
+
+    Names and versions of objects stay; a list of plain values, such as lines
+    of a traceback, is known by the types in it.
+    """
+    if isinstance(value, dict):
+        return {key: part if key in ('nova_object.name',
+                                     'nova_object.namespace',
+                                     'nova_object.version') else shape(part)
+                for key, part in value.items()}
+    if isinstance(value, list):
+        parts = [shape(part) for part in value]
+        if all(isinstance(part, str) for part in parts):
+            return sorted(set(parts))
+        return parts
+    return type(value).__name__
+
+
+def _wanted(name):
+    """The captured reply's inner message, after the tables above."""
+    name = ANSWERED_AS.get(name, name)
+    case = name.partition('-')[2]
+    reply = captures.load(name)['replies'][0]['decoded']['oslo.message']
+    result = reply['result']
+    if isinstance(result, list):
+        result = [_with_alternates(case, _answer(case, part))
+                  for part in result]
+    failure = reply['failure']
+    if case in INVALID_INPUT:
+        failure = json.dumps(_invalid_input(INVALID_INPUT[case]))
+    return {**reply, 'result': result, 'failure': failure}
+
+
+def _answer(case, value):
+    """One instance's answer, and whatever is inside it."""
+    if isinstance(value, list):
+        return [_answer(case, part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    answer = {key: _answer(case, part) for key, part in value.items()
+              if key != 'nova_object.changes'}
+    answer.update({key: new for key, new in NOT_CLAIMED.items()
+                   if key in answer})
+    if case in NO_NUMA_LIMITS and 'numa_topology' in answer:
+        answer['numa_topology'] = None
+        # In the form of dicts it is the only entry there ever is.
+        if answer.keys() == {'numa_topology'}:
+            answer.clear()
+    return answer
+
+
+def _with_alternates(case, chosen):
+    if case in ALTERNATES and isinstance(chosen, list):
+        return [chosen[0]] * (1 + ALTERNATES[case])
+    return chosen
+
+
+def _invalid_input(reason):
+    text = f'Invalid input received: {reason}'
+    return {'class': 'InvalidInput', 'module': 'nova.exception',
+            'message': text, 'tb': [''], 'args': [text],
+            'kwargs': {'reason': reason, 'code': 400}}
+
+
+def _check_failure(name, failure, wanted):
+    assert shape(failure) == shape(wanted)
+    assert failure['class'] == wanted['class']
+    assert failure['module'] == wanted['module']
+    assert failure['args'] == [failure['message']]
+    assert failure['message'].startswith(TEXTS.get(name, wanted['message']))
+    if 'code' in failure['kwargs']:
+        assert failure['kwargs']['code'] == wanted['kwargs']['code']
+        assert failure['message'].endswith(failure['kwargs']['reason'])
+
+
+def _check_selections(era, result):
+    """What is said of a host is what the database says of it."""
+    cloud = captures.cloud(era)
+    known = {node['host']: node for node in cloud['compute_nodes']}
+    for chosen in result if isinstance(result, list) else []:
+        for answer in chosen if isinstance(chosen, list) else [chosen]:
+            if 'host' in answer:
+                assert (known[answer['host']]['hypervisor_hostname']
+                        == answer['nodename'])
+                continue
+            data = answer['nova_object.data']
+            node = known[data['service_host']]
+            assert data['nodename'] == node['hypervisor_hostname']
+            assert data['compute_node_uuid'] == node['uuid']
+            assert data['cell_uuid'] == cloud['cells'][0]['uuid']
+            assert data['allocation_request'] == 'null'
+            if answer['nova_object.version'] == '1.1':
+                east = node['host'] in cloud['aggregates'][0]['hosts']
+                assert data['availability_zone'] == (
+                    'east' if east else 'nova')
