@@ -23,6 +23,10 @@ class HostManager:
                                           config.fallback_ratios(conf))
         self._service_down_time = config.service_down_time(conf)
 
+    def close(self):
+        """Close idle database connections; a later use opens new ones."""
+        self._reader.close()
+
     def snapshot(self, table, placed=None):
         """A private HostSnapshot of a table, with which services are up.
 

@@ -35,6 +35,9 @@ class TableScheduler(driver.Scheduler):
     def start(self):
         self.host_manager.cache.refresh()
 
+    def stop(self):
+        self.host_manager.close()
+
     def update_aggregates(self, aggregates):
         self.host_manager.cache.forget_aggregates()
 
