@@ -72,10 +72,13 @@ def _decisions(args, bed, figures):
 def _services(args, bed, figures):
     for hosts in args.hosts:
         bed.make_cloud(hosts)
-        read = load.run(bed.bare_read(), 1, args.seconds, 50)
+        with bed.floor() as echo:
+            read = load.run_between(bed.bare_read(), echo, 50)
+            again = load.run(bed.bare_read(), 1, args.seconds, 50)
         figures.read[hosts] = read.p50
         print(f'bare read of the rows of {hosts} hosts: p50 '
-              f'{read.p50:.1f} ms\n')
+              f'{read.p50:.1f} ms between echoes, {again.p50:.1f} ms without '
+              'a pause\n')
         _print_row(_HEAD)
         for driver in args.drivers.split(','):
             with bed.floor() as echo, bed.service(driver) as call:

@@ -88,12 +88,16 @@ def add_old_names(group, opts):
 def set_lib_defaults():
     """Give the libraries' options Nova's defaults and older names.
 
+    One default is ours: how many requests a worker takes ahead.
     Also the ``oslo.config.opts.defaults`` entry point, so that a generated
     sample shows them. May be called any number of times.
     """
     oslo_messaging.set_transport_defaults(control_exchange='nova')
     cfg.set_defaults(service_options.service_opts,
                      graceful_shutdown_timeout=180)
+    # Without a bound one worker takes a whole burst, and keeps it from the
+    # others when it stops.
+    cfg.set_defaults(impl_rabbit.rabbit_opts, rabbit_qos_prefetch_count=16)
     add_old_names('database', db_options.database_opts)
     add_old_names(RABBIT, itertools.chain(amqp.amqp_opts,
                                           impl_rabbit.rabbit_opts))

@@ -60,11 +60,13 @@ class ChanceScheduler(table_scheduler.TableScheduler):
     def _others(self, snapshot, row, spare, nodes, draw):
         """Up to max_attempts - 1 alternates from the cell of a pick."""
         cell = snapshot.cell('cell_uuid', row)
-        others = []
+        others, wanted = [], self._max_attempts - 1
         for host in spare:
+            if len(others) == wanted:
+                break
             same_cell = [other for other in nodes[host]
                          if snapshot.cell('cell_uuid', other) == cell]
-            if same_cell and len(others) < self._max_attempts - 1:
+            if same_cell:
                 others.append((draw.choice(same_cell), {}))
         return others
 
