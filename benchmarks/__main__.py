@@ -75,7 +75,7 @@ def _services(args, bed, figures):
         with bed.floor() as echo:
             read = load.run_between(bed.bare_read(), echo, 50)
             again = load.run(bed.bare_read(), 1, args.seconds, 50)
-        figures.read[hosts] = read.p50
+        figures.read[hosts] = again.p50
         print(f'bare read of the rows of {hosts} hosts: p50 '
               f'{read.p50:.1f} ms between echoes, {again.p50:.1f} ms without '
               'a pause\n')
