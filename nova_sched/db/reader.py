@@ -1,8 +1,8 @@
 """What the scheduler reads: hosts of every cell, aggregates, instances.
 
-One refresh is one connection, one read transaction and one statement with
-explicit columns per table.  Rows come out as the driver's own plain tuples:
-at 10,000 hosts an object per row would cost more than the query.
+One refresh is one connection, one read transaction and a statement or two
+with explicit columns per table.  Rows come out as the driver's own plain
+tuples: at 10,000 hosts an object per row would cost more than the query.
 A column that an era's schema lacks is selected as NULL; the schema is looked
 at once per table, not per read.
 """
@@ -212,14 +212,20 @@ class _CellReader:
         schema = statements.Schema(connection, self.db)
         nodes, services = tables.compute_nodes, tables.services
         return (
-            statements.FixedStatement(connection, schema.select(
+            self._statement(connection, schema.select(
                 nodes, self._columns, host=_node_host(schema))
-                .where(nodes.c.deleted == 0).order_by(nodes.c.id)),
-            statements.FixedStatement(connection, schema.select(
+                .where(nodes.c.deleted == 0), nodes.c.id),
+            self._statement(connection, schema.select(
                 services, SERVICE_COLUMNS)
                 .where(services.c.deleted == 0,
-                       services.c.binary == 'nova-compute')
-                .order_by(services.c.id)))
+                       services.c.binary == 'nova-compute'), services.c.id))
+
+    @staticmethod
+    def _statement(connection, statement, key):
+        statement = statement.order_by(key)
+        if statements.RememberingStatement.can_digest(connection):
+            return statements.RememberingStatement(connection, statement, key)
+        return statements.FixedStatement(connection, statement)
 
     def locate(self, uuids):
         c = tables.instances.c

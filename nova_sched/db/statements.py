@@ -50,9 +50,15 @@ class FixedStatement:
         self._processors = [(index, process) for index, process in processors
                             if process is not None]
 
-    def rows(self, connection):
-        """All rows as a list of tuples, straight from the driver."""
-        with connection.exec_driver_sql(self._sql) as result:
+    def rows(self, connection, keys=()):
+        """All rows as a list of tuples, straight from the driver.
+
+        keys: integers, what a statement with a list of ``_KEYS`` looks for.
+        """
+        sql = self._sql
+        if keys:
+            sql = sql.replace(_KEYS, ','.join(map(str, map(int, keys))))
+        with connection.exec_driver_sql(sql) as result:
             rows = list(result.cursor.fetchall())
         if not self._processors:
             return rows
@@ -63,3 +69,70 @@ class FixedStatement:
         for index, process in self._processors:
             row[index] = process(row[index])
         return tuple(row)
+
+
+class RememberingStatement:
+    """All rows of a statement, of which only changed ones are fetched.
+
+    The database digests every row, which costs a fraction of sending it and
+    of making Python objects of its columns. Whatever changes a row is seen:
+    no time stamp, clock or order of commits plays a part. Only on databases
+    that ``can_digest``. Within one transaction the digests and the rows are of
+    one moment; without such a guarantee a row may be newer than its digest,
+    and is fetched once more by the next call.
+
+    key: the statement's integer primary key column, by which it is ordered.
+    """
+
+    def __init__(self, connection, statement, key):
+        self._digests = FixedStatement(
+            connection, statement.with_only_columns(key, _digest(statement)))
+        self._all = FixedStatement(
+            connection, statement.with_only_columns(
+                key, *statement.selected_columns))
+        self._some = FixedStatement(
+            connection, statement.with_only_columns(
+                key, *statement.selected_columns).where(key.in_([sa.literal_column(_KEYS)])))
+        self._known = {}
+
+    @staticmethod
+    def can_digest(connection):
+        """Is this a MySQL or MariaDB?  SQLite has no digest and needs none."""
+        return connection.dialect.name in ('mysql', 'mariadb')
+
+    def rows(self, connection):
+        """All rows as a list of tuples; unchanged ones are the same tuples."""
+        digests = dict(self._digests.rows(connection))
+        known = {key: self._known[key] for key, digest in digests.items()
+                 if digest is not None
+                 and self._known.get(key, (None,))[0] == digest}
+        for key, *row in self._fetch(
+                connection, [key for key in digests if key not in known]):
+            known[key] = digests.get(key), tuple(row)
+        self._known = known
+        return [known[key][1] for key in sorted(known)]
+
+    def _fetch(self, connection, keys):
+        if not keys:
+            return []
+        if len(keys) > _MANY:
+            return self._all.rows(connection)
+        return self._some.rows(connection, keys)
+
+
+#: Rows up to which naming them is quicker than reading all.
+_MANY = 500
+_KEYS = '/* keys */'
+
+
+def _digest(statement):
+    """SHA1 of a row's columns, told apart and from NULL whatever they hold.
+
+    Hexadecimal text holds neither the comma nor the tilde, and columns of
+    several character sets can be put together as such.
+    """
+    return sa.func.sha1(sa.func.concat_ws(',', *(
+        sa.func.coalesce(
+            sa.func.hex(column) if isinstance(column.type, sa.String)
+            else column, '~')
+        for column in statement.selected_columns)))

@@ -1,0 +1,155 @@
+"""Reading hosts from MariaDB: of all rows only the changed ones are sent."""
+
+import datetime
+import random
+
+import pytest
+import sqlalchemy as sa
+
+from nova_sched import conf as config
+from nova_sched.db import api
+from nova_sched.db import engine as db_engine
+from nova_sched.db import fake_cloud
+from nova_sched.db import reader
+from nova_sched.db import tables
+from tests.functional import conftest
+
+pytestmark = pytest.mark.real
+
+HOSTS = 5
+
+
+@pytest.fixture(scope='module')
+def conf():
+    url, drop = conftest.new_database()
+    conf = config.new_conf([], [])
+    conf.set_override('connection', url, 'database')
+    api.sync(conf)
+    fake_cloud.FakeCloud(db_engine.database(conf).engine, HOSTS).create()
+    yield conf
+    drop()
+
+
+@pytest.fixture(scope='module')
+def database(conf):
+    database = db_engine.database(conf)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def hosts(conf):
+    """A reader that has read everything once."""
+    hosts = reader.HostReader(conf, reader.configured_cells(conf))
+    hosts.read_hosts()
+    yield hosts
+    hosts.close()
+
+
+@pytest.fixture
+def sent(hosts, monkeypatch):
+    """Texts of the statements that the reader sends from now on."""
+    texts = []
+    engine = hosts._cells[0].db.engine
+    sa.event.listen(engine, 'before_cursor_execute',
+                    lambda *args: texts.append(args[2]))
+    return texts
+
+
+def change(database, table, where, **values):
+    with database.writing() as connection:
+        done = connection.execute(
+            table.update().where(table.c.id == where).values(**values))
+        assert done.rowcount == 1
+
+
+def read_anew(conf):
+    fresh = reader.HostReader(conf, reader.configured_cells(conf))
+    try:
+        return fresh.read_hosts()
+    finally:
+        fresh.close()
+
+
+def another(column, value):
+    """A value of the column's type that differs a little from this one."""
+    if isinstance(column.type, sa.DateTime):
+        return (value or datetime.datetime(2026, 1, 1)
+                ) + datetime.timedelta(seconds=1)
+    if isinstance(column.type, sa.Boolean):
+        return not value
+    if isinstance(column.type, sa.Float):
+        return (value or 1.0) + 0.25
+    if isinstance(column.type, sa.Integer):
+        return (value or 0) + 1
+    return (value or '')[:-1] + '~'
+
+
+def columns():
+    for table, names in ((tables.compute_nodes, reader.COMPUTE_NODE_COLUMNS),
+                         (tables.services, reader.SERVICE_COLUMNS)):
+        for name in names:
+            if name != 'id':
+                yield pytest.param(table.c[name], id=f'{table.name}.{name}')
+
+
+@pytest.mark.parametrize('column', list(columns()))
+def test_a_change_of_any_column_is_seen(conf, database, hosts, column):
+    table = column.table
+    with database.reading() as connection:
+        old = connection.execute(
+            sa.select(column).where(table.c.id == 2)).scalar()
+    for value in (another(column, old), *([None] * column.nullable), old):
+        change(database, table, 2, **{column.name: value})
+        assert hosts.read_hosts() == read_anew(conf)
+
+
+@pytest.mark.parametrize('before, after', [
+    ((None, ''), ('', None)), (('', 'x'), ('x', '')),
+    (('~', ','), (',', '~')), ((None, '~'), ('~', None)),
+    (('a,b', 'c'), ('a', 'b,c')), (('\u00e9', 'e'), ('e', '\u00e9'))])
+def test_texts_are_not_mixed_up_with_their_neighbours(
+        conf, database, hosts, before, after):
+    for pair in before, after:
+        change(database, tables.compute_nodes, 1,
+               stats=pair[0], numa_topology=pair[1])
+        assert hosts.read_hosts() == read_anew(conf)
+
+
+def test_a_row_that_did_not_change_is_not_sent_again(
+        database, hosts, sent):
+    before, = hosts.read_hosts()
+    assert not [text for text in sent if 'cpu_info, ' in text]
+    change(database, tables.compute_nodes, 3, vcpus_used=7)
+    after, = hosts.read_hosts()
+    same = [new is old for new, old in zip(
+        after.compute_nodes, before.compute_nodes, strict=True)]
+    assert same == [True, True, False, True, True]
+    assert ['IN (3)' in text for text in sent if 'IN (' in text] == [True]
+
+
+def test_hosts_that_come_and_go_are_seen(conf, database, hosts):
+    nodes = tables.compute_nodes
+    with database.reading() as connection:
+        row = connection.execute(
+            sa.select(nodes).where(nodes.c.id == 4)).mappings().one()
+    with database.writing() as connection:
+        connection.execute(nodes.delete().where(nodes.c.id == 4))
+    assert hosts.read_hosts() == read_anew(conf)
+    with database.writing() as connection:
+        connection.execute(nodes.insert(), dict(row))
+    change(database, nodes, 1, deleted=1)
+    assert hosts.read_hosts() == read_anew(conf)
+    change(database, nodes, 1, deleted=0)
+    rows, = hosts.read_hosts()
+    assert [row[0] for row in rows.compute_nodes] == [1, 2, 3, 4, 5]
+
+
+def test_any_series_of_changes_reads_as_a_new_reader_does(
+        conf, database, hosts):
+    choose = random.Random(4)
+    for _ in range(40):
+        for _ in range(choose.randrange(4)):
+            change(database, tables.compute_nodes, choose.randint(1, HOSTS),
+                   vcpus_used=choose.randrange(10**6))
+        assert hosts.read_hosts() == read_anew(conf)
