@@ -72,18 +72,23 @@ def _decisions(args, bed, figures):
 def _services(args, bed, figures):
     for hosts in args.hosts:
         bed.make_cloud(hosts)
-        with bed.floor() as echo:
-            read = load.run_between(bed.bare_read(), echo, 50)
-            again = load.run(bed.bare_read(), 1, args.seconds, 50)
-        figures.read[hosts] = again.p50
-        print(f'bare read of the rows of {hosts} hosts: p50 '
-              f'{read.p50:.1f} ms between echoes, {again.p50:.1f} ms without '
-              'a pause\n')
-        _print_row(_HEAD)
-        for driver in args.drivers.split(','):
-            with bed.floor() as echo, bed.service(driver) as call:
-                _matrix(args, figures, driver, hosts, echo, call)
-        print(flush=True)
+        with bed.reports():
+            _one_cloud(args, bed, figures, hosts)
+
+
+def _one_cloud(args, bed, figures, hosts):
+    with bed.floor() as echo:
+        read = load.run_between(bed.bare_read(), echo, 50)
+        again = load.run(bed.bare_read(), 1, args.seconds, 50)
+    figures.read[hosts] = again.p50
+    print(f'bare read of the rows of {hosts} hosts: p50 '
+          f'{read.p50:.1f} ms between echoes, {again.p50:.1f} ms without '
+          'a pause\n')
+    _print_row(_HEAD)
+    for driver in args.drivers.split(','):
+        with bed.floor() as echo, bed.service(driver) as call:
+            _matrix(args, figures, driver, hosts, echo, call)
+    print(flush=True)
 
 
 def _matrix(args, figures, driver, hosts, echo, call):

@@ -124,6 +124,19 @@ class Bed:
         finally:
             _end(process, log)
 
+    @contextlib.contextmanager
+    def reports(self):
+        """For the time of a block, compute services report as they do."""
+        log = open(self.directory / 'reports.log', 'w')
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'benchmarks.reports', self.database_url],
+            stdout=log, stderr=log)
+        try:
+            yield
+            assert process.poll() is None, 'reports ended; see reports.log'
+        finally:
+            _end(process, log)
+
     def bare_read(self):
         """Function that reads the rows of one refresh with a bare cursor."""
         url = sa.make_url(self.database_url)

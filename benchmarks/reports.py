@@ -1,0 +1,42 @@
+"""Fake compute services that report, at the pace of Nova's defaults.
+
+Each service sends a heartbeat every 10 seconds and each compute node its
+usage every 60. Run as a process of its own:
+``python -m benchmarks.reports DATABASE_URL``.
+"""
+
+import itertools
+import sys
+import time
+
+from nova_sched.db import engine as db_engine
+from nova_sched.db import snapshot
+from nova_sched.db import tables
+
+HEARTBEAT, AUDIT = 10, 60    # seconds
+
+
+def main(url):
+    """Report until killed: each second its share of the hosts."""
+    database = db_engine.Database(url)
+    for second in itertools.count():
+        began = time.monotonic()
+        with database.writing() as connection:
+            for statement in _reports(second):
+                connection.execute(statement)
+        time.sleep(max(0, 1 - (time.monotonic() - began)))
+
+
+def _reports(second):
+    now = snapshot.utcnow()
+    services, nodes = tables.services, tables.compute_nodes
+    yield services.update().where(
+        services.c.id % HEARTBEAT == second % HEARTBEAT).values(
+            report_count=services.c.report_count + 1, last_seen_up=now,
+            updated_at=now)
+    yield nodes.update().where(nodes.c.id % AUDIT == second % AUDIT).values(
+        running_vms=second % 100, updated_at=now)
+
+
+if __name__ == '__main__':
+    main(sys.argv[1])
