@@ -7,6 +7,8 @@ Exception
       +-- RemoteNovaException   crosses RPC under the class path of Nova's own
            +-- NoValidHost      too few hosts for a request: an answer
            +-- InvalidInput     a request that is wrong; names the field
+           +-- ComputeHostMetricNotFound
+                                a host lacks a metric that must be there
            +-- SelectionObjectsWithOldRPCVersionNotSupported
                                 a client's version cap rules out what it wants
 
@@ -68,6 +70,14 @@ class InvalidInput(RemoteNovaException):
 
     msg_fmt = 'Invalid input received: %(reason)s'
     code = 400
+
+
+class ComputeHostMetricNotFound(RemoteNovaException):
+    """A host does not report a metric that weighing it requires."""
+
+    msg_fmt = ('Metric %(name)s could not be found on the compute host node '
+               '%(host)s.%(node)s.')
+    code = 404
 
 
 class SelectionObjectsWithOldRPCVersionNotSupported(RemoteNovaException):

@@ -11,7 +11,6 @@
 """
 
 import dataclasses
-import functools
 import inspect
 
 import numpy as np
@@ -100,15 +99,19 @@ class BaseWeigher:
     def multipliers(self, hosts):
         """The multiplier of each host of a HostBlock: number or (n,)."""
         # Before Stein the method took no host.
-        if not _takes_host(type(self)):
+        if not _takes_one(self.weight_multiplier):
             return self.weight_multiplier()
         return np.array([self.weight_multiplier(state)
                          for state in hosts.states()], dtype=np.float64)
 
 
-@functools.cache
-def _takes_host(cls):
-    return len(inspect.signature(cls.weight_multiplier).parameters) > 1
+def _takes_one(method):
+    """Whether a bound method can be called with one argument."""
+    try:
+        inspect.signature(method).bind(None)
+    except TypeError:
+        return False
+    return True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,10 +147,12 @@ class WeightHandler:
         """
         weights, parts = np.zeros(len(hosts)), []
         if len(hosts) > 1:
-            for weigher in weighers:
-                part = self._one(weigher, hosts, spec_obj)
-                parts.append(part)
-                weights += part[3] * part[2]
+            # An aggregate may say inf or nan: hosts without a weight go last.
+            with np.errstate(invalid='ignore', over='ignore'):
+                for weigher in weighers:
+                    part = self._one(weigher, hosts, spec_obj)
+                    parts.append(part)
+                    weights += part[3] * part[2]
         order = np.argsort(-weights, kind='stable')
         return Weighed(hosts.rows[order], weights[order], parts, order)
 

@@ -19,6 +19,7 @@ from nova_sched.conf.messaging import transport_url
 from nova_sched.conf.names import driver_name
 from nova_sched.conf.names import enabled_filters
 from nova_sched.conf.names import host_manager_name
+from nova_sched.conf.names import uses_baremetal_filters
 from nova_sched.conf.placement import placement_configured
 from nova_sched.conf.sections import list_opts
 from nova_sched.conf.sections import register_opts
@@ -31,7 +32,8 @@ __all__ = (
     'enabled_filters', 'fallback_ratios', 'host_manager_name', 'list_opts',
     'masked', 'new_conf', 'notification_transport_url', 'parse_weights',
     'placement_configured', 'register_opts', 'service_down_time',
-    'set_lib_defaults', 'transport_url', 'unknown_options', 'warnings',
+    'set_lib_defaults', 'transport_url', 'unknown_options',
+    'uses_baremetal_filters', 'warnings',
 )
 
 

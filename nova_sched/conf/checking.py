@@ -25,14 +25,8 @@ _VALUE_ERRORS = (cfg.ConfigFileValueError, cfg.ConfigSourceValueError,
 
 #: Values that exist in Nova but that this release cannot serve.
 NOT_AVAILABLE = {
-    'ironic_host_manager': (
-        'the bare-metal host manager is not available in this release; use '
-        'host_manager, which sees each bare-metal node as a host'),
     'mc': 'heartbeats in memcached are not available in this release; use db',
 }
-
-#: The only host manager, under the name that option_names gives it.
-HOST_MANAGER = 'host_manager'
 
 #: Without Placement's answers nothing else keeps hosts from being overfilled.
 SIZE_FILTERS = ('RamFilter', 'DiskFilter')
@@ -48,8 +42,6 @@ def check(conf):
     for url in (messaging.transport_url, database.database_url,
                 database.api_database_url):
         errors += _tried(url, conf)
-    if 'host_manager' not in invalid:
-        errors += _no_host_manager(conf)
     if 'servicegroup_driver' not in invalid:
         errors += _unavailable('[DEFAULT] servicegroup_driver',
                                conf.servicegroup_driver)
@@ -157,17 +149,6 @@ def _unavailable(option, value):
         option, value, NOT_AVAILABLE[value])]
 
 
-def _no_host_manager(conf):
-    name = option_names.host_manager_name(conf)
-    if name == HOST_MANAGER:
-        return []
-    return [exception.ConfigurationError(
-        '[scheduler] host_manager', conf.scheduler.host_manager,
-        NOT_AVAILABLE.get(name) or 'there is no such host manager, and this '
-        f'release loads none of your own; write {HOST_MANAGER} or leave the '
-        'option out')]
-
-
 def warnings(conf):
     """What is odd but does not stop the service: list of sentences."""
     found = []
@@ -176,8 +157,8 @@ def warnings(conf):
         _good, bad = settings.parse_weights(conf[group][name])
         if bad:
             found.append(
-                f'[{group}] {name}: left out, because they are no '
-                f'name=number pairs: {", ".join(bad)}')
+                'Ignoring the invalid elements of the option '
+                f'{group}.{name}: {", ".join(bad)}')
     found += _clamped(conf)
     if conf.service_down_time <= conf.report_interval:
         found.append(
@@ -186,6 +167,12 @@ def warnings(conf):
     if conf.concurrency_backend == 'eventlet':
         found.append('[DEFAULT] concurrency_backend: this service uses '
                      'native threads whatever this says')
+    if (option_names.host_manager_name(conf)
+            == option_names.IRONIC_HOST_MANAGER):
+        found.append(
+            '[scheduler] host_manager: Nova deprecated the bare-metal host '
+            'manager and removed it in 18.0.0 (Rocky); it is part of this '
+            'service and runs')
     found += _without_effect(conf)
     found += _overfilling(conf)
     return found
@@ -206,7 +193,8 @@ def _without_effect(conf):
 
 def _overfilling(conf):
     """A sentence, where hosts may get more than fits on them."""
-    if not placement.placement_configured(conf):
+    if (not placement.placement_configured(conf)
+            or option_names.uses_baremetal_filters(conf)):
         return []
     enabled = option_names.enabled_filters(conf)
     lacking = [name for name in SIZE_FILTERS if name not in enabled]

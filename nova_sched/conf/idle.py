@@ -29,24 +29,9 @@ OPTIONS = {
         'enable_isolated_aggregate_filtering', 'image_metadata_prefilter',
         'query_placement_for_routed_network_aggregates'),
     'filter_scheduler': (
-        'baremetal_enabled_filters', 'use_baremetal_filters',
-        'max_io_ops_per_host', 'max_instances_per_host', 'isolated_images',
-        'isolated_hosts', 'restrict_isolated_hosts_to_isolated_images',
-        'aggregate_image_properties_isolation_namespace',
-        'aggregate_image_properties_isolation_separator',
-        'track_instance_changes', 'pci_in_placement',
-        'pci_weight_multiplier', 'soft_affinity_weight_multiplier',
-        'soft_anti_affinity_weight_multiplier',
-        'build_failure_weight_multiplier',
-        'cross_cell_move_weight_multiplier',
-        'hypervisor_version_weight_multiplier',
-        'num_instances_weight_multiplier', 'image_props_weight_multiplier',
-        'image_props_weight_setting'),
+        'track_instance_changes', 'pci_in_placement'),
     'database': _DATABASE,
     'api_database': (*_DATABASE, 'max_retries', 'retry_interval'),
-    'metrics': (
-        'weight_multiplier', 'weight_setting', 'required',
-        'weight_of_unavailable'),
     'notifications': (
         'notification_format', 'versioned_notifications_topics',
         'default_level'),
@@ -54,11 +39,6 @@ OPTIONS = {
     'workarounds': (
         'disable_fallback_pcpu_query',
         'disable_compute_service_check_for_ffu'),
-    'compute': ('packing_host_numa_cells_allocation_strategy',),
-    'trusted_computing': (
-        'attestation_server', 'attestation_server_ca_file',
-        'attestation_port', 'attestation_api_url', 'attestation_auth_blob',
-        'attestation_auth_timeout', 'attestation_insecure_ssl'),
 }
 
 

@@ -14,9 +14,12 @@ DRIVERS = {
     'chance.ChanceScheduler': 'chance_scheduler',
 }
 
+#: The host manager for bare metal, which Nova removed in Rocky.
+IRONIC_HOST_MANAGER = 'ironic_host_manager'
+
 HOST_MANAGERS = {
     'host_manager.HostManager': 'host_manager',
-    'ironic_host_manager.IronicHostManager': 'ironic_host_manager',
+    'ironic_host_manager.IronicHostManager': IRONIC_HOST_MANAGER,
 }
 
 _ROOTS = ('nova.scheduler.', 'nova_sched.scheduler.')
@@ -43,12 +46,20 @@ def host_manager_name(conf):
     return _name(conf.scheduler.host_manager, HOST_MANAGERS)
 
 
+def uses_baremetal_filters(conf):
+    """Whether a list of its own for bare metal says which filters run."""
+    return (conf.filter_scheduler.use_baremetal_filters
+            and host_manager_name(conf) == IRONIC_HOST_MANAGER)
+
+
 def enabled_filters(conf):
     """The names of the filters that run, in order: list.
 
     As configured; unset, Queens' default list when [placement] is
     configured, else Mitaka's, which includes RamFilter and DiskFilter.
     """
+    if uses_baremetal_filters(conf):
+        return list(conf.filter_scheduler.baremetal_enabled_filters)
     configured = conf.filter_scheduler.enabled_filters
     if configured is not None:
         return list(configured)

@@ -29,8 +29,17 @@ a dotted class path and Nova's own class paths work too.
         'host_manager', default='host_manager',
         deprecated_name='scheduler_host_manager', deprecated_group='DEFAULT',
         help="""
-What keeps the state of the hosts. This release has one: host_manager, or
-Nova's class path of its ordinary host manager. Everything else is refused.
+What keeps the state of the hosts.
+
+* host_manager: every compute node is a host that instances share.
+* ironic_host_manager: compute nodes of the hypervisor type ironic are whole
+  machines, each taken by one instance. For clouds whose flavors ask for a
+  node's CPUs, memory and disk rather than for its resource class. Nova has
+  removed it in 18.0.0 (Rocky).
+
+Other names are looked up among the entry points
+nova_sched.scheduler.host_manager; a dotted class path and Nova's own class
+paths work too.
 """),
     cfg.IntOpt(
         'periodic_task_interval', default=60,

@@ -40,12 +40,15 @@ COMPUTE_NODE_COLUMNS = (
 
 SERVICE_COLUMNS = (
     'id', 'uuid', 'host', 'disabled', 'disabled_reason', 'forced_down',
-    'last_seen_up', 'updated_at', 'created_at', 'version')
+    'last_seen_up', 'updated_at', 'created_at', 'version', 'report_count')
 
 INSTANCE_COLUMNS = (
     'uuid', 'host', 'node', 'project_id', 'user_id', 'vm_state', 'task_state',
     'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'instance_type_id',
     'image_ref')
+
+# Instances keep the properties of their image under keys that begin so.
+_IMAGE = 'image_'
 
 _CELL_TIMEOUT = 60   # seconds, as Nova waits for a cell
 _CHUNK = 500         # values in one IN (...) list
@@ -132,6 +135,17 @@ class HostReader:
         hosts = list(hosts)
         return [row for part in self._each_cell(_CellReader.on_hosts, hosts)
                 for row in part]
+
+    def image_properties(self, hosts, names):
+        """What the instances on these hosts keep of their images: list.
+
+        names: of the properties; one that ends in * stands for all that
+        begin with the rest of it.
+        Returns tuples (host, instance uuid, name, text).
+        """
+        hosts, names = list(hosts), list(names)
+        return [row for part in self._each_cell(
+            _CellReader.image_properties, hosts, names) for row in part]
 
     def host_cells(self):
         """dict host name -> cell uuid; empty in a database without cells."""
@@ -240,6 +254,22 @@ class _CellReader:
             sa.select(*(c[name] for name in INSTANCE_COLUMNS)).where(
                 c.deleted == 0).order_by(c.id), c.host, hosts)
         return [dict(zip(INSTANCE_COLUMNS, row, strict=True)) for row in rows]
+
+    def image_properties(self, hosts, names):
+        instance = tables.instances.c
+        kept = tables.instance_system_metadata.c
+        whole = [_IMAGE + name for name in names if not name.endswith('*')]
+        wanted = [kept.key.in_(whole)] + [
+            kept.key.startswith(_IMAGE + name[:-1], autoescape=True)
+            for name in names if name.endswith('*')]
+        rows = self._chunks(
+            sa.select(instance.host, instance.uuid, kept.key, kept.value)
+            .where(kept.instance_uuid == instance.uuid,
+                   instance.deleted == 0, kept.deleted == 0,
+                   kept.value.is_not(None), sa.or_(*wanted))
+            .order_by(kept.id), instance.host, hosts)
+        return [(host, uuid, key.removeprefix(_IMAGE), value)
+                for host, uuid, key, value in rows]
 
     def _chunks(self, statement, column, values):
         rows = []

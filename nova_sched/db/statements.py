@@ -85,14 +85,12 @@ class RememberingStatement:
     """
 
     def __init__(self, connection, statement, key):
+        keyed = statement.with_only_columns(key, *statement.selected_columns)
+        listed = key.in_([sa.literal_column(_KEYS)])
         self._digests = FixedStatement(
             connection, statement.with_only_columns(key, _digest(statement)))
-        self._all = FixedStatement(
-            connection, statement.with_only_columns(
-                key, *statement.selected_columns))
-        self._some = FixedStatement(
-            connection, statement.with_only_columns(
-                key, *statement.selected_columns).where(key.in_([sa.literal_column(_KEYS)])))
+        self._all = FixedStatement(connection, keyed)
+        self._some = FixedStatement(connection, keyed.where(listed))
         self._known = {}
 
     @staticmethod

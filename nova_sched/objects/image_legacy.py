@@ -49,7 +49,7 @@ def image_from_dict(image):
             'nova_object.name' not in properties):
         try:
             properties = image_meta.ImageMetaProps.from_dict(
-                _properties(properties))
+                current_names(properties))
         except MalformedError as error:
             error.under('properties')
             raise
@@ -57,8 +57,11 @@ def image_from_dict(image):
         {**image, 'properties': properties}, image_meta.ImageMeta.VERSION)
 
 
-def _properties(properties):
-    """The properties under today's names."""
+def current_names(properties):
+    """A dict of properties under today's names, lists and traits gathered.
+
+    Raises MalformedError for an item of a list that is malformed.
+    """
     renamed = {}
     for name, value in properties.items():
         if name in OLD_NAMES:

@@ -3,11 +3,13 @@
 from nova_sched.objects import base
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
-from nova_sched.objects.fields import MalformedError
 
 _NAMES = fields.list_of(fields.NAME)
 POLICIES = ('affinity', 'anti-affinity', 'soft-affinity',
             'soft-anti-affinity')
+
+#: The version in which a group says its policy and rules (Rocky).
+_POLICY_SINCE = (1, 11)
 
 
 @base.Registry.register
@@ -36,20 +38,27 @@ class InstanceGroup(base.NovaObject):
     }
 
     def settle(self):
-        """Take the policy from where the sender put it; check the rules."""
-        if self.policy is None and self.policies:
+        """Take the policy from where the sender put it."""
+        self._old_form = self.policy is None and bool(self.policies)
+        if self._old_form:
             self.policy = self.policies[0]
         self.policies = [] if self.policy is None else [self.policy]
-        most = (self._rules or {}).get('max_server_per_host')
-        if most is not None:
-            try:
-                fields.between(1, fields.MAX_INT).read(most)
-            except MalformedError as error:
-                error.under('max_server_per_host').under('_rules')
-                raise
+
+    @property
+    def counts_by_host(self):
+        """Whether anti-affinity goes by the group's hosts, not its members.
+
+        So it is for senders of before Rocky: their groups are of an older
+        version and have no ``policy`` of their own.
+        """
+        return self._old_form or (
+            base.version_tuple(self.wire_version) < _POLICY_SINCE)
 
     @property
     def rules(self):
-        """{'max_server_per_host': int} if the group has that rule, or {}."""
+        """{'max_server_per_host': int} if the group has that rule, or {}.
+
+        Raises ValueError when the rule is no integer.
+        """
         most = (self._rules or {}).get('max_server_per_host')
         return {} if most is None else {'max_server_per_host': int(most)}

@@ -9,6 +9,7 @@ second is what our own client sends to old schedulers.
 import datetime
 import json
 
+from nova_sched.objects import base
 from nova_sched.objects import destination
 from nova_sched.objects import fields
 from nova_sched.objects import flavor
@@ -46,8 +47,21 @@ def spec_from_dicts(request_spec, filter_properties):
         'requested_resources': None,
         'is_bfv': False,
     }, '1.0')
+    spec.wire_version = _wire_version(spec)
     spec.remember_dicts(request_spec, properties)
     return spec
+
+
+def _wire_version(spec):
+    """The RequestSpec that a caller would have sent in place of dicts.
+
+    Only the objects among the dicts tell its release: those of NUMA cells
+    with dedicated CPUs, since version 1.5, are of after Ussuri.
+    """
+    cells = spec.numa_topology.cells if spec.numa_topology else ()
+    newer = any(base.version_tuple(cell.wire_version) >= (1, 5)
+                for cell in cells)
+    return '1.13' if newer else '1.0'
 
 
 def _dict(value, path):

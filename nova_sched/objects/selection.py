@@ -60,7 +60,8 @@ def to_dicts(selections, spec_version):
         numa = answer['limits'].get('numa_topology')
         if numa is not None:
             answer['limits']['numa_topology'] = numa.obj_to_primitive(
-                '1.1' if _needs_networks(numa, caller) else '1.0')
+                '1.1' if caller >= (1, 13) or _needs_networks(numa, caller)
+                else '1.0')
         answers.append(answer)
     return answers
 

@@ -26,6 +26,13 @@ def pieces(aggregates, key):
             for piece in value.split(',')}
 
 
+def pieces_by_prefix(aggregates, prefix):
+    """``pieces`` of all keys that begin with ``prefix`` together."""
+    keys = {key for aggregate in aggregates for key in aggregate.metadata
+            if key.startswith(prefix)}
+    return set().union(*(pieces(aggregates, key) for key in keys))
+
+
 def number(found, key, default, cast, warning=_UNREADABLE):
     """One number from a set of values: the smallest.
 

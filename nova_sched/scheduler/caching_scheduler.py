@@ -10,6 +10,7 @@ import threading
 import numpy as np
 from oslo_log import log as logging
 
+from nova_sched.hardware import consumption
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import host_table
 
@@ -20,6 +21,7 @@ class CachingScheduler(filter_scheduler.FilterScheduler):
     """Decides on periodically refreshed state plus its own placements."""
 
     PERIODIC = True
+    USES_ALLOCATION_CANDIDATES = False
 
     def __init__(self, conf):
         super().__init__(conf)
@@ -49,7 +51,7 @@ class CachingScheduler(filter_scheduler.FilterScheduler):
         LOG.debug('Host cache refreshed: %d hosts', fresh.size)
 
     def select_destinations(self, context, spec_obj, instance_uuids,
-                            return_alternates=False):
+                            return_alternates=False, candidates=None):
         decision = self._new_decision(context, spec_obj, instance_uuids)
         # One decision at a time: the next one must see what this one placed.
         # A refused request leaves the table as it was.
@@ -91,7 +93,14 @@ def carry_over(old, new):
         columns[name][now] = old.columns[name][was]
     hosts = new.columns['host']
     kept = {hosts.values[code] for code in hosts.codes[now].tolist()}
-    return new.with_columns(**columns), kept
+    hardware = {row: {name: _value(old.columns[name], at)
+                      for name in consumption.COLUMNS}
+                for at, row in zip(was.tolist(), now.tolist(), strict=True)}
+    return new.with_columns(**columns).replaced(hardware), kept
+
+
+def _value(column, row):
+    return column.values[column.codes.item(row)]
 
 
 def _keys(table):

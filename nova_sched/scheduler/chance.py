@@ -7,11 +7,14 @@ repetition while there are enough.
 import random
 
 from nova_sched.scheduler import table_scheduler
+from nova_sched.scheduler.candidates import Taken
 from nova_sched.scheduler.decision import Pick
 
 
 class ChanceScheduler(table_scheduler.TableScheduler):
     """Draws hosts at random among those that are up."""
+
+    USES_ALLOCATION_CANDIDATES = False
 
     def _select(self, snapshot, spec, instance_uuids, return_alternates,
                 decision):
@@ -25,13 +28,14 @@ class ChanceScheduler(table_scheduler.TableScheduler):
             chosen = draw.sample(hosts, wanted)
         else:
             chosen = [draw.choice(hosts) for _ in range(wanted)]
-        picked = [(draw.choice(nodes[host]), {}) for host in chosen]
+        picked = [(Taken(draw.choice(nodes[host]), None), {})
+                  for host in chosen]
         spare = [host for host in hosts if host not in set(chosen)]
         draw.shuffle(spare)
         alternates = []
         if return_alternates:
-            alternates = [self._others(snapshot, row, spare, nodes, draw)
-                          for row, _ in picked]
+            alternates = [self._others(snapshot, taken.row, spare, nodes, draw)
+                          for taken, _ in picked]
             decision.alternates = sum(map(len, alternates))
         self._record(snapshot, picked, decision)
         self._finish(decision, spec)
@@ -67,12 +71,12 @@ class ChanceScheduler(table_scheduler.TableScheduler):
             same_cell = [other for other in nodes[host]
                          if snapshot.cell('cell_uuid', other) == cell]
             if same_cell:
-                others.append((draw.choice(same_cell), {}))
+                others.append((Taken(draw.choice(same_cell), None), {}))
         return others
 
     @staticmethod
     def _record(snapshot, picked, decision):
-        for index, (row, _) in enumerate(picked):
+        for index, (taken, _) in enumerate(picked):
             decision.picks.append(Pick(
-                index, snapshot.cell('host', row),
-                snapshot.cell('nodename', row), 0.0, ()))
+                index, snapshot.cell('host', taken.row),
+                snapshot.cell('nodename', taken.row), 0.0, ()))

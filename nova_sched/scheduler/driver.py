@@ -1,21 +1,13 @@
 """What a scheduler driver is, and loading the configured one."""
 
 import abc
-from importlib import metadata
-import inspect
 
 from oslo_log import log as logging
-from oslo_utils import importutils
-from stevedore import driver as stevedore_driver
 
 from nova_sched import conf as config
-from nova_sched import exception
-from nova_sched.conf import nearest
+from nova_sched import named_class
 
 LOG = logging.getLogger(__name__)
-
-NAMESPACE = 'nova_sched.scheduler.driver'
-_OPTION = '[scheduler] driver'
 
 
 class Scheduler(abc.ABC):
@@ -29,18 +21,21 @@ class Scheduler(abc.ABC):
     #: Whether the driver keeps its hosts in memory between requests and
     #: wants ``run_periodic_tasks`` called.
     PERIODIC = False
+    #: Whether Placement's candidates are of use to the driver.
+    USES_ALLOCATION_CANDIDATES = True
 
     def __init__(self, conf):
         self.conf = conf
 
     @abc.abstractmethod
     def select_destinations(self, context, spec_obj, instance_uuids,
-                            return_alternates=False):
+                            return_alternates=False, candidates=None):
         """Choose a host for each instance of a request.
 
         context: RequestContext.  spec_obj: a validated RequestSpec.
         instance_uuids: one text an instance; None from callers that send
             none, then ``spec_obj.num_instances`` counts.
+        candidates: candidates.Candidates; None if Placement was not asked.
         Returns a list, in the order of the instances, of lists of Selection:
         the selected host and then its alternates, if asked for.
         Raises NoValidHost when not every instance gets a host.
@@ -79,6 +74,11 @@ class Scheduler(abc.ABC):
         return len(instance_uuids)
 
 
+_DRIVER = named_class.Kind(
+    '[scheduler] driver', 'nova_sched.scheduler.driver', 'driver', Scheduler,
+    ', with a select_destinations method')
+
+
 def load_driver(conf):
     """The driver that ``[scheduler] driver`` names, constructed.
 
@@ -94,32 +94,9 @@ def driver_class(name):
 
     Raises ConfigurationError when there is none, or when it is no driver.
     """
-    names = driver_names()
-    if name not in names and ('.' not in name
-                              or name.startswith('nova.scheduler.')):
-        raise exception.ConfigurationError(
-            _OPTION, name, 'no such driver; '
-            + nearest.did_you_mean(name.rsplit('.', 1)[-1], names))
-    try:
-        if name in names:
-            cls = stevedore_driver.DriverManager(
-                NAMESPACE, name, invoke_on_load=False).driver
-        else:
-            cls = importutils.import_class(name)
-    except Exception as exc:
-        # Another author's module may fail in any way; the operator needs to
-        # know which option brought it in.
-        raise exception.ConfigurationError(
-            _OPTION, name, f'cannot be imported ({exc!r}); use one of '
-            f'{", ".join(names)}, or a class path') from exc
-    if not (isinstance(cls, type) and issubclass(cls, Scheduler)
-            and not inspect.isabstract(cls)):
-        raise exception.ConfigurationError(
-            _OPTION, name, 'is no driver; it must be a class derived from '
-            f'{__name__}.Scheduler, with a select_destinations method')
-    return cls
+    return _DRIVER.load(name)
 
 
 def driver_names():
     """The names of all installed drivers, sorted."""
-    return sorted(metadata.entry_points(group=NAMESPACE).names)
+    return _DRIVER.names()

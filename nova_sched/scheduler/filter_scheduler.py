@@ -3,14 +3,18 @@
 ``FilterScheduler.select_destinations``:
 
 1. A private snapshot of state read after the request arrived
-   (``TableScheduler``).
+   (``TableScheduler``), of which Placement's candidates are looked at
+   (``_offered``).
 2. Per instance: filter and weigh what the previous instance's filters left
-   (``Ranker.ranked``), choose among the best (``_choose``), and consume
-   the pick on the snapshot (``_place``).
-3. Too few picks: NoValidHost with the reasons counted (``_refuse``).
+   (``Ranker.ranked``), choose among the best (``_choose``), take the first
+   that can be claimed (``Claims.take``), and consume the pick on the snapshot
+   (``_place``).
+3. Too few picks: claims are given back, NoValidHost with the reasons counted
+   (``_refuse``).
 4. Alternates for each pick, from its own cell (``_alternates``).
 """
 
+import itertools
 import random
 import time
 
@@ -22,6 +26,7 @@ from nova_sched import exception
 from nova_sched.scheduler import ranking
 from nova_sched.scheduler import scheduler_options
 from nova_sched.scheduler import table_scheduler
+from nova_sched.scheduler.candidates import Claims
 from nova_sched.scheduler.decision import Decision
 from nova_sched.scheduler.decision import Pick
 
@@ -49,59 +54,67 @@ class FilterScheduler(table_scheduler.TableScheduler):
             self._no_valid_host(decision, spec, unknown)
         _prepare_group(snapshot, spec)
         spec.config_options = self._options.get_configuration()
-        draw, picked, ranked = random.Random(decision.seed), [], None
-        hosts = snapshot.block()
+        draw = random.Random(decision.seed)
+        claims = Claims(snapshot.candidates, spec, instance_uuids)
+        try:
+            picked, ranked = self._pick_all(
+                snapshot, spec, instance_uuids, decision, claims, draw)
+            if len(picked) < decision.instances:
+                self._refuse(snapshot, spec, picked, decision)
+            alternates = []
+            if return_alternates:
+                alternates = self._alternates(
+                    snapshot, spec, picked, ranked, decision, claims, draw)
+        except BaseException:
+            claims.release()
+            raise
+        self._finish(decision, spec)
+        return self._selections(snapshot, picked, alternates, claims.version)
+
+    def _pick_all(self, snapshot, spec, instance_uuids, decision, claims,
+                  draw):
+        """A host for each instance, as far as there are any.
+
+        Returns a list of (Taken, limits), and the last Ranked hosts.
+        """
+        picked, ranked = [], None
+        hosts = _offered(snapshot, decision)
         for index in range(decision.instances):
             uuid = instance_uuids[index] if instance_uuids else None
             if uuid is not None:
                 spec.instance_uuid = uuid
             spec.forget_mapping()
             ranked = self._ranked(hosts, spec, index, decision, draw)
-            if not len(ranked.hosts):
+            taken = claims.take(ranked.hosts, uuid)
+            if taken is None:
                 break
-            row = int(ranked.hosts.rows[0])
-            limits = self.ranker.limits(row, ranked.hosts, spec,
+            limits = self.ranker.limits(taken.row, ranked.hosts, spec,
                                         ranked.filtered)
-            picked.append((row, limits))
-            self._place(snapshot, row, spec, uuid)
+            picked.append((taken, limits))
+            decision.picks.append(_pick(index, ranked, taken.row))
+            self._place(snapshot, taken, spec, uuid, limits)
             hosts = ranked.hosts
-        if len(picked) < decision.instances:
-            self._refuse(snapshot, spec, picked, decision)
-        alternates = []
-        if return_alternates:
-            alternates = self._alternates(snapshot, spec, picked, ranked,
-                                          decision, draw)
-        self._finish(decision, spec)
-        return self._selections(snapshot, picked, alternates)
+        return picked, ranked
 
     def _ranked(self, hosts, spec, index, decision, draw):
-        """Ranked hosts with the chosen one in front; a Pick is recorded."""
+        """Ranked hosts with the chosen one in front."""
         ranked = self.ranker.ranked(hosts, spec, index, decision)
-        if not len(ranked.hosts):
+        order = self._choose(ranked.weighed, draw)
+        if order is None:
             return ranked
-        order, position = self._choose(ranked.weighed, draw)
-        if order is not None:
-            ranked = ranking.Ranked(
-                hosts.snapshot.block(ranked.weighed.rows[order]),
-                ranked.weighed, ranked.filtered)
-        state = ranked.hosts.snapshot.state(int(ranked.hosts.rows[0]))
-        LOG.debug('Selected host: %(host)s', {'host': state})
-        decision.picks.append(Pick(
-            index, state.host, state.nodename,
-            float(ranked.weighed.weights[position]),
-            ranked.weighed.parts(position)))
-        return ranked
+        return ranking.Ranked(hosts.snapshot.block(ranked.weighed.rows[order]),
+                              ranked.weighed, ranked.filtered)
 
     def _choose(self, weighed, draw):
-        """Draw among the best: (new order of positions or None, the pick).
+        """Draw among the best: new order of positions, None to keep theirs.
 
         With the shuffle option the hosts that weigh exactly as much as the
         best are put in random order; then one of the first host_subset_size
         moves to the front and all others keep their order.
         """
-        if not self._shuffle and self._subset_size == 1:
-            return None, 0
         order = list(range(len(weighed.rows)))
+        if not order or (not self._shuffle and self._subset_size == 1):
+            return None
         if self._shuffle:
             ties = int((weighed.weights == weighed.weights[0]).sum())
             best = order[:ties]
@@ -109,23 +122,23 @@ class FilterScheduler(table_scheduler.TableScheduler):
             order[:ties] = best
         chosen = draw.randrange(min(self._subset_size, len(order)))
         order.insert(0, order.pop(chosen))
-        return order, order[0]
+        return order
 
     @staticmethod
-    def _place(snapshot, row, spec, instance_uuid):
+    def _place(snapshot, taken, spec, instance_uuid, limits):
         """Consume an instance on the snapshot, for its successors to see.
 
         instance_uuid: None from callers that send none; such an instance
             joins its group under a uuid made up for this request.
         """
-        snapshot.consume(row, spec, time.time())
+        snapshot.consume(taken.row, spec, time.time(), taken.mapping, limits)
         group = spec.instance_group
         if group is None:
             return
         if instance_uuid is None:
             instance_uuid = uuidutils.generate_uuid()
             group.members.append(instance_uuid)
-        host = snapshot.cell('host', row)
+        host = snapshot.cell('host', taken.row)
         group.hosts.append(host)
         snapshot.instances.place(instance_uuid, host)
 
@@ -142,11 +155,13 @@ class FilterScheduler(table_scheduler.TableScheduler):
         raise exception.NoValidHost(
             reason=f'There are not enough hosts available. {reason}')
 
-    def _alternates(self, snapshot, spec, picked, ranked, decision, draw):
-        """Rows that could take an instance instead of its pick.
+    def _alternates(self, snapshot, spec, picked, ranked, decision, claims,
+                    draw):
+        """Hosts that could take an instance instead of its pick.
 
-        Returns per instance a list of (row, limits): hosts of the pick's cell
-        that are nobody's pick, in order of weight, at most max_attempts - 1.
+        Returns per instance a list of (Taken, limits): hosts of the pick's
+        cell that are nobody's pick and have something to claim, in order of
+        weight, at most max_attempts - 1.
         """
         wanted = self._max_attempts - 1
         if wanted < 1:
@@ -154,20 +169,43 @@ class FilterScheduler(table_scheduler.TableScheduler):
         if len(picked) > 1:
             scratch = Decision(decision.request_id, decision.instance_uuid,
                                decision.instances, decision.seed)
-            scratch.hosts = decision.hosts
             ranked = self._ranked(ranked.hosts, spec, len(picked) - 1,
                                   scratch, draw)
+        picks = [taken.row for taken, _ in picked]
         rows = ranked.hosts.rows
-        rows = rows[~np.isin(rows, [row for row, _ in picked])]
+        rows = rows[~np.isin(rows, picks)]
         cells = snapshot.column('cell_uuid').codes
         by_cell = {}
-        for cell in np.unique(cells[[row for row, _ in picked]]).tolist():
-            others = rows[cells[rows] == cell][:wanted].tolist()
-            by_cell[cell] = [(row, self.ranker.limits(
-                row, ranked.hosts, spec, ranked.filtered)) for row in others]
-        alternates = [by_cell[cells.item(row)] for row, _ in picked]
+        for cell in np.unique(cells[picks]).tolist():
+            others = (claims.first_of(snapshot, row)
+                      for row in rows[cells[rows] == cell].tolist())
+            by_cell[cell] = [
+                (taken, self.ranker.limits(taken.row, ranked.hosts, spec,
+                                           ranked.filtered))
+                for taken in itertools.islice(filter(None, others), wanted)]
+        alternates = [by_cell[cells.item(row)] for row in picks]
         decision.alternates = sum(map(len, alternates))
         return alternates
+
+
+def _offered(snapshot, decision):
+    """The hosts of which Placement says that they could do: HostBlock."""
+    hosts = snapshot.block()
+    if snapshot.candidates is None:
+        return hosts
+    offered = hosts.where(hosts.named('uuid', snapshot.candidates.providers))
+    decision.step(0, 'allocation candidates', hosts.rows, offered.rows)
+    return offered
+
+
+def _pick(index, ranked, row):
+    """The record of an instance's host."""
+    state = ranked.hosts.snapshot.state(row)
+    LOG.debug('Selected host: %(host)s', {'host': state})
+    position = int(np.flatnonzero(ranked.weighed.rows == row)[0])
+    return Pick(index, state.host, state.nodename,
+                float(ranked.weighed.weights[position]),
+                ranked.weighed.parts(position))
 
 
 def _unknown_host(snapshot, spec):
@@ -197,7 +235,7 @@ def _prepare_group(snapshot, spec):
     if group is None:
         return
     if group.hosts is None:
-        located = snapshot.instances.located(group.members or ())
+        located = snapshot.instances.running(group.members or ())
         group.hosts = sorted(set(located.values()))
     group.members = list(group.members or ())
     group.hosts = list(group.hosts)

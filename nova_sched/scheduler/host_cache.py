@@ -33,10 +33,13 @@ class HostCache:
 
     reader: a db.reader.HostReader.
     ratios: (cpu, ram, disk) allocation ratios for rows that carry none.
+    make_record: what makes a host's record of its row, like
+        host_rows.record.
     """
 
-    def __init__(self, reader, ratios):
+    def __init__(self, reader, ratios, make_record=host_rows.record):
         self._reader, self._ratios = reader, ratios
+        self._make_record = make_record
         self._lock = threading.Lock()
         self._started, self._failure = -1.0, None
         self._table = host_table.HostTable.from_records([])
@@ -145,7 +148,7 @@ class HostCache:
         """A row's record; None, with a warning, if it cannot be made one."""
         row = dict(zip(db_reader.COMPUTE_NODE_COLUMNS, row, strict=True))
         try:
-            record = host_rows.record(
+            record = self._make_record(
                 row, self._cells.get(row['host'], cell_uuid), self._ratios)
             host_table.check_record(record)
             return record

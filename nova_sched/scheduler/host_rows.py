@@ -10,6 +10,10 @@ import json
 
 from oslo_log import log as logging
 
+from nova_sched.hardware import numa
+from nova_sched.hardware import pools
+from nova_sched.scheduler.host_metrics import HostMetrics
+
 LOG = logging.getLogger(__name__)
 
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -18,8 +22,8 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _NOT_REPORTED = {
     'uuid': None, 'hypervisor_type': None, 'hypervisor_version': None,
     'host_ip': None, 'cpu_info': None, 'supported_instances': None,
-    'stats': None, 'metrics': None, 'pci_stats': None, 'numa_topology': None,
-    'updated': 0.0} | dict.fromkeys(
+    'stats': None, 'metrics': HostMetrics(), 'pci_stats': None,
+    'numa_topology': None, 'updated': 0.0} | dict.fromkeys(
         ('total_usable_ram_mb', 'free_ram_mb', 'total_usable_disk_gb',
          'free_disk_mb', 'disk_mb_used', 'vcpus_total', 'vcpus_used',
          'num_instances', 'num_io_ops', 'failed_builds'), 0)
@@ -42,7 +46,7 @@ def record(row, cell_uuid, ratios):
     cpu, ram, disk = ratios
     common = {
         'host': row['host'], 'nodename': row['hypervisor_hostname'] or '',
-        'cell_uuid': cell_uuid,
+        'cell_uuid': cell_uuid, 'bare_metal': False,
         'cpu_allocation_ratio': row['cpu_allocation_ratio'] or cpu,
         'ram_allocation_ratio': row['ram_allocation_ratio'] or ram,
         'disk_allocation_ratio': row['disk_allocation_ratio'] or disk}
@@ -70,10 +74,23 @@ def record(row, cell_uuid, ratios):
         'supported_instances': _list_text(row['supported_instances'],
                                           'supported_instances'),
         'stats': stats,
-        'metrics': _list_text(row['metrics'], 'metrics'),
-        'pci_stats': row['pci_stats'],
-        'numa_topology': row['numa_topology'],
+        'metrics': HostMetrics(row['metrics']),
+        'pci_stats': pools.Pools.of(row['pci_stats']),
+        'numa_topology': numa.HostTopology.of(row['numa_topology']),
         'updated': seconds(row['updated_at'])}
+
+
+def bare_metal_record(row, cell_uuid, ratios):
+    """As ``record`` for a node that is one whole machine.
+
+    Only what the machine has and what is free of it count, and its free disk
+    is what the node says; neither load nor what only hypervisors report do.
+    """
+    made = record(
+        row | {'disk_available_least': None, 'local_gb_used': 0,
+               'host_ip': None, 'metrics': None, 'pci_stats': None,
+               'numa_topology': None}, cell_uuid, ratios)
+    return made | {'num_instances': 0, 'num_io_ops': 0, 'bare_metal': True}
 
 
 def _free_disk_gb(row):

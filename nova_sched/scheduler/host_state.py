@@ -1,5 +1,6 @@
 """One host as plug-ins see it: a view of one row of the host table."""
 
+import functools
 import json
 
 import numpy as np
@@ -18,7 +19,6 @@ class HostState:
     def __init__(self, snapshot, row):
         self._snapshot, self._row = snapshot, row
         self.limits = {}
-        self.allocation_candidates = []
 
     def __getattr__(self, name):
         if name.startswith('_'):
@@ -28,6 +28,16 @@ class HostState:
         except KeyError:
             raise AttributeError(
                 f'a host state has no attribute {name!r}') from None
+
+    @functools.cached_property
+    def allocation_candidates(self):
+        """Allocation requests of Placement that would do, best first.
+
+        A list that filters may narrow by setting another one; None when
+        Placement was not asked.
+        """
+        candidates = self._snapshot.candidates
+        return None if candidates is None else candidates.of(self.uuid)
 
     def block(self):
         """This host alone, as the columns a built-in rule judges."""
@@ -63,22 +73,27 @@ class HostState:
 
     @property
     def instances(self):
-        """Instances on the host: uuid -> Instance."""
+        """Instances on the host: uuid -> Instance.
+
+        None of them on a bare-metal node, which is one or nothing.
+        """
+        if self.bare_metal:
+            return {}
         return self._snapshot.instances.on_host(self.host)
 
     @property
     def metrics(self):
         """Monitor metrics as reported: list of dicts with name and value."""
-        text = self._snapshot.cell('metrics', self._row)
-        return json.loads(text) if text else []
+        return self._snapshot.cell('metrics', self._row).listed()
 
     @property
     def numa_topology(self):
         """The host's NUMA cells as reported (JSON text), or None."""
-        return self._snapshot.cell('numa_topology', self._row)
+        topology = self._snapshot.cell('numa_topology', self._row)
+        return None if topology is None else topology.text
 
     def __repr__(self):
         return (f'({self.host}, {self.nodename}) ram: {self.free_ram_mb}MB '
                 f'disk: {self.free_disk_mb}MB io_ops: {self.num_io_ops} '
                 f'instances: {self.num_instances}, allocation_candidates: '
-                f'{len(self.allocation_candidates)}')
+                f'{len(self.allocation_candidates or ())}')

@@ -9,9 +9,13 @@ Units: ``*_mb`` MiB, ``*_gb`` GiB, times in seconds since the epoch (UTC).
 """
 
 import numpy as np
+from oslo_log import log as logging
 
+from nova_sched.hardware import consumption
 from nova_sched.scheduler import labels
 from nova_sched.scheduler.host_state import HostState
+
+LOG = logging.getLogger(__name__)
 
 #: Columns by kind, and so by type.  Source of each: host_rows.py.
 INTEGERS = ('total_usable_ram_mb', 'free_ram_mb', 'total_usable_disk_gb',
@@ -19,12 +23,13 @@ INTEGERS = ('total_usable_ram_mb', 'free_ram_mb', 'total_usable_disk_gb',
             'num_instances', 'num_io_ops', 'failed_builds')
 FLOATS = ('cpu_allocation_ratio', 'ram_allocation_ratio',
           'disk_allocation_ratio', 'updated', 'service_last_seen')
-BOOLEANS = ('service_disabled', 'service_forced_down', 'service_up')
+BOOLEANS = ('service_disabled', 'service_forced_down', 'service_up',
+            'bare_metal')
 LABELS = ('host', 'nodename', 'uuid', 'cell_uuid', 'hypervisor_type',
           'hypervisor_version', 'host_ip', 'cpu_info', 'supported_instances',
-          'aggregates')
+          'aggregates', 'pci_stats', 'metrics', 'numa_topology')
 #: ``service`` holds named tuples: a row of Nova's table ``services``.
-OBJECTS = ('stats', 'metrics', 'pci_stats', 'numa_topology', 'service')
+OBJECTS = ('stats', 'numa_topology', 'service')
 
 DTYPES = (dict.fromkeys(INTEGERS, np.int64)
           | dict.fromkeys(FLOATS, np.float64)
@@ -79,9 +84,9 @@ class HostTable:
         return HostTable(self.columns | {name: make_column(name, column)
                                          for name, column in values.items()})
 
-    def snapshot(self, instances):
+    def snapshot(self, instances, candidates=None):
         """One request's private HostSnapshot of this generation."""
-        return HostSnapshot(self, instances)
+        return HostSnapshot(self, instances, candidates)
 
     def _check(self):
         """Assert every invariant of a table (used by tests)."""
@@ -129,11 +134,16 @@ class HostSnapshot:
     table: the generation it starts from.
     instances: an object with ``located(uuids) -> {uuid: host}`` and
         ``on_host(host) -> {uuid: instance}``; where instances run.
+    candidates: candidates.Candidates, or None if Placement was not asked.
     """
 
-    def __init__(self, table, instances):
+    #: Whether instances go to the NUMA cells of a host that are used most.
+    pack_numa_cells = False
+
+    def __init__(self, table, instances, candidates=None):
         self.size = table.size
         self.instances = instances
+        self.candidates = candidates
         self._columns = dict(table.columns)
         self._owned = set()
         self._states = {}
@@ -162,19 +172,59 @@ class HostSnapshot:
         """These rows (int array), or all of them, as rules see them."""
         return HostBlock(self, rows)
 
-    def consume(self, row, spec, now):
+    def consume(self, row, spec, now, mapping=None, limits=None):
         """Take one instance of the request out of a host's free resources.
 
-        RAM, disk (root and ephemeral, never swap) and CPUs of the flavor, one
-        instance and one I/O operation.  Changes this snapshot only.
+        RAM, disk (root and ephemeral, never swap) and CPUs of the flavor, its
+        share of NUMA cells and PCI devices, one instance and one I/O
+        operation.  A bare-metal node is all taken, by any instance.  Changes
+        this snapshot only, and the request's NUMA topology.
+
+        mapping: request group -> provider uuids, as was claimed, or None.
+        limits: what the filters leave the compute node to enforce: dict.
         """
+        if self.cell('bare_metal', row):
+            return self._consume_all(row, now)
         disk_mb = (spec.root_gb + spec.ephemeral_gb) * 1024
         for name, delta in (('free_ram_mb', -spec.memory_mb),
                             ('free_disk_mb', -disk_mb),
                             ('vcpus_used', spec.vcpus),
-                            ('num_instances', 1), ('num_io_ops', 1)):
+                            ('num_instances', 1)):
             self._writable(name)[row] += delta
-        self._writable('updated')[row] = now
+        try:
+            self._consume_hardware(row, spec, mapping, limits or {})
+        except consumption.FailedError as error:
+            LOG.warning('Selected host: %(host)s failed to consume from '
+                        'instance. Error: %(error)s',
+                        {'host': self.state(row), 'error': error})
+        else:
+            self._writable('num_io_ops')[row] += 1
+            self._writable('updated')[row] = now
+
+    def _consume_hardware(self, row, spec, mapping, limits):
+        before = [self.cell(name, row) for name in consumption.COLUMNS]
+        hardware = consumption.Hardware(*before)
+        try:
+            hardware.take(spec, limits.get('numa_topology'), mapping,
+                          self.pack_numa_cells)
+        finally:
+            for name, old, new in zip(consumption.COLUMNS, before,
+                                      hardware.columns(), strict=True):
+                if new is not old:
+                    self._relabel(name, row, new)
+
+    def _relabel(self, name, row, value):
+        column = self._columns[name]
+        if name not in self._owned:
+            column = column.private()
+            self._owned.add(name)
+        self._columns[name] = column.replaced({row: value})
+
+    def _consume_all(self, row, now):
+        for name, value in (('free_ram_mb', 0), ('free_disk_mb', 0),
+                            ('vcpus_used', self.cell('vcpus_total', row)),
+                            ('updated', now)):
+            self._writable(name)[row] = value
 
     def _writable(self, name):
         if name not in self._owned:
@@ -249,24 +299,48 @@ class HostBlock:
     def judge_together(self, names, verdict):
         """As ``judge`` for the distinct combinations of several columns.
 
+        names: of label columns and numeric ones.
         verdict: function of as many values as there are names.
         """
-        columns = [self.snapshot.column(name) for name in names]
-        code = np.zeros(len(self.rows), dtype=np.int64)
-        for column in columns:
-            code = code * len(column.values) + column.codes[self.rows]
+        columns = [self._coded(name) for name in names]
+        code, size = np.zeros(len(self.rows), dtype=np.int64), 1
+        for codes, values in columns:
+            if size * len(values) > _BIGGEST:
+                _, code = np.unique(code, return_inverse=True)
+                size = len(self.rows)
+            code, size = code * len(values) + codes, size * len(values)
         distinct, first, inverse = np.unique(code, return_index=True,
                                              return_inverse=True)
         results = np.zeros(len(distinct), dtype=np.bool_)
-        for i, row in enumerate(self.rows[first]):
-            results[i] = verdict(*(c.values[c.codes[row]] for c in columns))
+        for i, at in enumerate(first.tolist()):
+            results[i] = verdict(*(values[codes.item(at)]
+                                   for codes, values in columns))
         return results[inverse]
+
+    def _coded(self, name):
+        """A column as codes (n,) and the values they point to."""
+        column = self.snapshot.column(name)
+        if isinstance(column, labels.Labels):
+            return column.codes[self.rows], column.values
+        values, codes = np.unique(column[self.rows], return_inverse=True)
+        return codes, values.tolist()
 
     def named(self, name, wanted):
         """Which rows have one of the ``wanted`` labels: bool (n,)."""
         column = self.snapshot.column(name)
         codes = [c for c in map(column.code, wanted) if c >= 0]
         return np.isin(column.codes[self.rows], codes)
+
+    def looked_up(self, name, numbers):
+        """Each row's number in a dict by label, 0.0 without: float64 (n,)."""
+        column = self.snapshot.column(name)
+        by_code = np.zeros(len(column.values))
+        for label, number in numbers.items():
+            code = column.code(label)
+            # The shared list of labels may have grown meanwhile.
+            if 0 <= code < len(by_code):
+                by_code[code] = number
+        return by_code[column.codes[self.rows]]
 
     def objects(self, name):
         """A column as a list of plain Python objects, one a row."""

@@ -17,15 +17,27 @@ class Instances:
         at least uuid and host.
     placed: {uuid: host name} of instances placed lately that the database
         may not show yet.
+    images: function of a list of host names and a tuple of names of image
+        properties, returns what ``HostReader.image_properties`` does; by
+        default nothing is known of images.
+    unseen: names of hosts of whose instances rules see none.
     """
 
-    def __init__(self, locate, on_hosts, placed=None):
+    def __init__(self, locate, on_hosts, placed=None,
+                 images=lambda hosts, names: (), unseen=frozenset()):
         self._locate, self._on_hosts = locate, on_hosts
-        self._placed = dict(placed or {})
+        self._images, self._described = images, {}
+        self._placed, self._unseen = dict(placed or {}), unseen
         self._located = {}
         self._by_host = None
+        self._values = {}
 
     def located(self, uuids):
+        """{uuid: host name} of those of the instances that rules see."""
+        return {uuid: host for uuid, host in self.running(uuids).items()
+                if host not in self._unseen}
+
+    def running(self, uuids):
         """{uuid: host name} of those of the instances that are on a host."""
         unknown = [uuid for uuid in uuids if uuid not in self._located]
         if unknown:
@@ -35,14 +47,53 @@ class Instances:
 
     def on_host(self, host):
         """{uuid: instance} of the instances on a host, a new dict."""
+        placed = {uuid: types.SimpleNamespace(uuid=uuid, host=host)
+                  for uuid, name in self._placed.items() if name == host}
+        return self._listed().get(host, {}) | placed
+
+    def each(self, name):
+        """{host: set of values} of one field of the instances on each host.
+
+        The values must be hashable.  Of instances just placed nothing is
+        known but where they are.
+        """
+        if name not in self._values:
+            self._values[name] = {
+                host: {getattr(instance, name) for instance in found.values()
+                       if hasattr(instance, name)}
+                for host, found in self._listed().items()}
+        return self._values[name]
+
+    def _listed(self):
+        """{host: {uuid: instance}} of all hosts, read once."""
         if self._by_host is None:
             self._by_host = {}
             for row in self._on_hosts():
-                self._by_host.setdefault(row['host'], {})[row['uuid']] = (
-                    types.SimpleNamespace(**row))
-        placed = {uuid: types.SimpleNamespace(uuid=uuid, host=host)
-                  for uuid, name in self._placed.items() if name == host}
-        return self._by_host.get(host, {}) | placed
+                if row['host'] not in self._unseen:
+                    self._by_host.setdefault(row['host'], {})[row['uuid']] = (
+                        types.SimpleNamespace(**row))
+        return self._by_host
+
+    def image_properties(self, hosts, names):
+        """Stored image properties: {host: [instance's properties, ...]}.
+
+        hosts: list of host names.  names: tuple, in which a name that ends
+        in * stands for all that begin so.
+        An instance's are a tuple of (name, text), sorted; instances without
+        any, and those just placed, are left out.
+        """
+        known = self._described.setdefault(names, {})
+        unknown = [host for host in hosts if host not in known]
+        if unknown:
+            found = {}
+            seen = [host for host in unknown if host not in self._unseen]
+            for host, uuid, name, text in self._images(seen, names):
+                found.setdefault(host, {}).setdefault(uuid, {})[name] = text
+            known |= dict.fromkeys(unknown, ()) | {
+                host: [tuple(sorted(texts.items()))
+                       for texts in described.values()]
+                for host, described in found.items()}
+        return {host: known[host] for host in hosts}
 
     def place(self, uuid, host):
         """From now on the instance counts as running on the host."""

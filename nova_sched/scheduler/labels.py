@@ -44,6 +44,15 @@ class Labels:
             codes[row] = _code(value, self.values, self._index)
         return Labels(codes, self.values, self._index)
 
+    def private(self):
+        """The same column with a list of values of its own.
+
+        The shared one must only be added to by whoever refreshes the table.
+        """
+        values = list(self.values)
+        return Labels(self.codes, values, {
+            value: code for code, value in enumerate(values)})
+
     def code(self, value):
         """The code of ``value``; -1 when no row ever had it."""
         return self._index.get(value, -1)

@@ -20,9 +20,11 @@ from nova_sched.scheduler import weights
 LOG = logging.getLogger(__name__)
 
 _ENABLED = '[filter_scheduler] enabled_filters'
+_BAREMETAL = '[filter_scheduler] baremetal_enabled_filters'
 
 #: The options that ``problems`` is about.
-OPTIONS = (loadables.FILTERS_OPTION, _ENABLED, loadables.WEIGHERS_OPTION)
+OPTIONS = (loadables.FILTERS_OPTION, _ENABLED, _BAREMETAL,
+           loadables.WEIGHERS_OPTION)
 
 _ALL_FILTERS = 'nova.scheduler.filters.all_filters'
 
@@ -71,7 +73,7 @@ def load_filters(conf):
     a filter that cannot work.
     """
     loaded = _or_first_error(_filters(conf))
-    if conf.filter_scheduler.enabled_filters is not None:
+    if _is_configured(conf):
         _warn_of_removed(loaded)
     return [loaded[name] for name in config.enabled_filters(conf)]
 
@@ -83,6 +85,19 @@ def load_weighers(conf):
     weigher that cannot work.
     """
     return _or_first_error(_weighers(conf))
+
+
+def make_filter(cls, conf):
+    """A filter of a class, configured as when the service loads it.
+
+    Raises ConfigurationError for a class that cannot judge or be made.
+    """
+    return _made(cls, loadables.FILTERS_OPTION, _FILTER_METHODS, conf)
+
+
+def make_weigher(cls, conf):
+    """A weigher of a class; otherwise as ``make_filter``."""
+    return _made(cls, loadables.WEIGHERS_OPTION, _WEIGHER_METHODS, conf)
 
 
 def _or_first_error(found):
@@ -119,14 +134,23 @@ def _filters(conf):
     if errors:
         return {}, errors
 
+    option = (_BAREMETAL if config.uses_baremetal_filters(conf)
+              else _ENABLED)
+
     def load(name):
         if name not in available:
             raise exception.ConfigurationError(
-                _ENABLED, name, _unknown_filter(name, available))
-        return name, _made(available[name], _ENABLED, _FILTER_METHODS, conf)
+                option, name, _unknown_filter(name, available))
+        return name, _made(available[name], option, _FILTER_METHODS, conf)
 
     loaded, errors = _each(dict.fromkeys(config.enabled_filters(conf)), load)
     return dict(loaded), errors
+
+
+def _is_configured(conf):
+    """Whether the names of the filters that run are not defaults of ours."""
+    return (conf.filter_scheduler.enabled_filters is not None
+            and not config.uses_baremetal_filters(conf))
 
 
 def _weighers(conf):
@@ -150,9 +174,6 @@ def _unknown_filter(name, available):
     if name in (cls.__name__ for cls in all_filters()):
         return ('not among available_filters; add to that option a value '
                 f'{_ALL_FILTERS}')
-    if any(name in names for names in loadables.FILTER_MODULES.values()):
-        return ('this filter of Nova is not available in this release; '
-                f'available are {", ".join(sorted(available))}')
     return f'no such filter; {nearest.did_you_mean(name, available)}'
 
 

@@ -43,7 +43,7 @@ class Ranker:
     """
 
     def __init__(self, conf):
-        nova_names.provide()
+        nova_names.provide(conf)
         self.filters = plugins.load_filters(conf)
         self.weighers = plugins.load_weighers(conf)
         self._filter_handler = filters.FilterHandler()
@@ -76,8 +76,8 @@ class Ranker:
             hosts = narrow(hosts, spec)
             if hosts is not before:
                 decision.step(index, name, before.rows, hosts.rows)
-                if name == 'ignore_hosts' and not len(hosts):
-                    return hosts, False
+            if narrow is _ignored and spec.ignore_hosts and not len(hosts):
+                return hosts, False
         forced = spec.force_hosts or spec.force_nodes
         if forced and not spec.get_scheduler_hint('_nova_check_type'):
             return hosts, False

@@ -43,11 +43,13 @@ class SchedulerOptions:
             status = os.stat(self._path)
         except OSError:
             return 'missing'
-        return status.st_mtime_ns, status.st_size
+        # Changed times too: a file that is made readable, or moved here with
+        # its old time stamp, is another one.
+        return status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
     def _read(self):
         try:
-            with open(self._path) as file:
+            with open(self._path, encoding='utf-8') as file:
                 content = json.load(file)
             if not isinstance(content, dict):
                 raise ValueError('it holds no JSON object')

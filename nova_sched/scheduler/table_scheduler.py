@@ -15,9 +15,6 @@ from nova_sched.scheduler.decision import Decision
 
 LOG = logging.getLogger(__name__)
 
-#: What an ``allocation_request`` says when nothing is to be claimed.
-_NO_CLAIM = 'null'
-
 #: Decisions kept in memory, newest last.
 DECISIONS_KEPT = 100
 
@@ -27,7 +24,7 @@ class TableScheduler(driver.Scheduler):
 
     def __init__(self, conf):
         super().__init__(conf)
-        self.host_manager = host_manager.HostManager(conf)
+        self.host_manager = host_manager.load_host_manager(conf)
         self.decisions = collections.deque(maxlen=DECISIONS_KEPT)
         self._max_attempts = conf.scheduler.max_attempts
         self._default_zone = conf.default_availability_zone
@@ -45,10 +42,10 @@ class TableScheduler(driver.Scheduler):
         self.host_manager.cache.forget_aggregates()
 
     def select_destinations(self, context, spec_obj, instance_uuids,
-                            return_alternates=False):
+                            return_alternates=False, candidates=None):
         decision = self._new_decision(context, spec_obj, instance_uuids)
         with decision.timed('state'):
-            snapshot = self._snapshot()
+            snapshot = self._snapshot(candidates)
         return self._select(snapshot, spec_obj, instance_uuids,
                             return_alternates, decision)
 
@@ -60,8 +57,10 @@ class TableScheduler(driver.Scheduler):
         self.decisions.append(decision)
         return decision
 
-    def _snapshot(self):
-        return self.host_manager.snapshot(self.host_manager.cache.refresh())
+    def _snapshot(self, candidates):
+        """The hosts of one request, as of now: HostSnapshot."""
+        return self.host_manager.snapshot(self.host_manager.cache.refresh(),
+                                          candidates=candidates)
 
     @abc.abstractmethod
     def _select(self, snapshot, spec, instance_uuids, return_alternates,
@@ -71,20 +70,26 @@ class TableScheduler(driver.Scheduler):
         Arguments and result otherwise as for select_destinations.
         """
 
-    def _selections(self, snapshot, picked, alternates):
-        return [[self._selection(snapshot, row, limits)
-                 for row, limits in (pick, *others)]
+    def _selections(self, snapshot, picked, alternates, version=None):
+        """Lists of Selection, one an instance: its pick and alternates.
+
+        picked: list of (Taken, limits).  alternates: as many lists of them,
+        or none.  version: microversion of the allocation requests.
+        """
+        return [[self._selection(snapshot, taken, limits, version)
+                 for taken, limits in (pick, *others)]
                 for pick, others in zip(
                     picked, alternates or [()] * len(picked), strict=True)]
 
-    def _selection(self, snapshot, row, limits):
-        state = snapshot.state(row)
+    def _selection(self, snapshot, taken, limits, version):
+        state = snapshot.state(taken.row)
         zones = aggregate_values.values(state.aggregates, 'availability_zone')
         return objects.Selection(
             compute_node_uuid=state.uuid or '', service_host=state.host,
             nodename=state.nodename, cell_uuid=state.cell_uuid,
             limits=objects.SchedulerLimits.from_dict(limits),
-            allocation_request=_NO_CLAIM, allocation_request_version=None,
+            allocation_request=taken.on_the_wire(),
+            allocation_request_version=version,
             availability_zone=min(zones, default=self._default_zone))
 
     def _check_count(self, decision, spec):

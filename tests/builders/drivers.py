@@ -24,12 +24,12 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
         self._hosts, self.seed = hosts.table(*records), seed
         self._running = running or {}
 
-    def _snapshot(self):
+    def _snapshot(self, candidates):
         return self._hosts.snapshot(instances.Instances(
             lambda uuids: {uuid: self._running[uuid] for uuid in uuids
                            if uuid in self._running},
             lambda: [{'uuid': uuid, 'host': host}
-                     for uuid, host in self._running.items()]))
+                     for uuid, host in self._running.items()]), candidates)
 
     def _new_decision(self, context, spec, instance_uuids):
         decision = super()._new_decision(context, spec, instance_uuids)

@@ -1,96 +1,21 @@
-"""Hosts for tests: valid defaults, and no database behind them."""
+"""Hosts for tests; see nova_sched.testing."""
 
-import collections
+from nova_sched.testing.host_builders import NEVER_REPORTED
+from nova_sched.testing.host_builders import NOW
+from nova_sched.testing.host_builders import a_host
+from nova_sched.testing.host_builders import an_aggregate
+from nova_sched.testing.host_builders import hosts
+from nova_sched.testing.host_builders import names
+from nova_sched.testing.host_builders import one
+from nova_sched.testing.host_builders import table
 
-import numpy as np
-
-from nova_sched import objects
-from nova_sched.db import reader
-from nova_sched.scheduler import host_table
-from nova_sched.scheduler import instances
-
-NOW = 1_700_000_000.0
-
-_DEFAULTS = {
-    'uuid': None, 'cell_uuid': '00000000-0000-0000-0000-000000000001',
-    'total_usable_ram_mb': 32768, 'free_ram_mb': 32768,
-    'total_usable_disk_gb': 500, 'free_disk_mb': 500 * 1024,
-    'disk_mb_used': 0, 'vcpus_total': 16, 'vcpus_used': 0,
-    'num_instances': 0, 'num_io_ops': 0, 'failed_builds': 0,
-    'cpu_allocation_ratio': 16.0, 'ram_allocation_ratio': 1.5,
-    'disk_allocation_ratio': 1.0, 'updated': NOW, 'service_last_seen': NOW,
-    'service_disabled': False, 'service_forced_down': False,
-    'service_up': True, 'hypervisor_type': 'QEMU',
-    'hypervisor_version': 8002000, 'host_ip': '192.0.2.1', 'cpu_info': None,
-    'supported_instances': '[["x86_64", "kvm", "hvm"]]', 'stats': {},
-    'metrics': None, 'pci_stats': None, 'numa_topology': None,
-}
-
-#: What a host is like whose compute service never reported its usage.
-NEVER_REPORTED = dict.fromkeys(
-    ('uuid', 'hypervisor_type', 'hypervisor_version', 'host_ip', 'cpu_info',
-     'supported_instances', 'stats')) | dict.fromkeys(
-    ('total_usable_ram_mb', 'free_ram_mb', 'total_usable_disk_gb',
-     'free_disk_mb', 'vcpus_total'), 0)
-
-
-_Service = collections.namedtuple(
-    '_Service', reader.SERVICE_COLUMNS,
-    defaults=[None] * len(reader.SERVICE_COLUMNS))
-
-
-def a_host(host=None, **values):
-    """One host as a dict of columns; a free one that is up unless told so.
-
-    aggregates: list of metadata dicts, or of Aggregate.
-    disabled_reason: of its service.
-    """
-    record = _DEFAULTS | values
-    if host is not None:
-        record['host'] = host
-    reason = record.pop('disabled_reason', None)
-    record.setdefault('service', _Service(disabled_reason=reason))
-    record['aggregates'] = tuple(
-        an_aggregate(metadata) if isinstance(metadata, dict) else metadata
-        for metadata in record.get('aggregates', ()))
-    return record
-
-
-def an_aggregate(metadata, **values):
-    """An aggregate with this metadata."""
-    return objects.Aggregate(metadata=metadata,
-                             **{'id': 1, 'name': 'agg'} | values)
-
-
-def table(*records):
-    """A HostTable of hosts; those without a name are host0, host1 ..."""
-    named = []
-    for number, record in enumerate(records):
-        host = record.get('host', f'host{number}')
-        named.append({'host': host, 'nodename': host} | record)
-    made = host_table.HostTable.from_records(named)
-    made._check()
-    return made
-
-
-def hosts(*records, running=None):
-    """All the hosts as a HostBlock of a snapshot of their own.
-
-    running: {uuid: host name} of the instances there are.
-    """
-    running = running or {}
-    return table(*records).snapshot(instances.Instances(
-        lambda uuids: {uuid: running[uuid] for uuid in uuids
-                       if uuid in running},
-        lambda: [{'uuid': uuid, 'host': host}
-                 for uuid, host in running.items()])).block()
-
-
-def one(block, row):
-    """One row of a block as a block of its own."""
-    return block.snapshot.block(np.array([block.rows[row]]))
-
-
-def names(block):
-    """The host names of a block, in its order."""
-    return block.objects('host')
+__all__ = (
+    'NEVER_REPORTED',
+    'NOW',
+    'a_host',
+    'an_aggregate',
+    'hosts',
+    'names',
+    'one',
+    'table',
+)

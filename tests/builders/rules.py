@@ -1,30 +1,13 @@
-"""Filters and weighers for tests, configured as the service does it."""
+"""Filters and weighers for tests; see nova_sched.testing."""
 
-from nova_sched import conf as config
+from nova_sched.testing.rules import a_conf
+from nova_sched.testing.rules import configured
+from nova_sched.testing.rules import survivors
+from nova_sched.testing.rules import weights
 
-
-def a_conf(**options):
-    """A configuration without files.
-
-    options: of [filter_scheduler]; those of other groups as
-    ``group__option``, of [DEFAULT] as ``DEFAULT__option``.
-    """
-    conf = config.new_conf([], [])
-    for name, value in options.items():
-        group, _, option = name.rpartition('__')
-        group = group or 'filter_scheduler'
-        conf.set_override(option, value,
-                          None if group == 'DEFAULT' else group)
-    return conf
-
-
-def configured(cls, **options):
-    """A filter or weigher with these options; see a_conf."""
-    rule = cls()
-    rule.configure(a_conf(**options))
-    return rule
-
-
-def survivors(rule, block, spec):
-    """The names of the hosts a filter leaves of a HostBlock."""
-    return block.where(rule.keep(block, spec)).objects('host')
+__all__ = (
+    'a_conf',
+    'configured',
+    'survivors',
+    'weights',
+)

@@ -7,5 +7,5 @@ line.  Every case goes the way a request goes: rows into a SQLite database,
 options into a configuration, the request in its wire form.
 
 Adding a case needs no code.  A case of Queens may be waived, by a rule of
-``waivers.py`` only, where Nova's eras differ and the newer answer is ours.
+``waivers/`` only, where Nova's eras differ and the newer answer is ours.
 """

@@ -1,26 +1,25 @@
 """Cases of single filters, filter chains and weighers."""
 
 import functools
-import math
 
 import numpy as np
 
+from nova_sched import exception
 from nova_sched import filters as base_filters
-from nova_sched import loadables
-from nova_sched import weights as base_weights
+from nova_sched import objects
 from nova_sched.objects import request
 from nova_sched.scheduler import decision
 from nova_sched.scheduler import plugins
 from nova_sched.scheduler import ranking
+from tests.conformance import offers
 from tests.conformance import waivers
+from tests.conformance import weighing
 from tests.conformance.vectors import Outcome
+from tests.conformance.waivers import facts
+from tests.conformance.waivers.facts import same
 
 FILTERS = {cls.__name__ for cls in plugins.all_filters()}
 WEIGHERS = {cls.__name__ for cls in plugins.all_weighers()}
-
-_WEIGHER_PATHS = {
-    name: f'nova.scheduler.weights.{module}.{name}'
-    for module, names in loadables.WEIGHER_MODULES.items() for name in names}
 
 
 class Recorder(decision.Decision):
@@ -39,14 +38,6 @@ class Recorder(decision.Decision):
         return cls(None, None, 1, 0, hosts=snapshot.size)
 
 
-def needs_ironic(case, stage):
-    """Whether a case is of the host manager for bare metal."""
-    return (case['config'].get('scheduler', {}).get('host_manager')
-            == 'ironic_host_manager' and any(
-                node['hypervisor_type'] == 'ironic'
-                for node in stage.cloud['compute_nodes']))
-
-
 def check_filters(case, stage, asked):
     """Outcomes of a case of kind ``filters``: an iterator.
 
@@ -55,20 +46,8 @@ def check_filters(case, stage, asked):
     for name, expected in case['expected'].items():
         if not asked(name):
             continue
-        if needs_ironic(case, stage):
-            yield Outcome(case, name, 'not built', 'ironic_host_manager')
-            continue
-        if name == 'chain':
-            chain = case['config'].get('filter_scheduler', {}).get(
-                'enabled_filters')
-            missing = set(chain or ()) - FILTERS
-            answer = _chain
-        else:
-            missing, answer = {name} - FILTERS, _single
-        if missing:
-            yield Outcome(case, name, 'not built', ', '.join(sorted(missing)))
-        else:
-            yield judged(case, name, stage, expected, answer)
+        yield judged(case, name, stage, expected,
+                     _chain if name == 'chain' else _single)
 
 
 def judged(case, name, stage, expected, answer):
@@ -76,6 +55,8 @@ def judged(case, name, stage, expected, answer):
     def ask(case):
         try:
             return answer(case, name, stage, expected)
+        except exception.ConfigurationError as exc:
+            return {'refused': str(exc)}
         except Exception as exc:
             # What Nova answers with an exception, we may too; whatever else
             # goes wrong in here is a difference to report.
@@ -84,36 +65,18 @@ def judged(case, name, stage, expected, answer):
     got = ask(case)
     if same(expected, got):
         return Outcome(case, name, 'passed')
-    reason = waivers.reason(case, name, stage, expected, got,
-                            lambda case: same(expected, ask(case)))
+    reason = waivers.reason(facts.Difference(
+        case, name, stage, expected, got,
+        lambda case: same(expected, ask(case))))
     if reason:
         return Outcome(case, name, 'waived', reason)
     return Outcome(case, name, 'failed', difference(expected, got), got)
 
 
-def is_error(answer):
-    return isinstance(answer, dict) and 'error' in answer
-
-
-def same(expected, got):
-    """Whether two answers agree; any two errors do, floats to 1e-9."""
-    if is_error(expected) or is_error(got):
-        return is_error(expected) and is_error(got)
-    if isinstance(expected, dict) and isinstance(got, dict):
-        return expected.keys() == got.keys() and all(
-            same(value, got[key]) for key, value in expected.items())
-    if isinstance(expected, list) and isinstance(got, list):
-        return len(expected) == len(got) and all(
-            map(same, expected, got))
-    if isinstance(expected, (int, float)) and isinstance(got, (int, float)):
-        return math.isclose(expected, got, rel_tol=1e-9, abs_tol=1e-9)
-    return expected == got
-
-
 def difference(expected, got):
     """Where two answers differ, in a line."""
     if isinstance(expected, dict) and isinstance(got, dict) and not (
-            is_error(expected) or is_error(got)):
+            facts.is_error(expected) or facts.is_error(got)):
         return '; '.join(
             f'{key}: {difference(expected.get(key), got.get(key))}'
             for key in sorted({*expected, *got}, key=str)
@@ -132,7 +95,7 @@ def named(snapshot, rows):
 
 
 def _single(case, name, stage, expected):
-    """Survivors of one filter; with limits where the case has them."""
+    """Survivors of one filter; what it left on them where recorded."""
     conf = stage.conf(case, enabled_filters=[name])
     rule, = plugins.load_filters(conf)
     snapshot = stage.hosts(case, conf)
@@ -140,17 +103,40 @@ def _single(case, name, stage, expected):
     left = base_filters.FilterHandler().run(
         [rule], snapshot.block(), spec, 0, Recorder.of(snapshot))
     survivors = named(snapshot, left.rows)
-    wanted = case.get('limits', {}).get(name)
-    if wanted is not None:
-        limits = {f'{state.host}|{state.nodename}':
-                  rule.limits(state.block(), spec)
-                  for state in left.states()}
-        wrong = difference(
-            {host: whole(given) for host, given in wanted.items()},
-            {host: given for host, given in limits.items() if given})
-        if wrong:
-            return {'survivors': survivors, 'limits': wrong}
+    states = {f'{state.host}|{state.nodename}': state
+              for state in left.states()}
+    wrong = {'limits': _limits_differ(case, rule, states, spec),
+             'candidates_left': _candidates_differ(case, rule, states)}
+    if any(wrong.values()):
+        return {'survivors': survivors, **wrong}
     return survivors
+
+
+def _limits_differ(case, rule, states, spec):
+    wanted = case.get('limits', {}).get(type(rule).__name__)
+    if wanted is None:
+        return ''
+    limits = {host: flat(rule.limits(state.block(), spec))
+              for host, state in states.items()}
+    return difference(
+        {host: whole(given) for host, given in wanted.items()},
+        {host: given for host, given in limits.items() if given})
+
+
+def _candidates_differ(case, rule, states):
+    wanted = case.get('candidates_left', {}).get(type(rule).__name__)
+    if wanted is None:
+        return ''
+    return difference(wanted, {host: offers.left(state)
+                               for host, state in states.items()})
+
+
+def flat(limits):
+    """Limits as they were recorded: NUMA limits as a dict of the ratios."""
+    return {name: {key: amount for key, amount in value.flat().items()
+                   if key != 'network_metadata'}
+            if isinstance(value, objects.NUMATopologyLimits) else value
+            for name, value in limits.items()}
 
 
 def whole(limits):
@@ -189,65 +175,9 @@ def check_weighers(case, stage, asked):
     for name in expected:
         if name in ('total', 'order') or not asked(name):
             continue
-        if name in WEIGHERS:
-            yield judged(case, name, stage, expected[name], _weigher)
-        else:
-            yield Outcome(case, name, 'not built', name)
-    if not asked('total'):
-        return
-    missing = set(case['configured_weighers']) - WEIGHERS
-    if missing:
-        yield Outcome(case, 'total', 'not built', ', '.join(sorted(missing)))
-    else:
-        yield judged(case, 'total', stage,
-                     {key: expected[key] for key in ('total', 'order')},
-                     _total)
-
-
-def _weighed_block(case, stage, names):
-    conf = stage.conf(case, weight_classes=[
-        _WEIGHER_PATHS[name] for name in names])
-    snapshot = stage.hosts(case, conf)
-    hosts = snapshot.block()
-    if 'hosts' in case:
-        rows = {(state.host, state.nodename): row
-                for row, state in enumerate(hosts.states())}
-        hosts = snapshot.block(np.array(
-            [rows[host, node] for host, node in case['hosts']], dtype=int))
-    return (plugins.load_weighers(conf), hosts,
-            request.from_wire(case['request_spec']))
-
-
-def _by_host(hosts, values):
-    return {f'{state.host}|{state.nodename}': float(value)
-            for state, value in zip(
-                hosts.states(), np.broadcast_to(values, len(hosts)),
-                strict=True)}
-
-
-def _weigher(case, name, stage, expected):
-    (weigher,), hosts, spec = _weighed_block(case, stage, [name])
-    raw = weigher.raw(hosts, spec)
-    multipliers = _by_host(hosts, weigher.multipliers(hosts))
-    if not isinstance(expected.get('multiplier'), dict) and len(
-            set(multipliers.values())) == 1:
-        multipliers = next(iter(multipliers.values()))
-    return {'raw': _by_host(hosts, raw), 'multiplier': multipliers,
-            'normalized': _by_host(hosts, base_weights.normalize(
-                raw, weigher.minval, weigher.maxval))}
-
-
-def _total(case, name, stage, expected):
-    weighers, hosts, spec = _weighed_block(
-        case, stage, case['configured_weighers'])
-    weighed = base_weights.WeightHandler().weigh(weighers, hosts, spec)
-    ordered = hosts.snapshot.block(weighed.rows)
-    weights = weighed.weights.tolist()
-    order, last = [], None
-    for state, weight in zip(ordered.states(), weights, strict=True):
-        if last is None or abs(weight - last) > 1e-9:
-            order.append([])
-        order[-1].append([state.host, state.nodename])
-        last = weight
-    return {'total': _by_host(ordered, weighed.weights),
-            'order': [sorted(group) for group in order]}
+        yield judged(case, name, stage, expected[name], weighing.weigher)
+    if asked('total'):
+        both = {key: expected[key] for key in ('total', 'order')}
+        if all(map(facts.is_error, both.values())):
+            both = both['total']
+        yield judged(case, 'total', stage, both, weighing.total)

@@ -1,25 +1,21 @@
 """Cases of whole scheduling runs, and of the host states behind them."""
 
+import copy
 import datetime
+import json
 
 from nova_sched import context
+from nova_sched import exception
 from nova_sched.objects import request
 from nova_sched.scheduler import caching_scheduler
+from nova_sched.scheduler import candidates
 from nova_sched.scheduler import chance
 from nova_sched.scheduler import filter_scheduler
 from tests.conformance import rules
-from tests.conformance.vectors import Outcome
 
 DRIVERS = {'filter_scheduler': filter_scheduler.FilterScheduler,
            'caching_scheduler': caching_scheduler.CachingScheduler,
            'chance_scheduler': chance.ChanceScheduler}
-
-#: Weighers that a release runs by default.
-_QUEENS_WEIGHERS = {
-    'RAMWeigher', 'DiskWeigher', 'MetricsWeigher', 'IoOpsWeigher',
-    'PCIWeigher', 'ServerGroupSoftAffinityWeigher',
-    'ServerGroupSoftAntiAffinityWeigher', 'BuildFailureWeigher'}
-_ALL_WEIGHERS = set(rules._WEIGHER_PATHS)
 
 #: What of a host state is compared.
 _STATE = (
@@ -31,62 +27,159 @@ _STATE = (
     'vcpus_total', 'vcpus_used')
 
 
+#: What of a host is compared after instances were placed on it.
+_CONSUMED = ('free_disk_mb', 'free_ram_mb', 'num_instances', 'num_io_ops',
+             'vcpus_used')
+
+
 def check_schedule(case, stage, asked):
     """The outcome of a case of kind ``schedule``."""
     family = '-'.join(case['id'].split('-')[:2])
     if not asked(family):
         return
-    missing = _missing(case, stage)
-    if missing:
-        yield Outcome(case, family, 'not built', ', '.join(sorted(missing)))
-    else:
-        yield rules.judged(case, family, stage, case['expected'],
-                           _chance if 'pool' in case['expected'] else _run)
+    answer = (_chance if 'pool' in case['expected']
+              else _sequence if 'requests' in case else _run)
+    yield rules.judged(case, family, stage, _comparable(case['expected']),
+                       answer)
 
 
-def _missing(case, stage):
-    """What a case needs and this version has not."""
-    if 'alloc_reqs_by_rp_uuid' in case:
-        return {'Placement'}
-    if rules.needs_ironic(case, stage):
-        return {'ironic_host_manager'}
-    if case['driver'] == 'chance_scheduler':
-        return set()
-    options = case['config'].get('filter_scheduler', {})
-    weighers = {path.rsplit('.', 1)[-1]
-                for path in options.get('weight_classes', ())} or (
-        _QUEENS_WEIGHERS if case['era'] == 'queens' else _ALL_WEIGHERS)
-    return (set(options.get('enabled_filters', ())) - rules.FILTERS
-            | weighers - rules.WEIGHERS)
+def _comparable(expected):
+    """A recorded answer without what does not matter of it.
+
+    Which thread of a core a guest CPU is pinned to, and the order of pools.
+    """
+    expected = copy.deepcopy(expected)
+    for answer in (expected, *expected.get('results', ())):
+        for left in answer.get('consumed', {}).values():
+            for cell in left.get('numa', ()):
+                cell['pinned_cpus'] = len(cell['pinned_cpus'])
+            left.get('pci_pools', []).sort(key=_sorted_items)
+    return expected
 
 
-def _select(case, stage):
-    """The driver's answer to a case's one request."""
-    driver = DRIVERS[case['driver']](stage.conf(case))
-    spec = request.from_wire(case['request_spec'])
-    with stage.frozen():
-        driver.start()
-        return driver.select_destinations(
-            context.RequestContext(), spec, case.get('instance_uuids'),
-            case.get('return_alternates', False))
+def _driver(case, stage):
+    """The case's driver, which keeps its last snapshot, started."""
+    base = DRIVERS[case['driver']]
+
+    class Observed(base):
+        def _select(self, snapshot, *args):
+            self.snapshot = snapshot
+            return super()._select(snapshot, *args)
+
+    driver = Observed(stage.conf(case))
+    driver.start()
+    return driver
+
+
+def _candidates(case):
+    """What Placement offered, and who of it refuses claims."""
+    if case.get('alloc_reqs_by_rp_uuid') is None:
+        return None
+    # Where any of several answers is right, no claim was refused.
+    refusing = (set() if 'selected_one_of' in case['expected']
+                else set(case.get('claim_fails', ())))
+    return candidates.Candidates(
+        by_provider=case['alloc_reqs_by_rp_uuid'],
+        providers=frozenset(case['provider_summaries']),
+        version=case['allocation_request_version'],
+        claim=lambda uuid, request, spec: not (
+            refusing & request['allocations'].keys()),
+        release=lambda uuid: None)
+
+
+def _select(driver, request_, offered=None):
+    """The driver's answer to a request of a case."""
+    spec = request.from_wire(request_['request_spec'])
+    return driver.select_destinations(
+        context.RequestContext(), spec, request_.get('instance_uuids'),
+        request_.get('return_alternates', False), candidates=offered)
 
 
 def _run(case, name, stage, expected):
-    return {'selections': [list(map(_selection, selections))
-                           for selections in _select(case, stage)]}
+    with stage.frozen():
+        driver = _driver(case, stage)
+        selections = _select(driver, case, _candidates(case))
+    if 'selected_one_of' in expected:
+        (chosen, *_), = selections
+        place = [chosen.service_host, chosen.nodename]
+        return (expected if place in expected['selected_one_of']
+                else {'selected_one_of': [place]})
+    return _answer(driver, selections, expected,
+                   case.get('show_allocation', False))
 
 
-def _selection(selection):
-    limits = selection.limits.to_dict()
-    return {'cell': selection.cell_uuid, 'host': selection.service_host,
-            'node': selection.nodename, 'uuid': selection.compute_node_uuid,
-            **({'limits': limits} if limits else {})}
+def _sequence(case, name, stage, expected):
+    """One process handles the requests one after another."""
+    results = []
+    with stage.frozen():
+        driver = _driver(case, stage)
+        for request_, wanted in zip(case['requests'], expected['results'],
+                                    strict=True):
+            try:
+                selections = _select(driver, request_)
+            except exception.NoValidHost:
+                results.append({'error': 'NoValidHost'})
+            else:
+                results.append(_answer(driver, selections, wanted, False))
+    return {'results': results}
+
+
+def _answer(driver, selections, expected, with_allocations):
+    """Selections, and what the selected hosts have left."""
+    states = {f'{state.host}|{state.nodename}': state
+              for state in driver.snapshot.block().states()}
+    return {
+        'selections': [[_selection(selection, with_allocations)
+                        for selection in chosen] for chosen in selections],
+        'consumed': {host: _consumed(states[host], wanted) for host, wanted
+                     in expected.get('consumed', {}).items()}}
+
+
+def _consumed(state, wanted):
+    """What is left of a host, as far as it was recorded."""
+    left = {name: getattr(state, name) for name in _CONSUMED
+            if name in wanted}
+    topology, pools = (state._snapshot.cell(name, state._row)
+                       for name in ('numa_topology', 'pci_stats'))
+    if 'numa' in wanted:
+        left['numa'] = [_cell(cell) for cell in topology.cells]
+    if 'pci_pools' in wanted:
+        left['pci_pools'] = sorted(pools.pools, key=_sorted_items)
+    return left
+
+
+def _cell(cell):
+    """A NUMA cell as recorded, but for which CPUs are pinned."""
+    return {'id': cell.id, 'cpu_usage': cell.cpu_usage,
+            'memory_usage': cell.memory_usage,
+            'mempages': [[pages.size_kb, pages.total, pages.used]
+                         for pages in cell.pages],
+            'pinned_cpus': len(cell.pinned_cpus)}
+
+
+def _sorted_items(pool):
+    return str(sorted(pool.items()))
+
+
+def _selection(selection, with_allocation):
+    limits = rules.flat(selection.limits.to_dict())
+    answer = {'cell': selection.cell_uuid, 'host': selection.service_host,
+              'node': selection.nodename, 'uuid': selection.compute_node_uuid}
+    if limits:
+        answer['limits'] = limits
+    if with_allocation:
+        answer |= {
+            'allocation_request': json.loads(selection.allocation_request),
+            'allocation_request_version':
+                selection.allocation_request_version}
+    return answer
 
 
 def _chance(case, name, stage, expected):
     """The expected answer itself when what was drawn is as it should be."""
-    drawn = [selections[0].service_host
-             for selections in _select(case, stage)]
+    with stage.frozen():
+        drawn = [selections[0].service_host for selections
+                 in _select(_driver(case, stage), case)]
     pool = expected['pool']
     fair = set(drawn) <= set(pool) and len(set(drawn)) == min(
         len(drawn), len(pool))
@@ -95,11 +188,7 @@ def _chance(case, name, stage, expected):
 
 def check_hoststates(case, stage, asked):
     """The outcome of a case of kind ``hoststates``."""
-    if not asked('states'):
-        return
-    if rules.needs_ironic(case, stage):
-        yield Outcome(case, 'states', 'not built', 'ironic_host_manager')
-    else:
+    if asked('states'):
         yield rules.judged(case, 'states', stage, _by_name(
             map(_recorded, case['expected']['states'])), _states)
 
@@ -113,6 +202,8 @@ def _recorded(state):
     return {name: state[name] for name in _STATE} | {
         'aggregates': sorted(state['aggregate_ids']),
         'instances': sorted(state['instances']),
+        'metrics': state['metrics'] or {},
+        'report_count': state['service']['report_count'],
         'updated': state['updated'],
         'disabled': bool(state['service']['disabled']),
         'forced_down': bool(state['service']['forced_down'])}
@@ -128,6 +219,8 @@ def _ours(state):
         state.updated, datetime.UTC).replace(tzinfo=None).isoformat()
     return {name: getattr(state, name) for name in _STATE} | {
         'aggregates': sorted(found.id for found in state.aggregates),
+        'metrics': state.block().objects('metrics')[0].values,
+        'report_count': state.service['report_count'],
         'instances': sorted(state.instances), 'updated': updated or None,
         'disabled': bool(state.service['disabled']),
         'forced_down': bool(state.service['forced_down'])}

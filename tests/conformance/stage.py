@@ -15,6 +15,7 @@ from nova_sched.db import engine
 from nova_sched.db import snapshot
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import host_manager
+from tests.conformance import offers
 from tests.conformance import vectors
 
 
@@ -79,12 +80,14 @@ class Stage:
 
     def hosts(self, case, conf):
         """All hosts as the filters of a case get them: a HostSnapshot."""
-        key = json.dumps([case['era'], case['config'].get('DEFAULT')],
-                         sort_keys=True)
+        key = json.dumps([case['era'], conf.scheduler.host_manager,
+                          case['config'].get('DEFAULT')], sort_keys=True)
         if key not in self._managers:
-            manager = host_manager.HostManager(conf)
+            manager = host_manager.load_host_manager(conf)
             manager.cache.refresh()
             self._managers[key] = manager
         manager = self._managers[key]
+        table = manager.cache.current()
         with self.frozen():
-            return manager.snapshot(manager.cache.current())
+            return manager.snapshot(table, candidates=offers.offered(
+                case, table.columns['uuid'].values))

@@ -8,9 +8,17 @@ import pathlib
 
 KINDS = ('filters', 'weighers', 'schedule', 'hoststates')
 
+_QUEENS_WEIGHERS = (
+    'ram.RAMWeigher', 'disk.DiskWeigher', 'metrics.MetricsWeigher',
+    'io_ops.IoOpsWeigher', 'pci.PCIWeigher',
+    'affinity.ServerGroupSoftAffinityWeigher',
+    'affinity.ServerGroupSoftAntiAffinityWeigher',
+    'compute.BuildFailureWeigher')
+
 #: Options that a release has other defaults for than we have.
 ERA_DEFAULTS = {
-    'queens': {},
+    'queens': {'filter_scheduler': {'weight_classes': [
+        f'nova.scheduler.weights.{name}' for name in _QUEENS_WEIGHERS]}},
     '2026.2': {'DEFAULT': {'initial_cpu_allocation_ratio': 4.0,
                            'initial_ram_allocation_ratio': 1.0,
                            'initial_disk_allocation_ratio': 1.0}},
@@ -22,7 +30,7 @@ class Outcome:
     """What became of one question of a case.
 
     name: the filter, weigher, schedule family or kind of host state.
-    verdict: 'passed', 'failed', 'waived' or 'not built'.
+    verdict: 'passed', 'failed' or 'waived'.
     reason: of a waiver, or what differs.  got: our answer where it differs.
     """
 
@@ -39,7 +47,6 @@ class Outcome:
             'kind': self.case['kind'], 'name': self.name,
             'ok': self.verdict == 'passed',
             'waived': self.verdict == 'waived',
-            'built': self.verdict != 'not built',
             'reason': self.reason, 'got': self.got}, default=str)
 
 

@@ -153,3 +153,20 @@ def test_any_series_of_changes_reads_as_a_new_reader_does(
             change(database, tables.compute_nodes, choose.randint(1, HOSTS),
                    vcpus_used=choose.randrange(10**6))
         assert hosts.read_hosts() == read_anew(conf)
+
+
+def test_image_properties_are_found_by_name_and_by_how_it_begins(
+        database, hosts):
+    with database.writing() as connection:
+        connection.execute(tables.instances.insert(), [
+            {'id': 9001, 'uuid': 'u1', 'host': 'h1', 'deleted': 0}])
+        connection.execute(tables.instance_system_metadata.insert(), [
+            {'instance_uuid': 'u1', 'key': key, 'value': key, 'deleted': 0}
+            for key in ('image_os_type', 'image_osXtype', 'image_trait:A',
+                        'os_type')])
+
+    assert hosts.image_properties(['h1'], ['os_type', 'trait:*']) == [
+        ('h1', 'u1', 'os_type', 'image_os_type'),
+        ('h1', 'u1', 'trait:A', 'image_trait:A')]
+    assert hosts.image_properties(['h1'], ['os_t*']) == [
+        ('h1', 'u1', 'os_type', 'image_os_type')]

@@ -20,10 +20,11 @@ from tests.functional import conftest
 
 pytestmark = pytest.mark.real
 
-# The filters of the captured schedulers, in so far as there are such.
+# The filters of the captured schedulers.
 _FILTERS = ('RetryFilter,AvailabilityZoneFilter,ComputeFilter,'
             'ComputeCapabilitiesFilter,ImagePropertiesFilter,'
-            'ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter')
+            'ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,'
+            'NUMATopologyFilter,PciPassthroughFilter')
 
 # -- Where answers differ from the captured ones, and why -------------------
 
@@ -46,14 +47,6 @@ INVALID_INPUT = {
     'err-no-args': 'request_spec.instance_type: is missing',
     'err-spec-none': 'spec_obj = None: must be a RequestSpec object',
 }
-
-# Without NUMATopologyFilter and PciPassthroughFilter more hosts are right,
-# so that there are as many alternates as may be, and limits.numa_topology
-# is null in objects and absent in dicts.
-NO_NUMA_LIMITS = ('cap-4-2-legacy-dicts-numa-pci', 'mitaka-style-call',
-                  'numa-pinned-hugepages', 'numa-simple-two-nodes')
-ALTERNATES = {'numa-pinned-hugepages': 2, 'numa-simple-two-nodes': 2,
-              'pci-request': 2}
 
 # In all Selections there is nothing to claim: allocation_request is the text
 # 'null', its version null.  nova_object.changes, which is optional and which
@@ -184,36 +177,24 @@ def _wanted(name):
     reply = captures.load(name)['replies'][0]['decoded']['oslo.message']
     result = reply['result']
     if isinstance(result, list):
-        result = [_with_alternates(case, _answer(case, part))
-                  for part in result]
+        result = list(map(_answer, result))
     failure = reply['failure']
     if case in INVALID_INPUT:
         failure = json.dumps(_invalid_input(INVALID_INPUT[case]))
     return {**reply, 'result': result, 'failure': failure}
 
 
-def _answer(case, value):
+def _answer(value):
     """One instance's answer, and whatever is inside it."""
     if isinstance(value, list):
-        return [_answer(case, part) for part in value]
+        return list(map(_answer, value))
     if not isinstance(value, dict):
         return value
-    answer = {key: _answer(case, part) for key, part in value.items()
+    answer = {key: _answer(part) for key, part in value.items()
               if key != 'nova_object.changes'}
     answer.update({key: new for key, new in NOT_CLAIMED.items()
                    if key in answer})
-    if case in NO_NUMA_LIMITS and 'numa_topology' in answer:
-        answer['numa_topology'] = None
-        # In the form of dicts it is the only entry there ever is.
-        if answer.keys() == {'numa_topology'}:
-            answer.clear()
     return answer
-
-
-def _with_alternates(case, chosen):
-    if case in ALTERNATES and isinstance(chosen, list):
-        return [chosen[0]] * (1 + ALTERNATES[case])
-    return chosen
 
 
 def _invalid_input(reason):

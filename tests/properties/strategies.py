@@ -7,6 +7,16 @@ from hypothesis import strategies as st
 from tests.builders.hosts import NEVER_REPORTED
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
+from tests.builders.numa import FOUR_CORES
+from tests.builders.numa import a_cell
+from tests.builders.numa import a_guest
+from tests.builders.numa import cells_text
+from tests.builders.numa import guest_cell
+from tests.builders.numa import metadata
+from tests.builders.pci import a_pci_request
+from tests.builders.pci import a_pool
+from tests.builders.pci import pci_requests
+from tests.builders.pci import pci_stats
 from tests.builders.requests import INSTANCE_UUID
 from tests.builders.requests import a_group
 from tests.builders.requests import a_request
@@ -24,6 +34,47 @@ METADATA = st.dictionaries(
     st.sampled_from(['availability_zone', 'ram_weight_multiplier',
                      'io_ops_weight_multiplier']),
     st.sampled_from(['nova', 'z1', 'z1, z2', '', '-2', '3.5', 'bad']))
+POOLS = st.lists(st.builds(
+    lambda tags, **fields: a_pool(**fields, **tags),
+    st.sampled_from([{}, {'dev_type': 'type-PF'}, {'dev_type': 'vdpa'},
+                     {'address': '0000:01:00.0', 'dev_type': 'vdpa'},
+                     {'remote_managed': 'true'}, {'rp_uuid': 'p1'},
+                     {'live_migratable': 'true'}]),
+    product_id=st.sampled_from(['1520', '10fb']),
+    numa_node=st.sampled_from([None, 0, 1]),
+    count=st.sampled_from([0, 1, 2, 99])), max_size=3)
+PCI_STATS = st.sampled_from([None, '{', '[{}]']) | POOLS.map(
+    json.dumps) | POOLS.map(lambda found: pci_stats(*found))
+#: As they stand on whole hosts, where drawing pool by pool would take long.
+SOME_PCI_STATS = st.sampled_from([
+    None, '{', pci_stats(), json.dumps(a_pool(count=2)),
+    pci_stats(a_pool(dev_type='vdpa'), a_pool(numa_node=0)),
+    pci_stats(a_pool(dev_type='vdpa', address='0000:01:00.0')),
+    pci_stats(a_pool(dev_type='type-PF'), a_pool(count=99, numa_node=1)),
+    pci_stats(a_pool(remote_managed='true'),
+              a_pool(live_migratable='true', count=2))])
+
+
+#: A host of each era, and reports that are of none.
+SOME_CELLS = st.sampled_from([
+    None, '{', '{"cells": []}', cells_text(a_cell()),
+    '{"cells": [{"id": 0, "cpus": "0-3", "mem": {"total": 512, "used": 0}}]}',
+    cells_text(a_cell(siblings=FOUR_CORES, pinned_cpus={0, 4, 1}),
+               a_cell(1, pages=[(4, 1024), (2048, 512)])),
+    cells_text(a_cell(siblings=FOUR_CORES, cpuset={0, 4}, pcpuset={1, 2, 5}),
+               a_cell(1, cpu_usage=9, networks=['p1'], socket=1),
+               a_cell(2, memory_usage=4096, pages=[(2048, 512, 500)])),
+    cells_text(a_cell(pinned_cpus={0, 1}), a_cell(1, memory=512), newer=False),
+    cells_text(a_cell(siblings=FOUR_CORES, pages=[(4, 9), (1048576, 4)]),
+               a_cell(1, memory_usage=4096), newer=False)])
+GUESTS = st.lists(st.builds(
+    guest_cell, floating=st.integers(0, 3), pinned=st.integers(0, 3),
+    id=st.integers(0, 2), memory=st.sampled_from([0, 3, 512, 1024]),
+    pagesize=st.sampled_from([None, -3, -2, -1, 2048, 8192]),
+    cpu_thread_policy=st.sampled_from([None, 'require', 'isolate'])),
+    max_size=3).flatmap(lambda cells: st.builds(
+        lambda emulator: a_guest(*cells, emulator=emulator),
+        st.sampled_from([None, 'isolate'])))
 
 
 @st.composite
@@ -47,6 +98,8 @@ def host_records(draw):
         'cpu_info': draw(st.sampled_from([CPU_INFO, '{', None])),
         'stats': draw(st.sampled_from([{}, {'rack': 'r1'}, {'rack': None}])),
         'supported_instances': json.dumps(draw(TRIPLES)),
+        'pci_stats': draw(SOME_PCI_STATS),
+        'numa_topology': draw(SOME_CELLS),
         'aggregates': draw(st.lists(METADATA, max_size=2)),
     }
     if draw(st.integers(0, 9)) == 0:
@@ -64,17 +117,18 @@ def blocks(draw, min_size=0, max_size=5):
     return hosts(*records, running=running)
 
 
+SPEC_VALUES = {'hw:maxphysaddr_bits': '40', 'hw:cpu_policy': 'dedicated',
+               'hw:cpu_thread_policy': 'require'}
 EXTRA_SPECS = st.dictionaries(
     st.sampled_from(['rack', 'free_ram_mb', 'capabilities:rack',
                      'capabilities:cpu_info:vendor', 'capabilities:host_ip',
                      'capabilities:cpu_info:topology:cores', 'hw:x',
                      'capabilities:hypervisor_type',
                      'capabilities:supported_instances',
-                     'hw:maxphysaddr_bits']),
+                     *SPEC_VALUES]),
     st.sampled_from(['r1', 's!= r1', '<in> n', '<or> QEMU <or> lxd', '2']),
     max_size=2).map(lambda specs: {
-        key: '40' if key == 'hw:maxphysaddr_bits' else value
-        for key, value in specs.items()})
+        key: SPEC_VALUES.get(key, value) for key, value in specs.items()})
 
 IMAGE_PROPERTIES = st.fixed_dictionaries({}, optional={
     'hw_architecture': st.sampled_from(['x86_64', 'i686', 'aarch64']),
@@ -96,6 +150,16 @@ def groups(draw):
     return group
 
 
+PCI_REQUESTS = st.lists(st.builds(
+    a_pci_request, st.integers(0, 2), st.sampled_from([
+        {'vendor_id': '8086'}, {'product_id': '1520'},
+        {'dev_type': 'VDPA'}, {'dev_type': 'type-PF'}, {'traits': 'T'},
+        {'live_migratable': 'true'}, {'remote_managed': 'true'}]),
+    alias_name=st.sampled_from([None, 'alias']),
+    numa_policy=st.sampled_from([None, 'required', 'preferred', 'socket'])),
+    max_size=2).map(lambda found: pci_requests(*found))
+
+
 @st.composite
 def requests(draw):
     """A RequestSpec that asks for a bit of everything."""
@@ -110,4 +174,7 @@ def requests(draw):
         availability_zone=draw(st.sampled_from([None, 'nova', 'z1', 'z9'])),
         extra_specs=draw(EXTRA_SPECS),
         image_properties=draw(IMAGE_PROPERTIES), retry=retry or None,
-        instance_group=draw(st.none() | groups()))
+        instance_group=draw(st.none() | groups()),
+        pci_requests=draw(st.none() | PCI_REQUESTS),
+        numa_topology=draw(st.none() | GUESTS),
+        network_metadata=draw(st.none() | st.just(metadata('p1'))))

@@ -137,8 +137,11 @@ def test_every_rejected_host_gets_a_reason(rule, block, spec):
 def test_limits_are_whole_numbers(rule, block, spec):
     for row in range(len(block)):
         for name, value in rule.limits(one(block, row), spec).items():
-            assert name in ('memory_mb', 'vcpu', 'disk_gb')
-            assert type(value) is int
+            if name == 'numa_topology':
+                assert value.cpu_allocation_ratio > 0
+            else:
+                assert name in ('memory_mb', 'vcpu', 'disk_gb')
+                assert type(value) is int
 
 
 CHAIN = plugins.load_filters(a_conf())

@@ -72,6 +72,19 @@ class TestFilterHandler:
         assert names(left) == ['a', 'b']
         assert [step.index for step in decision.steps] == [1]
 
+    def test_lets_a_filter_say_for_which_instances_it_runs(self):
+        class SecondFilter(filters.BaseHostFilter):
+            def run_filter_for_index(self, index):
+                return index == 1
+
+            def host_passes(self, host_state, filter_properties):
+                return host_state.host == 'b'
+
+        left = [names(run([SecondFilter()], index=index)[0])
+                for index in range(3)]
+
+        assert left == [['a', 'b', 'c'], ['b'], ['a', 'b', 'c']]
+
     def test_ends_at_a_filter_that_says_to_stop(self):
         """filter_all returning None, and not an empty list, means so."""
 

@@ -180,15 +180,15 @@ class TestReload:
 class TestProblems:
     def test_are_all_wrong_filters_and_weighers(self):
         found = supervisor.problems(rules.a_conf(
-            enabled_filters=['RamFliter', 'JsonFilter'],
+            enabled_filters=['RamFliter', 'JsonFliter'],
             weight_classes=['nova.scheduler.weights.ram.Weigher']))
         assert [error.value for error in found] == [
-            'RamFliter', 'JsonFilter', 'nova.scheduler.weights.ram.Weigher']
+            'RamFliter', 'JsonFliter', 'nova.scheduler.weights.ram.Weigher']
 
     def test_are_none_in_filters_that_the_driver_does_not_run(self):
         assert supervisor.problems(rules.a_conf(
             scheduler__driver='chance_scheduler',
-            enabled_filters=['JsonFilter'])) == []
+            enabled_filters=['NoSuchFilter'])) == []
 
     def test_are_a_driver_that_there_is_not(self):
         [found] = supervisor.problems(rules.a_conf(

@@ -1,5 +1,7 @@
 """Weighing hosts: normalizing, the handler and the base classes."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -129,12 +131,41 @@ class TestPlugIns:
             1.0, -0.5]
 
     @pytest.mark.parametrize('method', [
-        lambda self: 3.0, lambda self, host_state: 3.0])
+        lambda self: 3.0, lambda self, host_state: 3.0,
+        lambda self, *args: 3.0, staticmethod(lambda host_state: 3.0),
+        staticmethod(lambda: 3.0)])
     def test_a_multiplier_takes_the_host_or_nothing(self, method):
         """Before Stein it took nothing."""
         weigher = type('Tripled', (FreeRam,), {'weight_multiplier': method})
 
         assert weigh([weigher()], ram(20, 50)).weights.tolist() == [3.0, 0.0]
+
+    def test_a_multiplier_may_differ_from_host_to_host(self):
+        class Halved(FreeRam):
+            def weight_multiplier(self, host_state):
+                return 0.5 if host_state.free_ram_mb > 40 else 2.0
+
+        assert weigh([Halved()], ram(0, 50, 40)).weights.tolist() == [
+            1.6, 0.5, 0.0]
+
+    def test_a_multiplier_of_0_still_asks_for_the_value(self):
+        class Ignored(weights.BaseHostWeigher):
+            def weight_multiplier(self, host_state):
+                return 0.0
+
+            def _weigh_object(self, host_state, weight_properties):
+                raise KeyError('gone')
+
+        with pytest.raises(KeyError):
+            weigh([Ignored()], ram(1, 2))
+
+    def test_hosts_of_no_weight_at_all_go_last(self, recwarn):
+        class Odd(FreeRam):
+            def weight_multiplier(self, host_state):
+                return math.nan if host_state.free_ram_mb == 50 else 1.0
+
+        assert weigh([Odd()], ram(20, 50, 30)).rows.tolist() == [2, 0, 1]
+        assert not recwarn.list
 
     def test_one_may_override_the_row_wise_method_of_a_built_in(self):
         class Column(weights.ColumnWeigher):

@@ -9,7 +9,7 @@ from nova_sched.scheduler import host_manager
 
 
 def _states(conf):
-    manager = host_manager.HostManager(conf)
+    manager = host_manager.load_host_manager(conf)
     return manager.snapshot(manager.cache.refresh()).block().states()
 
 

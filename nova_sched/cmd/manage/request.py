@@ -20,17 +20,16 @@ COLUMNS = ('Instance', 'Choice', 'Host', 'Node', 'Zone', 'Limits')
 
 def add_request_arguments(parser):
     """The options that describe what is asked for."""
-    parser.add_argument('--vcpus', type=int, default=1, metavar='N')
-    parser.add_argument('--ram', type=int, default=512, metavar='MB',
-                        help='RAM in MB (default: 512).')
-    parser.add_argument('--disk', type=int, default=1, metavar='GB',
-                        help='Root disk in GB (default: 1).')
-    parser.add_argument('--ephemeral', type=int, default=0, metavar='GB')
-    parser.add_argument('--swap', type=int, default=0, metavar='MB')
+    _add_sizes(parser)
     parser.add_argument('--count', type=int, default=1, metavar='N',
                         help='How many instances (default: 1).')
     parser.add_argument('--zone', metavar='NAME',
                         help='Availability zone.')
+    parser.add_argument('--project', metavar='ID',
+                        default='nova-sched-manage',
+                        help='Project the instances belong to.')
+    parser.add_argument('--image', metavar='UUID',
+                        help='Image of the instances.')
     for name, what in (('extra-spec', 'extra spec of the flavor'),
                        ('image-property', 'property of the image'),
                        ('hint', 'scheduler hint')):
@@ -44,6 +43,18 @@ def add_request_arguments(parser):
         '--spec', metavar='FILE',
         help='JSON of a whole RequestSpec as it travels over RPC, instead of '
              'the options above.')
+
+
+def _add_sizes(parser):
+    parser.add_argument('--flavor', metavar='NAME', default='cli',
+                        help='Name of the flavor, whose sizes follow.')
+    parser.add_argument('--vcpus', type=int, default=1, metavar='N')
+    parser.add_argument('--ram', type=int, default=512, metavar='MB',
+                        help='RAM in MB (default: 512).')
+    parser.add_argument('--disk', type=int, default=1, metavar='GB',
+                        help='Root disk in GB (default: 1).')
+    parser.add_argument('--ephemeral', type=int, default=0, metavar='GB')
+    parser.add_argument('--swap', type=int, default=0, metavar='MB')
 
 
 def _pair(text):
@@ -68,15 +79,16 @@ def build_spec(args, instance_uuids):
     for key, value in args.hint:
         hints.setdefault(key, []).append(value)
     flavor = objects.Flavor(
-        id=1, name='cli', flavorid='cli', vcpus=args.vcpus,
+        id=1, name=args.flavor, flavorid=args.flavor, vcpus=args.vcpus,
         memory_mb=args.ram, root_gb=args.disk, ephemeral_gb=args.ephemeral,
         swap=args.swap, extra_specs=dict(args.extra_spec))
     image = objects.ImageMeta(
+        id=args.image,
         properties=objects.ImageMetaProps.from_dict(dict(args.image_property)))
     return objects.RequestSpec(
         flavor=flavor, image=image, num_instances=args.count,
         instance_uuid=instance_uuids[0] if instance_uuids else None,
-        project_id='nova-sched-manage', availability_zone=args.zone,
+        project_id=args.project, availability_zone=args.zone,
         scheduler_hints=hints, force_hosts=args.force_host or None,
         ignore_hosts=args.ignore_host or None)
 

@@ -1,16 +1,115 @@
 """Affinity filters: where an instance's relatives run, or do not."""
 
+import collections
+import functools
+
+import netaddr
 import numpy as np
 from oslo_log import log as logging
 
-from nova_sched.objects import base
 from nova_sched.scheduler import filters
 from nova_sched.scheduler.filters import words
 
 LOG = logging.getLogger(__name__)
 
-#: From this version on groups carry a policy's rules (Rocky).
-_RULES_SINCE = (1, 11)
+
+class BaseInstanceHintFilter(filters.ColumnFilter):
+    """Hosts by the instances that a scheduler hint names."""
+
+    run_filter_once_per_request = True
+    #: Name of the hint: one uuid or a list.
+    hint = ''
+
+    def _named(self, spec_obj):
+        """The uuids in the hint: list, empty without it."""
+        uuids = spec_obj.get_scheduler_hint(self.hint) or []
+        return [uuids] if isinstance(uuids, str) else uuids
+
+    def mask(self, hosts, spec_obj):
+        uuids = self._named(spec_obj)
+        if not uuids:
+            return np.ones(len(hosts), dtype=np.bool_)
+        return self._judge(
+            hosts.named('host', _located(hosts, uuids).values()))
+
+    def _judge(self, beside):
+        """Which hosts pass, of which those named are beside: bool (n,)."""
+        raise NotImplementedError
+
+    def reason(self, hosts, spec_obj):
+        uuids = set(self._named(spec_obj))
+        found = _located(hosts, uuids)
+        where = words.listed(found.values()) if found else 'any host'
+        return (f'hint {self.hint} names {len(uuids)} instances, '
+                f'{len(found)} of them on {where}')
+
+
+class DifferentHostFilter(BaseInstanceHintFilter):
+    """Hosts without any instance of the hint ``different_host``."""
+
+    hint = 'different_host'
+
+    def _judge(self, beside):
+        return ~beside
+
+
+class SameHostFilter(BaseInstanceHintFilter):
+    """Hosts with at least one instance of the hint ``same_host``."""
+
+    hint = 'same_host'
+
+    def _judge(self, beside):
+        return beside
+
+
+class SimpleCIDRAffinityFilter(filters.ColumnFilter):
+    """Hosts with an address in the network of the request's hints.
+
+    The network is the hint ``build_near_host_ip`` with the hint ``cidr``,
+    by default ``/24``, put behind it as it is; without a slash of its own it
+    makes the address a longer one.
+
+    Raises netaddr.AddrFormatError for an address, in the hints or of a host,
+    that is none, and TypeError for a hint that is a list.
+    """
+
+    run_filter_once_per_request = True
+
+    def mask(self, hosts, spec_obj):
+        if not len(hosts) or _near(spec_obj) is None:
+            return np.ones(len(hosts), dtype=np.bool_)
+        network = _network(spec_obj)
+        version, first, last = network.version, network.first, network.last
+
+        def verdict(host_ip):
+            if host_ip is None:
+                return False
+            its_version, number = _address(host_ip)
+            return its_version == version and first <= number <= last
+
+        return hosts.judge('host_ip', verdict)
+
+    def reason(self, hosts, spec_obj):
+        found = words.distinct(hosts, 'host_ip', lambda host_ip: (
+            ['no address'] if host_ip is None else [host_ip]))
+        return (f'host address in {_network(spec_obj).cidr} needed, hosts '
+                f'have {words.listed(found)}')
+
+
+def _near(spec_obj):
+    return spec_obj.get_scheduler_hint('build_near_host_ip')
+
+
+def _network(spec_obj):
+    return netaddr.IPNetwork(
+        _near(spec_obj) + spec_obj.get_scheduler_hint('cidr', '/24'))
+
+
+@functools.lru_cache(maxsize=65536)
+def _address(text):
+    """(4 or 6, the address as a number)"""
+    address = netaddr.IPAddress(text)
+    return address.version, int(address)
 
 
 class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
@@ -22,26 +121,28 @@ class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
 
     Callers of before Rocky send groups that know no rules, and whose list of
     hosts counts, not its members: every host on it is rejected.
+
+    Raises ValueError when the rule is no integer.
     """
 
     def mask(self, hosts, spec_obj):
         group = spec_obj.instance_group
         if group is None or group.policy != 'anti-affinity':
             return np.ones(len(hosts), dtype=np.bool_)
-        if _follows_host_list(group):
-            return ~hosts.named('host', group.hosts or ()) | hosts.named(
-                'host', _located(hosts, [spec_obj.instance_uuid]).values())
-        return self._by_members(hosts, spec_obj, group)
+        own, members = spec_obj.instance_uuid, group.members or ()
+        if group.counts_by_host:
+            passes = ~hosts.named('host', group.hosts or ())
+            return passes | _with(hosts, own, _located(hosts, [own]))
+        located = _located(hosts, [own, *members])
+        stays = _with(hosts, own, located)
+        if stays.all():
+            return stays
+        return stays | self._by_members(hosts, group, [
+            located[uuid] for uuid in {*members} & located.keys()])
 
     @staticmethod
-    def _by_members(hosts, spec_obj, group):
+    def _by_members(hosts, group, members_hosts):
         most = _most_per_host(group)
-        own = spec_obj.instance_uuid
-        located = _located(hosts, [*(group.members or ()), own])
-        counts = dict.fromkeys(located.values(), 0)
-        for uuid in {*(group.members or ())} & located.keys():
-            counts[located[uuid]] += 1
-        full = [host for host, count in counts.items() if count >= most]
         if LOG.isEnabledFor(logging.DEBUG):
             for host in dict.fromkeys(hosts.objects('host')):
                 LOG.debug('Group anti-affinity: check if the number of '
@@ -49,17 +150,19 @@ class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
                           'less than %(most)s.',
                           {'group': group.uuid or 'n/a', 'host': host,
                            'most': most})
-        passes = (~hosts.named('host', full) if most > 0
-                  else np.zeros(len(hosts), dtype=np.bool_))
-        if own in located:
-            passes |= hosts.named('host', [located[own]])
-        return passes
+        if most < 1:
+            return np.zeros(len(hosts), dtype=np.bool_)
+        counts = collections.Counter(members_hosts)
+        return ~hosts.named('host', [host for host, count in counts.items()
+                                     if count >= most])
 
     def reason(self, hosts, spec_obj):
         group = spec_obj.instance_group
-        if _follows_host_list(group):
+        if group.counts_by_host:
             return 'anti-affinity, hosts of its group'
         most = _most_per_host(group)
+        if most < 1:
+            return f'anti-affinity, its group may have {most} on a host'
         return ('anti-affinity, '
                 f'{most} or more of its group on the host' if most != 1
                 else 'anti-affinity, one of its group on the host')
@@ -84,17 +187,17 @@ class ServerGroupAffinityFilter(filters.ColumnFilter):
                 f'{words.listed(spec_obj.instance_group.hosts)}')
 
 
-def _follows_host_list(group):
-    """Whether the group is of a sender that counts hosts, not members."""
-    return base.version_tuple(group.wire_version) < _RULES_SINCE
-
-
 def _located(hosts, uuids):
     """{uuid: host} of those of the instances that are on a host."""
     return hosts.instances.located(
         [uuid for uuid in dict.fromkeys(uuids) if uuid])
 
 
+def _with(hosts, uuid, located):
+    """Which rows are the host of an instance: bool (n,)."""
+    return hosts.named('host', [located[uuid]] if uuid in located else [])
+
+
 def _most_per_host(group):
-    """How many of the group one host may have."""
+    """How many of the group one host may have.  ValueError: no integer."""
     return group.rules.get('max_server_per_host', 1)

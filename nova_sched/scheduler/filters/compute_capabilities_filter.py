@@ -13,26 +13,13 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched.scheduler import filters
-from nova_sched.scheduler import host_table
+from nova_sched.scheduler.filters import attributes
 from nova_sched.scheduler.filters import extra_specs_ops
 from nova_sched.scheduler.filters import words
 
 LOG = logging.getLogger(__name__)
 
 _SCOPE = 'capabilities'
-
-#: Columns that are named otherwise, or not at all, on Nova's host states.
-_NOT_IN_NOVA = frozenset((
-    'service_disabled', 'service_forced_down', 'service_up',
-    'service_last_seen'))
-
-_NUMBERS = frozenset(host_table.INTEGERS + host_table.FLOATS) - _NOT_IN_NOVA
-_LABELS = frozenset(host_table.LABELS) - {'supported_instances', 'aggregates'}
-
-#: What is looked at host by host; nobody asks for it but by mistake.
-_OBJECTS = frozenset((
-    'stats', 'metrics', 'pci_stats', 'numa_topology', 'aggregates',
-    'instances', 'limits', 'allocation_candidates', 'supported_instances'))
 
 #: Names that are there but lead nowhere: methods, and what is no plain dict.
 _OPAQUE = frozenset(('update', 'consume_from_request', 'service'))
@@ -99,32 +86,23 @@ def requirements(spec_obj):
 
 def _meets(hosts, path, required, scoped):
     """Which hosts meet one requirement: bool (n,)."""
-    name = 'nodename' if path[0] == 'hypervisor_hostname' else path[0]
+    name, *rest = path
     if name in _OPAQUE:
         return np.zeros(len(hosts), dtype=np.bool_)
 
     def verdict(value):
-        found = _found(value, path[1:])
+        found = _found(value, rest)
         return found is not None and extra_specs_ops.match(
             str(found), required)
 
-    if name in _NUMBERS:
-        distinct, inverse = np.unique(getattr(hosts, name),
-                                      return_inverse=True)
-        return np.array([verdict(value) for value in distinct.tolist()],
-                        dtype=np.bool_)[inverse]
-    if name in _LABELS:
-        absent = hosts.judge(name, lambda value: value is None)
-        meets = hosts.judge(name, lambda value: value is not None
-                            and verdict(value))
+    column = attributes.column(hosts, name)
+    if column is not None:
+        meets = column.judge(verdict)
+        absent = column.judge(lambda value: value is None)
         if absent.any():
-            meets[absent] = _judged(
-                _stats(hosts.where(absent), path[0]), verdict)
+            meets[absent] = _stats(hosts.where(absent), name).judge(verdict)
         return meets
-    if name in _OBJECTS:
-        return _judged([getattr(state, name) for state in hosts.states()],
-                       verdict)
-    meets = _judged(_stats(hosts, name), verdict)
+    meets = _stats(hosts, name).judge(verdict)
     if scoped:
         return meets
     return meets | ~np.fromiter(
@@ -133,21 +111,10 @@ def _meets(hosts, path, required, scoped):
 
 
 def _stats(hosts, name):
-    """One of the statistics of each host; None where there is none."""
-    return [stats.get(name) if stats else None
-            for stats in hosts.objects('stats')]
-
-
-def _judged(values, verdict):
-    """``verdict`` of each value, asked once a distinct text: bool (n,)."""
-    known = {None: False}
-    for value in values:
-        if isinstance(value, str) and value not in known:
-            known[value] = verdict(value)
-    return np.fromiter(
-        (known[value] if value is None or isinstance(value, str)
-         else verdict(value) for value in values),
-        dtype=np.bool_, count=len(values))
+    """One of the statistics of the hosts, None where it is absent: Column."""
+    return attributes.Column.of([
+        stats.get(name) if stats else None
+        for stats in hosts.objects('stats')])
 
 
 def _found(value, path):
@@ -174,11 +141,9 @@ def _found(value, path):
 
 def _offered(hosts, path):
     """The distinct values that hosts have at a path: set of texts."""
-    name = path[0]
-    return {str(_found(value, path[1:])) for value in (
-        [getattr(state, name) for state in hosts.states()]
-        if name in _NUMBERS | _LABELS | _OBJECTS
-        else _stats(hosts, name))}
+    name, *rest = path
+    column = attributes.column(hosts, name) or _stats(hosts, name)
+    return {str(_found(value, rest)) for value in column.in_use()}
 
 
 def _log(rejected, path, required):

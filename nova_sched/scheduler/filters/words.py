@@ -16,6 +16,23 @@ def distinct(hosts, name, values):
     return found
 
 
+def unmet(hosts, name, first_unmet):
+    """What hosts have of whatever each is rejected for: dict.
+
+    first_unmet: (what, wanted, set of what there is) of a rejected label.
+    Returns {(what, wanted): set of what there is on any of the hosts}.
+    """
+    found = {}
+
+    def collect(label):
+        what, wanted, offered = first_unmet(label)
+        found.setdefault((what, wanted), set()).update(offered)
+        return True
+
+    hosts.judge(name, collect)
+    return found
+
+
 def listed(values):
     """Sorted values as 'a, b, c', shortened: '... and 7 more'."""
     texts = sorted({shortened(str(value)) for value in values})

@@ -47,7 +47,13 @@ class TestCheck:
          "error: [DEFAULT] debug = 'maybe': must be true or false"),
         ('[DEFAULT]\nservice_down_time = long\n', 'service_down_time'),
         ('[scheduler]\nhost_manager = my.module.HostManager\n',
-         'host_manager'),
+         "error: [scheduler] host_manager = 'my.module.HostManager': cannot "
+         'be imported'),
+        ('[scheduler]\nhost_manager = ironic_host_manager\n'
+         '[filter_scheduler]\nuse_baremetal_filters = true\n'
+         'baremetal_enabled_filters = RamFilte\n',
+         "error: [filter_scheduler] baremetal_enabled_filters = 'RamFilte': "
+         'no such filter; did you mean RamFilter?'),
         ('[DEFAULT]\ntransport_url = nonsense\n', 'transport_url'),
         ('[database]\nconnection = nonsense\n', 'connection'),
     ])
@@ -62,10 +68,10 @@ class TestCheck:
 
     def test_lists_every_wrong_filter(self, check):
         ended = check('[filter_scheduler]\n'
-                      'enabled_filters = RamFilte,JsonFilter\n')
+                      'enabled_filters = RamFilte,JsonFilte\n')
 
         assert ended.out.count('error: ') == 2
-        assert 'this filter of Nova is not available' in ended.out
+        assert 'did you mean JsonFilter?' in ended.out
 
     def test_shows_no_password(self, check):
         ended = check('[DEFAULT]\ntransport_url = rabbit://u:secr/et@h:1/\n'
@@ -75,11 +81,11 @@ class TestCheck:
         assert 'secr' not in ended.out + ended.err
 
     def test_warns_of_options_that_do_nothing(self, check):
-        ended = check('[DEFAULT]\nmax_io_ops_per_host = 5\n')
+        ended = check('[DEFAULT]\nscheduler_manager = my.Manager\n')
 
         assert ended.code == 0
         assert ('warning: This release accepts these options but does not '
-                'act on them: [filter_scheduler] max_io_ops_per_host\n'
+                'act on them: [DEFAULT] scheduler_manager\n'
                 ) in ended.out
 
     def test_warns_of_hosts_that_are_left_to_placement(self, check):

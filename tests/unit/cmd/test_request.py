@@ -1,15 +1,18 @@
 """nova-sched-manage request: real RPC calls to a service in the process."""
 
+import argparse
 import json
 
 import pytest
 
 from nova_sched import service
+from nova_sched.cmd.manage import request
 from nova_sched.db import fake_cloud
 from tests.builders import cloud_database
 from tests.builders import requests
 from tests.builders import rules
 
+IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
 FILE = """
 [DEFAULT]
 transport_url = fake://
@@ -102,6 +105,17 @@ class TestRequest:
 
         assert ended.code == 0
         assert scheduler.driver.decisions[-1].instances == 1
+
+    def test_has_the_names_it_is_given(self):
+        """Of flavor, image and project; rules compare them with others."""
+        parser = argparse.ArgumentParser()
+        request.add_request_arguments(parser)
+
+        spec = request.build_spec(parser.parse_args(
+            ['--flavor', 'm1.gold', '--image', IMAGE, '--project', 'p1']), [])
+
+        assert (spec.flavor.name, spec.image.id, spec.project_id) == (
+            'm1.gold', IMAGE, 'p1')
 
     def test_may_be_a_whole_spec_from_a_file(self, call, tmp_path):
         file = tmp_path / 'spec.json'

@@ -53,7 +53,7 @@ def test_a_wrong_value_stops_the_start_with_one_line_and_status_2(
 @pytest.mark.parametrize('text', [
     '[scheduler]\nmax_attempts = many\nworkers = few\n',
     '[DEFAULT]\ndebug = maybe\nuse_syslog = maybe\n',
-    '[filter_scheduler]\nenabled_filters = RamFilters,JsonFilter\n'])
+    '[filter_scheduler]\nenabled_filters = RamFilters,JsonFilters\n'])
 def test_each_wrong_value_has_a_line(run, text):
     _status, errors, _started = run(text)
     assert errors.count('nova-sched: error: ') == 2

@@ -68,36 +68,6 @@ class TestMalformedValues:
 
 
 class TestWhatThisReleaseLacks:
-    @pytest.mark.parametrize('value', [
-        'host_manager', 'nova.scheduler.host_manager.HostManager',
-        'nova_sched.scheduler.host_manager.HostManager'])
-    def test_is_not_the_ordinary_host_manager(self, parsed, value):
-        """Kilo names it by its class path."""
-        config = parsed(f'[scheduler]\nhost_manager = {value}\n')
-
-        assert conf.check(config) == []
-
-    @pytest.mark.parametrize('value', [
-        'ironic_host_manager',
-        'nova.scheduler.ironic_host_manager.IronicHostManager'])
-    def test_is_the_bare_metal_host_manager(self, parsed, value):
-        """Known, but not served: the message says so."""
-        config = parsed(f'[scheduler]\nhost_manager = {value}\n')
-
-        assert 'not available in this release' in only(conf.check(config))
-
-    @pytest.mark.parametrize('value', [
-        'host_manger', 'my.module.HostManager',
-        'nova.scheduler.host_manager.MyHostManager'])
-    def test_is_every_other_host_manager(self, parsed, value):
-        """None is loaded, so none may be named in vain."""
-        config = parsed(f'[DEFAULT]\nscheduler_host_manager = {value}\n')
-
-        assert only(conf.check(config)) == (
-            f'[scheduler] host_manager = {value!r}: there is no such host '
-            'manager, and this release loads none of your own; write '
-            'host_manager or leave the option out')
-
     def test_is_heartbeats_in_memcached(self, parsed):
         """All hosts would look down."""
         config = parsed('[DEFAULT]\nservicegroup_driver = mc\n')
@@ -138,7 +108,9 @@ class TestWarnings:
     @pytest.mark.parametrize(('text', 'part'), [
         ('[metrics]\nweight_setting = a=1,b\n', 'b'),
         ('[DEFAULT]\nservice_down_time = 5\n', '25 seconds are used'),
-        ('[DEFAULT]\nconcurrency_backend = eventlet\n', 'native threads')])
+        ('[DEFAULT]\nconcurrency_backend = eventlet\n', 'native threads'),
+        ('[scheduler]\nhost_manager = ironic_host_manager\n',
+         'removed it in 18.0.0 (Rocky)')])
     def test_what_does_not_stop_the_start(self, parsed, text, part):
         """Odd values are no errors."""
         config = parsed(text)
@@ -149,15 +121,16 @@ class TestWarnings:
     def test_options_that_do_nothing_are_named_in_one_line(self, parsed):
         """Only those that the file sets to something."""
         config = parsed(
-            '[DEFAULT]\nmax_io_ops_per_host = 9\nperiodic_fuzzy_delay = 60\n'
+            '[DEFAULT]\nscheduler_manager = my.Manager\n'
+            'periodic_fuzzy_delay = 60\n'
             '[notifications]\nnotification_format = both\n'
             '[database]\nslave_connection = mysql://u:hunter2@h/n\n'
             '[scheduler]\nworkers = 2\n')
 
         assert conf.warnings(config) == [
             'This release accepts these options but does not act on them: '
-            '[filter_scheduler] max_io_ops_per_host, [database] '
-            'slave_connection, [notifications] notification_format']
+            '[DEFAULT] scheduler_manager, [database] slave_connection, '
+            '[notifications] notification_format']
 
     @pytest.mark.parametrize(('filters', 'lacking'), [
         (None, 'RamFilter and DiskFilter'),

@@ -126,7 +126,9 @@ class TestKilo:
         assert config.filter_scheduler.host_subset_size == 1
         broken, subset, without_effect = conf.warnings(config)
         assert '[DEFAULT] scheduler_host_subset_size = 0' in subset
-        assert '[metrics] weight_setting' in without_effect
+        assert '[DEFAULT] scheduler_manager' in without_effect
+        assert broken.startswith('Ignoring the invalid elements of the '
+                                 'option metrics.weight_setting: ')
         assert 'broken' in broken
 
 

@@ -237,3 +237,51 @@ class TestInstances:
     def test_nothing_asked_is_nothing_read(self, hosts):
         assert hosts.locate_instances([]) == {}
         assert hosts.instances_on([]) == []
+        assert hosts.image_properties([], ['os_type']) == []
+
+
+class TestImageProperties:
+    @pytest.fixture
+    def servers(self, load):
+        """Function: put servers with system metadata on host1."""
+        def servers(*keys, **columns):
+            server = clouds.an_instance('host1', **columns)
+            load(hosts=1, instances=[server], instance_system_metadata=[
+                {'instance_uuid': server['uuid'], 'key': key,
+                 'value': f'its {key}'} for key in keys])
+            return server['uuid']
+        return servers
+
+    def test_are_those_asked_for(self, servers, hosts):
+        uuid = servers('image_os_type', 'image_os_distro', 'os_type',
+                       'image_trait:A', 'image_trait:B', 'image_traits')
+        assert hosts.image_properties(['host1'], ['os_type', 'trait:*']) == [
+            ('host1', uuid, 'os_type', 'its image_os_type'),
+            ('host1', uuid, 'trait:A', 'its image_trait:A'),
+            ('host1', uuid, 'trait:B', 'its image_trait:B')]
+
+    def test_are_asked_for_literally(self, servers, hosts):
+        """Wildcards of SQL in a name are none."""
+        servers('image_os_type', 'image_osXtype')
+        assert hosts.image_properties(['host1'], ['os%', 'os_t%*']) == []
+        assert len(hosts.image_properties(['host1'], ['os_*'])) == 1
+
+    def test_are_not_those_of_other_hosts(self, servers, hosts):
+        servers('image_os_type')
+        assert hosts.image_properties(['host2'], ['os_type']) == []
+
+    @pytest.mark.parametrize('sql', [
+        'UPDATE instances SET deleted = id',
+        'UPDATE instance_system_metadata SET deleted = id',
+        'UPDATE instance_system_metadata SET value = NULL'])
+    def test_are_not_deleted_nor_null(self, servers, hosts, execute, sql):
+        servers('image_os_type')
+        execute(sql)
+        assert hosts.image_properties(['host1'], ['os_type']) == []
+
+    def test_of_thousands_of_hosts_are_asked_for_in_portions(
+            self, servers, hosts):
+        servers('image_os_type')
+        names = [f'none{n}' for n in range(1200)]
+        assert len(hosts.image_properties(
+            [*names, 'host1'], ['os_type'])) == 1

@@ -252,10 +252,38 @@ class TestGroups:
                 'max_server_per_host': 3}
         assert requests.a_group().rules == {}
 
-    def test_a_rule_that_is_no_number_is_refused(self):
-        """The error names the rule."""
+    @pytest.mark.parametrize('most', [0, '-1', ' 5 '])
+    def test_rules_may_be_any_integer(self, most):
+        """What it means is for the filter to say."""
+        assert requests.a_group(
+            rules={'max_server_per_host': most}).rules == {
+                'max_server_per_host': int(most)}
+
+    @pytest.mark.parametrize('most', ['few', '1.5', ''])
+    def test_a_rule_that_is_no_integer_fails_who_reads_it(self, most):
+        """Not the request: only some policies look at rules."""
+        group = requests.a_group(rules={'max_server_per_host': most})
+
+        with pytest.raises(ValueError, match='invalid literal'):
+            group.rules  # noqa: B018 - reading it is what is tested
+
+    def test_a_rule_that_is_no_text_is_refused(self):
         with pytest.raises(ValueError, match='max_server_per_host'):
-            requests.a_group(rules={'max_server_per_host': 'few'})
+            requests.a_group(rules={'max_server_per_host': [1]})
+
+    @pytest.mark.parametrize('given, version, by_host', [
+        ({'policies': ['anti-affinity']}, '1.9', True),
+        ({'policies': ['anti-affinity']}, '1.10', True),
+        ({'policies': ['anti-affinity']}, '1.11', True),
+        ({'policies': ['anti-affinity'], 'policy': None}, '1.11', True),
+        ({'policies': ['anti-affinity'], 'policy': 'anti-affinity'}, '1.11',
+         False),
+        ({'policy': 'anti-affinity'}, '1.11', False)])
+    def test_groups_without_a_policy_of_their_own_count_by_host(
+            self, given, version, by_host):
+        """Such groups are of before Rocky."""
+        assert objects.InstanceGroup.from_data(
+            given, version).counts_by_host is by_host
 
 
 @pytest.mark.parametrize('hints, expected', [

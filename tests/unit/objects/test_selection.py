@@ -58,11 +58,11 @@ def test_numa_limits_follow_the_caller(caller, networks, version):
 
 @pytest.mark.parametrize('caller, networks, version', [
     ('1.0', NETWORKS, '1.0'), ('1.11', NETWORKS, '1.1'),
-    ('1.15', NETWORKS, '1.1')])
+    ('1.11', None, '1.0'), ('1.13', None, '1.1'), ('1.15', NETWORKS, '1.1')])
 def test_numa_limits_of_a_dict_reply(caller, networks, version):
-    """1.0 unless networks matter and the caller knows them."""
-    chosen = a_selection(
-        numa_topology=numa_limits(network_metadata=networks))
+    """1.1 for those that know it, before Ussuri only where it says more."""
+    more = {} if networks is None else {'network_metadata': networks}
+    chosen = a_selection(numa_topology=numa_limits(**more))
 
     written, = objects.selection.to_dicts([chosen], caller)
 

@@ -14,6 +14,14 @@ from tests.builders import requests
 from tests.builders.drivers import picks
 from tests.builders.drivers import select
 from tests.builders.hosts import a_host
+from tests.builders.numa import a_cell
+from tests.builders.numa import a_guest
+from tests.builders.numa import cells_text
+from tests.builders.numa import guest_cell
+from tests.builders.pci import a_pci_request
+from tests.builders.pci import a_pool
+from tests.builders.pci import pci_requests
+from tests.builders.pci import pci_stats
 
 LATER = '2035-01-01 00:00:00'
 OLD = clouds.a_uuid(77)
@@ -96,6 +104,21 @@ class TestConsumption:
         refresh(one_host)
 
         assert free_mb(one_host) == [1000]
+
+    def test_of_cells_and_devices_outlives_a_refresh(self, cloud):
+        cloud.load_nodes(clouds.a_compute_node(
+            'a', numa_topology=cells_text(a_cell(pages=[(4, 524288)])),
+            pci_stats=pci_stats(a_pool(count=2))))
+        driver = a_driver(cloud)
+        select(driver, requests.a_request(
+            numa_topology=a_guest(guest_cell(floating=3)),
+            pci_requests=pci_requests(a_pci_request())))
+
+        refresh(driver)
+
+        left = driver._table.snapshot(None).block()
+        assert left.objects('numa_topology')[0].cells[0].cpu_usage == 3
+        assert left.objects('pci_stats')[0].free_devices == 1
 
     def test_outlives_the_driver_when_another_takes_over(self, cloud,
                                                          one_host):

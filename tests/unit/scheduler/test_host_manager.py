@@ -2,7 +2,9 @@
 
 import pytest
 
+from nova_sched import exception
 from nova_sched.scheduler import host_manager
+from nova_sched.scheduler import ironic_host_manager
 from tests.builders import clouds
 from tests.builders import requests
 
@@ -29,6 +31,49 @@ def up(cloud, manager, **service):
         else:
             cloud.execute(f'UPDATE services SET {name} = ?', value)
     return snapshot(manager).cell('service_up', 0)
+
+
+class ThirdPartyManager(host_manager.HostManager):
+    """Changes nothing."""
+
+
+NO_CLASS = 5
+
+
+class TestNames:
+    @pytest.mark.parametrize('name, cls', [
+        ('host_manager', host_manager.HostManager),
+        ('nova.scheduler.host_manager.HostManager',
+         host_manager.HostManager),
+        ('nova_sched.scheduler.host_manager.HostManager',
+         host_manager.HostManager),
+        ('ironic_host_manager', ironic_host_manager.IronicHostManager),
+        ('nova.scheduler.ironic_host_manager.IronicHostManager',
+         ironic_host_manager.IronicHostManager),
+        (f'{__name__}.ThirdPartyManager', ThirdPartyManager),
+    ])
+    def test_and_class_paths_lead_to_a_host_manager(self, cloud, name, cls):
+        driver = cloud.driver(scheduler__host_manager=name)
+
+        assert type(driver.host_manager) is cls
+
+    @pytest.mark.parametrize('name, hint', [
+        ('host_manger', 'no such host manager; did you mean host_manager?'),
+        ('nova.scheduler.host_manager.MyHostManager',
+         'no such host manager; did you mean host_manager?'),
+        ('no_such_module.Manager', "No module named 'no_such_module'"),
+        (f'{__name__}.NO_CLASS', 'is no host manager; it must be a class '
+         'derived from nova_sched.scheduler.host_manager.HostManager'),
+    ])
+    def test_that_lead_nowhere_stop_with_what_to_write(self, cloud, name,
+                                                       hint):
+        with pytest.raises(exception.ConfigurationError) as refused:
+            host_manager.load_host_manager(
+                cloud.conf(scheduler__host_manager=name))
+
+        assert str(refused.value).startswith(
+            f'[scheduler] host_manager = {name!r}: ')
+        assert hint in str(refused.value)
 
 
 class TestServices:

@@ -3,10 +3,21 @@
 import numpy as np
 import pytest
 
+from nova_sched.objects import NUMATopologyLimits
+from tests.builders.hosts import NOW
 from tests.builders.hosts import a_host
 from tests.builders.hosts import an_aggregate
 from tests.builders.hosts import hosts
+from tests.builders.hosts import one
 from tests.builders.hosts import table
+from tests.builders.numa import a_cell
+from tests.builders.numa import a_guest
+from tests.builders.numa import cells_text
+from tests.builders.numa import guest_cell
+from tests.builders.pci import a_pci_request
+from tests.builders.pci import a_pool
+from tests.builders.pci import pci_requests
+from tests.builders.pci import pci_stats
 from tests.builders.requests import a_request
 
 
@@ -81,6 +92,53 @@ class TestHostSnapshot:
         kept._check()
         assert kept.columns['free_ram_mb'].tolist() == [31768]
 
+    def test_consuming_takes_cells_and_devices(self):
+        generation = table(*[a_host(
+            numa_topology=cells_text(a_cell(pages=[(4, 524288)])),
+            pci_stats=pci_stats(a_pool(count=2)))] * 2)
+        snapshot = generation.snapshot(None)
+
+        snapshot.consume(0, a_hardware_request(), now=0.0)
+        snapshot.consume(0, a_hardware_request(), now=0.0)
+
+        kept = snapshot.as_table()
+        kept._check()
+        left = kept.snapshot(None).block()
+        assert [topology.cells[0].cpu_usage for topology
+                in left.objects('numa_topology')] == [2, 0]
+        assert [pools.free_devices for pools
+                in left.objects('pci_stats')] == [0, 2]
+        assert all(len(generation.columns[name].values) == 1
+                   for name in ('numa_topology', 'pci_stats'))
+
+    def test_what_could_not_be_consumed_is_warned_of(self, caplog):
+        """And what was consumed before stays consumed."""
+        snapshot = hosts(a_host(pci_stats=pci_stats())).snapshot
+
+        snapshot.consume(0, a_hardware_request(), now=5.0)
+
+        state = snapshot.state(0)
+        assert (state.num_instances, state.num_io_ops, state.updated) == (
+            1, 0, NOW)
+        assert ('Selected host: (host0, host0) ram: 32256MB' in caplog.text)
+        assert 'failed to consume from instance. Error: PCI' in caplog.text
+
+    def test_the_limits_of_the_filters_hold_when_consuming(self):
+        snapshot = hosts(a_host(numa_topology=cells_text(a_cell(
+            pages=[(4, 524288)])))).snapshot
+        spec = a_hardware_request()
+        limits = NUMATopologyLimits(cpu_allocation_ratio=0.0,
+                                    ram_allocation_ratio=1.0)
+
+        snapshot.consume(0, spec, 0.0, None, {'numa_topology': limits})
+
+        assert spec.numa_topology is None
+
+
+def a_hardware_request():
+    return a_request(numa_topology=a_guest(guest_cell(floating=1)),
+                     pci_requests=pci_requests(a_pci_request()))
+
 
 class TestHostBlock:
     def test_columns_are_attributes(self):
@@ -111,6 +169,13 @@ class TestHostBlock:
         assert block.named('host', ['b', 'unknown']).tolist() == [False, True]
         assert block.named('host', []).tolist() == [False, False]
 
+    def test_numbers_are_looked_up_by_label(self):
+        block = hosts(a_host('a'), a_host('b'), a_host('a', nodename='a2'))
+
+        assert block.looked_up('host', {'a': 2, 'unknown': 5}).tolist() == [
+            2.0, 0.0, 2.0]
+        assert one(block, 2).looked_up('host', {'a': -1}).tolist() == [-1.0]
+
     def test_judges_each_distinct_value_in_use_once(self):
         block, asked = hosts(a_host('a'), a_host('b'), a_host('c')), []
 
@@ -122,6 +187,27 @@ class TestHostBlock:
 
         assert some.judge('host', length, np.float64).tolist() == [0.5, 0.5]
         assert asked == ['a', 'c']
+
+    def test_judges_combinations_with_numbers(self):
+        block = hosts(*(a_host(vcpus_used=used, cpu_allocation_ratio=ratio,
+                               host_ip=ip)
+                        for used, ratio, ip in [
+                            (1, 0.5, 'x'), (2, 0.5, 'x'), (1, 0.5, 'y')]))
+
+        assert block.judge_together(
+            ['host_ip', 'vcpus_used', 'cpu_allocation_ratio'],
+            lambda *values: values == ('x', 1, 0.5)).tolist() == [
+                True, False, False]
+
+    def test_judges_combinations_of_however_many_columns(self):
+        """Their codes would not fit into 64 bits together."""
+        block = hosts(*(a_host(f'h{number}', free_ram_mb=number)
+                        for number in range(40)))
+        names = ['host', 'nodename', 'free_ram_mb'] * 5
+
+        assert block.judge_together(
+            names, lambda *values: values[-1] == 7).tolist() == [
+                number == 7 for number in range(40)]
 
     def test_judges_each_combination_once(self):
         block = hosts(*(a_host(hypervisor_type=kind, hypervisor_version=ver)
@@ -139,7 +225,7 @@ class TestHostBlock:
         assert sorted(asked) == [('x', 1), ('x', 2), ('y', 1)]
 
     def test_judges_together_of_no_hosts(self):
-        together = hosts().judge_together(['host', 'nodename'], bool)
+        together = hosts().judge_together(['host', 'vcpus_used'], bool)
 
         assert together.tolist() == []
 

@@ -27,6 +27,33 @@ def made(placed=None):
     return instances.Instances(asked.locate, asked.on_hosts, placed), asked
 
 
+class TestUnseen:
+    """Hosts of whose instances rules see none: bare-metal nodes'."""
+
+    def found(self):
+        asked = Asked()
+        return instances.Instances(
+            asked.locate, asked.on_hosts, unseen=frozenset('a'),
+            images=lambda hosts, names: [
+                (host, uuid, 'os_type', 'linux')
+                for uuid, host in Asked.HOSTS.items() if host in hosts])
+
+    def test_instances_are_running_but_not_located(self):
+        found = self.found()
+
+        assert found.running(['u1', 'u3']) == {'u1': 'a', 'u3': 'b'}
+        assert found.located(['u1', 'u3']) == {'u3': 'b'}
+
+    def test_instances_are_on_no_host(self):
+        assert self.found().on_host('a') == {}
+        assert list(self.found().on_host('b')) == ['u3']
+
+    def test_instances_have_no_values_and_no_images(self):
+        assert self.found().each('vcpus') == {'b': {2}}
+        assert self.found().image_properties(['a', 'b'], ('os_type',)) == {
+            'a': (), 'b': [(('os_type', 'linux'),)]}
+
+
 class TestLocated:
     def test_are_those_on_a_host(self):
         found, _ = made()
@@ -96,3 +123,48 @@ class TestOnHost:
 
         assert list(found.on_host('a')) == ['u1', 'u2']
         assert list(found.on_host('b')) == ['u3', 'u1']
+
+
+class TestImageProperties:
+    def test_are_those_of_each_instance_by_host(self):
+        found = instances.Instances(None, None, images=lambda hosts, names: [
+            ('a', 'u1', 'os_type', 'linux'), ('a', 'u1', 'os_distro', 'x'),
+            ('a', 'u2', 'os_type', 'linux')])
+
+        assert found.image_properties(['a', 'b'], ('os_*',)) == {
+            'a': [(('os_distro', 'x'), ('os_type', 'linux')),
+                  (('os_type', 'linux'),)],
+            'b': ()}
+
+    def test_are_asked_for_once(self):
+        asked = []
+        found = instances.Instances(
+            None, None, images=lambda *args: asked.append(args) or [])
+        for hosts, names in ((['a', 'b'], ('n',)), (['b'], ('n',)),
+                             (['b', 'c'], ('n',)), (['b'], ('m',))):
+            found.image_properties(hosts, names)
+
+        assert asked == [(['a', 'b'], ('n',)), (['c'], ('n',)),
+                         (['b'], ('m',))]
+
+
+class TestEach:
+    def test_is_what_the_instances_of_each_host_have(self):
+        found, _ = made()
+
+        assert found.each('uuid') == {'a': {'u1', 'u2'}, 'b': {'u3'}}
+        assert found.each('vcpus') == {'a': {2}, 'b': {2}}
+
+    def test_is_asked_for_once_with_the_instances_themselves(self):
+        found, asked = made()
+        found.each('uuid')
+        found.each('vcpus')
+        found.on_host('a')
+
+        assert asked.listed == 1
+
+    def test_is_unknown_of_those_just_placed(self):
+        found, _ = made()
+        found.place('u9', 'c')
+
+        assert found.each('vcpus') == {'a': {2}, 'b': {2}}

@@ -47,3 +47,13 @@ def test_a_value_that_no_row_ever_had_has_no_code():
     ([], []), ([2, 0, 2], [0, 2]), ([1], [1])])
 def test_the_codes_in_use_are_told_once_each(codes, expected):
     assert in_use(np.array(codes, dtype=np.int32)) == expected
+
+
+def test_a_private_column_adds_to_no_shared_list():
+    column = Labels.of(['a', 'b'])
+
+    private = column.private().replaced({0: 'c'})
+
+    assert items(private) == ['c', 'b']
+    assert column.values == ['a', 'b']
+    assert private.code('b') == 1

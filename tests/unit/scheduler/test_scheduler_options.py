@@ -46,19 +46,56 @@ def test_are_read_again_when_the_file_changes(path):
     assert options.get_configuration() == {'a': 2}
 
 
-@pytest.mark.parametrize('text', ['{', '[1]', '[' * 100000, ''])
-def test_a_broken_file_leaves_the_last_good_ones(path, text, caplog):
+def test_are_read_again_when_an_older_file_takes_its_place(path):
+    """One of the same size, with its own time stamp."""
+    options = SchedulerOptions(str(path))
+    write(path, '{"a": 1}')
+    options.get_configuration()
+    other = path.with_name('other.json')
+    other.write_text('{"a": 2}')
+    os.utime(other, ns=(write.time, write.time))
+    other.replace(path)
+
+    assert options.get_configuration() == {'a': 2}
+
+
+def test_are_read_once_while_the_file_stays_as_it_is(path):
+    options = SchedulerOptions(str(path))
+    write(path, '{"a": 1}')
+
+    assert options.get_configuration() is options.get_configuration()
+
+
+@pytest.mark.parametrize('content', [
+    b'{', b'[1]', b'[' * 100000, b'', b'\xff{}'])
+def test_a_broken_file_leaves_the_last_good_ones(path, content, caplog):
     """And is logged once."""
     options = SchedulerOptions(str(path))
     write(path, '{"a": 1}')
     options.get_configuration()
-    write(path, text)
+    path.write_bytes(content)
 
     assert options.get_configuration() == {'a': 1}
     assert options.get_configuration() == {'a': 1}
     assert [r.levelname for r in caplog.records
             if r.levelname == 'ERROR'] == ['ERROR']
     assert str(path) in caplog.text
+
+
+def test_a_broken_file_that_is_mended_counts_again(path):
+    options = SchedulerOptions(str(path))
+    write(path, '{')
+    assert options.get_configuration() == {}
+    write(path, '{"a": 1}')
+
+    assert options.get_configuration() == {'a': 1}
+
+
+def test_a_path_that_is_no_file_is_logged_once(path, caplog):
+    options = SchedulerOptions(str(path.parent))
+
+    assert options.get_configuration() == {} == options.get_configuration()
+    assert [record.levelname for record in caplog.records] == ['ERROR']
 
 
 def test_a_missing_file_leaves_the_last_good_ones(path):

@@ -1,18 +1,26 @@
-"""Server group filters."""
+"""Filters by where other instances are, and by addresses."""
 
+import netaddr
 import pytest
 
+from nova_sched import objects
+from nova_sched.scheduler.filters.affinity_filter import DifferentHostFilter
+from nova_sched.scheduler.filters.affinity_filter import SameHostFilter
 from nova_sched.scheduler.filters.affinity_filter import (
     ServerGroupAffinityFilter,
 )
 from nova_sched.scheduler.filters.affinity_filter import (
     ServerGroupAntiAffinityFilter,
 )
+from nova_sched.scheduler.filters.affinity_filter import (
+    SimpleCIDRAffinityFilter,
+)
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.requests import INSTANCE_UUID
 from tests.builders.requests import a_group
 from tests.builders.requests import a_request
+from tests.builders.rules import survivors
 
 RUNNING = {'m1': 'a', 'm2': 'a', 'm3': 'b', 'stranger': 'c'}
 
@@ -27,6 +35,112 @@ def left(rule, group, running=None):
     hosts = block(running)
     passing = rule().mask(hosts, a_request(group=group))
     return ''.join(hosts.where(passing).objects('host'))
+
+
+def left_by_hints(rule, hints):
+    """The hosts a filter leaves of a, b and c, as text."""
+    hosts = block()
+    passing = rule().mask(hosts, a_request(hints=hints))
+    return ''.join(hosts.where(passing).objects('host'))
+
+
+class TestHintsOfInstances:
+    @pytest.mark.parametrize(('uuids', 'different', 'same'), [
+        (None, 'abc', 'abc'),
+        ([], 'abc', 'abc'),
+        ('', 'abc', 'abc'),
+        ('m1', 'bc', 'a'),
+        (['m1'], 'bc', 'a'),
+        (['m1', 'm2'], 'bc', 'a'),
+        (['m1', 'm3'], 'c', 'ab'),
+        (['m3', 'gone'], 'ac', 'b'),
+        (['gone'], 'abc', ''),
+        (['', ''], 'abc', ''),
+    ])
+    def test_keep_apart_from_all_or_beside_any(self, uuids, different, same):
+        """Of the instances named; those that run nowhere are on no host."""
+        assert left_by_hints(DifferentHostFilter,
+                             {'different_host': uuids}) == different
+        assert left_by_hints(SameHostFilter, {'same_host': uuids}) == same
+
+    @pytest.mark.parametrize('rule', [DifferentHostFilter, SameHostFilter])
+    def test_cost_no_look_at_the_instances_without_one(self, rule):
+        hosts = block()
+        hosts.snapshot.instances = None
+
+        assert rule().mask(hosts, a_request()).all()
+
+    @pytest.mark.parametrize('rule', [
+        DifferentHostFilter, SameHostFilter, SimpleCIDRAffinityFilter])
+    def test_are_looked_at_once_a_request(self, rule):
+        assert not rule().run_filter_for_index(1)
+
+    @pytest.mark.parametrize(('uuids', 'words'), [
+        (['m1', 'm3', 'gone'], '3 instances, 2 of them on a, b'),
+        (['gone'], '1 instances, 0 of them on any host')])
+    def test_give_where_the_instances_are_as_the_reason(self, uuids, words):
+        request = a_request(hints={'same_host': uuids})
+
+        assert SameHostFilter().reason(block(), request) == (
+            f'hint same_host names {words}')
+
+
+class TestSimpleCIDRAffinityFilter:
+    ADDRESSES = ('10.8.1.100', '10.8.1.7', '10.8.2.7', '192.168.1.124',
+                 'fd00::7', None)
+
+    def left(self, hints, addresses=ADDRESSES):
+        block = hosts(*(a_host(host_ip=address) for address in addresses))
+        mask = SimpleCIDRAffinityFilter().mask(block, a_request(hints=hints))
+        return block.where(mask).objects('host_ip')
+
+    @pytest.mark.parametrize(('near', 'cidr', 'left'), [
+        ('10.8.1.100', None, ['10.8.1.100', '10.8.1.7']),
+        ('10.8.1.100', '/24', ['10.8.1.100', '10.8.1.7']),
+        ('10.8.9.9', '/16', ['10.8.1.100', '10.8.1.7', '10.8.2.7']),
+        ('10.8.9.9', '/24', []),
+        ('10.8.1.7', '', ['10.8.1.7']),
+        ('192.168.1.1', '24', ['192.168.1.124']),
+        ('1.2.3.4', '/0',
+         ['10.8.1.100', '10.8.1.7', '10.8.2.7', '192.168.1.124']),
+        ('fd00::1', '/64', ['fd00::7']),
+    ])
+    def test_takes_hosts_of_the_network(self, near, cidr, left):
+        """Which is both hints put together; a host without address is out.
+
+        A slash belongs to the hint: without one it continues the address.
+        """
+        hints = {'build_near_host_ip': near}
+        if cidr is not None:
+            hints['cidr'] = cidr
+
+        assert self.left(hints) == left
+
+    def test_takes_all_hosts_without_an_address_to_be_near_to(self):
+        assert self.left({'cidr': '/24'}) == list(self.ADDRESSES)
+
+    @pytest.mark.parametrize(('near', 'cidr'), [
+        ('10.0.0.9', '24'), ('bogus', '/24'), ('10.0', '/24'), ('', '/24'),
+        ('10.0.0.1', '/33'), ('10.0.0.1', 'x')])
+    def test_fails_for_what_is_no_address(self, near, cidr):
+        with pytest.raises(netaddr.AddrFormatError):
+            self.left({'build_near_host_ip': near, 'cidr': cidr})
+
+    def test_fails_for_a_host_with_what_is_no_address(self):
+        with pytest.raises(netaddr.AddrFormatError):
+            self.left({'build_near_host_ip': '10.0.0.1'}, ['here'])
+
+    def test_fails_for_two_addresses(self):
+        with pytest.raises(TypeError):
+            self.left({'build_near_host_ip': ['10.0.0.1', '10.0.0.2']})
+
+    def test_says_which_network_is_needed(self):
+        request = a_request(hints={'build_near_host_ip': '10.0.0.9'})
+        block = hosts(a_host(host_ip='10.0.1.1'), a_host(host_ip=None))
+
+        assert SimpleCIDRAffinityFilter().reason(block, request) == (
+            'host address in 10.0.0.0/24 needed, hosts have 10.0.1.1, '
+            'no address')
 
 
 class TestServerGroupAntiAffinityFilter:
@@ -45,6 +159,11 @@ class TestServerGroupAntiAffinityFilter:
         ({'members': ['m1', 'm2', 'm3'],
           'rules': {'max_server_per_host': 3}}, 'abc'),
         ({'members': [], 'hosts': ['a']}, 'abc'),
+        ({'rules': {'max_server_per_host': 0}}, ''),
+        ({'rules': {'max_server_per_host': '-1'}}, ''),
+        ({'members': ['m1'], 'rules': {'max_server_per_host': ' 1 '}}, 'bc'),
+        ({'policy': 'affinity', 'rules': {'max_server_per_host': 'x'}},
+         'abc'),
     ])
     def test_counts_the_groups_members_on_each_host(self, group, passing):
         """Up to max_server_per_host, by default one, may be on a host."""
@@ -57,6 +176,20 @@ class TestServerGroupAntiAffinityFilter:
 
         assert left(ServerGroupAntiAffinityFilter, group, running) == 'ac'
 
+    @pytest.mark.parametrize('most', ['few', '2.0', '', '9' * 5000])
+    def test_fails_for_a_rule_that_is_no_integer(self, most):
+        group = {'rules': {'max_server_per_host': most}}
+
+        with pytest.raises(ValueError, match='int'):
+            left(ServerGroupAntiAffinityFilter, group)
+
+    def test_a_rule_does_not_matter_where_the_instance_is(self):
+        group = a_group(rules={'max_server_per_host': 'few'})
+        block = hosts(a_host('a'), running={INSTANCE_UUID: 'a'})
+
+        assert survivors(ServerGroupAntiAffinityFilter(), block,
+                         a_request(group=group)) == ['a']
+
     @pytest.mark.parametrize(('members', 'hosts', 'passing'), [
         (['m1', 'm3'], [], 'abc'), ([], ['a'], 'bc'), (['m3'], ['a'], 'bc')])
     def test_groups_of_before_rocky_count_by_their_hosts(
@@ -66,6 +199,13 @@ class TestServerGroupAntiAffinityFilter:
         group.wire_version = '1.10'
 
         assert left(ServerGroupAntiAffinityFilter, group) == passing
+
+    def test_groups_without_a_policy_of_their_own_do_so_too(self):
+        """The sender put it into ``policies`` only."""
+        group = objects.InstanceGroup(
+            policies=['anti-affinity'], members=['m3'], hosts=['a'])
+
+        assert left(ServerGroupAntiAffinityFilter, group) == 'bc'
 
     def test_an_instance_of_before_rocky_may_stay_where_it_is(self):
         group = a_group(hosts=['a', 'b'])
@@ -93,6 +233,8 @@ class TestServerGroupAntiAffinityFilter:
         ({}, 'anti-affinity, one of its group on the host'),
         ({'max_server_per_host': 3},
          'anti-affinity, 3 or more of its group on the host'),
+        ({'max_server_per_host': 0},
+         'anti-affinity, its group may have 0 on a host'),
     ])
     def test_says_how_many_are_too_many(self, rules, words):
         request = a_request(group={'rules': rules})

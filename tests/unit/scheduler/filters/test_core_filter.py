@@ -1,16 +1,17 @@
-"""CoreFilter."""
+"""CoreFilter and AggregateCoreFilter."""
 
 import pytest
 
+from nova_sched.scheduler.filters.core_filter import AggregateCoreFilter
 from nova_sched.scheduler.filters.core_filter import CoreFilter
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.requests import a_request
 
 
-def cpus(total, used, ratio):
+def cpus(total, used, ratio, **values):
     return a_host(vcpus_total=total, vcpus_used=used,
-                  cpu_allocation_ratio=ratio)
+                  cpu_allocation_ratio=ratio, **values)
 
 
 @pytest.mark.parametrize(('total', 'used', 'ratio', 'needed', 'passes'), [
@@ -50,10 +51,10 @@ def test_limits_the_host_to_its_overcommitted_cpus(total, ratio, limits):
 
 @pytest.mark.parametrize(('block', 'words'), [
     (hosts(cpus(8, 15, 2.0), cpus(9, 13, 1.5)),
-     'need 8 VCPUs, most free 1'),
-    (hosts(cpus(9, 13, 1.5)), 'need 8 VCPUs, most free 0.5'),
+     'need 8 VCPUs, most free 1 VCPUs'),
+    (hosts(cpus(9, 13, 1.5)), 'need 8 VCPUs, most free 0.5 VCPUs'),
     (hosts(cpus(4, 0, 16.0), cpus(2, 0, 16.0)),
-     'need 8 VCPUs, largest host 4'),
+     'need 8 VCPUs, largest host 4 VCPUs'),
 ])
 def test_says_how_much_is_needed_and_how_much_there_is(block, words):
     assert CoreFilter().reason(block, a_request(vcpus=8)) == words
@@ -70,3 +71,14 @@ def test_logs_what_operators_search_for(caplog):
                           'only has 4')
     assert full.endswith('does not have 5 usable vcpus, it only has 1.0 '
                          'usable vcpus')
+
+
+@pytest.mark.parametrize(('ratio', 'passes', 'limits'), [
+    (None, False, {'vcpu': 8}), ('4 ', True, {'vcpu': 32}),
+    ('x', False, {'vcpu': 8}), ('0', False, {}), ('-2', False, {})])
+def test_aggregates_may_set_the_ratio(ratio, passes, limits):
+    metadata = {} if ratio is None else {'cpu_allocation_ratio': ratio}
+    block = hosts(cpus(8, 8, 1.0, aggregates=[metadata]))
+
+    assert AggregateCoreFilter().mask(block, a_request()) == [passes]
+    assert AggregateCoreFilter().limits(block, a_request()) == limits

@@ -1,7 +1,8 @@
-"""DiskFilter."""
+"""DiskFilter and AggregateDiskFilter."""
 
 import pytest
 
+from nova_sched.scheduler.filters.disk_filter import AggregateDiskFilter
 from nova_sched.scheduler.filters.disk_filter import DiskFilter
 from tests.builders.hosts import NEVER_REPORTED
 from tests.builders.hosts import a_host
@@ -9,9 +10,9 @@ from tests.builders.hosts import hosts
 from tests.builders.requests import a_request
 
 
-def disk(total_gb, free_gb, ratio=1.0):
+def disk(total_gb, free_gb, ratio=1.0, **values):
     return a_host(total_usable_disk_gb=total_gb, free_disk_mb=free_gb * 1024,
-                  disk_allocation_ratio=ratio)
+                  disk_allocation_ratio=ratio, **values)
 
 
 @pytest.mark.parametrize(('host', 'sizes', 'passes'), [
@@ -59,3 +60,14 @@ def test_logs_what_operators_search_for(caplog):
                           'overcommit, it only has 5120 MB.')
     assert full.endswith('does not have 10240 MB usable disk, it only has '
                          '1024.0 MB usable disk.')
+
+
+@pytest.mark.parametrize(('ratio', 'passes', 'limit'), [
+    (None, False, 12), ('10', True, 120), ('bad', False, 12)])
+def test_aggregates_may_set_the_ratio(ratio, passes, limit):
+    metadata = {} if ratio is None else {'disk_allocation_ratio': ratio}
+    block = hosts(disk(12, 1, aggregates=[metadata]))
+    request = a_request(root_gb=7)
+
+    assert AggregateDiskFilter().mask(block, request) == [passes]
+    assert AggregateDiskFilter().limits(block, request) == {'disk_gb': limit}

@@ -1,17 +1,19 @@
-"""RamFilter."""
+"""RamFilter and AggregateRamFilter."""
 
 import pytest
 
+from nova_sched.scheduler.filters.ram_filter import AggregateRamFilter
 from nova_sched.scheduler.filters.ram_filter import RamFilter
 from tests.builders.hosts import NEVER_REPORTED
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.requests import a_request
+from tests.builders.rules import survivors
 
 
-def ram(total, free, ratio):
+def ram(total, free, ratio, **values):
     return a_host(total_usable_ram_mb=total, free_ram_mb=free,
-                  ram_allocation_ratio=ratio)
+                  ram_allocation_ratio=ratio, **values)
 
 
 @pytest.mark.parametrize(('total', 'free', 'ratio', 'needed', 'passes'), [
@@ -25,7 +27,8 @@ def ram(total, free, ratio):
     (4096, -2048, 1.75, 1025, False),
     (4096, 4096, 0.5, 2048, True),
     (4096, 4096, 0.5, 2049, False),
-    (4096, 4096, float('nan'), 4096, True),
+    (4096, 4096, float('inf'), 4096, True),
+    (4096, 4096, float('nan'), 1, False),
 ])
 def test_overcommits_only_against_other_instances(total, free, ratio, needed,
                                                   passes):
@@ -75,3 +78,35 @@ def test_logs_what_operators_search_for(caplog):
                           'overcommit, it only has 4096 MB.')
     assert full.endswith('does not have 6000 MB usable ram, it only has '
                          '5096.0 MB usable ram.')
+
+
+@pytest.mark.parametrize(('values', 'limits'), [
+    ([], {'memory_mb': 12288}),
+    (['2.0'], {'memory_mb': 16384}),
+    (['2.0', ' 1.25 '], {'memory_mb': 10240}),
+    (['2.0', 'bad'], {'memory_mb': 12288}),
+    (['1,5'], {'memory_mb': 12288}),
+    (['1e1'], {'memory_mb': 81920}),
+    (['inf'], {}),
+])
+def test_aggregates_may_set_the_ratio(values, limits):
+    """The smallest counts; one that is no number spoils them all.
+
+    An infinite ratio is no limit.
+    """
+    host = ram(8192, 1000, 1.5, aggregates=[
+        {'ram_allocation_ratio': value} for value in values])
+
+    assert AggregateRamFilter().limits(hosts(host), a_request()) == limits
+
+
+@pytest.mark.parametrize(('ratio', 'left'), [
+    (None, ['host0', 'host1']), ('2.0', ['host0', 'host1']),
+    ('0.5', ['host1']), ('-1', ['host1']), ('nan', ['host1'])])
+def test_a_ratio_is_that_of_the_aggregates_hosts_alone(ratio, left):
+    metadata = {} if ratio is None else {'ram_allocation_ratio': ratio}
+    block = hosts(ram(8192, 4096, 1.0, aggregates=[metadata]),
+                  ram(8192, 4096, 1.0))
+
+    assert survivors(AggregateRamFilter(), block,
+                     a_request(memory_mb=1024)) == left

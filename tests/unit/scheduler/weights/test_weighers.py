@@ -1,10 +1,15 @@
-"""The weighers of free resources: RAM, CPU, disk, I/O operations."""
+"""The weighers of one number a host: RAM, CPU, disk, operations, ..."""
 
 import pytest
 
+from nova_sched.scheduler.weights.compute import BuildFailureWeigher
 from nova_sched.scheduler.weights.cpu import CPUWeigher
 from nova_sched.scheduler.weights.disk import DiskWeigher
+from nova_sched.scheduler.weights.hypervisor_version import (
+    HypervisorVersionWeigher,
+)
 from nova_sched.scheduler.weights.io_ops import IoOpsWeigher
+from nova_sched.scheduler.weights.num_instances import NumInstancesWeigher
 from nova_sched.scheduler.weights.ram import RAMWeigher
 from nova_sched.weights import WeightHandler
 from tests.builders.hosts import NEVER_REPORTED
@@ -12,14 +17,7 @@ from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.requests import a_request
 from tests.builders.rules import configured
-
-
-def weights(weigher, *records):
-    """Weights of the hosts in their order, by this weigher alone."""
-    block = hosts(*records)
-    weighed = WeightHandler().weigh([weigher], block, a_request())
-    return [weight for _, weight in sorted(zip(
-        weighed.rows.tolist(), weighed.weights.tolist(), strict=True))]
+from tests.builders.rules import weights
 
 
 @pytest.mark.parametrize(('cls', 'column', 'values', 'expected'), [
@@ -31,12 +29,28 @@ def weights(weigher, *records):
     (DiskWeigher, 'free_disk_mb', [100, -5], [1.0, 0.0]),
     (IoOpsWeigher, 'num_io_ops', [0, 2, 1], [0.0, -1.0, -0.5]),
     (IoOpsWeigher, 'num_io_ops', [3, 3], [-1.0, -1.0]),
+    (BuildFailureWeigher, 'failed_builds', [0, 1, 4],
+     [0.0, -250000.0, -1000000.0]),
+    (BuildFailureWeigher, 'failed_builds', [2, 2], [0.0, 0.0]),
+    (HypervisorVersionWeigher, 'hypervisor_version',
+     [None, 6002000, 8000000], [0.0, 0.75025, 1.0]),
+    (NumInstancesWeigher, 'num_instances', [0, 5], [0.0, 0.0]),
 ])
 def test_weighs_by_its_column(cls, column, values, expected):
     """Scaled from nothing to the best host; less than none is none."""
     records = [a_host(**{column: value}) for value in values]
 
-    assert weights(configured(cls), *records) == expected
+    assert weights(configured(cls), hosts(*records)) == expected
+
+
+@pytest.mark.parametrize(('multiplier', 'expected'), [
+    (2.0, [0.0, 2.0, 0.4]), (-1.0, [0.0, -1.0, -0.2])])
+def test_instances_pack_or_spread_by_their_number(multiplier, expected):
+    weigher = configured(NumInstancesWeigher,
+                         num_instances_weight_multiplier=multiplier)
+
+    assert weights(weigher, hosts(*(
+        a_host(num_instances=count) for count in (0, 5, 1)))) == expected
 
 
 def test_cpus_count_after_overcommit():
@@ -45,7 +59,8 @@ def test_cpus_count_after_overcommit():
                a_host(vcpus_total=2, vcpus_used=9, cpu_allocation_ratio=1.0),
                a_host(vcpus_used=0, **NEVER_REPORTED)]
 
-    assert weights(configured(CPUWeigher), *records) == [0.5, 1.0, 0.0, 0.0]
+    assert weights(configured(CPUWeigher), hosts(*records)) == [
+        0.5, 1.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(('cls', 'option'), [
@@ -53,6 +68,8 @@ def test_cpus_count_after_overcommit():
     (CPUWeigher, 'cpu_weight_multiplier'),
     (DiskWeigher, 'disk_weight_multiplier'),
     (IoOpsWeigher, 'io_ops_weight_multiplier'),
+    (HypervisorVersionWeigher, 'hypervisor_version_weight_multiplier'),
+    (NumInstancesWeigher, 'num_instances_weight_multiplier'),
 ])
 class TestMultiplier:
     def test_is_an_option(self, cls, option):
@@ -73,15 +90,38 @@ class TestMultiplier:
         assert weigher.weight_multiplier(block.states()[0]) == -2.0
 
 
+def test_failures_of_some_hosts_may_not_count():
+    """An aggregate gives the multiplier as a positive number, too."""
+    key = 'build_failure_weight_multiplier'
+    block = hosts(a_host(failed_builds=4, aggregates=[{key: '0'}]),
+                  a_host(failed_builds=4, aggregates=[{key: '10'}]),
+                  a_host(failed_builds=2), a_host(failed_builds=0))
+
+    assert weights(configured(BuildFailureWeigher), block) == [
+        0.0, -10.0, -500000.0, 0.0]
+
+
 def test_the_example_of_three_hosts_and_several_weighers():
     """Weights of several weighers add up."""
     records = [a_host('a', free_ram_mb=4096, free_disk_mb=100, num_io_ops=0),
                a_host('b', free_ram_mb=8192, free_disk_mb=50, num_io_ops=2),
-               a_host('c', free_ram_mb=8192, free_disk_mb=400, num_io_ops=1)]
-    weighers = [configured(cls)
-                for cls in (RAMWeigher, DiskWeigher, IoOpsWeigher)]
+               a_host('c', free_ram_mb=8192, free_disk_mb=400, num_io_ops=1,
+                      failed_builds=3)]
+    weighers = [configured(cls) for cls in (
+        RAMWeigher, DiskWeigher, IoOpsWeigher, BuildFailureWeigher)]
 
     weighed = WeightHandler().weigh(weighers, hosts(*records), a_request())
 
-    assert weighed.rows.tolist() == [2, 0, 1]
-    assert weighed.weights.tolist() == [1.5, 0.75, 0.125]
+    assert weighed.rows.tolist() == [0, 1, 2]
+    assert weighed.weights.tolist() == [0.75, 0.125, -999998.5]
+
+
+def test_the_example_of_multipliers_of_aggregates():
+    """The smallest of several; one that cannot be read discards all."""
+    key = 'ram_weight_multiplier'
+    block = hosts(*(
+        a_host(free_ram_mb=free, aggregates=[{key: value} for value in values])
+        for free, values in ((100, ['-2', '3']), (50, ['bad', '9']),
+                             (25, ['1,5']))))
+
+    assert weights(configured(RAMWeigher), block) == [-2.0, 0.5, 0.25]

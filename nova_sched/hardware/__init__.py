@@ -1,0 +1,1 @@
+"""What hosts are made of: NUMA cells and PCI devices, and what fits."""

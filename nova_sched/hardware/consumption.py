@@ -1,0 +1,142 @@
+"""What a placed instance takes of a host's NUMA cells and PCI devices.
+
+``Hardware.take``, for one picked host:
+
+1. The guest's topology is fitted again, under the limits the filters left.
+   What comes out replaces that of the request, for the instances after it
+   too: they ask for the page size the first was given.  If it does not fit,
+   the request has no topology any more.
+2. The cells' usage grows by the fitted guest (``used``).
+3. The devices are taken from the pools.
+
+On hosts of before Train, devices are taken before the usage grows.
+"""
+
+import dataclasses
+
+from nova_sched.hardware import numa
+from nova_sched.hardware import numa_guest
+from nova_sched.hardware import pci
+
+#: Columns of the host table that hold a host's hardware.
+COLUMNS = ('numa_topology', 'pci_stats')
+
+
+class FailedError(Exception):
+    """A host that does not have what an instance was to take."""
+
+
+class Hardware:
+    """One host's cells and devices; ``take`` changes both attributes.
+
+    topology: numa.HostTopology or None.  pools: pools.Pools or None.
+    """
+
+    def __init__(self, topology, pools):
+        self.topology, self.pools = topology, pools
+
+    def columns(self):
+        """The values for COLUMNS."""
+        return self.topology, self.pools
+
+    def take(self, spec, limits, mapping, pack):
+        """Take what one instance of a request needs.
+
+        spec: RequestSpec; its numa_topology becomes the fitted one.
+        limits: NUMATopologyLimits that the filters left, or None.
+        mapping: of the claimed candidate, or None.
+        pack: as in numa.Fitting.
+        Raises FailedError; steps before it stay done.
+        """
+        guests = self._fitted(spec, limits, mapping, pack)
+        steps = [self._take_cells, self._take_devices]
+        if self.topology is not None and not self.topology.is_newer:
+            steps.reverse()
+        for step in steps:
+            step(spec, guests, mapping)
+
+    def _fitted(self, spec, limits, mapping, pack):
+        """The guest cells as placed; None without any."""
+        topology = self.topology
+        wish = numa_guest.Wish.of(spec)
+        if wish is None or topology is None or not topology.cells:
+            return None
+        guests = numa.Fitting(topology, wish, self.pools,
+                              numa_guest.limits_of(limits), pack).fit(mapping)
+        spec.numa_topology = None if guests is None else numa_guest.fitted(
+            spec.numa_topology, guests)
+        return guests
+
+    def _take_cells(self, spec, guests, mapping):
+        if guests:
+            self.topology = self.topology.with_cells(
+                _used_by_all(cell, guests, self.topology.is_newer)
+                for cell in self.topology.cells)
+
+    def _take_devices(self, spec, guests, mapping):
+        requests = numa_guest.pci_requests(spec)
+        if not requests or self.pools is None:
+            return
+        cells = None if guests is None else pci.Cells(
+            frozenset(guest.id for guest in guests),
+            {cell.id: cell.socket for cell in self.topology.cells})
+        left = pci.apply(self.pools, requests, mapping, cells)
+        if left is None:
+            raise FailedError(f'PCI device request {requests} failed')
+        self.pools = left
+
+
+def _used_by_all(cell, guests, newer):
+    for guest in guests:
+        if guest.id == cell.id:
+            cell = used(cell, guest, newer)
+    return cell
+
+
+def used(cell, guest, newer=True):
+    """A HostCell with a guest cell more on it.
+
+    newer: False on hosts of before Train.
+    Raises FailedError when it is pinned to CPUs that are not free: a verdict
+    taken from another guest cell leaves its pins where they were.
+    """
+    cpus = len(guest.cpuset)
+    if not newer:
+        cpus = (guest.cpus + len(guest.reserved)) * (
+            cell.threads if guest.thread_policy == 'isolate' else 1)
+    return dataclasses.replace(
+        cell, memory_usage=cell.memory_usage + guest.memory,
+        cpu_usage=cell.cpu_usage + cpus,
+        pages=tuple(_used_pages(cell, guest, newer)),
+        pinned_cpus=cell.pinned_cpus | _pinned(cell, guest))
+
+
+def _used_pages(cell, guest, newer):
+    size = guest.pagesize
+    if size is None and newer:
+        # Nova fails here, too, so that such a cell's usage never grows.
+        if not cell.pages:
+            raise FailedError(f'NUMA cell {cell.id} has no pages')
+        size = cell.smallest_pages.size_kb
+    for pages in cell.pages:
+        if pages.size_kb == size:
+            pages = pages._replace(
+                used=pages.used + guest.memory * 1024 // size)
+        yield pages
+
+
+def _pinned(cell, guest):
+    """The CPUs of a host cell that are no longer free: a set."""
+    cpus = {*guest.pins.values(), *guest.reserved}
+    if guest.thread_policy == 'isolate':
+        cpus.update(*(core for core in cell.siblings
+                      if not cpus.isdisjoint(core)))
+    if not cpus <= cell.pcpuset:
+        raise FailedError(
+            f'CPU set to pin {sorted(cpus)} must be a subset of known CPU '
+            f'set {sorted(cell.pcpuset)}')
+    if cpus & cell.pinned_cpus:
+        raise FailedError(
+            f'CPU set to pin {sorted(cpus)} must be a subset of free CPU '
+            f'set {sorted(cell.free_cpus)}')
+    return cpus

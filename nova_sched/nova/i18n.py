@@ -1,0 +1,9 @@
+"""As ``nova.i18n``: marks texts for translation. Nothing is translated."""
+
+
+def _(text):
+    """The text as it is."""
+    return text
+
+
+_C = _P = _LI = _LW = _LE = _LC = _

@@ -1,0 +1,162 @@
+"""The attestation server: which compute nodes run what they should.
+
+The only thing among the rules that talks to somebody and looks at the clock;
+made only where TrustedFilter is enabled.
+"""
+
+import collections
+import datetime
+import http.client
+import json
+import ssl
+import threading
+import time
+
+from oslo_log import log as logging
+from oslo_utils import timeutils
+
+LOG = logging.getLogger(__name__)
+
+#: The level of nodes that the server has not judged.
+UNKNOWN = 'unknown'
+
+_TIMEOUT = 20               # seconds for each step of an exchange
+_MOST_BYTES = 64 << 20      # of an answer
+_GOOD = (200, 201, 202, 204)
+
+#: How dates are written where they are not ISO 8601 (the C locale's).
+_C_DATE = '%a %b %d %H:%M:%S %Y'
+
+_Entry = collections.namedtuple('_Entry', 'level at')
+_NEVER = _Entry(UNKNOWN, 0.0)
+
+
+class AttestationServer:
+    """Asks the server of [trusted_computing], over HTTPS.
+
+    Raises OSError or ValueError when the certificate authority's file cannot
+    be read or the port is none.
+    """
+
+    def __init__(self, conf):
+        trusted_computing = conf.trusted_computing
+        self._host = trusted_computing.attestation_server
+        self._port = int(trusted_computing.attestation_port)
+        self._path = f'{trusted_computing.attestation_api_url}/PollHosts'
+        self._headers = {'content-type': 'application/json',
+                         'Accept': 'application/json'}
+        if trusted_computing.attestation_auth_blob:
+            self._headers['x-auth-blob'] = (
+                trusted_computing.attestation_auth_blob)
+        self._tls = ssl.create_default_context(
+            cafile=trusted_computing.attestation_server_ca_file)
+        if trusted_computing.attestation_insecure_ssl:
+            self._tls.check_hostname = False
+            self._tls.verify_mode = ssl.CERT_NONE
+
+    def poll(self, nodes):
+        """What the server says of nodes, given by name: list.
+
+        Empty, with a warning, when it gives no answer that can be read.
+        """
+        try:
+            return self._exchange(nodes)
+        except (OSError, http.client.HTTPException, ValueError,
+                RecursionError) as exc:
+            error = repr(exc)
+        LOG.warning('The attestation server %(host)s:%(port)s gave no answer '
+                    'that can be read; all hosts count as %(level)s: '
+                    '%(error).200s',
+                    {'host': self._host, 'port': self._port,
+                     'level': UNKNOWN, 'error': error})
+        return []
+
+    def _exchange(self, nodes):
+        if not self._host:
+            raise ValueError(
+                '[trusted_computing] attestation_server is not set')
+        connection = http.client.HTTPSConnection(
+            self._host, self._port, timeout=_TIMEOUT, context=self._tls)
+        try:
+            body = json.dumps({'count': len(nodes), 'hosts': nodes})
+            connection.request('POST', self._path, body, self._headers)
+            response = connection.getresponse()
+            if response.status not in _GOOD:
+                raise ValueError(f'HTTP status {response.status}')
+            answer = response.read(_MOST_BYTES + 1)
+        finally:
+            connection.close()
+        if len(answer) > _MOST_BYTES:
+            raise ValueError(f'an answer of more than {_MOST_BYTES} bytes')
+        answer = json.loads(answer)
+        if not isinstance(answer, dict) or not isinstance(
+                answer.get('hosts'), list):
+            raise ValueError('no list of hosts in the answer')
+        return answer['hosts']
+
+
+class TrustLevels:
+    """The levels of nodes, for as long as their attestation is good.
+
+    poll: function of a list of node names; dicts of host_name, trust_lvl and
+        vtime, the time of the attestation.
+    lifetime: seconds for which an attestation is good.
+    clock: seconds since the epoch.
+    """
+
+    def __init__(self, poll, lifetime, clock=time.time):
+        self._poll, self._lifetime, self._clock = poll, lifetime, clock
+        self._entries = {}
+        self._polls = 0
+        self._lock = threading.Lock()
+
+    def of(self, nodes, everyone):
+        """{node: level} of nodes.
+
+        One stale or missing attestation makes the server be asked about
+        everyone; requests that wait for that share its answer.
+        """
+        seen = self._polls
+        with self._lock:
+            if seen == self._polls and any(map(self._is_stale, nodes)):
+                self._entries = self._asked(everyone)
+                self._polls += 1
+        return self.known(nodes)
+
+    def known(self, nodes):
+        """{node: level} as last heard, without asking."""
+        entries = self._entries
+        return {node: entries.get(node, _NEVER).level for node in nodes}
+
+    def _is_stale(self, node):
+        return (self._clock() - self._entries.get(node, _NEVER).at
+                > self._lifetime)
+
+    def _asked(self, everyone):
+        entries = dict.fromkeys(everyone, _NEVER)
+        for answer in self._poll(list(entries)):
+            name = isinstance(answer, dict) and answer.get('host_name')
+            if isinstance(name, str) and name in entries:
+                entries[name] = self._read(answer)
+        return entries
+
+    def _read(self, answer):
+        at = _seconds(answer.get('vtime'))
+        if at is None:
+            return _Entry(UNKNOWN, self._clock())
+        return _Entry(answer.get('trust_lvl'), at)
+
+
+def _seconds(text):
+    """A time as seconds since the epoch, UTC unless it says otherwise.
+
+    None when it cannot be read.
+    """
+    for read in (timeutils.parse_isotime,
+                 lambda text: datetime.datetime.strptime(text, _C_DATE)):
+        try:
+            moment = timeutils.normalize_time(read(text))
+            return moment.replace(tzinfo=datetime.UTC).timestamp()
+        except (TypeError, ValueError, OverflowError, AttributeError):
+            continue
+    return None

@@ -1,0 +1,94 @@
+"""AggregateImagePropertiesIsolation: aggregates that are for some images."""
+
+import functools
+import re
+
+from oslo_log import log as logging
+
+from nova_sched.scheduler import aggregate_values
+from nova_sched.scheduler import filters
+from nova_sched.scheduler.filters import words
+
+LOG = logging.getLogger(__name__)
+
+#: Names that properties of images have.
+_PROPERTY = re.compile(r'(hw|img|os)_\w|traits_required$')
+
+
+class AggregateImagePropertiesIsolation(filters.ColumnFilter):
+    """Hosts whose aggregates agree with the image's properties.
+
+    Where an aggregate's metadata has a key that is a property of the image,
+    the property as text must be one of the values there, which are split at
+    commas.  A property that the image lacks, or that is 0, false or empty,
+    agrees with everything.
+
+    ``[filter_scheduler] aggregate_image_properties_isolation_namespace``: if
+    set, only keys that begin with it and the separator count.
+    """
+
+    RUN_ON_REBUILD = True
+    run_filter_once_per_request = True
+
+    def configure(self, conf):
+        filter_scheduler = conf.filter_scheduler
+        namespace = (
+            filter_scheduler.aggregate_image_properties_isolation_namespace)
+        separator = (
+            filter_scheduler.aggregate_image_properties_isolation_separator)
+        self.prefix = f'{namespace}{separator}' if namespace else ''
+        if namespace:
+            LOG.warning(
+                'Of aggregate metadata, AggregateImagePropertiesIsolation '
+                "looks only at keys that begin with '%s'; unless properties "
+                'of images do so too, it rejects no host. Nova has deprecated '
+                'aggregate_image_properties_isolation_namespace.',
+                self.prefix)
+
+    def mask(self, hosts, spec_obj):
+        properties = spec_obj.image_properties
+        passes = hosts.judge('aggregates', lambda aggregates: (
+            self._differing(aggregates, properties) is None))
+        if LOG.isEnabledFor(logging.DEBUG):
+            for state in hosts.where(~passes).states():
+                key, _, accepted = self._differing(state.aggregates,
+                                                   properties)
+                LOG.debug('%(host)s fails image aggregate properties '
+                          'requirements. Property %(key)s does not match '
+                          '%(accepted)s.',
+                          {'host': state, 'key': key,
+                           'accepted': sorted(accepted)})
+        return passes
+
+    def reason(self, hosts, spec_obj):
+        properties = spec_obj.image_properties
+        unmet = words.unmet(hosts, 'aggregates', lambda aggregates: (
+            self._differing(aggregates, properties)))
+        return '; '.join(
+            f'image has {key}={words.shortened(text)}, aggregates take '
+            f'{words.listed(accepted)}'
+            for (key, text), accepted in unmet.items())
+
+    def _differing(self, aggregates, properties):
+        """The first property that does not agree with metadata, or None.
+
+        Returns (name, the image's value as text, set of accepted texts).
+        """
+        keys = {key for aggregate in aggregates for key in aggregate.metadata
+                if key.startswith(self.prefix)}
+        for key in sorted(keys):
+            value = properties.get(key)
+            if not value:
+                if not (_PROPERTY.match(key) or value is not None):
+                    _warn_of_key(key)
+                continue
+            accepted = aggregate_values.pieces(aggregates, key)
+            if str(value) not in accepted:
+                return key, str(value), accepted
+        return None
+
+
+@functools.lru_cache(maxsize=1024)
+def _warn_of_key(key):
+    LOG.warning('Hosts are in an aggregate that has a metadata key '
+                "'%s' that is not present in the image metadata.", key)

@@ -1,0 +1,105 @@
+"""AggregateInstanceExtraSpecsFilter: aggregates with what the flavor asks."""
+
+import numpy as np
+from oslo_log import log as logging
+
+from nova_sched.scheduler import aggregate_values
+from nova_sched.scheduler import filters
+from nova_sched.scheduler.filters import extra_specs_ops
+from nova_sched.scheduler.filters import words
+
+LOG = logging.getLogger(__name__)
+
+_SCOPE = 'aggregate_instance_extra_specs'
+
+
+class AggregateInstanceExtraSpecsFilter(filters.ColumnFilter):
+    """Hosts whose aggregates meet the flavor's extra specs.
+
+    An extra spec of the scope ``aggregate_instance_extra_specs``, or of none,
+    names a metadata key; one of its values, which are split at commas, must
+    meet the requirement.  Operators: extra_specs_ops.  Extra specs of other
+    scopes are somebody else's.
+
+    Raises ValueError when a numeric operator meets no number among values
+    none of which meets the requirement, on a host that no other extra spec
+    rejects.
+    """
+
+    run_filter_once_per_request = True
+
+    def mask(self, hosts, spec_obj):
+        wanted = requirements(spec_obj)
+        if not wanted:
+            return np.ones(len(hosts), dtype=np.bool_)
+        passes = hosts.judge('aggregates', lambda aggregates: (
+            _unmet(aggregates, wanted) is None))
+        if LOG.isEnabledFor(logging.DEBUG):
+            for state in hosts.where(~passes).states():
+                _log(state, *_unmet(state.aggregates, wanted))
+        return passes
+
+    def reason(self, hosts, spec_obj):
+        wanted = requirements(spec_obj)
+        unmet = words.unmet(hosts, 'aggregates', lambda aggregates: _unmet(
+            aggregates, wanted))
+        return '; '.join(
+            f"aggregate metadata {key} '{words.shortened(required)}' needed, "
+            f'hosts have {words.listed(found)}'
+            for (key, required), found in unmet.items())
+
+
+def requirements(spec_obj):
+    """What a request asks of aggregates: list of (key, requirement)."""
+    wanted = []
+    for name, required in (spec_obj.flavor.extra_specs or {}).items():
+        scope, colon, key = name.partition(':')
+        if not colon:
+            wanted.append((name, required))
+        elif scope == _SCOPE:
+            wanted.append((key, required))
+    return wanted
+
+
+def _unmet(aggregates, wanted):
+    """The first requirement that is not met, or None.
+
+    Returns (key, requirement, set of the values found).
+    """
+    failure = None
+    for key, required in wanted:
+        found = aggregate_values.pieces(aggregates, key)
+        try:
+            if not _meets(found, required):
+                return key, required, found
+        except (ValueError, IndexError) as exc:
+            failure = exc
+    if failure is not None:
+        raise failure
+    return None
+
+
+def _meets(values, required):
+    """Whether any value meets a requirement, in whatever order they come."""
+    no_number = None
+    for value in values:
+        try:
+            if extra_specs_ops.match(value, required):
+                return True
+        except ValueError as exc:
+            no_number = exc
+    if no_number is not None:
+        raise no_number
+    return False
+
+
+def _log(state, key, required, found):
+    if found:
+        LOG.debug("%(host)s fails flavor extra_specs requirements. "
+                  "'%(values)s' do not match '%(required)s'",
+                  {'host': state, 'values': sorted(found),
+                   'required': required})
+    else:
+        LOG.debug('%(host)s fails flavor extra_specs requirements. '
+                  'Extra_spec %(key)s is not in aggregate.',
+                  {'host': state, 'key': key})

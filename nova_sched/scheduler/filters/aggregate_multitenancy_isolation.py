@@ -1,0 +1,54 @@
+"""AggregateMultiTenancyIsolation: aggregates that are for some projects."""
+
+from oslo_log import log as logging
+
+from nova_sched.scheduler import aggregate_values
+from nova_sched.scheduler import filters
+from nova_sched.scheduler.filters import words
+
+LOG = logging.getLogger(__name__)
+
+_PREFIX = 'filter_tenant_id'
+
+
+class AggregateMultiTenancyIsolation(filters.ColumnFilter):
+    """Hosts that take the request's project.
+
+    A host takes every project unless its aggregates name some: under all
+    metadata keys that begin with ``filter_tenant_id``, split at commas.  The
+    projects named are not kept from other hosts.
+    """
+
+    run_filter_once_per_request = True
+
+    def mask(self, hosts, spec_obj):
+        project = spec_obj.project_id
+        passes = hosts.judge('aggregates', lambda aggregates: _takes(
+            _projects(aggregates), project))
+        if LOG.isEnabledFor(logging.DEBUG):
+            _log(hosts, passes, project)
+        return passes
+
+    def reason(self, hosts, spec_obj):
+        taken = words.distinct(hosts, 'aggregates', _projects)
+        return (f"project '{spec_obj.project_id}' is not among those of its "
+                f'aggregates: {words.listed(taken)}')
+
+
+def _projects(aggregates):
+    """The projects that aggregates name: set of texts."""
+    return aggregate_values.pieces_by_prefix(aggregates, _PREFIX)
+
+
+def _takes(projects, project):
+    return not projects or project in projects
+
+
+def _log(hosts, passes, project):
+    for state, takes in zip(hosts.states(), passes.tolist(), strict=True):
+        if not takes:
+            LOG.debug('%s fails tenant id on aggregate', state)
+        elif _projects(state.aggregates):
+            LOG.debug('Host tenant id %s matched', project)
+        else:
+            LOG.debug("No tenant id's defined on host. Host passes.")

@@ -1,0 +1,21 @@
+"""ExactCoreFilter: bare metal with exactly the right CPUs."""
+
+from nova_sched.scheduler.filters import capacity
+
+
+class ExactCoreFilter(capacity.BaseExactFilter):
+    """Hosts whose free CPUs are exactly the flavor's.
+
+    Hosts that report no CPUs at all are rejected.
+    """
+
+    resource = capacity.CPUS
+
+    def mask(self, hosts, spec_obj):
+        return ~capacity.without_cpus(hosts) & super().mask(hosts, spec_obj)
+
+    def reason(self, hosts, spec_obj):
+        reporting = hosts.where(hosts.vcpus_total != 0)
+        if not len(reporting):
+            return f'need exactly {spec_obj.vcpus} VCPUs, none reported'
+        return super().reason(reporting, spec_obj)

@@ -1,0 +1,23 @@
+"""IoOpsFilter: hosts that are not busy building and moving instances."""
+
+from nova_sched.scheduler.filters import capacity
+
+
+class IoOpsFilter(capacity.BaseCountFilter):
+    """Hosts with fewer I/O operations than ``max_io_ops_per_host``.
+
+    Instances being built, resized, migrated, imaged and the like count, and
+    those that the same request has placed before.
+    """
+
+    column, noun = 'num_io_ops', 'I/O operations'
+    key = 'max_io_ops_per_host'
+    too_many = ('%(host)s fails I/O ops check: Max IOs per host is set to '
+                '%(most)s')
+
+    def configure(self, conf):
+        self.most = conf.filter_scheduler.max_io_ops_per_host
+
+
+class AggregateIoOpsFilter(capacity.PerAggregate, IoOpsFilter):
+    """IoOpsFilter with maxima that aggregates may set."""

@@ -1,0 +1,41 @@
+"""IsolatedHostsFilter: some images on some hosts only."""
+
+import numpy as np
+
+from nova_sched.scheduler import filters
+from nova_sched.scheduler.filters import words
+
+
+class IsolatedHostsFilter(filters.ColumnFilter):
+    """Isolated images on isolated hosts, and there only.
+
+    Other images, and instances without an image, go to the other hosts, and
+    to isolated ones too unless
+    ``restrict_isolated_hosts_to_isolated_images`` keeps them off.
+    """
+
+    RUN_ON_REBUILD = True
+    run_filter_once_per_request = True
+
+    def configure(self, conf):
+        self.images = frozenset(conf.filter_scheduler.isolated_images)
+        self.hosts = tuple(conf.filter_scheduler.isolated_hosts)
+        self.restrict = (conf.filter_scheduler
+                         .restrict_isolated_hosts_to_isolated_images)
+
+    def _is_isolated(self, spec_obj):
+        return (spec_obj.image is not None
+                and spec_obj.image.id in self.images)
+
+    def mask(self, hosts, spec_obj):
+        isolated = hosts.named('host', self.hosts)
+        if self._is_isolated(spec_obj):
+            return isolated
+        return (~isolated if self.restrict
+                else np.ones(len(hosts), dtype=np.bool_))
+
+    def reason(self, hosts, spec_obj):
+        if self._is_isolated(spec_obj):
+            return ('isolated image, isolated hosts are '
+                    f'{words.listed(self.hosts)}')
+        return 'isolated host, reserved for isolated images'

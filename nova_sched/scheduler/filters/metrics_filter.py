@@ -1,0 +1,46 @@
+"""MetricsFilter: hosts that report what MetricsWeigher weighs."""
+
+import numpy as np
+from oslo_log import log as logging
+
+from nova_sched.conf import settings
+from nova_sched.scheduler import filters
+from nova_sched.scheduler.filters import words
+
+LOG = logging.getLogger(__name__)
+
+
+class MetricsFilter(filters.ColumnFilter):
+    """Hosts that report every metric of ``[metrics] weight_setting``.
+
+    Without it MetricsWeigher may fail a request on a host that lacks one.
+    """
+
+    def configure(self, conf):
+        ratios, _unreadable = settings.parse_weights(
+            conf.metrics.weight_setting)
+        self.names = frozenset(name for name, _ratio in ratios)
+
+    def mask(self, hosts, spec_obj):
+        if not self.names:
+            return np.ones(len(hosts), dtype=np.bool_)
+        passes = hosts.judge('metrics', lambda metrics: (
+            self.names <= metrics.values.keys()))
+        if LOG.isEnabledFor(logging.DEBUG):
+            for state in hosts.where(~passes).states():
+                metrics, = state.block().objects('metrics')
+                LOG.debug('%(host)s does not have the following metrics: '
+                          '%(missing)s', {
+                              'host': state,
+                              'missing': ', '.join(self._missing(metrics))})
+        return passes
+
+    def _missing(self, metrics):
+        return sorted(self.names - metrics.values.keys())
+
+    def reason(self, hosts, spec_obj):
+        missing = words.distinct(hosts, 'metrics', self._missing)
+        reported = words.distinct(hosts, 'metrics',
+                                  lambda metrics: metrics.values)
+        return (f'metrics {words.listed(missing)} needed, '
+                f'hosts report {words.listed(reported)}')

@@ -1,0 +1,23 @@
+"""NumInstancesFilter: hosts with few enough instances."""
+
+from nova_sched.scheduler.filters import capacity
+
+
+class NumInstancesFilter(capacity.BaseCountFilter):
+    """Hosts with fewer instances than ``max_instances_per_host``.
+
+    The compute service's own count, and those that the same request has
+    placed before.
+    """
+
+    column, noun = 'num_instances', 'instances'
+    key = 'max_instances_per_host'
+    too_many = ('%(host)s fails num_instances check: Max instances per host '
+                'is set to %(most)s')
+
+    def configure(self, conf):
+        self.most = conf.filter_scheduler.max_instances_per_host
+
+
+class AggregateNumInstancesFilter(capacity.PerAggregate, NumInstancesFilter):
+    """NumInstancesFilter with maxima that aggregates may set."""

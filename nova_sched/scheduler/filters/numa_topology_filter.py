@@ -1,0 +1,103 @@
+"""NUMATopologyFilter: the guest's NUMA cells fit on cells of the host."""
+
+import numpy as np
+from oslo_log import log as logging
+
+from nova_sched.hardware import numa
+from nova_sched.hardware import numa_guest
+from nova_sched.scheduler import filters
+from nova_sched.scheduler.filters import candidates
+from nova_sched.scheduler.filters import numa_words
+
+LOG = logging.getLogger(__name__)
+
+#: All of a host that the fit depends on.
+_COLUMNS = ('numa_topology', 'pci_stats', 'cpu_allocation_ratio',
+            'ram_allocation_ratio')
+
+
+class NUMATopologyFilter(filters.ColumnFilter):
+    """Hosts on whose NUMA cells the guest's NUMA cells fit.
+
+    With their CPUs, pinned or not, memory and its page sizes, and near to the
+    PCI devices and networks of the request.  A request that requires thread
+    siblings needs a host with threads even if it asks for no NUMA topology.
+    """
+
+    def configure(self, conf):
+        self._pack = conf.compute.packing_host_numa_cells_allocation_strategy
+
+    def mask(self, hosts, spec_obj):
+        passes = np.ones(len(hosts), dtype=np.bool_)
+        if _requires_threads(spec_obj):
+            passes &= hosts.judge('numa_topology', _may_have_threads)
+            _log(hosts, ~passes, '%(host)s fails CPU policy requirements. '
+                 'Host does not have hyperthreading or hyperthreading is '
+                 "disabled, but 'require' threads policy was requested.")
+        wish = numa_guest.Wish.of(spec_obj)
+        if wish is None:
+            return passes
+        has_cells = hosts.judge('numa_topology', _has_cells)
+        _log(hosts, passes & ~has_cells, '%(host)s, %(node)s fails NUMA '
+             'topology requirements. No host NUMA topology while the '
+             'instance specified one.')
+        passes &= has_cells
+        left = hosts.where(passes)
+        fits = self._fits(left, wish)
+        _log(left, ~fits, '%(host)s, %(node)s fails NUMA topology '
+             'requirements. The instance does not fit on this host.')
+        passes[passes] = fits
+        return passes
+
+    def _fits(self, hosts, wish):
+        """Which of the hosts the guest fits on: bool (n,)."""
+        def judge(values, mappings):
+            return self._fitting(wish, *values).verdicts(mappings)
+
+        return candidates.narrow(type(self).__name__, hosts, _COLUMNS,
+                                 wish.pci, judge)
+
+    def _fitting(self, wish, topology, pools, cpu_ratio, ram_ratio):
+        return numa.Fitting(topology, wish, pools, numa_guest.Limits(
+            cpu_ratio, ram_ratio), self._pack)
+
+    def limits(self, hosts, spec_obj):
+        if spec_obj.numa_topology is None:
+            return {}
+        return {'numa_topology': numa_guest.limits_object(
+            numa_guest.Limits(hosts.cpu_allocation_ratio.item(0),
+                              hosts.ram_allocation_ratio.item(0)),
+            numa_guest.network_metadata(spec_obj))}
+
+    def reason(self, hosts, spec_obj):
+        topologies = hosts.objects('numa_topology')
+        if _requires_threads(spec_obj) and not any(
+                map(_may_have_threads, topologies)):
+            return 'need cores with several threads, hosts have none'
+        wish = numa_guest.Wish.of(spec_obj)
+        if wish is None:
+            return 'the request has no NUMA topology any more'
+        return numa_words.comparison(wish, topologies)
+
+
+def _requires_threads(spec):
+    specs, image = spec.flavor.extra_specs or {}, spec.image_properties
+    return 'dedicated' in (
+        specs.get('hw:cpu_policy'), image.get('hw_cpu_policy')) and (
+        'require' in (specs.get('hw:cpu_thread_policy'),
+                      image.get('hw_cpu_thread_policy')))
+
+
+def _has_cells(topology):
+    return topology is not None and bool(topology.cells)
+
+
+def _may_have_threads(topology):
+    return not _has_cells(topology) or topology.has_threads
+
+
+def _log(hosts, rejected, text):
+    if LOG.isEnabledFor(logging.DEBUG):
+        for state in hosts.where(rejected).states():
+            LOG.debug(text, {'host': state.host if '%(node)s' in text
+                             else state, 'node': state.nodename})

@@ -1,0 +1,48 @@
+"""Filters that keep flavors apart."""
+
+from nova_sched.scheduler import aggregate_values
+from nova_sched.scheduler import filters
+from nova_sched.scheduler.filters import words
+
+_KEY = 'instance_type'
+
+
+class TypeAffinityFilter(filters.ColumnFilter):
+    """Hosts without instances of another flavor."""
+
+    def mask(self, hosts, spec_obj):
+        own = {spec_obj.flavor.id}
+        by_host = hosts.instances.each('instance_type_id')
+        return hosts.judge('host', lambda host: by_host.get(host, own) <= own)
+
+    def reason(self, hosts, spec_obj):
+        by_host = hosts.instances.each('instance_type_id')
+        found = words.distinct(hosts, 'host',
+                               lambda host: by_host.get(host, ()))
+        others = words.listed(found - {spec_obj.flavor.id})
+        return (f'flavor id {spec_obj.flavor.id} wanted alone, hosts run '
+                f'instances of {others}')
+
+
+class AggregateTypeAffinityFilter(filters.ColumnFilter):
+    """Hosts of which no aggregate wants other flavors.
+
+    An aggregate names flavors under ``instance_type``, separated by commas;
+    a host of which no aggregate does takes all.
+    """
+
+    run_filter_once_per_request = True
+
+    def mask(self, hosts, spec_obj):
+        def verdict(aggregates):
+            names = aggregate_values.pieces(aggregates, _KEY)
+            return not names or spec_obj.flavor.name in names
+
+        return hosts.judge('aggregates', verdict)
+
+    def reason(self, hosts, spec_obj):
+        taken = words.distinct(
+            hosts, 'aggregates',
+            lambda aggregates: aggregate_values.pieces(aggregates, _KEY))
+        return (f"flavor '{spec_obj.flavor.name}' requested, aggregates take "
+                f'{words.listed(taken)}')

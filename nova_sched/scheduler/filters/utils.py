@@ -1,0 +1,39 @@
+"""Helpers that Nova's filters shared, for plug-ins that import them.
+
+Plug-ins know these functions by name, and by the order of their arguments;
+filters here use ``aggregate_values``.
+"""
+
+from nova_sched.scheduler import aggregate_values
+
+
+def aggregate_values_from_key(host_state, key_name):
+    """The set of raw values of one key over a host's aggregates."""
+    return aggregate_values.values(host_state.aggregates, key_name)
+
+
+def aggregate_metadata_get_by_host(host_state, key=None):
+    """The metadata of a host's aggregates: {key: set of texts}.
+
+    Values are split at commas and stripped. key: only of aggregates that
+    have this key, but then all of their metadata.
+    """
+    aggregates = [aggregate for aggregate in host_state.aggregates
+                  if key is None or key in aggregate.metadata]
+    keys = {name for aggregate in aggregates for name in aggregate.metadata}
+    return {name: aggregate_values.pieces(aggregates, name) for name in keys}
+
+
+def validate_num_values(vals, default=None, cast_to=int, based_on=min):
+    """One number of a set of texts, by default the smallest.
+
+    default: what no values give.
+    Raises ValueError for a text that ``cast_to`` refuses.
+    """
+    return based_on(map(cast_to, vals)) if vals else default
+
+
+def instance_uuids_overlap(host_state, uuids):
+    """Whether any of these instances is on the host."""
+    uuids = [uuids] if isinstance(uuids, str) else uuids
+    return not set(uuids).isdisjoint(host_state.instances)

@@ -1,0 +1,82 @@
+"""What the monitors of a compute node have measured."""
+
+import dataclasses
+import functools
+import json
+import math
+
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
+
+#: Metrics that are reported as fractions and count as whole percents.
+_PERCENTS = frozenset((
+    'cpu.percent', 'cpu.user.percent', 'cpu.kernel.percent',
+    'cpu.idle.percent', 'cpu.iowait.percent'))
+
+
+@dataclasses.dataclass(frozen=True)
+class HostMetrics:
+    """The metrics of a host, read when first asked for.
+
+    text: JSON text of the list of metrics, as in the host's row, or None.
+    Immutable; equal texts make equal metrics.  Text that cannot be read
+    counts as no metrics, with one warning for each distinct cause.
+    """
+
+    text: str | None = None
+
+    @functools.cached_property
+    def values(self):
+        """Whole numbers by name, as floats: dict.
+
+        A metric without one number as its value is not in it; of two with
+        one name the later one counts.
+        """
+        found = {}
+        for metric in self.listed():
+            name, value = _read(metric)
+            if value is not None:
+                found[name] = value
+        return found
+
+    def value(self, name):
+        """The value of a metric; NaN where there is none."""
+        return self.values.get(name, math.nan)
+
+    def listed(self):
+        """The metrics as they were reported: list."""
+        if not self.text:
+            return []
+        try:
+            found = json.loads(self.text)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, list):
+            _warn_unreadable(self.text)
+            return []
+        return found
+
+
+def _read(metric):
+    """(name, whole number as float) of a metric; (None, None) if it has none.
+
+    Truncated to whole numbers as Nova does: 0.29 is 28 percent.
+    """
+    try:
+        name, value = metric['name'], metric.get('value')
+        if value is None:       # a table of memory bandwidths
+            return None, None
+        if name in _PERCENTS:
+            value = float(value) * 100
+        return name, float(int(value))
+    except (AttributeError, LookupError, OverflowError, TypeError,
+            ValueError):
+        _warn_unreadable(str(metric))
+        return None, None
+
+
+@functools.lru_cache(maxsize=1024)
+def _warn_unreadable(text):
+    LOG.warning('A compute node row holds unreadable metrics, which count as '
+                'absent: %.200r', text)

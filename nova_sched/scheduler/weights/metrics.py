@@ -1,0 +1,49 @@
+"""MetricsWeigher: what the monitors of hosts have measured."""
+
+import numpy as np
+
+from nova_sched import exception
+from nova_sched.conf import settings
+from nova_sched.scheduler import weights
+
+
+class MetricsWeigher(weights.ColumnWeigher):
+    """Metrics of ``[metrics] weight_setting``, each times its ratio, added.
+
+    A host that lacks one of them fails the request with
+    ComputeHostMetricNotFound if ``[metrics] required``.  Else its raw value
+    is ``weight_of_unavailable``, unless the metric does not matter on it,
+    because its ratio or the host's multiplier is 0.
+    """
+
+    multiplier_name = 'metrics_weight_multiplier'
+
+    def configure(self, conf):
+        self.multiplier = conf.metrics.weight_multiplier
+        self.required = conf.metrics.required
+        self.unavailable = conf.metrics.weight_of_unavailable
+        self.ratios, _unreadable = settings.parse_weights(
+            conf.metrics.weight_setting)
+
+    def column(self, hosts, spec_obj):
+        raw = np.zeros(len(hosts))
+        unavailable = np.zeros(len(hosts), dtype=np.bool_)
+        for name, ratio in self.ratios:
+            values = hosts.judge(
+                'metrics', lambda metrics, name=name: metrics.value(name),
+                np.float64)
+            missing = np.isnan(values)
+            if missing.any():
+                if self.required:
+                    raise _not_found(name, hosts.where(missing))
+                unavailable |= missing & (
+                    ratio * self.multipliers(hosts) != 0)
+            raw += np.where(missing, 0.0, values * ratio)
+        raw[unavailable] = self.unavailable
+        return raw
+
+
+def _not_found(name, hosts):
+    first = hosts.states()[0]
+    return exception.ComputeHostMetricNotFound(
+        name=name, host=first.host, node=first.nodename)

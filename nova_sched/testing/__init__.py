@@ -1,0 +1,37 @@
+"""For the tests of filters and weighers, whoever writes them.
+
+A test builds hosts and a request and looks at what a rule makes of them
+(``survivors``, ``weights``); ``check_filter`` and ``check_weigher`` try what
+every rule must keep to. ``doc/source/plugins.rst`` has an example.
+
+Needs no pytest, and nothing else that the service itself does not need.
+Importing it makes Nova's module names importable where Nova is not
+installed: a plug-in that imports from ``nova`` needs it imported before, best
+in ``conftest.py``.
+"""
+
+from nova_sched import conf as config
+from nova_sched.scheduler import nova_names
+from nova_sched.testing.contract import check_filter
+from nova_sched.testing.contract import check_weigher
+from nova_sched.testing.host_builders import NEVER_REPORTED
+from nova_sched.testing.host_builders import a_host
+from nova_sched.testing.host_builders import an_aggregate
+from nova_sched.testing.host_builders import hosts
+from nova_sched.testing.request_builders import a_destination
+from nova_sched.testing.request_builders import a_flavor
+from nova_sched.testing.request_builders import a_group
+from nova_sched.testing.request_builders import a_request
+from nova_sched.testing.request_builders import an_image
+from nova_sched.testing.rules import a_conf
+from nova_sched.testing.rules import configured
+from nova_sched.testing.rules import survivors
+from nova_sched.testing.rules import weights
+
+__all__ = (
+    'NEVER_REPORTED', 'a_conf', 'a_destination', 'a_flavor', 'a_group',
+    'a_host', 'a_request', 'an_aggregate', 'an_image', 'check_filter',
+    'check_weigher', 'configured', 'hosts', 'survivors', 'weights',
+)
+
+nova_names.provide(config.new_conf([], []))

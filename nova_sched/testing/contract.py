@@ -1,0 +1,115 @@
+"""What every filter and weigher must keep to.
+
+Each is tried on ``ROUNDS`` made-up cases, the same in every run:
+
+1. No hosts give an empty answer.
+2. Nothing is raised, and there is an answer for each host.
+3. Hosts and request stay as they were; only attributes of a host state may
+   be set, such as its ``limits``.
+4. Asked again, a rule answers the same: it keeps nothing of a request.
+5. A host gets the same answer alone as among others, in whatever order.
+"""
+
+import copy
+import math
+
+import numpy as np
+
+from nova_sched.scheduler import host_table
+from nova_sched.scheduler import plugins
+from nova_sched.testing import fuzz
+from nova_sched.testing import host_builders
+from nova_sched.testing import request_builders
+from nova_sched.testing import rules
+
+ROUNDS = 60
+
+
+def check_filter(cls, hosts=(), requests=(), together=False, **options):
+    """Assert that a filter class keeps to the contract.
+
+    hosts: some of ``a_host``, and requests: some of ``a_request``, that show
+        what the filter is about; they are mixed with made-up ones.
+    together: whether the filter looks at all hosts to judge one, so that (5)
+        does not hold for it.
+    options: of the configuration, see ``a_conf``.
+    Raises AssertionError that names the case; ConfigurationError for a class
+    that the service would not load.
+    """
+    rule = plugins.make_filter(cls, rules.a_conf(**options))
+
+    def ask(block, spec):
+        kept = rule.keep(block, spec)
+        answer = [False] * len(block) if kept is None else kept.tolist()
+        assert len(answer) == len(block), (
+            f'{len(answer)} answers for {len(block)} hosts')
+        return answer
+
+    _check(ask, [fuzz.case(number, hosts, requests)
+                 for number in range(ROUNDS)], together)
+
+
+def check_weigher(cls, hosts=(), requests=(), together=False, **options):
+    """Assert that a weigher class keeps to the contract.
+
+    Arguments and errors as for ``check_filter``. An answer is the weight
+    before normalizing, with the multiplier; neither may be NaN.
+    """
+    rule = plugins.make_weigher(cls, rules.a_conf(**options))
+
+    def ask(block, spec):
+        raw = rule.raw(block, spec).tolist()
+        assert len(raw) == len(block), (
+            f'{len(raw)} weights for {len(block)} hosts')
+        factors = np.broadcast_to(rule.multipliers(block), len(block))
+        answer = list(zip(raw, factors.tolist(), strict=True))
+        assert not any(map(math.isnan, np.ravel(answer))), f'NaN in {answer}'
+        return answer
+
+    _check(ask, [fuzz.case(number, hosts, requests)
+                 for number in range(ROUNDS)], together)
+
+
+def _check(ask, cases, together):
+    answer = ask(host_builders.hosts(), request_builders.a_request())
+    assert answer == [], f'no hosts, but an answer: {answer}'
+    for case in cases:
+        try:
+            _check_case(ask, case, together)
+        except Exception as exc:
+            names = [state.host for state in case.hosts().states()]
+            raise AssertionError(
+                f'{exc if isinstance(exc, AssertionError) else repr(exc)}\n'
+                f'Request: {case.spec!r}\nHosts {names}: '
+                f'{case.records}\nInstances: {case.running}') from exc
+
+
+def _check_case(ask, case, together):
+    block, spec = case.hosts(), case.request()
+    before = _fingerprint(block, spec)
+    answer = ask(block, spec)
+    assert _fingerprint(block, spec) == before, (
+        'the hosts or the request were changed')
+    again = ask(case.hosts(), case.request())
+    assert again == answer, f'the answer was {answer}, and then {again}'
+    if together:
+        return
+    turned = case.hosts()
+    turned = turned.snapshot.block(turned.rows[::-1])
+    assert ask(turned, case.request())[::-1] == answer, (
+        'the order of the hosts makes a difference')
+    for row, expected in enumerate(answer):
+        alone, = ask(host_builders.one(case.hosts(), row), case.request())
+        assert alone == expected, (
+            f'the answer for host {row} is {expected}, but {alone} when it '
+            'is alone')
+
+
+def _fingerprint(block, spec):
+    """All that a rule could have changed in what it was given."""
+    columns = {name: copy.deepcopy(block.objects(name)) for name in (
+        *host_table.DTYPES, *host_table.LABELS, *host_table.OBJECTS)
+        if name != 'aggregates'}
+    aggregates = [[dict(aggregate.metadata) for aggregate in found]
+                  for found in block.objects('aggregates')]
+    return columns, aggregates, block.rows.tolist(), repr(spec)

@@ -1,0 +1,100 @@
+"""Made-up hosts and requests, biased towards what plug-ins trip over."""
+
+import copy
+import dataclasses
+import json
+import random
+
+from nova_sched.testing import host_builders
+from nova_sched.testing import request_builders
+
+_AMOUNTS = (-2048, -1, 0, 1, 511, 512, 1024, 65536)
+_METADATA = ({}, {'availability_zone': 'z1'}, {'availability_zone': ''},
+             {'ram_weight_multiplier': 'none', 'rack': 'r1, r2'})
+_UUIDS = ('m1', 'm2', request_builders.INSTANCE_UUID)
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """Some hosts and a request.
+
+    records: as of ``a_host``.  running: {uuid: host name}.
+    """
+
+    records: list
+    running: dict
+    spec: object
+
+    def hosts(self):
+        """The hosts as a HostBlock that nobody has seen yet."""
+        return host_builders.hosts(*copy.deepcopy(self.records),
+                                   running=self.running)
+
+    def request(self):
+        """A RequestSpec that nobody has seen yet."""
+        return copy.deepcopy(self.spec)
+
+
+def case(number, records, specs):
+    """The case of a number, always the same.
+
+    records, specs: hosts and requests of whoever tests, to mix in.
+    """
+    draw = random.Random(number)
+    made = [_a_host(draw, f'fuzz{i}') for i in range(draw.randint(0, 4))]
+    made += draw.sample(list(records), draw.randint(0, len(records)))
+    draw.shuffle(made)
+    names = [record['host'] for record in made if 'host' in record]
+    running = {uuid: draw.choice(names) for uuid in _UUIDS
+               if names and draw.random() < 0.5}
+    spec = (draw.choice(specs) if specs and draw.random() < 0.7
+            else _a_request(draw))
+    return Case(made, running, spec)
+
+
+def _a_host(draw, name):
+    values = {
+        'total_usable_ram_mb': max(draw.choice(_AMOUNTS), 0),
+        'free_ram_mb': draw.choice(_AMOUNTS),
+        'free_disk_mb': draw.choice(_AMOUNTS),
+        'vcpus_used': draw.choice((0, 1, 64)),
+        'num_io_ops': draw.choice((0, 9)),
+        'num_instances': draw.choice((0, 200)),
+        'failed_builds': draw.choice((0, 3)),
+        'service_up': draw.random() < 0.8,
+        'service_disabled': draw.random() < 0.2,
+        'hypervisor_type': draw.choice(('QEMU', 'ironic', None)),
+        'hypervisor_version': draw.choice((0, 6002000, None)),
+        'cpu_info': draw.choice((None, '', '{', json.dumps(
+            {'arch': 'x86_64', 'features': ['aes']}))),
+        'stats': draw.choice(({}, {'rack': 'r1'}, {'rack': None})),
+        'supported_instances': draw.choice(
+            (None, '[]', '[["x86_64", "kvm", "hvm"]]')),
+        'aggregates': draw.choices(_METADATA, k=draw.randint(0, 2))}
+    if draw.random() < 0.1:
+        values |= host_builders.NEVER_REPORTED
+    return host_builders.a_host(name, **values)
+
+
+def _a_request(draw):
+    fields = {
+        'memory_mb': draw.choice((0, 512, 65536)),
+        'vcpus': draw.choice((1, 64)),
+        'root_gb': draw.choice((0, 40)),
+        'num_instances': draw.choice((1, 3)),
+        'availability_zone': draw.choice((None, 'nova', 'z1')),
+        'hints': draw.choice((None, {'same_host': ['m1', 'm2']},
+                              {'_nova_check_type': ['rebuild']})),
+        'extra_specs': draw.choice(({}, {'rack': 'r1'},
+                                    {'hw:cpu_policy': 'dedicated'})),
+        'retry': draw.choice((None, [('fuzz0', 'fuzz0')])),
+        'group': draw.choice((None, {'policy': 'affinity', 'members': ['m1'],
+                                     'hosts': ['fuzz1']},
+                              {'members': list(_UUIDS)})),
+        'is_bfv': draw.random() < 0.2}
+    if draw.random() < 0.2:
+        fields['image'] = None
+    else:
+        fields['image_properties'] = draw.choice(
+            ({}, {'hw_architecture': 'x86_64', 'os_type': 'linux'}))
+    return request_builders.a_request(**fields)

@@ -1,0 +1,44 @@
+"""Filters and weighers for tests, configured as the service does it."""
+
+from nova_sched import conf as config
+from nova_sched import weights as base_weights
+from nova_sched.testing import request_builders
+
+
+def a_conf(**options):
+    """A configuration without files.
+
+    options: of [filter_scheduler]; those of other groups as
+    ``group__option``, of [DEFAULT] as ``DEFAULT__option``.
+    """
+    conf = config.new_conf([], [])
+    for name, value in options.items():
+        group, _, option = name.rpartition('__')
+        group = group or 'filter_scheduler'
+        conf.set_override(option, value,
+                          None if group == 'DEFAULT' else group)
+    return conf
+
+
+def configured(cls, **options):
+    """A filter or weigher with these options; see a_conf."""
+    rule = cls()
+    rule.configure(a_conf(**options))
+    return rule
+
+
+def weights(weigher, block, spec=None):
+    """The weights of a HostBlock's hosts, in their order, by one weigher.
+
+    spec: by default a request that asks for little.
+    """
+    weighed = base_weights.WeightHandler().weigh(
+        [weigher], block, spec or request_builders.a_request())
+    by_row = dict(zip(weighed.rows.tolist(), weighed.weights.tolist(),
+                      strict=True))
+    return [by_row[row] for row in block.rows.tolist()]
+
+
+def survivors(rule, block, spec):
+    """The names of the hosts a filter leaves of a HostBlock."""
+    return block.where(rule.keep(block, spec)).objects('host')

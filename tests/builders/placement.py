@@ -1,0 +1,37 @@
+"""A Placement in memory: offers hosts, takes claims or refuses them."""
+
+from nova_sched.scheduler.candidates import Candidates
+
+
+class Placement:
+    """Offers the hosts of the given provider uuids.
+
+    offers: provider uuid -> list of allocation requests; a list of uuids
+        stands for one request each.
+    refuses: provider uuids from which nothing can be claimed.
+    """
+
+    VERSION = '1.36'
+
+    def __init__(self, offers, refuses=()):
+        if not isinstance(offers, dict):
+            offers = {uuid: [an_allocation_request(uuid)] for uuid in offers}
+        self._offers, self._refuses = offers, set(refuses)
+        self.claimed, self.released = [], []
+
+    def candidates(self):
+        """What a request is offered."""
+        return Candidates(self._offers, frozenset(self._offers),
+                          self.VERSION, self._claim, self.released.append)
+
+    def _claim(self, instance_uuid, request, spec):
+        if self._refuses & request['allocations'].keys():
+            return False
+        self.claimed.append((instance_uuid, *request['allocations']))
+        return True
+
+
+def an_allocation_request(provider, **mappings):
+    """One VCPU of a provider; mappings: request group -> provider uuids."""
+    return {'allocations': {provider: {'resources': {'VCPU': 1}}},
+            'mappings': {'': [provider], **mappings}}

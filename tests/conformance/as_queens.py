@@ -1,0 +1,165 @@
+"""Plug-ins that decide as Queens did, where the newer answer is ours.
+
+They carry the names of the built-ins and take their place, as any plug-in
+may.  A recorded run that differs from ours is explained when these make the
+difference; see ``waivers/schedule.py``.
+"""
+
+import numpy as np
+
+from nova_sched import objects
+from nova_sched.scheduler import aggregate_values
+from nova_sched.scheduler import filters
+from nova_sched.scheduler.filters import aggregate_multitenancy_isolation
+from nova_sched.scheduler.filters import compute_capabilities_filter
+from nova_sched.scheduler.filters import image_props_filter
+from nova_sched.scheduler.filters import numa_topology_filter
+from nova_sched.scheduler.weights import affinity
+from nova_sched.scheduler.weights import compute
+from nova_sched.scheduler.weights import disk
+from nova_sched.scheduler.weights import io_ops
+from nova_sched.scheduler.weights import metrics
+from nova_sched.scheduler.weights import pci
+from nova_sched.scheduler.weights import ram
+
+
+class _AsQueens:
+    """Knows no multipliers of aggregates, and scales with a memory.
+
+    Negative raw values count, and the smallest and the biggest ever seen are
+    the ends of the scale.
+    """
+
+    def multipliers(self, hosts):
+        return self.sign * self.multiplier
+
+    def raw(self, hosts, spec_obj):
+        raw = np.asarray(self.column(hosts, spec_obj), dtype=np.float64)
+        self.minval = min(raw.min(), np.inf if self.minval is None
+                          else self.minval)
+        self.maxval = max(raw.max(), -np.inf if self.maxval is None
+                          else self.maxval)
+        return raw
+
+
+class _BlindToPicks(_AsQueens):
+    """Does not see where the same request placed its instances."""
+
+    def column(self, hosts, spec_obj):
+        known = hosts.snapshot.instances
+        placed, known._placed = known._placed, {}
+        try:
+            return super().column(hosts, spec_obj)
+        finally:
+            known._placed = placed
+
+
+class RAMWeigher(_AsQueens, ram.RAMWeigher):
+    pass
+
+
+class DiskWeigher(_AsQueens, disk.DiskWeigher):
+    pass
+
+
+class MetricsWeigher(_AsQueens, metrics.MetricsWeigher):
+    pass
+
+
+class IoOpsWeigher(_AsQueens, io_ops.IoOpsWeigher):
+    pass
+
+
+class PCIWeigher(_AsQueens, pci.PCIWeigher):
+    pass
+
+
+class ServerGroupSoftAffinityWeigher(
+        _BlindToPicks, affinity.ServerGroupSoftAffinityWeigher):
+    pass
+
+
+class ServerGroupSoftAntiAffinityWeigher(
+        _BlindToPicks, affinity.ServerGroupSoftAntiAffinityWeigher):
+    pass
+
+
+class BuildFailureWeigher(_AsQueens, compute.BuildFailureWeigher):
+    pass
+
+
+#: In the order in which Queens runs them.
+WEIGHERS = (RAMWeigher, DiskWeigher, MetricsWeigher, IoOpsWeigher,
+            PCIWeigher, ServerGroupSoftAffinityWeigher,
+            ServerGroupSoftAntiAffinityWeigher, BuildFailureWeigher)
+
+
+class AggregateMultiTenancyIsolation(
+        aggregate_multitenancy_isolation.AggregateMultiTenancyIsolation):
+    """Looks at one key only."""
+
+    def mask(self, hosts, spec_obj):
+        def takes(aggregates):
+            projects = aggregate_values.pieces(aggregates, 'filter_tenant_id')
+            return not projects or spec_obj.project_id in projects
+        return hosts.judge('aggregates', takes)
+
+
+class ComputeCapabilitiesFilter(
+        compute_capabilities_filter.ComputeCapabilitiesFilter):
+    """Does not know hw:maxphysaddr_bits."""
+
+    def mask(self, hosts, spec_obj):
+        specs = dict(spec_obj.flavor.extra_specs or {})
+        specs.pop('hw:maxphysaddr_bits', None)
+        return super().mask(hosts, objects.RequestSpec(
+            flavor=objects.Flavor(extra_specs=specs)))
+
+
+class ImagePropertiesFilter(image_props_filter.ImagePropertiesFilter):
+    """Cannot compare a hypervisor version of one number."""
+
+    def mask(self, hosts, spec_obj):
+        wanted = spec_obj.image and spec_obj.image.properties
+        if wanted and wanted.img_hv_requested_version and hosts.judge(
+                'hypervisor_version',
+                lambda version: 0 < (version or 0) < 1000).any():
+            raise ValueError('invalid version number')
+        return super().mask(hosts, spec_obj)
+
+
+class NUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
+    """Also judges rebuilds."""
+
+    RUN_ON_REBUILD = True
+
+
+#: What is newer -> the filter without it.
+FILTERS = {
+    'all keys that begin with filter_tenant_id':
+        AggregateMultiTenancyIsolation,
+    'extra spec hw:maxphysaddr_bits': ComputeCapabilitiesFilter,
+    'hypervisor versions of one number compare': ImagePropertiesFilter,
+    'NUMA is not judged on rebuilds': NUMATopologyFilter}
+
+
+def path(cls):
+    """The path under which options name a plug-in."""
+    return f'{__name__}.{cls.__name__}'
+
+
+def with_filters(options, classes):
+    """Options of [filter_scheduler] with these filters in their places."""
+    return options | {'available_filters': [
+        f'{filters.__name__}.all_filters', *map(path, classes)]}
+
+
+def with_weighers(options):
+    """Options of [filter_scheduler] with Queens' weighers of the same names.
+
+    Without weight_classes: all that Queens has.
+    """
+    named = {one.rsplit('.', 1)[-1] for one in options.get(
+        'weight_classes', ())} or {cls.__name__ for cls in WEIGHERS}
+    return options | {'weight_classes': [
+        path(cls) for cls in WEIGHERS if cls.__name__ in named]}

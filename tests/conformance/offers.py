@@ -1,0 +1,34 @@
+"""What Placement offers in a case of filters, and what is left of it."""
+
+from nova_sched.scheduler import candidates
+
+
+def offered(case, uuids):
+    """The Candidates of a case, or None if Placement was not asked.
+
+    uuids: of all compute nodes, None for one that has none.
+    """
+    found = case.get('candidates')
+    if found is None:
+        return None
+    if found == 'one-per-host':
+        found = {uuid: [_whole_host(uuid)] for uuid in uuids}
+    return candidates.Candidates(
+        by_provider=found, providers=frozenset(found), version='1.39',
+        claim=lambda *args: True, release=lambda uuid: None)
+
+
+def _whole_host(uuid):
+    return {'allocations': {uuid: {'resources': {}}},
+            'mappings': {'': [uuid]}}
+
+
+def left(state):
+    """Which candidates are left on a host, as indexes: list."""
+    remaining, indexes = list(state.allocation_candidates), []
+    for index, candidate in enumerate(
+            state.block().snapshot.candidates.of(state.uuid)):
+        if remaining and candidate == remaining[0]:
+            del remaining[0]
+            indexes.append(index)
+    return indexes

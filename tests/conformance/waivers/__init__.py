@@ -1,0 +1,32 @@
+"""Where a recorded answer is not ours, by rule: never by a case's id.
+
+Each rule is a function of a ``facts.Difference`` and either explains it, in
+words, or returns None; a difference that no rule explains is a failure.
+
+A topic is a module with ``FILTERS``, ``WEIGHERS``, ``SCHEDULE`` or
+``HOSTSTATES``: tuples of rules for cases of that kind. Rules that hold for
+Queens only look at ``difference.is_queens``.
+"""
+
+from tests.conformance.waivers import aggregates
+from tests.conformance.waivers import capacity
+from tests.conformance.waivers import hoststates
+from tests.conformance.waivers import numa
+from tests.conformance.waivers import queens
+from tests.conformance.waivers import raised
+from tests.conformance.waivers import schedule
+from tests.conformance.waivers import weights
+
+_TOPICS = (aggregates, capacity, raised, queens, hoststates, weights, numa,
+           schedule)
+
+
+def reason(difference):
+    """Why this difference is as it should be, or None."""
+    kind = difference.case['kind'].upper()
+    for topic in _TOPICS:
+        for rule in getattr(topic, kind, ()):
+            text = rule(difference)
+            if text:
+                return text
+    return None

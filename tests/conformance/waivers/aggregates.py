@@ -1,0 +1,44 @@
+"""Where recorded answers about aggregates and metrics are not ours."""
+
+from nova_sched.conf import settings
+from tests.conformance import as_queens
+from tests.conformance.waivers import facts
+
+
+def _one_key_of_tenants(difference):
+    """Queens looks at filter_tenant_id only: doing so, we answer alike."""
+    rule = as_queens.AggregateMultiTenancyIsolation
+    if not (difference.is_queens and difference.name == rule.__name__):
+        return None
+    changed = difference.changed()
+    changed['config']['filter_scheduler'] = as_queens.with_filters(
+        changed['config'].get('filter_scheduler', {}), [rule])
+    if difference.ask(changed):
+        return 'newer answer: all keys that begin with filter_tenant_id'
+    return None
+
+
+def _no_metrics(difference):
+    """A host that never reported its usage has no list of metrics.
+
+    It is one of those that MetricsFilter judges, and all others are judged
+    by what they report.
+    """
+    raising = facts.raising(difference)
+    if (raising is None or raising[0] != 'MetricsFilter'
+            or difference.expected['error'] != 'TypeError'):
+        return None
+    _, states, passing = raising
+    ratios, _ = settings.parse_weights(
+        difference.case['config']['metrics']['weight_setting'])
+    wanted = {name for name, _ in ratios}
+    reporting = [[state.host, state.nodename] for state in states
+                 if wanted <= {metric['name'] for metric in state.metrics}]
+    unreported = [state for state in states if [
+        state.host, state.nodename] in difference.never_reported()]
+    if wanted and unreported and sorted(reporting) == passing:
+        return f'{facts.RAISED}: a host that never reported its usage'
+    return None
+
+
+FILTERS = (_one_key_of_tenants, _no_metrics)

@@ -1,0 +1,128 @@
+"""What waiver rules look at: a question, both answers, and facts of it."""
+
+import copy
+import dataclasses
+import math
+
+RAISED = 'Nova itself raised, on what the specification says to tolerate'
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """A recorded answer that is not ours.
+
+    name: the question: a filter, a weigher, ``chain``, ``total``, a family.
+    stage: the Stage with the case's cloud.
+    ask: function of a changed case; whether we answer it as recorded.
+    """
+
+    case: dict
+    name: str
+    stage: object
+    expected: object
+    got: object
+    ask: object
+
+    @property
+    def is_queens(self):
+        """Whether it was recorded from Queens."""
+        return self.case['era'] == 'queens'
+
+    @property
+    def spec(self):
+        """The fields of the request."""
+        return data(self.case)
+
+    @property
+    def extra_specs(self):
+        """The extra specs of the request's flavor."""
+        return extra_specs(self.case)
+
+    @property
+    def rules(self):
+        """Names of the filters or weighers that make up the answer."""
+        if self.name == 'chain' or self.case['kind'] == 'schedule':
+            return set(self.case['config'].get('filter_scheduler', {}).get(
+                'enabled_filters', ()))
+        if self.name == 'total':
+            return set(self.case['configured_weighers'])
+        return {self.name}
+
+    def image_property(self, name):
+        """A property of the request's image, or None."""
+        image = self.spec.get('image')
+        found = image and image['nova_object.data'].get('properties')
+        return found and found['nova_object.data'].get(name)
+
+    def never_reported(self):
+        """[host, node] of those that never reported their usage: list."""
+        return [[node['host'], node['hypervisor_hostname']]
+                for node in self.living_nodes()
+                if node['free_disk_gb'] is None]
+
+    def living_nodes(self):
+        """The rows of compute nodes that are not deleted."""
+        return [node for node in self.stage.cloud['compute_nodes']
+                if not node['deleted']]
+
+    def changed(self):
+        """A copy of the case, to change and to ask."""
+        return copy.deepcopy(self.case)
+
+
+def is_error(answer, kind=None):
+    """Whether an answer is an error, of this kind if one is given."""
+    return (isinstance(answer, dict) and 'error' in answer
+            and kind in (None, answer['error']))
+
+
+def same(expected, got):
+    """Whether two answers agree; any two errors do, floats to 1e-9."""
+    if is_error(expected) or is_error(got):
+        return is_error(expected) and is_error(got)
+    if isinstance(expected, dict) and isinstance(got, dict):
+        return expected.keys() == got.keys() and all(
+            same(value, got[key]) for key, value in expected.items())
+    if isinstance(expected, list) and isinstance(got, list):
+        return len(expected) == len(got) and all(
+            map(same, expected, got))
+    if isinstance(expected, (int, float)) and isinstance(got, (int, float)):
+        return math.isclose(expected, got, rel_tol=1e-9, abs_tol=1e-9)
+    return expected == got
+
+
+def raising(difference):
+    """Where Nova raised and we did not: (filter, its hosts, which we pass).
+
+    The hosts are HostStates, and those that pass [host, nodename].  None when
+    something else differs: what Nova answered before it raised, say.
+    """
+    case, expected, got = difference.case, difference.expected, difference.got
+    if not is_error(expected) or is_error(got):
+        return None
+    states = difference.stage.hosts(
+        case, difference.stage.conf(case)).block().states()
+    if difference.name != 'chain':
+        return difference.name, states, got
+    chain = case['config']['filter_scheduler']['enabled_filters']
+    done = expected.get('steps')
+    if (done is None or expected['start'] != got['start']
+            or got['steps'][:len(done)] != done):
+        return None
+    left = done[-1][1] if done else expected['start']
+    name, passing = got['steps'][len(done)]
+    if name != chain[len(done)]:
+        return None
+    return name, [state for state in states
+                  if [state.host, state.nodename] in left], passing
+
+
+def data(case):
+    """The fields of a case's request."""
+    return case['request_spec']['nova_object.data']
+
+
+def extra_specs(case):
+    """The extra specs of a case's flavor."""
+    return (data(case)['flavor']['nova_object.data'].get('extra_specs')
+            or {})

@@ -1,0 +1,60 @@
+"""Cases in which Nova itself raised, and ones that hang on its dict order."""
+
+import itertools
+
+from tests.conformance.waivers import facts
+
+#: Filters that compare extra specs one by one.
+_COMPARE_EXTRA_SPECS = {'ComputeCapabilitiesFilter',
+                        'AggregateInstanceExtraSpecsFilter'}
+
+
+def _address_bits(difference):
+    """Nova looks for the address bits in what is still JSON text."""
+    if (facts.is_error(difference.expected, 'AttributeError')
+            and not facts.is_error(difference.got)
+            and 'ImagePropertiesFilter' in difference.rules
+            and difference.image_property('hw_maxphysaddr_bits')):
+        return f'{facts.RAISED}: hw_maxphysaddr_bits of an image'
+    return None
+
+
+def _order_of_extra_specs(difference):
+    """A value that is no number raises, unless the host is out already.
+
+    The recorded requests have their keys sorted; Nova was asked in another
+    order.
+    """
+    specs = difference.extra_specs
+    one_raises = {facts.is_error(difference.got, 'ValueError'),
+                  facts.is_error(difference.expected, 'ValueError')}
+    if not (one_raises == {True, False}
+            and _COMPARE_EXTRA_SPECS & difference.rules
+            and 2 <= len(specs) <= 4):
+        return None
+    for order in itertools.permutations(specs.items()):
+        changed = difference.changed()
+        facts.data(changed)['flavor']['nova_object.data']['extra_specs'] = (
+            dict(order))
+        if difference.ask(changed):
+            return 'passes with the extra specs in another order'
+    return None
+
+
+def _selected_without_uuid(difference):
+    """Nova has no uuid of hosts that never reported, to select them by."""
+    got = difference.got
+    if (not facts.is_error(difference.expected, 'ValueError')
+            or facts.is_error(got) or 'selections' not in got):
+        return None
+    silent = {node['host'] for node in difference.living_nodes()
+              if node['free_disk_gb'] is None}
+    nameless = {selection['host'] for chosen in got['selections']
+                for selection in chosen if not selection['uuid']}
+    if nameless and nameless <= silent:
+        return f'{facts.RAISED}: a selected host never reported its usage'
+    return None
+
+
+FILTERS = (_address_bits, _order_of_extra_specs)
+SCHEDULE = (_selected_without_uuid,)

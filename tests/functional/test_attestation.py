@@ -1,0 +1,133 @@
+"""TrustedFilter and an attestation server, over HTTPS."""
+
+import contextlib
+import http.server
+import json
+import pathlib
+import ssl
+import threading
+
+import pytest
+
+from nova_sched.scheduler.attestation import AttestationServer
+from tests.builders.rules import a_conf
+
+#: A certificate for localhost that signs itself, and its key.
+CERTIFICATE = str(pathlib.Path(__file__).parents[1] / 'data' / 'tls'
+                  / 'localhost.pem')
+ANSWER = [{'host_name': 'a', 'trust_lvl': 'trusted',
+           'vtime': '2023-11-14T22:13:00Z'}]
+
+
+@pytest.fixture
+def serve():
+    """Function that starts a server giving one answer; its requests."""
+    with contextlib.ExitStack() as stack:
+        yield lambda status=200, body=None: stack.enter_context(
+            serving(status, json.dumps({'hosts': ANSWER}).encode()
+                    if body is None else body))
+
+
+@contextlib.contextmanager
+def serving(status, body):
+    """(port, requests): the requests come as (path, headers, body)."""
+    requests = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            length = int(self.headers['content-length'])
+            requests.append((self.path, dict(self.headers),
+                             json.loads(self.rfile.read(length))))
+            self.send_response(status)
+            self.send_header('Location', '/elsewhere')
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(('localhost', 0), Handler)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(CERTIFICATE)
+    server.socket = tls.wrap_socket(server.socket, server_side=True)
+    server.handle_error = lambda *args: None
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield server.server_address[1], requests
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def client(port, **options):
+    return AttestationServer(a_conf(**{
+        f'trusted_computing__attestation_{name}': value
+        for name, value in {'server': 'localhost', 'port': str(port),
+                            'server_ca_file': CERTIFICATE, **options
+                            }.items()}))
+
+
+def test_asks_about_nodes_and_gives_what_the_server_says(serve):
+    port, requests = serve()
+
+    assert client(port, auth_blob='sesame').poll(['a', 'b']) == ANSWER
+    (path, headers, body), = requests
+    assert path == '/OpenAttestationWebServices/V1.0/PollHosts'
+    assert body == {'count': 2, 'hosts': ['a', 'b']}
+    assert headers['content-type'] == headers['Accept'] == 'application/json'
+    assert headers['x-auth-blob'] == 'sesame'
+
+
+def test_sends_no_secret_where_there_is_none(serve):
+    port, requests = serve()
+
+    client(port, api_url='/v2').poll([])
+
+    (path, headers, body), = requests
+    assert path == '/v2/PollHosts'
+    assert body == {'count': 0, 'hosts': []}
+    assert 'x-auth-blob' not in headers
+
+
+@pytest.mark.parametrize('status', [200, 201, 202])
+def test_several_statuses_are_good(serve, status):
+    assert client(serve(status)[0]).poll(['a']) == ANSWER
+
+
+@pytest.mark.parametrize(('status', 'body'), [
+    (500, None), (302, None), (404, None), (204, b''), (200, b'no json'),
+    (200, b'[]'), (200, b'{"hosts": {}}'), (200, b'{}'), (200, b'\xff'),
+    (200, b'[' * 100000)])
+def test_an_answer_without_sense_is_none(serve, caplog, status, body):
+    """One warning, in which the secret is not told."""
+    port, _requests = serve(status, body)
+
+    assert client(port, auth_blob='sesame').poll(['a']) == []
+    message, = caplog.messages
+    assert f'localhost:{port}' in message
+    assert 'sesame' not in message
+
+
+def test_a_server_that_is_not_there_gives_no_answer(serve, caplog):
+    with serving(200, b'') as (port, _requests):
+        pass
+
+    assert client(port).poll(['a']) == []
+    assert 'refused' in caplog.text
+
+
+def test_a_certificate_is_checked_against_the_given_authority(serve, caplog):
+    port, requests = serve()
+
+    assert client(port, server_ca_file=None).poll(['a']) == []
+    assert 'CERTIFICATE_VERIFY_FAILED' in caplog.text
+    assert requests == []
+
+
+def test_a_certificate_may_be_taken_unchecked(serve):
+    port, _requests = serve()
+
+    assert client(port, server_ca_file=None, insecure_ssl=True).poll(
+        ['a']) == ANSWER

@@ -1,0 +1,89 @@
+"""Plug-ins written for Nova run as they are.
+
+One is installed from PyPI, one is in a file: tests/data/licensed_hosts.py.
+The filter of Kilo's tutorial has a file of its own, test_kilo_plugin.py.
+"""
+
+import pathlib
+
+import pytest
+
+from nova_sched import exception
+from tests.builders import clouds
+from tests.builders import requests
+from tests.functional import conftest
+from tests.functional import stage as stages
+
+ALL_FILTERS = 'nova.scheduler.filters.all_filters'
+FILES = pathlib.Path(__file__).parent.parent / 'data'
+
+
+@pytest.fixture(params=conftest.BACKENDS)
+def caller(request, tmp_path, monkeypatch):
+    """Function: a caller of a scheduler on a cloud, with these options."""
+    monkeypatch.syspath_prepend(FILES)
+    monkeypatch.setenv('PYTHONPATH', str(FILES), prepend=':')
+    with conftest.open_stage(tmp_path, request.param) as stage:
+        def caller(cloud, **options):
+            stage.load(cloud)
+            stage.scheduler(**options)
+            return stage.client()
+        yield caller
+
+
+def a_cloud(**aggregates):
+    """Three hosts, and aggregates: name -> (hosts, metadata)."""
+    return clouds.a_cloud(3, aggregates=[
+        clouds.an_aggregate(number, hosts, name=name, metadata=metadata)
+        for number, (name, (hosts, metadata))
+        in enumerate(aggregates.items(), 1)])
+
+
+def test_blazars_filter(caller):
+    """Hosts that are reserved go to their reservation, the others do not;
+    its option of the configuration file counts."""
+    ask = caller(
+        a_cloud(spare=(['host1'], {}),
+                lease=(['host2'], {'availability_zone': 'blazar_lease',
+                                   'blazar:owner': 'a-project'})),
+        filter_scheduler__available_filters=[
+            ALL_FILTERS,
+            'blazarnova.scheduler.filters.blazar_filter.BlazarFilter'],
+        filter_scheduler__enabled_filters='BlazarFilter',
+        **{'blazar:physical:host__aggregate_freepool_name': 'spare'}).ask
+
+    assert stages.names(ask()) == [['host3']]
+    assert stages.names(ask(requests.a_request(
+        hints={'reservation': ['lease']}))) == [['host2']]
+    with pytest.raises(exception.NoValidHost,
+                       match='0 of 3 hosts: 3 BlazarFilter'):
+        ask(requests.a_request(hints={'reservation': ['lease']},
+                               project_id='another'))
+
+
+def test_an_operators_filters_and_weigher(caller):
+    """With options of their own and of Nova, a built-in as base class, and
+    an exception."""
+    ask = caller(
+        a_cloud(licensed=(['host1', 'host2'], {'licence_list': 'db, os'}),
+                old=(['host2'], {'licence_list': 'os'})),
+        filter_scheduler__available_filters=[
+            ALL_FILTERS, 'licensed_hosts.LicenceFilter',
+            'licensed_hosts.ReservedRamFilter'],
+        filter_scheduler__enabled_filters='LicenceFilter,ReservedRamFilter',
+        filter_scheduler__weight_classes='licensed_hosts.LicenceWeigher',
+        filter_scheduler__max_instances_per_host=1000,
+        licences__metadata_key='licence_list').ask
+
+    def licensed(product):
+        return requests.a_request(extra_specs={'licence:product': product})
+
+    assert stages.names(ask()) == [['host3', 'host1', 'host2']]
+    assert stages.names(ask(licensed('db'))) == [['host1', 'host2']]
+    with pytest.raises(exception.NoValidHost):
+        ask(licensed('ai'))
+    with pytest.raises(exception.NoValidHost,
+                       match='3 ReservedRamFilter'):
+        ask(requests.a_request(memory_mb=32000))
+    with pytest.raises(Exception, match='no licence for none at all'):
+        ask(licensed('none at all'))

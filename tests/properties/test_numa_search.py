@@ -1,0 +1,215 @@
+"""The search for host cells finds what walking all permutations finds."""
+
+import dataclasses
+import itertools
+import types
+
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+import pytest
+
+from nova_sched.hardware import numa_hope
+from nova_sched.hardware import numa_search
+
+#: Guests that ask for any page size come out with one of these, or none.
+SIZES = (4, 2048)
+
+
+@dataclasses.dataclass
+class Guest:
+    """A guest cell of which only the identity and the pages matter."""
+
+    id: int
+    pagesize: int | None
+
+
+@dataclasses.dataclass
+class Case:
+    """Which guest cell takes which host cell, with which pages.
+
+    fits[i][h]: the page sizes with which guest cell i fits on host cell h.
+    starts: page sizes to begin with; -3 is any.
+    refused: sets of positions that will not do as complete selections.
+    """
+
+    host_ids: list
+    guest_ids: list
+    fits: list
+    starts: list
+    refused: list
+
+    def guests(self):
+        return [Guest(*pair) for pair in zip(self.guest_ids, self.starts,
+                                             strict=True)]
+
+    def hosts(self):
+        return [types.SimpleNamespace(id=number) for number in self.host_ids]
+
+    def place(self, guests, by_id):
+        """A place function, and the list of what it was asked."""
+        def place(index, position):
+            guest = guests[index]
+            asked.append((index, position, guest.id, guest.pagesize))
+            sizes = [size for size in self.fits[index][position]
+                     if guest.pagesize in (-3, size)]
+            if not sizes:
+                return False
+            guest.pagesize = sizes[0]
+            # Some places settle the pages and are refused nevertheless.
+            if by_id and None in self.fits[index][position]:
+                return False
+            guest.id = self.host_ids[position]
+            return True
+        asked = []
+        return place, asked
+
+    def may_fit(self, guests, by_id):
+        """A function for Hope, of what the guests have come to want."""
+        def may_fit(index, position):
+            sizes = self.fits[index][position]
+            return not (by_id and None in sizes) and any(
+                size and guests[index].pagesize in (-3, size)
+                for size in sizes)
+        return may_fit
+
+    def allow(self, chosen):
+        return frozenset(chosen) not in self.refused
+
+
+def walked(case, by_id):
+    """What ``itertools.permutations`` finds, and the guests it leaves."""
+    guests = case.guests()
+    place, asked = case.place(guests, by_id)
+    known = {}
+    for selection in itertools.permutations(range(len(case.host_ids)),
+                                            len(guests)):
+        for index, position in enumerate(selection):
+            key = case.host_ids[position], guests[index].id
+            if by_id and key in known:
+                if known[key]:
+                    guests[index].id = key[0]
+            else:
+                known[key] = place(index, position)
+            if not known[key]:
+                break
+        else:
+            if case.allow(selection):
+                return list(selection), guests, asked
+    return None, guests, asked
+
+
+class Last:
+    """The rules for a complete selection, from a case's list."""
+
+    def __init__(self, case):
+        self._case = case
+
+    def allow(self, chosen):
+        return self._case.allow(numa_hope.bits(chosen))
+
+    def allow_some(self, chosen, others, count):
+        return any(self.allow(chosen | some)
+                   for some in numa_search.subsets(others, count)
+                   if some.bit_count() == count)
+
+
+class Patient(numa_search.Search):
+    """Never asks whether there is hope."""
+
+    FIRST_LOOK = 1 << 60
+
+
+class Impatient(numa_search.Search):
+    """Soon asks, and often."""
+
+    FIRST_LOOK = 1
+
+
+def searched(case, rules, search=Patient, final=True):
+    guests = case.guests()
+    place, asked = case.place(guests, rules.shared)
+    hope = numa_hope.Hope(case.host_ids, len(guests), case.may_fit(
+        guests, rules.shared))
+    found = search(rules(case.hosts(), guests, place), hope,
+                   Last(case) if case.refused else None, final).found()
+    return found, guests, asked
+
+
+@st.composite
+def cases(draw, most_hosts=5, most_guests=4):
+    count = draw(st.integers(1, most_hosts))
+    hosts = draw(st.lists(st.integers(0, 6), unique=True, min_size=count,
+                          max_size=count))
+    guests = draw(st.integers(1, min(count, most_guests)))
+    kind = st.sampled_from([(), (), (4,), (4, 2048), (2048,), (2048, None)])
+    ids = draw(st.sampled_from([range(guests), range(10, 10 + guests)]))
+    alike = draw(st.booleans())
+    row = draw(st.lists(kind, min_size=count, max_size=count))
+    return Case(hosts, list(ids),
+                [row if alike else draw(st.lists(
+                    kind, min_size=count, max_size=count))
+                 for _ in range(guests)],
+                draw(st.lists(st.sampled_from((*SIZES, -3, -3)),
+                              min_size=guests, max_size=guests)),
+                draw(st.lists(st.sets(st.integers(0, count - 1),
+                                      min_size=guests, max_size=guests).map(
+                    frozenset), max_size=4)))
+
+
+def all_selections(case):
+    return [frozenset(chosen) for chosen in itertools.combinations(
+        range(len(case.host_ids)), len(case.guest_ids))]
+
+
+CASES = cases() | cases().map(lambda case: dataclasses.replace(
+    case, refused=all_selections(case)))
+MANY = settings(max_examples=300, deadline=None)
+
+
+@given(case=CASES)
+@MANY
+def test_shared_verdicts_as_in_a_plain_walk(case):
+    """All guest cells are left alike, and asked in the same order."""
+    assert searched(case, numa_search.ById) == walked(case, True)
+
+
+@given(case=CASES)
+@MANY
+def test_verdicts_of_their_own_as_in_a_plain_walk(case):
+    found, guests, _ = searched(case, numa_search.ByCell)
+    wanted, left, _ = walked(case, False)
+
+    assert found == wanted
+    assert [guest.pagesize for guest in guests] == [
+        guest.pagesize for guest in left]
+    if found:
+        assert guests == left
+
+
+@pytest.mark.parametrize('final', [True, False])
+@pytest.mark.parametrize('rules', [numa_search.ById, numa_search.ByCell])
+@given(case=CASES)
+@MANY
+def test_hope_is_only_lost_when_nothing_can_be_found(rules, final, case):
+    found, guests, _ = searched(case, rules, Impatient, final)
+    wanted, left, _ = walked(case, rules.shared)
+
+    assert found == wanted
+    if found:
+        assert guests == left
+
+
+@pytest.mark.parametrize('rules', [numa_search.ById, numa_search.ByCell])
+@pytest.mark.parametrize('taking', [
+    [[(4,)] * 7 + [()] * 9] * 8, [[()] * 9 + [(4,)] * 7] * 8,
+    [[(4,)] * 16] * 7 + [[()] * 16], [[()] * 16] + [[(4,)] * 16] * 7,
+    [[(4,)] * 16] * 6 + [[(4,)] + [()] * 15] * 2], ids=[
+        '7 of 16 will do', 'the last 7 of 16 will do', 'the last cell never '
+        'fits', 'the first never fits', 'two want the same'])
+def test_half_a_billion_selections_are_not_walked(rules, taking):
+    case = Case(list(range(16)), list(range(20, 28)), taking, [4] * 8, [])
+
+    _, _, asked = searched(case, rules, numa_search.Search)
+
+    assert len(asked) <= 16 * 16

@@ -1,0 +1,71 @@
+"""What holds for taking PCI devices, whatever there is and is asked for."""
+
+import collections
+
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from nova_sched.hardware import pci
+from nova_sched.hardware.pools import Pools
+from tests.properties.strategies import PCI_REQUESTS
+from tests.properties.strategies import PCI_STATS
+
+ANY = settings(max_examples=200, deadline=None)
+POOLS = PCI_STATS.map(Pools.of)
+REQUESTS = PCI_REQUESTS.map(lambda found: found.requests)
+CELLS = st.builds(
+    lambda chosen, sockets: pci.Cells(frozenset(chosen),
+                                      dict(enumerate(sockets))),
+    st.sets(st.integers(0, 1), min_size=1),
+    st.lists(st.sampled_from([None, 0, 1]), min_size=2, max_size=2))
+
+
+def kinds(pools):
+    """How many devices there are of each kind: Counter."""
+    found = collections.Counter()
+    for pool in pools:
+        found[tuple(sorted((key, str(value)) for key, value in pool.items()
+                           if key != 'count'))] += pool['count']
+    return found
+
+
+@given(pools=POOLS, requests=REQUESTS, cells=st.none() | CELLS)
+@ANY
+def test_as_many_devices_go_as_are_asked_for(pools, requests, cells):
+    """None of another kind comes, and no pool is overdrawn."""
+    left = pci.apply(pools, requests, cells=cells)
+
+    if left is not None:
+        assert left.free_devices == pools.free_devices - sum(
+            request.count for request in requests)
+        assert kinds(left) <= kinds(pools)
+        assert all(pool['count'] >= 0 for pool in left)
+
+
+@given(pools=POOLS, requests=REQUESTS, cells=st.none() | CELLS)
+@ANY
+def test_requests_one_by_one_take_what_all_take_together(pools, requests,
+                                                         cells):
+    left = pools
+    for request in requests:
+        left = left and pci.apply(left, [request], cells=cells)
+
+    together = pci.apply(pools, requests, cells=cells)
+    assert (left and left.pools) == (together and together.pools)
+
+
+@given(pools=POOLS, requests=REQUESTS, cells=CELLS)
+@ANY
+def test_what_is_to_be_had_near_cells_is_to_be_had_at_all(pools, requests,
+                                                          cells):
+    for request in requests:
+        if pci.apply(pools, [request], cells=cells) is not None:
+            assert pci.apply(pools, [request]) is not None
+
+
+@given(pools=POOLS, requests=REQUESTS)
+@ANY
+def test_a_mapping_of_others_groups_is_as_good_as_none(pools, requests):
+    assert (pci.apply(pools, requests, {'': ['u'], 'other-0': ['p9']})
+            == pci.apply(pools, requests))

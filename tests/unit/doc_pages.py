@@ -1,0 +1,66 @@
+"""The pages in doc/, and what stands on them."""
+
+import pathlib
+import re
+
+SOURCE = pathlib.Path(__file__).parents[2] / 'doc' / 'source'
+
+#: Path below doc/source -> text.
+PAGES = {str(path.relative_to(SOURCE)): path.read_text()
+         for path in sorted(SOURCE.rglob('*.rst'))}
+
+
+def headings(page):
+    """The titles on a page: list of texts."""
+    return re.findall(r'^(\S.*)\n=+$', PAGES[page], re.MULTILINE)
+
+
+def table(page):
+    """The first table of a page whose rows are links: name -> other cells."""
+    parts = re.split(r'^[= ]+$', PAGES[page], flags=re.MULTILINE)
+    rows = next(part for part in parts if part.strip().startswith('`'))
+    cells = [re.split(r' {2,}', row) for row in rows.strip().splitlines()]
+    return {row[0].strip('`_'): row[1:] for row in cells}
+
+
+def blocks(kind):
+    """The code blocks of a kind on all pages: list of (page, text)."""
+    pattern = rf'^\.\. code-block:: {kind}\n\n((?:   .*\n|\n)+)'
+    return [(page, re.sub('^   ', '', text, flags=re.MULTILINE).strip())
+            for page, content in PAGES.items()
+            for text in re.findall(pattern, content, re.MULTILINE)]
+
+
+def commands():
+    """The command lines of nova-sched-manage: list of (page, line)."""
+    return [(page, line)
+            for page, text in blocks('console')
+            for line in re.findall(r'^\$ (nova-sched-manage .*)$',
+                                   text.replace('\\\n', ''), re.MULTILINE)]
+
+
+def options():
+    """The options that pages explain: list of (page, section, name, words).
+
+    words: what stands in brackets behind the name: type, default, bound.
+    """
+    pattern = r'^``\[(\w+)\] (\w+)`` \((.+)\)$'
+    return [(page, *found) for page, text in PAGES.items()
+            for found in re.findall(pattern, text, re.MULTILINE)]
+
+
+def reasons():
+    """The words of filters that pages quote: set of (filter, words)."""
+    pattern = r'``(\w+) \(([^`]+)\)``'
+    return {found for page, text in PAGES.items()
+            if page != 'filters/index.rst'
+            for line in re.findall(r'^``.*$', text, re.MULTILINE)
+            for found in re.findall(pattern, line)}
+
+
+def links(page):
+    """The files that a page links to, relative to it: list of texts."""
+    found = re.findall(
+        r'<([^<>\s]+\.(?:rst|md|sample))>`_|^\.\. _\S+: (\S+\.rst)$',
+        PAGES[page], re.MULTILINE)
+    return [one or other for one, other in found]

@@ -1,0 +1,190 @@
+"""NUMATopologyFilter: which hosts, with which limits, and why not."""
+
+import logging
+
+import pytest
+
+from nova_sched.scheduler.filters import numa_topology_filter
+from tests.builders.hosts import a_host
+from tests.builders.hosts import hosts
+from tests.builders.hosts import one
+from tests.builders.numa import FOUR_CORES
+from tests.builders.numa import a_cell
+from tests.builders.numa import a_guest
+from tests.builders.numa import cells_text
+from tests.builders.numa import guest_cell
+from tests.builders.numa import metadata
+from tests.builders.pci import a_pci_request
+from tests.builders.pci import a_pool
+from tests.builders.pci import pci_requests
+from tests.builders.pci import pci_stats
+from tests.builders.requests import a_request
+from tests.builders.rules import configured
+from tests.builders.rules import survivors
+
+FILTER = configured(numa_topology_filter.NUMATopologyFilter)
+REQUIRE = {'hw:cpu_policy': 'dedicated', 'hw:cpu_thread_policy': 'require'}
+
+
+def a_numa_host(*cells, newer=True, **kw):
+    return a_host(numa_topology=cells_text(*cells, newer=newer), **kw)
+
+
+def a_numa_request(*cells, **kw):
+    return a_request(numa_topology=a_guest(*cells), **kw)
+
+
+def left(spec, *records, rule=FILTER):
+    return survivors(rule, hosts(*records), spec)
+
+
+def test_a_request_without_topology_goes_anywhere():
+    assert left(a_request(), a_host(), a_numa_host(a_cell())) == [
+        'host0', 'host1']
+
+
+@pytest.mark.parametrize('text', [None, '{', '{"cells": []}'])
+def test_a_guest_with_topology_needs_a_host_with_one(text):
+    assert left(a_numa_request(guest_cell(floating=1)),
+                a_host(numa_topology=text), a_numa_host(a_cell())) == [
+        'host1']
+
+
+@pytest.mark.parametrize('newer', [True, False])
+def test_the_guest_fits_on_the_hosts_cells(newer):
+    assert left(a_numa_request(guest_cell(pinned=4)),
+                a_numa_host(a_cell(cpus=range(3)), newer=newer),
+                a_numa_host(a_cell(cpus=range(4)), newer=newer)) == ['host1']
+
+
+def test_each_hosts_own_ratios_hold():
+    topology = a_cell(cpus=range(4), cpu_usage=4)
+
+    assert left(a_numa_request(guest_cell(floating=1)),
+                a_numa_host(topology, cpu_allocation_ratio=1.0),
+                a_numa_host(topology, cpu_allocation_ratio=1.25)) == ['host1']
+
+
+def test_each_hosts_own_devices_count():
+    spec = a_numa_request(guest_cell(floating=1), pci_requests=pci_requests(
+        a_pci_request(1, {'vendor_id': '8086'}, numa_policy='required')))
+
+    assert left(spec, *(a_numa_host(a_cell(), pci_stats=pci_stats(
+        a_pool(numa_node=node))) for node in (None, 1, 0))) == ['host2']
+
+
+@pytest.mark.parametrize('wish', [
+    {'extra_specs': REQUIRE},
+    {'image_properties': {'hw_cpu_policy': 'dedicated',
+                          'hw_cpu_thread_policy': 'require'}},
+    {'extra_specs': {'hw:cpu_policy': 'dedicated'},
+     'image_properties': {'hw_cpu_thread_policy': 'require'}}])
+def test_required_threads_need_a_host_with_threads_or_without_topology(wish):
+    """Also for a request without a NUMA topology."""
+    assert left(a_request(**wish), a_host(), a_numa_host(a_cell()),
+                a_numa_host(a_cell(siblings=FOUR_CORES))) == ['host0',
+                                                              'host2']
+
+
+def test_a_request_without_an_image_has_no_wishes_in_it():
+    assert left(a_numa_request(guest_cell(floating=1), image=None),
+                a_numa_host(a_cell())) == ['host0']
+
+
+def test_a_rebuild_is_not_judged():
+    spec = a_numa_request(guest_cell(floating=99),
+                          hints={'_nova_check_type': ['rebuild']})
+
+    assert left(spec, a_numa_host(a_cell())) == ['host0']
+
+
+def test_every_host_starts_from_what_the_request_asks_for():
+    """Not from the page size that the host before has settled."""
+    spec = a_numa_request(guest_cell(floating=1, pagesize=-3))
+
+    assert left(spec, a_numa_host(a_cell(pages=[(2048, 512)])),
+                a_numa_host(a_cell(pages=[(4, 524288)]))) == ['host0',
+                                                              'host1']
+
+
+def test_the_compute_node_is_told_the_hosts_ratios():
+    spec = a_numa_request(guest_cell(floating=1))
+    block = hosts(a_numa_host(a_cell(), cpu_allocation_ratio=2.0,
+                              ram_allocation_ratio=1.25))
+
+    limits = FILTER.limits(one(block, 0), spec)['numa_topology']
+
+    assert limits.cpu_allocation_ratio == 2.0
+    assert limits.ram_allocation_ratio == 1.25
+    assert limits.network_metadata is None
+
+
+def test_the_compute_node_is_told_the_networks():
+    spec = a_numa_request(guest_cell(floating=1),
+                          network_metadata=metadata('p1'))
+
+    limits = FILTER.limits(one(hosts(a_numa_host(a_cell())), 0), spec)
+
+    assert limits['numa_topology'].network_metadata.physnets == {'p1'}
+
+
+def test_no_limits_without_a_topology():
+    assert FILTER.limits(one(hosts(a_numa_host(a_cell())), 0),
+                         a_request()) == {}
+
+
+@pytest.mark.parametrize(('cells', 'spec', 'expected'), [
+    ([], a_numa_request(guest_cell(floating=1)),
+     'need 1 NUMA cell, hosts have no NUMA topology'),
+    ([a_cell()], a_request(extra_specs=REQUIRE),
+     'need cores with several threads, hosts have none'),
+    ([a_cell(memory_usage=96, pinned_cpus={0, 1}, pages=[
+        (2048, 512, 500)])], a_numa_request(
+            guest_cell(0, pinned=7, pagesize=2048), guest_cell(1, pinned=1)),
+     'need 2 NUMA cells with up to 512 MB free, 7 free CPUs to pin, 512 MB '
+     'in 2048 kB pages; at best 1 NUMA cell, 4000 MB free, 6 free CPUs to '
+     'pin, 24 MB in 2048 kB pages'),
+    ([a_cell()], a_numa_request(guest_cell(
+        pinned=2, cpu_thread_policy='require', pagesize=-3)),
+     'need 1 NUMA cell with up to 512 MB free, 2 free CPUs to pin, 2 threads '
+     'a core, 512 MB in any pages; at best 1 NUMA cell, 4096 MB free, 8 free '
+     'CPUs to pin, 1 threads a core, 0 MB in any pages'),
+    ([a_cell(cpus=[])], a_numa_request(
+        guest_cell(floating=1), network_metadata=metadata('p1')),
+     'need 1 NUMA cell with up to 512 MB, 1 floating CPUs, networks near by; '
+     'at best 1 NUMA cell, 4096 MB, 0 floating CPUs')])
+def test_why_not(cells, spec, expected):
+    block = hosts(a_numa_host(*cells) if cells else a_host())
+
+    assert FILTER.reason(block, spec) == expected
+
+
+@pytest.mark.parametrize(('record', 'spec', 'text'), [
+    (a_host(), a_numa_request(guest_cell(floating=1)),
+     'host0, host0 fails NUMA topology requirements. No host NUMA topology '
+     'while the instance specified one.'),
+    (a_numa_host(a_cell()), a_numa_request(guest_cell(floating=9)),
+     'host0, host0 fails NUMA topology requirements. The instance does not '
+     'fit on this host.'),
+    (a_numa_host(a_cell()), a_request(extra_specs=REQUIRE),
+     'fails CPU policy requirements. Host does not have hyperthreading or '
+     "hyperthreading is disabled, but 'require' threads policy was "
+     'requested.')])
+def test_what_operators_search_for(record, spec, text, caplog):
+    caplog.set_level(logging.DEBUG)
+
+    assert left(spec, record) == []
+    assert text in caplog.text
+
+
+def test_packing_is_an_option():
+    """Which cell is tried first decides which verdicts are shared."""
+    record = a_numa_host(a_cell(0, memory=1024), a_cell(1, memory=2048),
+                         a_cell(2, memory=1024))
+    spec = a_numa_request(guest_cell(0, floating=1, memory=1024),
+                          guest_cell(1, floating=1, memory=2048))
+    option = {'compute__packing_host_numa_cells_allocation_strategy': True}
+
+    assert left(spec, record) == []
+    assert left(spec, record, rule=configured(
+        numa_topology_filter.NUMATopologyFilter, **option)) == ['host0']

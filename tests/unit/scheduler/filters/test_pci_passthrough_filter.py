@@ -1,0 +1,127 @@
+"""PciPassthroughFilter."""
+
+import pytest
+
+from nova_sched.scheduler.filters.pci_passthrough_filter import (
+    PciPassthroughFilter,
+)
+from tests.builders.hosts import a_host
+from tests.builders.hosts import hosts
+from tests.builders.pci import a_pci_request
+from tests.builders.pci import a_pool
+from tests.builders.pci import pci_requests
+from tests.builders.pci import pci_stats
+from tests.builders.placement import Placement
+from tests.builders.placement import an_allocation_request
+from tests.builders.requests import a_request
+
+
+def with_pools(*pools, **values):
+    return a_host(pci_stats=pci_stats(*pools), **values)
+
+
+def asking(*requests):
+    return a_request(pci_requests=pci_requests(*requests))
+
+
+@pytest.mark.parametrize(('record', 'passes'), [
+    (with_pools(a_pool(count=2)), True),
+    (with_pools(a_pool(count=1), a_pool(product_id='x')), True),
+    (with_pools(a_pool(count=1)), False),
+    (with_pools(), False),
+    (a_host(pci_stats='{'), False),
+    (a_host(pci_stats=None), False),
+], ids=['enough', 'enough together', 'too few', 'none', 'unreadable',
+        'never reported'])
+def test_a_host_must_have_all_devices(record, passes):
+    block = hosts(record)
+
+    assert PciPassthroughFilter().mask(
+        block, asking(a_pci_request(2))) == [passes]
+
+
+@pytest.mark.parametrize('requests', [None, pci_requests()])
+def test_who_asks_for_none_gets_any_host(requests):
+    block = hosts(a_host(), with_pools())
+
+    assert PciPassthroughFilter().mask(
+        block, a_request(pci_requests=requests)).all()
+
+
+def test_where_on_the_host_devices_are_does_not_matter():
+    block = hosts(with_pools(a_pool(numa_node=0), a_pool(numa_node=1)))
+
+    assert PciPassthroughFilter().mask(
+        block, asking(a_pci_request(2, numa_policy='required'))).all()
+
+
+@pytest.fixture
+def offered():
+    """A host with a device at provider p1 and two at p2, offered twice."""
+    block = hosts(with_pools(
+        a_pool(rp_uuid='p1', count=1), a_pool(rp_uuid='p2', count=2),
+        uuid='node'))
+    block.snapshot.candidates = Placement({'node': [
+        an_allocation_request('node', **{'nic-id-0': ['p1'],
+                                         'nic-id-1': ['p1']}),
+        an_allocation_request('node', **{'nic-id-0': ['p1'],
+                                         'nic-id-1': ['p2']}),
+        an_allocation_request('node', **{'nic-id-0': ['p3'],
+                                         'nic-id-1': ['p3']}),
+        an_allocation_request('node', **{'nic-id-0': ['p2'],
+                                         'nic-id-1': ['p2']}),
+    ]}).candidates()
+    return block
+
+
+def test_candidates_that_will_not_do_are_taken_off_the_host(offered):
+    assert PciPassthroughFilter().mask(
+        offered, asking(a_pci_request(2))) == [True]
+
+    state, = offered.states()
+    assert [list(candidate['mappings'].values())[1:]
+            for candidate in state.allocation_candidates] == [
+        [['p1'], ['p2']], [['p2'], ['p2']]]
+
+
+def test_a_host_without_a_candidate_that_will_do_is_rejected(offered):
+    assert PciPassthroughFilter().mask(
+        offered, asking(a_pci_request(4))) == [False]
+
+    state, = offered.states()
+    assert state.allocation_candidates == []
+
+
+@pytest.mark.parametrize(('requests', 'words'), [
+    ([a_pci_request(3, {'product_id': 'a'})],
+     'need 3 of product_id=a, most free 2'),
+    ([a_pci_request(1, {'product_id': 'a'}),
+      a_pci_request(9, {'product_id': 'b'}, {'dev_type': 'x'})],
+     'need 1 of product_id=a, most free 2; '
+     'need 9 of product_id=b or dev_type=x, most free 1'),
+    ([a_pci_request(2, {'product_id': 'a'}),
+      a_pci_request(1, {'vendor_id': '8086'}),
+      a_pci_request(1, {'vendor_id': '8086'})],
+     'need 2 of product_id=a, most free 2; '
+     'need 1 of vendor_id=8086, most free 3; '
+     'need 1 of vendor_id=8086, most free 3; '
+     'never all of them on one host, or not at the providers that '
+     'Placement names'),
+])
+def test_says_what_is_needed_and_how_much_there_is(requests, words):
+    block = hosts(with_pools(a_pool(product_id='a', count=2),
+                             a_pool(product_id='b')), a_host())
+
+    assert PciPassthroughFilter().reason(block, asking(*requests)) == words
+
+
+def test_logs_what_operators_search_for(caplog, offered):
+    with caplog.at_level('DEBUG', 'nova_sched'):
+        PciPassthroughFilter().mask(offered, asking(a_pci_request(4)))
+
+    assert caplog.messages[0].startswith(
+        'PciPassthroughFilter tries allocation candidate: {')
+    assert caplog.messages[1].startswith(
+        'PciPassthroughFilter rejected allocation candidate: {')
+    assert ("doesn't have the required PCI devices (["
+            in caplog.messages[-1])

@@ -1,0 +1,94 @@
+"""TrustedFilter."""
+
+import pytest
+
+from nova_sched.scheduler import attestation
+from nova_sched.scheduler.filters.trusted_filter import TrustedFilter
+from tests.builders.hosts import a_host
+from tests.builders.hosts import hosts
+from tests.builders.requests import a_request
+from tests.builders.rules import configured
+
+LEVELS = {'a': 'trusted', 'b': 'untrusted'}
+
+
+def block():
+    return hosts(a_host('a'), a_host('b'), a_host('c'))
+
+
+def rule(asked=None):
+    """A filter whose server knows LEVELS, and when it looked."""
+    def poll(nodes):
+        if asked is not None:
+            asked.append(nodes)
+        return [{'host_name': name, 'trust_lvl': level,
+                 'vtime': '2023-11-14T22:13:00Z'}
+                for name, level in LEVELS.items()]
+
+    made = configured(TrustedFilter)
+    made.levels = attestation.TrustLevels(poll, 60, lambda: 1_700_000_000.0)
+    return made
+
+
+def wanting(level):
+    return a_request(extra_specs={'trust:trusted_host': level})
+
+
+@pytest.mark.parametrize(('level', 'passing'), [
+    ('trusted', 'a'), ('untrusted', 'b'), ('unknown', 'c'), ('Trusted', '')])
+def test_a_node_has_the_level_that_the_flavor_wants(level, passing):
+    hosts = block()
+
+    passes = rule().mask(hosts, wanting(level))
+
+    assert ''.join(hosts.where(passes).objects('host')) == passing
+
+
+def test_without_a_level_nobody_is_asked():
+    asked = []
+
+    assert rule(asked).mask(block(), a_request()).all()
+    assert asked == []
+
+
+def test_no_host_asks_nobody():
+    asked = []
+
+    assert rule(asked).mask(hosts(), wanting('trusted')).tolist() == []
+    assert asked == []
+
+
+def test_the_server_is_asked_about_all_nodes_at_once():
+    """Also about those that other filters have rejected."""
+    asked, hosts = [], block()
+    some = hosts.snapshot.block(hosts.rows[:1])
+
+    rule(asked).mask(some, wanting('trusted'))
+
+    assert asked == [['a', 'b', 'c']]
+
+
+def test_without_a_server_no_host_is_trusted(caplog):
+    with caplog.at_level('WARNING', 'nova_sched'):
+        made = configured(TrustedFilter)
+        passes = made.mask(block(), wanting('trusted'))
+
+    assert not passes.any()
+    assert 'experimental' in caplog.messages[0]
+    assert 'attestation_server is not set' in caplog.messages[1]
+
+
+def test_says_which_levels_hosts_have():
+    made = rule()
+    made.mask(block(), wanting('x'))
+
+    assert made.reason(block(), wanting('x')) == (
+        "trust level 'x' needed, hosts are trusted, unknown, untrusted")
+
+
+@pytest.mark.parametrize('options', [
+    {'trusted_computing__attestation_port': 'https'},
+    {'trusted_computing__attestation_server_ca_file': '/nowhere/ca.pem'}])
+def test_what_cannot_work_fails_the_start(options):
+    with pytest.raises((ValueError, OSError)):
+        configured(TrustedFilter, **options)

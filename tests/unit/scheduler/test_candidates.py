@@ -1,0 +1,150 @@
+"""Deciding among what Placement offers, and claiming it."""
+
+import json
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.scheduler import filters
+from tests.builders import clouds
+from tests.builders import requests
+from tests.builders.drivers import MemoryScheduler
+from tests.builders.drivers import hosts_of
+from tests.builders.drivers import select
+from tests.builders.hosts import a_host
+from tests.builders.placement import Placement
+from tests.builders.placement import an_allocation_request
+
+FIRST, SECOND = (clouds.a_uuid(number) for number in (1, 2))
+
+
+class LastCandidateFilter(filters.BaseHostFilter):
+    """Leaves the last allocation candidate of each host but d, none of d."""
+
+    def host_passes(self, host_state, spec_obj):
+        keep = -1 if host_state.host != 'd' else len(
+            host_state.allocation_candidates)
+        host_state.allocation_candidates = (
+            host_state.allocation_candidates[keep:])
+        return True
+
+
+class BreakingFilter(filters.BaseHostFilter):
+    """Fails as soon as an instance was placed."""
+
+    def host_passes(self, host_state, spec_obj):
+        if host_state.num_instances:
+            raise RuntimeError('broken plug-in')
+        return True
+
+
+@pytest.fixture
+def scheduler():
+    return a_scheduler()
+
+
+def a_scheduler(*enabled, **options):
+    """Hosts a to d, with ever less memory; providers of the same names."""
+    return MemoryScheduler(
+        *(a_host(name, uuid=name, free_ram_mb=4000 - 100 * number)
+          for number, name in enumerate('abcd')),
+        weight_classes=['nova.scheduler.weights.ram.RAMWeigher'],
+        available_filters=['nova.scheduler.filters.all_filters', *(
+            f'{cls.__module__}.{cls.__name__}' for cls in enabled)],
+        enabled_filters=[cls.__name__ for cls in enabled], **options)
+
+
+def ask(scheduler, placement, uuids=(FIRST,), **kwargs):
+    spec = requests.a_request(num_instances=len(uuids or 'x'))
+    return select(scheduler, spec, list(uuids) if uuids else None,
+                  candidates=placement.candidates(), **kwargs)
+
+
+class TestOfferedHosts:
+    def test_are_the_only_ones_looked_at(self, scheduler):
+        assert hosts_of(ask(scheduler, Placement('cb'),
+                            return_alternates=True)) == [['b', 'c']]
+
+    def test_are_named_among_the_reasons(self, scheduler):
+        with pytest.raises(exception.NoValidHost,
+                           match='4 allocation candidates'):
+            ask(scheduler, Placement(['elsewhere']))
+
+
+class TestClaim:
+    def test_is_of_the_best_host(self, scheduler):
+        placement = Placement('abcd')
+        ask(scheduler, placement)
+        assert placement.claimed == [(FIRST, 'a')]
+
+    def test_is_told_in_the_answer(self, scheduler):
+        [[selection]] = ask(scheduler, Placement('b'))
+        assert json.loads(selection.allocation_request) == (
+            an_allocation_request('b'))
+        assert selection.allocation_request_version == '1.36'
+
+    def test_goes_on_to_the_next_host_when_refused(self, scheduler):
+        placement = Placement('abcd', refuses='ab')
+        assert hosts_of(ask(scheduler, placement)) == [['c']]
+        assert placement.claimed == [(FIRST, 'c')]
+        assert scheduler.decision.picks[0].host == 'c'
+
+    def test_leaves_refusing_hosts_as_alternates(self, scheduler):
+        assert hosts_of(ask(scheduler, Placement('abc', refuses='a'),
+                            return_alternates=True)) == [['b', 'a', 'c']]
+
+    def test_is_made_for_each_instance(self, scheduler):
+        placement = Placement('ab')
+        ask(scheduler, placement, (FIRST, SECOND))
+        assert [uuid for uuid, _ in placement.claimed] == [FIRST, SECOND]
+
+    def test_is_not_made_without_instance_uuids(self, scheduler):
+        placement = Placement('b')
+        [[selection]] = ask(scheduler, placement, None)
+        assert selection.service_host == 'b'
+        assert selection.allocation_request == 'null'
+        assert placement.claimed == []
+
+    def test_is_not_made_from_a_host_of_which_nothing_is_offered(self):
+        offers = {'a': [], 'b': [an_allocation_request('b')]}
+        assert hosts_of(ask(a_scheduler(), Placement(offers),
+                            return_alternates=True)) == [['b']]
+
+    def test_is_of_the_first_candidate_that_filters_left(self):
+        two = [an_allocation_request('a', group=['one']),
+               an_allocation_request('a', group=['two'])]
+        [[selection]] = ask(a_scheduler(LastCandidateFilter),
+                            Placement({'a': two}))
+        assert json.loads(selection.allocation_request) == two[1]
+
+    def test_skips_hosts_whose_candidates_were_filtered_away(self):
+        with pytest.raises(exception.NoValidHost):
+            ask(a_scheduler(LastCandidateFilter), Placement('d'))
+
+
+class TestRelease:
+    def test_happens_when_too_few_hosts_can_be_claimed(self):
+        placement = Placement('a')
+        scheduler = MemoryScheduler(
+            a_host('a', uuid='a', free_ram_mb=600, total_usable_ram_mb=600,
+                   ram_allocation_ratio=1.0), enabled_filters=['RamFilter'])
+        with pytest.raises(exception.NoValidHost):
+            ask(scheduler, placement, (FIRST, SECOND))
+        assert placement.released == [FIRST]
+
+    def test_happens_when_a_plugin_fails(self):
+        placement = Placement('ab')
+        with pytest.raises(RuntimeError):
+            ask(a_scheduler(BreakingFilter), placement, (FIRST, SECOND))
+        assert placement.released == [FIRST]
+
+    def test_does_not_happen_after_an_answer(self, scheduler):
+        placement = Placement('ab')
+        ask(scheduler, placement)
+        assert placement.released == []
+
+
+def test_without_placement_a_host_has_no_candidates(scheduler):
+    [[selection]] = select(scheduler, requests.a_request(), [FIRST])
+    assert selection.allocation_request == 'null'
+    assert selection.allocation_request_version is None

@@ -1,0 +1,106 @@
+"""Waivers of weights are given for what they claim and for nothing else."""
+
+import copy
+import pathlib
+
+import pytest
+
+from tests.conformance import rules
+from tests.conformance import vectors
+from tests.conformance import weighing
+from tests.conformance.stage import Stages
+from tests.conformance.waivers import facts
+from tests.conformance.waivers import weights
+
+SAMPLE = pathlib.Path(__file__).parents[1] / 'vectors'
+CLOUD = 'c14-mixed.queens'
+
+
+@pytest.fixture(scope='module')
+def differences():
+    """Every answer about weights on one cloud of Queens that is not ours."""
+    folder, found = vectors.Folder(SAMPLE), []
+    stages = Stages(folder)
+    for case in folder.cases():
+        if case['kind'] != 'weighers' or case['cloud'] != CLOUD:
+            continue
+        stage = stages.of(case)
+        for name, expected in _answers(case):
+            ask = weighing.total if name == 'total' else weighing.weigher
+            got = ask(case, name, stage, expected)
+            if not facts.same(expected, got):
+                found.append(facts.Difference(case, name, stage, expected,
+                                              got, None))
+    yield found
+    stages.close()
+
+
+def _answers(case):
+    both = {key: case['expected'][key] for key in ('total', 'order')}
+    yield 'total', both
+    for name in rules.WEIGHERS & case['expected'].keys():
+        yield name, case['expected'][name]
+
+
+def changed(difference, side, change):
+    """The difference with one of its answers changed."""
+    answer = copy.deepcopy(getattr(difference, side))
+    change(answer)
+    return facts.Difference(**{**vars(difference), side: answer})
+
+
+def reason(difference):
+    found = [text for text in (rule(difference) for rule in weights.WEIGHERS)
+             if text]
+    return found[0] if found else None
+
+
+def one_more(name):
+    """A change: one host's value is bigger by one."""
+    def change(answer):
+        if not isinstance(answer[name], dict):
+            answer[name] += 1
+        else:
+            answer[name][min(answer[name])] += 1
+    return change
+
+
+def test_explain_every_difference_in_the_sample(differences):
+    assert differences
+    assert all(map(reason, differences))
+
+
+@pytest.mark.parametrize('side', ['expected', 'got'])
+@pytest.mark.parametrize('name', ['raw', 'normalized', 'multiplier', 'total'])
+def test_explain_no_other_value(differences, side, name):
+    assert not any(reason(changed(difference, side, one_more(name)))
+                   for difference in differences
+                   if name in difference.expected)
+
+
+@pytest.mark.parametrize('side', ['expected', 'got'])
+def test_explain_no_other_order(differences, side):
+    totals = [difference for difference in differences
+              if len(getattr(difference, side).get('order', ())) > 1]
+
+    assert totals
+    assert not any(
+        reason(changed(difference, side, lambda answer: answer.update(
+            order=answer['order'][::-1]))) for difference in totals)
+
+
+@pytest.mark.parametrize('side', ['expected', 'got'])
+def test_explain_no_error(differences, side):
+    error = {'error': 'KeyError'}
+
+    assert not any(
+        reason(facts.Difference(**{**vars(difference), side: error}))
+        for difference in differences)
+
+
+def test_explain_no_newer_answer(differences):
+    assert not any(
+        reason(facts.Difference(**{
+            **vars(difference),
+            'case': difference.case | {'era': '2026.2'}}))
+        for difference in differences)

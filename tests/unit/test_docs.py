@@ -1,0 +1,206 @@
+"""The pages in doc/ name all that there is, by its right names."""
+
+import configparser
+import json
+import pathlib
+import re
+import shlex
+
+from oslo_config import cfg
+import pytest
+
+from nova_sched import conf as config
+from nova_sched import objects
+from nova_sched.cmd import manage
+from nova_sched.conf import nova_classes
+from nova_sched.objects import numa
+from nova_sched.objects import pci
+from nova_sched.objects import request
+from nova_sched.objects import retries
+from nova_sched.scheduler import plugins
+from tests.builders import rules
+from tests.unit import doc_pages
+
+FILTERS = {cls.__name__: cls for cls in plugins.all_filters()}
+WEIGHERS = {cls.__name__: cls for cls in plugins.all_weighers()}
+OPTIONS = {(str(getattr(group, 'name', group) or 'DEFAULT'), opt.dest): opt
+           for group, opts in config.list_opts() for opt in opts}
+TYPES = {cfg.types.Integer: 'integer', cfg.types.Float: 'number',
+         cfg.types.String: 'string', cfg.types.Boolean: 'boolean',
+         cfg.types.List: 'list'}
+
+
+def index_of(name):
+    return 'filters/index.rst' if name in FILTERS else 'weighers/index.rst'
+
+
+def test_the_index_lists_all_filters_by_name():
+    assert list(doc_pages.table('filters/index.rst')) == sorted(FILTERS)
+
+
+def test_the_index_lists_all_weighers_in_the_order_they_run():
+    assert list(doc_pages.table('weighers/index.rst')) == list(WEIGHERS)
+
+
+@pytest.mark.parametrize('name', [*FILTERS, *WEIGHERS])
+def test_a_rule_is_described_on_the_one_page_its_index_links_to(name):
+    index = index_of(name)
+    link, = re.findall(rf'^\.\. _{name}: (.+)$', doc_pages.PAGES[index],
+                       re.MULTILINE)
+
+    assert [page for page in doc_pages.PAGES
+            for title in doc_pages.headings(page)
+            if name in title.split(', ')] == [
+                str(pathlib.Path(index).parent / link)]
+
+
+@pytest.mark.parametrize('name', FILTERS)
+def test_the_index_says_when_a_filter_runs_and_who_removed_it(name):
+    once, rebuild, gone = doc_pages.table(index_of(name))[name][1:]
+
+    assert (once, rebuild) == tuple(
+        'yes' if flag else '-' for flag in (
+            FILTERS[name].run_filter_once_per_request,
+            FILTERS[name].RUN_ON_REBUILD))
+    assert gone in nova_classes.REMOVED_FILTERS.get(name, '-')
+
+
+@pytest.mark.parametrize('name', WEIGHERS)
+def test_the_index_says_how_much_a_weigher_counts(name):
+    option = (('metrics', 'weight_multiplier') if name == 'MetricsWeigher'
+              else ('filter_scheduler', WEIGHERS[name].multiplier_name))
+
+    assert float(doc_pages.table(index_of(name))[name][1]) == (
+        OPTIONS[option].default)
+
+
+class Asked:
+    """A configuration that notes which options are read."""
+
+    def __init__(self, conf, section='DEFAULT', read=None):
+        self._conf, self._section = conf, section
+        self.read = set() if read is None else read
+
+    def __getattr__(self, name):
+        value = getattr(self._conf, name)
+        if isinstance(value, cfg.ConfigOpts.GroupAttr):
+            return Asked(value, name, self.read)
+        self.read.add((self._section, name))
+        return value
+
+
+def test_every_option_that_a_rule_reads_is_explained():
+    asked = Asked(rules.a_conf())
+    for cls in (*FILTERS.values(), *WEIGHERS.values()):
+        cls().configure(asked)
+
+    assert asked.read <= {
+        (section, name) for _, section, name, _ in doc_pages.options()}
+
+
+@pytest.mark.parametrize('page, section, name, words', doc_pages.options())
+def test_an_option_stands_with_its_type_default_and_bound(
+        page, section, name, words):
+    opt = OPTIONS[section, name]
+    kind = 'list' if opt.multi else next(
+        TYPES[cls] for cls in type(opt.type).__mro__ if cls in TYPES)
+    least = getattr(opt.type, 'min', None)
+
+    assert words == f'{kind}, default {shown(opt.default)}' + (
+        '' if least is None else f', at least {least:g}')
+
+
+def shown(default):
+    """A default as the pages write it: text in double backquotes."""
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, (int, float)):
+        return str(default)
+    if default is None:
+        return 'unset'
+    text = ','.join(default) if isinstance(default, list) else default
+    return f'``{text}``' if text else 'empty'
+
+
+@pytest.mark.parametrize('page, line', doc_pages.commands())
+def test_commands_can_be_typed_as_they_stand(page, line):
+    words = shlex.split(line)[1:]
+    if words[0] == 'help':
+        words = words[1:]
+    app = manage.ManageApp()
+
+    factory, name, arguments = app.command_manager.find_command(words)
+    factory(app, None).get_parser(name).parse_args(arguments)
+
+
+@pytest.mark.parametrize('page, text', [
+    (page, text) for page, text in doc_pages.blocks('ini')
+    if page != 'plugins.rst'])      # which names modules of the reader
+def test_configurations_start_the_service(page, text, tmp_path):
+    file = tmp_path / 'nova.conf'
+    file.write_text(text)
+    parser = configparser.ConfigParser()
+    parser.read_string(text)
+
+    assert plugins.problems(config.new_conf([], [str(file)])) == []
+    assert {(section, name) for section in parser.sections()
+            for name in parser[section]} <= OPTIONS.keys()
+
+
+def _numa(data):
+    return numa.InstanceNUMATopology(cells=[
+        numa.InstanceNUMACell.from_data(cell, '1.6')
+        for cell in data['cells']])
+
+
+def _destination(data):
+    cell = objects.CellMapping.from_data(data['cell'], '1.1')
+    return objects.Destination.from_data(
+        data | {'cell': cell.obj_to_primitive()}, '1.4')
+
+
+#: What reads a field that is shown without the envelopes around objects.
+READERS = {
+    'retry': retries.SchedulerRetries.from_dict,
+    'instance_group': lambda data: objects.InstanceGroup.from_data(
+        data, '1.11'),
+    'numa_topology': _numa,
+    'pci_requests': pci.requests_from_any,
+    'requested_destination': _destination,
+}
+
+
+@pytest.mark.parametrize('page, text', doc_pages.blocks('json'))
+def test_requests_have_only_fields_that_there_are(page, text):
+    data = json.loads(text)
+    field = next(iter(data))
+
+    made = (request.from_wire(data) if field == 'nova_object.name'
+            else READERS[field](data[field]))
+
+    assert not made.__dict__.get('_unknown')
+
+
+@pytest.mark.parametrize('page', sorted({
+    page for page in doc_pages.PAGES for title in doc_pages.headings(page)
+    if title.split(', ')[0] in {**FILTERS, **WEIGHERS}}))
+def test_a_page_about_rules_has_a_configuration_and_a_request(page):
+    assert page in dict(doc_pages.blocks('ini'))
+    assert any('request call' in line for found, line in doc_pages.commands()
+               if found == page)
+
+
+@pytest.mark.parametrize('page', doc_pages.PAGES)
+def test_links_lead_to_files(page):
+    folder = (doc_pages.SOURCE / page).parent
+
+    assert [link for link in doc_pages.links(page)
+            if not (folder / link).exists()] == []
+
+
+@pytest.mark.parametrize('page', doc_pages.PAGES)
+def test_titles_are_underlined_for_their_whole_length(page):
+    """Else they are no titles to those who build the pages."""
+    assert [title for title, line in re.findall(
+        r'^(\S.*)\n(=+)$', doc_pages.PAGES[page], re.MULTILINE)
+        if len(line) < len(title)] == []

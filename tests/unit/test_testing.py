@@ -1,0 +1,180 @@
+"""The helper for tests of plug-ins."""
+
+import pathlib
+import random
+import re
+import textwrap
+
+import pytest
+
+from nova_sched import exception
+from nova_sched import testing
+from nova_sched.scheduler import filters
+from nova_sched.scheduler import plugins
+from nova_sched.scheduler import weights
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+
+
+class SpecifiedHostFilter(filters.BaseHostFilter):
+    """The host that a hint names."""
+
+    def host_passes(self, host_state, spec_obj):
+        wanted = spec_obj.get_scheduler_hint('requested_host')
+        return wanted is None or wanted == host_state.host
+
+
+class FewestInstances(weights.BaseHostWeigher):
+    """The emptier, the better."""
+
+    def _weigh_object(self, host_state, weight_properties):
+        return -host_state.num_instances
+
+
+class KeepsARequest(SpecifiedHostFilter):
+    def __init__(self):
+        self.seen = set()
+
+    def host_passes(self, host_state, spec_obj):
+        is_new = host_state.host not in self.seen
+        self.seen.add(host_state.host)
+        return is_new
+
+
+class ChangesTheRequest(SpecifiedHostFilter):
+    def host_passes(self, host_state, spec_obj):
+        spec_obj.flavor.extra_specs['seen'] = 'yes'
+        return True
+
+
+class ChangesAHost(SpecifiedHostFilter):
+    def host_passes(self, host_state, spec_obj):
+        for aggregate in host_state.aggregates:
+            aggregate.metadata['seen'] = 'yes'
+        return True
+
+
+class TakesTheFirst(SpecifiedHostFilter):
+    def filter_all(self, filter_obj_list, spec_obj):
+        return filter_obj_list[:1]
+
+
+class NeedsAnImage(SpecifiedHostFilter):
+    def host_passes(self, host_state, spec_obj):
+        return spec_obj.image.name != 'x'
+
+
+class ByChance(FewestInstances):
+    def _weigh_object(self, host_state, weight_properties):
+        return random.random()
+
+
+class Unweighable(FewestInstances):
+    def _weigh_object(self, host_state, weight_properties):
+        return float('nan')
+
+
+class TooFew(FewestInstances):
+    def weigh_objects(self, weighed_obj_list, weight_properties):
+        return [1.0]
+
+
+class Relative(FewestInstances):
+    def weigh_objects(self, weighed_obj_list, weight_properties):
+        return [float(len(weighed_obj_list)) for _ in weighed_obj_list]
+
+
+class Unfinished(filters.BaseHostFilter):
+    """Judges by nothing."""
+
+
+class TestContract:
+    def test_holds_for_a_good_filter(self):
+        testing.check_filter(SpecifiedHostFilter, requests=[
+            testing.a_request(hints={'requested_host': 'fuzz0'})])
+
+    def test_holds_for_a_good_weigher(self):
+        testing.check_weigher(FewestInstances)
+
+    @pytest.mark.parametrize('check, cls', [
+        *((testing.check_filter, cls) for cls in plugins.all_filters()),
+        *((testing.check_weigher, cls) for cls in plugins.all_weighers()),
+    ], ids=lambda value: value.__name__)
+    def test_holds_for_the_built_ins(self, check, cls):
+        check(cls)
+
+    @pytest.mark.parametrize('check, cls, words', [
+        (testing.check_filter, KeepsARequest, 'the answer was'),
+        (testing.check_filter, ChangesTheRequest, 'request were changed'),
+        (testing.check_filter, ChangesAHost, 'the hosts or the request were'),
+        (testing.check_filter, TakesTheFirst, 'the order of the hosts makes'),
+        (testing.check_filter, NeedsAnImage, "no attribute 'name'"),
+        (testing.check_weigher, ByChance, 'the answer was'),
+        (testing.check_weigher, Unweighable, 'NaN'),
+        (testing.check_weigher, Relative, 'when it is alone'),
+    ])
+    def test_is_broken_by_a_rule_that(self, check, cls, words):
+        """And whoever wrote it is told by what hosts and request."""
+        with pytest.raises(AssertionError) as broken:
+            check(cls)
+
+        assert words in str(broken.value)
+        assert 'Request: RequestSpec' in str(broken.value)
+        assert "Hosts ['fuzz" in str(broken.value)
+
+    def test_is_broken_by_a_weigher_that_weighs_too_few(self):
+        with pytest.raises(AssertionError, match='1 weights for 0 hosts'):
+            testing.check_weigher(TooFew)
+
+    def test_knows_rules_that_look_at_all_hosts(self):
+        testing.check_filter(TakesTheFirst, together=True)
+        testing.check_weigher(Relative, together=True)
+
+    def test_tries_the_hosts_and_requests_it_is_given(self):
+        """What made-up ones would hardly meet."""
+        class BreaksOnOne(SpecifiedHostFilter):
+            def host_passes(self, host_state, spec_obj):
+                return not (host_state.host == 'mine'
+                            and 1 / spec_obj.get_scheduler_hint('zero', 1))
+
+        testing.check_filter(BreaksOnOne)
+        with pytest.raises(AssertionError, match='unsupported operand'):
+            testing.check_filter(
+                BreaksOnOne, hosts=[testing.a_host('mine')],
+                requests=[testing.a_request(hints={'zero': 'text'})])
+
+    def test_begins_with_what_the_service_would_not_load(self):
+        with pytest.raises(exception.ConfigurationError,
+                           match='defines none of host_passes'):
+            testing.check_filter(Unfinished)
+
+    def test_configures_the_rule(self):
+        class Optional(filters.ColumnFilter):
+            def configure(self, conf):
+                self.most = conf.filter_scheduler.max_instances_per_host
+
+            def mask(self, hosts, spec_obj):
+                assert self.most == 3
+                return hosts.num_instances < self.most
+
+        testing.check_filter(Optional, max_instances_per_host=3)
+
+
+class TestExample:
+    def test_of_the_documentation_runs(self, tmp_path, monkeypatch):
+        """With the filter that the page begins with, as for Nova."""
+        page = (ROOT / 'doc' / 'source' / 'plugins.rst').read_text()
+        plug_in, test = (
+            textwrap.dedent(block) for block in re.findall(
+                r'code-block:: python\n(.+?)(?=^\S)', page,
+                re.DOTALL | re.MULTILINE))
+        (tmp_path / 'my_plugins.py').write_text(
+            plug_in.replace('from nova_sched.', 'from nova.'))
+        monkeypatch.syspath_prepend(tmp_path)
+        found = {}
+
+        exec(test, found)
+
+        assert len(test.strip().splitlines()) <= 12
+        found['test_only_the_named_host_passes']()
+        found['test_it_keeps_to_the_contract']()
