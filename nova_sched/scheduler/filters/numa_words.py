@@ -18,13 +18,14 @@ def comparison(wish, topologies):
         return (f'need {_counted(wish.cells, "NUMA cell")}, hosts have no '
                 'NUMA topology')
     cells = [cell for host in hosts for cell in host]
-    needed, offered = zip(*(
-        (f'{need} {unit}', f'{max(map(offer, cells))} {unit}')
-        for need, unit, offer in _kinds(wish) if need), strict=True)
-    most = max(hosts, key=len)
-    return (f'need {_counted(wish.cells, "NUMA cell")} with up to '
-            f'{", ".join(needed)}{_extras(wish)}; at best '
-            f'{_counted(most, "NUMA cell")}, {", ".join(offered)}')
+    needed = [_counted(wish.cells, 'NUMA cell')]
+    offered = [_counted(max(hosts, key=len), 'NUMA cell')]
+    for need, unit, offer in _kinds(wish):
+        if need:
+            needed.append(f'up to {need} {unit}')
+            offered.append(f'{max(map(offer, cells))} {unit}')
+    return (f'need {", ".join(needed)}{_extras(wish)}; '
+            f'at best {", ".join(offered)}')
 
 
 def _kinds(wish):
