@@ -18,14 +18,13 @@ def comparison(wish, topologies):
         return (f'need {_counted(wish.cells, "NUMA cell")}, hosts have no '
                 'NUMA topology')
     cells = [cell for host in hosts for cell in host]
-    needed = [_counted(wish.cells, 'NUMA cell')]
-    offered = [_counted(max(hosts, key=len), 'NUMA cell')]
-    for need, unit, offer in _kinds(wish):
-        if need:
-            needed.append(f'up to {need} {unit}')
-            offered.append(f'{max(map(offer, cells))} {unit}')
-    return (f'need {", ".join(needed)}{_extras(wish)}; '
-            f'at best {", ".join(offered)}')
+    kinds = [(f'{need} {unit}', f'{max(map(offer, cells))} {unit}')
+             for need, unit, offer in _kinds(wish) if need]
+    needed = ', '.join(need for need, _ in kinds)
+    offered = ''.join(f', {offer}' for _, offer in kinds)
+    return (f'need {_counted(wish.cells, "NUMA cell")}'
+            f'{" with up to " * bool(needed)}{needed}{_extras(wish)}; at best '
+            f'{_counted(max(hosts, key=len), "NUMA cell")}{offered}')
 
 
 def _kinds(wish):
