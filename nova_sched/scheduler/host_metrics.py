@@ -58,6 +58,12 @@ class HostMetrics:
         return found
 
 
+def column(hosts, name):
+    """One metric of each host of a HostBlock: float64 (n,), NaN without."""
+    return hosts.derived('metrics', name,
+                         lambda metrics: metrics.value(name))
+
+
 def _read(metric):
     """(name, whole number as float) of a metric; (None, None) if it has none.
 

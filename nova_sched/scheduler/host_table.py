@@ -296,6 +296,15 @@ class HostBlock:
             results[code] = verdict(values[code])
         return results[codes]
 
+    def derived(self, name, key, function, dtype=np.float64):
+        """``function(value)`` of each row of a label column: array (n,).
+
+        As ``judge``, but kept for later requests; see Labels.derived.
+        """
+        column = self.snapshot.column(name)
+        codes = column.codes if self._all else column.codes[self.rows]
+        return column.derived(codes, key, function, dtype)
+
     def judge_together(self, names, verdict):
         """As ``judge`` for the distinct combinations of several columns.
 

@@ -18,10 +18,13 @@ class Labels:
         so codes of an older column stay right.
     """
 
-    __slots__ = ('_index', 'codes', 'values')
+    __slots__ = ('_derived', '_index', 'codes', 'values')
 
-    def __init__(self, codes, values, index):
+    def __init__(self, codes, values, index, derived=None):
         self.codes, self.values, self._index = codes, values, index
+        # key -> (result, whether it is known) of each value, as arrays; the
+        # pair is replaced as a whole, for threads that read it.
+        self._derived = {} if derived is None else derived
 
     @classmethod
     def of(cls, items):
@@ -42,7 +45,30 @@ class Labels:
         codes = self.codes.copy()
         for row, value in changes.items():
             codes[row] = _code(value, self.values, self._index)
-        return Labels(codes, self.values, self._index)
+        return Labels(codes, self.values, self._index, self._derived)
+
+    def derived(self, codes, key, function, dtype):
+        """``function(value)`` for these codes, each worked out only once.
+
+        Kept with the values under ``key``, for other columns and requests
+        too: the function must depend on nothing but the value.
+        Returns an array of dtype, one item a code.
+        """
+        results, known = self._derived.get(key, (np.zeros(0, dtype), None))
+        size = len(self.values)
+        if len(results) < size:
+            more = size - len(results)
+            known = np.concatenate([
+                np.zeros(0, np.bool_) if known is None else known,
+                np.zeros(more, np.bool_)])
+            results = np.concatenate([results, np.zeros(more, dtype)])
+        if not known[codes].all():
+            results, known = results.copy(), known.copy()
+            for code in np.unique(codes[~known[codes]]).tolist():
+                results[code] = function(self.values[code])
+                known[code] = True
+            self._derived[key] = results, known
+        return results[codes]
 
     def private(self):
         """The same column with a list of values of its own.
@@ -51,7 +77,8 @@ class Labels:
         """
         values = list(self.values)
         return Labels(self.codes, values, {
-            value: code for code, value in enumerate(values)})
+            value: code for code, value in enumerate(values)},
+            dict(self._derived))
 
     def code(self, value):
         """The code of ``value``; -1 when no row ever had it."""

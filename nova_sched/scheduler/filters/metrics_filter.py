@@ -5,6 +5,7 @@ from oslo_log import log as logging
 
 from nova_sched.conf import settings
 from nova_sched.scheduler import filters
+from nova_sched.scheduler import host_metrics
 from nova_sched.scheduler.filters import words
 
 LOG = logging.getLogger(__name__)
@@ -22,10 +23,9 @@ class MetricsFilter(filters.ColumnFilter):
         self.names = frozenset(name for name, _ratio in ratios)
 
     def mask(self, hosts, spec_obj):
-        if not self.names:
-            return np.ones(len(hosts), dtype=np.bool_)
-        passes = hosts.judge('metrics', lambda metrics: (
-            self.names <= metrics.values.keys()))
+        passes = np.ones(len(hosts), dtype=np.bool_)
+        for name in self.names:
+            passes &= ~np.isnan(host_metrics.column(hosts, name))
         if LOG.isEnabledFor(logging.DEBUG):
             for state in hosts.where(~passes).states():
                 metrics, = state.block().objects('metrics')

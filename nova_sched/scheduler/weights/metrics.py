@@ -4,6 +4,7 @@ import numpy as np
 
 from nova_sched import exception
 from nova_sched.conf import settings
+from nova_sched.scheduler import host_metrics
 from nova_sched.scheduler import weights
 
 
@@ -29,9 +30,7 @@ class MetricsWeigher(weights.ColumnWeigher):
         raw = np.zeros(len(hosts))
         unavailable = np.zeros(len(hosts), dtype=np.bool_)
         for name, ratio in self.ratios:
-            values = hosts.judge(
-                'metrics', lambda metrics, name=name: metrics.value(name),
-                np.float64)
+            values = host_metrics.column(hosts, name)
             missing = np.isnan(values)
             if missing.any():
                 if self.required:

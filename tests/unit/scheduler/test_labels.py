@@ -57,3 +57,40 @@ def test_a_private_column_adds_to_no_shared_list():
     assert items(private) == ['c', 'b']
     assert column.values == ['a', 'b']
     assert private.code('b') == 1
+
+
+class TestDerived:
+    def test_works_out_each_value_in_use_once(self):
+        asked = []
+
+        def length(value):
+            asked.append(value)
+            return len(value)
+
+        column = Labels.of(['a', 'bcd', 'a', 'ef'])
+        some = column.codes[:3]
+
+        assert column.derived(some, 'length', length, np.int64).tolist() == [
+            1, 3, 1]
+        assert column.derived(column.codes, 'length', length,
+                              np.int64).tolist() == [1, 3, 1, 2]
+        assert asked == ['a', 'bcd', 'ef']
+
+    def test_is_kept_for_columns_made_from_this_one(self):
+        column = Labels.of(['a', 'bcd'])
+        column.derived(column.codes, 'length', len, np.int64)
+
+        other = column.replaced({0: 'efgh'})
+
+        assert other.derived(other.codes, 'length', len,
+                             np.int64).tolist() == [4, 3]
+        assert column.derived(column.codes, 'length', len,
+                              np.int64).tolist() == [1, 3]
+
+    def test_a_value_that_fails_is_tried_again(self):
+        column = Labels.of(['1', 'x'])
+        for _ in range(2):
+            with pytest.raises(ValueError, match='x'):
+                column.derived(column.codes, 'number', int, np.int64)
+        assert column.derived(column.codes[:1], 'number', int,
+                              np.int64).tolist() == [1]

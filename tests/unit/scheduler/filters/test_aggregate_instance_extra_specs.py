@@ -89,3 +89,13 @@ def test_logs_what_operators_search_for(caplog):
         "fails flavor extra_specs requirements. '['r1']' do not match 'r9'")
     assert lacks.endswith('fails flavor extra_specs requirements. '
                           'Extra_spec rack is not in aggregate.')
+
+
+@pytest.mark.parametrize('extra_specs', [
+    {'model': '>= 2', 'rack': 'r2'}, {'rack': 'r2', 'model': '>= 2'}])
+def test_an_extra_spec_that_is_not_met_rejects_whatever_cannot_be_compared(
+        extra_specs):
+    """In whatever order they come."""
+    assert mask(extra_specs, [{'model': 'epyc'}]) == [False]
+    with pytest.raises(ValueError, match='epyc'):
+        mask(extra_specs, [{'model': 'epyc', 'rack': 'r2'}])
