@@ -5,6 +5,7 @@ with a ``metadata`` dict of texts.
 """
 
 import functools
+import sys
 
 import numpy as np
 from oslo_log import log as logging
@@ -13,24 +14,50 @@ LOG = logging.getLogger(__name__)
 
 _UNREADABLE = "Could not decode %(key)s: '%(error)s'"
 
+_BIGGEST = sys.float_info.max
+_NUMBER = np.dtype([('is_set', np.bool_), ('value', np.float64)])
+
 
 def values(aggregates, key):
-    """The set of raw values of one key over all aggregates."""
-    return {aggregate.metadata[key] for aggregate in aggregates
-            if key in aggregate.metadata}
+    """The raw values of one key over all aggregates: frozenset."""
+    return _metadata(tuple(aggregates)).get(key, _NOTHING)[0]
 
 
 def pieces(aggregates, key):
-    """The values of one key, split at commas and stripped: set of texts."""
-    return {piece.strip() for value in values(aggregates, key)
-            for piece in value.split(',')}
+    """The values of one key, split at commas and stripped: frozenset."""
+    return _metadata(tuple(aggregates)).get(key, _NOTHING)[1]
+
+
+def keys(aggregates, prefix=''):
+    """The keys over all aggregates that begin with a prefix, sorted: list."""
+    return [key for key in _metadata(tuple(aggregates))
+            if key.startswith(prefix)]
 
 
 def pieces_by_prefix(aggregates, prefix):
     """``pieces`` of all keys that begin with ``prefix`` together."""
-    keys = {key for aggregate in aggregates for key in aggregate.metadata
-            if key.startswith(prefix)}
-    return set().union(*(pieces(aggregates, key) for key in keys))
+    return _pieces_by_prefix(tuple(aggregates), prefix)
+
+
+@functools.lru_cache(maxsize=4096)
+def _pieces_by_prefix(aggregates, prefix):
+    return frozenset().union(*(pieces(aggregates, key)
+                               for key in keys(aggregates, prefix)))
+
+
+@functools.lru_cache(maxsize=4096)
+def _metadata(aggregates):
+    """Key -> (raw values, pieces), sorted by key; of a tuple."""
+    found = {}
+    for aggregate in aggregates:
+        for key, value in aggregate.metadata.items():
+            found.setdefault(key, set()).add(value)
+    return {key: (frozenset(found[key]), frozenset(
+        piece.strip() for value in found[key] for piece in value.split(',')))
+        for key in sorted(found)}
+
+
+_NOTHING = (frozenset(), frozenset())
 
 
 def number(found, key, default, cast, warning=_UNREADABLE):
@@ -58,17 +85,19 @@ def numbers(hosts, key, default, cast, warning=_UNREADABLE):
     default: a number, or an array (n,) of each host's own; returned as it is
         when no aggregate has the key.
     """
-    codes, in_use, sets = hosts.labels('aggregates')
-    found = {code: number(values(sets[code], key), key, None, cast, warning)
-             for code in in_use}
-    if all(value is None for value in found.values()):
+    def smallest(aggregates):
+        found = number(values(aggregates, key), key, None, cast, warning)
+        if found is None:
+            return False, 0.0
+        if cast is int:
+            # It may be too big for a float.
+            found = max(-_BIGGEST, min(found, _BIGGEST))
+        return True, found
+
+    found = hosts.derived('aggregates', (key, cast), smallest, _NUMBER)
+    if not found['is_set'].any():
         return default
-    by_code = np.zeros(len(sets))
-    is_set = np.zeros(len(sets), dtype=np.bool_)
-    for code, value in found.items():
-        if value is not None:
-            by_code[code], is_set[code] = value, True
-    return np.where(is_set[codes], by_code[codes], default)
+    return np.where(found['is_set'], found['value'], default)
 
 
 @functools.lru_cache(maxsize=1024)

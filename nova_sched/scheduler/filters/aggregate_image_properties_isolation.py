@@ -46,13 +46,13 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
                 self.prefix)
 
     def mask(self, hosts, spec_obj):
-        properties = spec_obj.image_properties
+        properties = spec_obj.image_properties.flat()
         passes = hosts.judge('aggregates', lambda aggregates: (
             self._differing(aggregates, properties) is None))
         if LOG.isEnabledFor(logging.DEBUG):
             for state in hosts.where(~passes).states():
-                key, _, accepted = self._differing(state.aggregates,
-                                                   properties)
+                key, _, accepted = self._differing(
+                    tuple(state.aggregates), properties)
                 LOG.debug('%(host)s fails image aggregate properties '
                           'requirements. Property %(key)s does not match '
                           '%(accepted)s.',
@@ -61,7 +61,7 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
         return passes
 
     def reason(self, hosts, spec_obj):
-        properties = spec_obj.image_properties
+        properties = spec_obj.image_properties.flat()
         unmet = words.unmet(hosts, 'aggregates', lambda aggregates: (
             self._differing(aggregates, properties)))
         return '; '.join(
@@ -72,20 +72,26 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
     def _differing(self, aggregates, properties):
         """The first property that does not agree with metadata, or None.
 
-        Returns (name, the image's value as text, set of accepted texts).
+        properties: of the image, by name.
+        Returns (name, the image's value as text, frozenset of accepted texts).
         """
-        keys = {key for aggregate in aggregates for key in aggregate.metadata
-                if key.startswith(self.prefix)}
-        for key in sorted(keys):
-            value = properties.get(key)
-            if not value:
-                if not (_PROPERTY.match(key) or value is not None):
-                    _warn_of_key(key)
-                continue
+        for key in _unusual(aggregates, self.prefix):
+            if properties.get(key) is None:
+                _warn_of_key(key)
+        for key in sorted(properties):
+            value = properties[key]
             accepted = aggregate_values.pieces(aggregates, key)
-            if str(value) not in accepted:
+            if (value and accepted and key.startswith(self.prefix)
+                    and str(value) not in accepted):
                 return key, str(value), accepted
         return None
+
+
+@functools.lru_cache(maxsize=4096)
+def _unusual(aggregates, prefix):
+    """Keys of a tuple of aggregates that no image property is like."""
+    return [key for key in aggregate_values.keys(aggregates, prefix)
+            if not _PROPERTY.match(key)]
 
 
 @functools.lru_cache(maxsize=1024)

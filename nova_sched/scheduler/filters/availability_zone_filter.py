@@ -36,7 +36,7 @@ class AvailabilityZoneFilter(filters.ColumnFilter):
                 LOG.debug("Availability Zone '%(zone)s' requested. %(host)s "
                           'has AZs: %(zones)s',
                           {'zone': zone, 'host': state,
-                           'zones': self._zones(state.aggregates)})
+                           'zones': set(self._zones(state.aggregates))})
         return passes
 
     def _zones(self, aggregates):

@@ -9,7 +9,7 @@ from nova_sched.scheduler import aggregate_values
 
 def aggregate_values_from_key(host_state, key_name):
     """The set of raw values of one key over a host's aggregates."""
-    return aggregate_values.values(host_state.aggregates, key_name)
+    return set(aggregate_values.values(host_state.aggregates, key_name))
 
 
 def aggregate_metadata_get_by_host(host_state, key=None):
@@ -20,8 +20,8 @@ def aggregate_metadata_get_by_host(host_state, key=None):
     """
     aggregates = [aggregate for aggregate in host_state.aggregates
                   if key is None or key in aggregate.metadata]
-    keys = {name for aggregate in aggregates for name in aggregate.metadata}
-    return {name: aggregate_values.pieces(aggregates, name) for name in keys}
+    return {name: set(aggregate_values.pieces(aggregates, name))
+            for name in aggregate_values.keys(aggregates)}
 
 
 def validate_num_values(vals, default=None, cast_to=int, based_on=min):
