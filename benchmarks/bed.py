@@ -89,26 +89,15 @@ class Bed:
     @contextlib.contextmanager
     def floor(self):
         """A running floor server: function that makes one call."""
-        log = open(self.directory / 'floor.log', 'w')
-        process = subprocess.Popen(
-            [sys.executable, '-m', 'benchmarks.floor', self.transport_url],
-            stdout=log, stderr=log)
         client = messaging.get_rpc_client(
             self.transport, messaging.Target(topic=floor.TOPIC, version='1.0'))
-        try:
+        with self._running('floor', 'benchmarks.floor', self.transport_url):
             _until(lambda: client.prepare(timeout=2).call({}, 'echo'))
             yield lambda: client.call({}, 'echo')
-        finally:
-            _end(process, log)
 
     @contextlib.contextmanager
     def service(self, driver):
         """A running service: function of instances, makes one call."""
-        log = open(self.directory / f'{driver}.log', 'w')
-        process = subprocess.Popen(
-            [sys.executable, '-m', 'nova_sched.cmd.scheduler',
-             '--config-file', str(self._config_file(driver))],
-            stdout=log, stderr=log, start_new_session=True)
         target = messaging.Target(topic=rpc.TOPIC, version='4.5')
         client = messaging.get_rpc_client(self.transport, target)
 
@@ -118,24 +107,28 @@ class Bed:
             assert len(answer) == instances, answer
 
         ping = client.prepare(namespace='baseapi', version='1.0', timeout=2)
-        try:
+        with self._running(driver, 'nova_sched.cmd.scheduler',
+                           '--config-file', str(self._config_file(driver))):
             _until(lambda: ping.call({}, 'ping', arg=None))
             yield call
-        finally:
-            _end(process, log)
 
-    @contextlib.contextmanager
     def reports(self):
         """For the time of a block, compute services report as they do."""
-        log = open(self.directory / 'reports.log', 'w')
-        process = subprocess.Popen(
-            [sys.executable, '-m', 'benchmarks.reports', self.database_url],
-            stdout=log, stderr=log)
-        try:
-            yield
-            assert process.poll() is None, 'reports ended; see reports.log'
-        finally:
-            _end(process, log)
+        return self._running('reports', 'benchmarks.reports',
+                             self.database_url)
+
+    @contextlib.contextmanager
+    def _running(self, name, module, *args):
+        """A Python module that runs for the time of a block, with a log."""
+        with open(self.directory / f'{name}.log', 'w') as log:
+            process = subprocess.Popen(
+                [sys.executable, '-m', module, *args], stdout=log, stderr=log,
+                start_new_session=True)
+            try:
+                yield
+                assert process.poll() is None, f'{module} ended by itself'
+            finally:
+                _end(process)
 
     def bare_read(self):
         """Function that reads the rows of one refresh with a bare cursor."""
@@ -170,11 +163,10 @@ def _until(call, seconds=60):
                 raise
 
 
-def _end(process, log):
+def _end(process):
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(30)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    log.close()
