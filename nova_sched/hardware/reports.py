@@ -85,7 +85,7 @@ def read(column, text, parse, default):
     try:
         return parse(_json(text))
     except UnreadableError as error:
-        _warn_once(column, str(error))
+        warn_once(column, str(error))
     return default
 
 
@@ -97,7 +97,8 @@ def _json(text):
 
 
 @functools.lru_cache(maxsize=256)
-def _warn_once(column, fault):
+def warn_once(column, fault):
+    """Warn of a fault in a column, once; ``fault`` as UnreadableError's."""
     LOG.warning('A compute node row holds unreadable %(column)s, which count '
                 'as absent: %(fault)s',
                 {'column': column, 'fault': fault})

@@ -114,6 +114,15 @@ class Claims:
         return self._candidates.version if self._claiming else None
 
     def release(self):
-        """Give back all that was claimed."""
+        """Give back all that was claimed, each as far as it can be."""
         while self._claimed:
-            self._candidates.release(self._claimed.pop())
+            instance_uuid = self._claimed.pop()
+            try:
+                self._candidates.release(instance_uuid)
+            except Exception:
+                # The others must be given back nevertheless, and the caller
+                # is to learn why the request failed, not what came after.
+                LOG.exception(
+                    'The allocations of instance %s, which was not placed, '
+                    'could not be given back; remove them from Placement',
+                    instance_uuid)

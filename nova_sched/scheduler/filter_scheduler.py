@@ -65,11 +65,13 @@ class FilterScheduler(table_scheduler.TableScheduler):
             if return_alternates:
                 alternates = self._alternates(
                     snapshot, spec, picked, ranked, decision, claims, draw)
+            answer = self._selections(snapshot, picked, alternates,
+                                      claims.version)
         except BaseException:
             claims.release()
             raise
         self._finish(decision, spec)
-        return self._selections(snapshot, picked, alternates, claims.version)
+        return answer
 
     def _pick_all(self, snapshot, spec, instance_uuids, decision, claims,
                   draw):

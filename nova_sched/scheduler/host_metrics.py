@@ -2,12 +2,11 @@
 
 import dataclasses
 import functools
-import json
 import math
 
-from oslo_log import log as logging
+from nova_sched.hardware import reports
 
-LOG = logging.getLogger(__name__)
+_COLUMN = 'metrics'
 
 #: Metrics that are reported as fractions and count as whole percents.
 _PERCENTS = frozenset((
@@ -48,14 +47,7 @@ class HostMetrics:
         """The metrics as they were reported: list."""
         if not self.text:
             return []
-        try:
-            found = json.loads(self.text)
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, list):
-            _warn_unreadable(self.text)
-            return []
-        return found
+        return reports.read(_COLUMN, self.text, _as_list, [])
 
 
 def column(hosts, name):
@@ -78,11 +70,19 @@ def _read(metric):
         return name, float(int(value))
     except (AttributeError, LookupError, OverflowError, TypeError,
             ValueError):
-        _warn_unreadable(str(metric))
+        reports.warn_once(_COLUMN, _fault(metric))
         return None, None
 
 
-@functools.lru_cache(maxsize=1024)
-def _warn_unreadable(text):
-    LOG.warning('A compute node row holds unreadable metrics, which count as '
-                'absent: %.200r', text)
+def _fault(metric):
+    """What is wrong with a metric, whatever its value is at the moment."""
+    name = metric.get('name') if isinstance(metric, dict) else None
+    if not isinstance(name, str):
+        return 'a metric without a name'
+    return f'the value of {name:.40} is no number'
+
+
+def _as_list(value):
+    if not isinstance(value, list):
+        raise reports.UnreadableError('no list of metrics')
+    return value

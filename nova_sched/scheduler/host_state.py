@@ -33,11 +33,11 @@ class HostState:
     def allocation_candidates(self):
         """Allocation requests of Placement that would do, best first.
 
-        A list that filters may narrow by setting another one; None when
-        Placement was not asked.
+        A list that filters may narrow by setting another one; empty when
+        Placement was not asked, as in Nova.
         """
         candidates = self._snapshot.candidates
-        return None if candidates is None else candidates.of(self.uuid)
+        return [] if candidates is None else candidates.of(self.uuid)
 
     def block(self):
         """This host alone, as the columns a built-in rule judges."""
@@ -96,4 +96,4 @@ class HostState:
         return (f'({self.host}, {self.nodename}) ram: {self.free_ram_mb}MB '
                 f'disk: {self.free_disk_mb}MB io_ops: {self.num_io_ops} '
                 f'instances: {self.num_instances}, allocation_candidates: '
-                f'{len(self.allocation_candidates or ())}')
+                f'{len(self.allocation_candidates)}')

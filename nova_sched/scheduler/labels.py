@@ -54,14 +54,12 @@ class Labels:
         too: the function must depend on nothing but the value.
         Returns an array of dtype, one item a code.
         """
-        results, known = self._derived.get(key, (np.zeros(0, dtype), None))
-        size = len(self.values)
-        if len(results) < size:
-            more = size - len(results)
-            known = np.concatenate([
-                np.zeros(0, np.bool_) if known is None else known,
-                np.zeros(more, np.bool_)])
+        results, known = self._derived.get(
+            key, (np.zeros(0, dtype), np.zeros(0, np.bool_)))
+        more = len(self.values) - len(results)
+        if more > 0:
             results = np.concatenate([results, np.zeros(more, dtype)])
+            known = np.concatenate([known, np.zeros(more, np.bool_)])
         if not known[codes].all():
             results, known = results.copy(), known.copy()
             for code in np.unique(codes[~known[codes]]).tolist():

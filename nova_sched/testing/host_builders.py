@@ -85,20 +85,30 @@ def table(*records):
 def hosts(*records, running=None, images=None):
     """All the hosts as a HostBlock of a snapshot of their own.
 
-    running: {uuid: host name} of the instances there are.
+    running, images: as of ``instances_on``.
+    """
+    return table(*records).snapshot(
+        instances_on(running or {}, images or {})).block()
+
+
+def instances_on(running, images):
+    """The Instances that there are.
+
+    running: {uuid: host name}, or {uuid: dict of fields} with the host.
     images: {uuid: {name: text}} of image properties that they keep.
     """
-    running, images = running or {}, images or {}
-    return table(*records).snapshot(instances.Instances(
-        lambda uuids: {uuid: running[uuid] for uuid in uuids
-                       if uuid in running},
-        lambda: [{'uuid': uuid, 'host': host}
-                 for uuid, host in running.items()],
+    rows = {uuid: {'uuid': uuid, **(
+        fields if isinstance(fields, dict) else {'host': fields})}
+            for uuid, fields in running.items()}
+    return instances.Instances(
+        lambda uuids: {uuid: rows[uuid]['host'] for uuid in uuids
+                       if uuid in rows},
+        lambda: list(rows.values()),
         images=lambda _, patterns: [
-            (running[uuid], uuid, name, text)
+            (rows[uuid]['host'], uuid, name, text)
             for uuid, texts in images.items() for name, text in texts.items()
             if any(fnmatch.fnmatchcase(name, pattern)
-                   for pattern in patterns)])).block()
+                   for pattern in patterns)])
 
 
 def one(block, row):

@@ -2,7 +2,6 @@
 
 from nova_sched import context
 from nova_sched.scheduler import filter_scheduler
-from nova_sched.scheduler import instances
 from tests.builders import hosts
 from tests.builders import rules
 
@@ -15,7 +14,7 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
 
     records: as for hosts.table.
     seed: of every request's random generator; None for another one each.
-    running: {uuid: host name} of the instances there are.
+    running: of the instances there are, see hosts.instances_on.
     options: of the configuration, see rules.a_conf.
     """
 
@@ -25,11 +24,8 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
         self._running = running or {}
 
     def _snapshot(self, candidates):
-        return self._hosts.snapshot(instances.Instances(
-            lambda uuids: {uuid: self._running[uuid] for uuid in uuids
-                           if uuid in self._running},
-            lambda: [{'uuid': uuid, 'host': host}
-                     for uuid, host in self._running.items()]), candidates)
+        return self._hosts.snapshot(hosts.instances_on(self._running, {}),
+                                    candidates)
 
     def _new_decision(self, context, spec, instance_uuids):
         decision = super()._new_decision(context, spec, instance_uuids)

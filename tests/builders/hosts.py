@@ -5,6 +5,7 @@ from nova_sched.testing.host_builders import NOW
 from nova_sched.testing.host_builders import a_host
 from nova_sched.testing.host_builders import an_aggregate
 from nova_sched.testing.host_builders import hosts
+from nova_sched.testing.host_builders import instances_on
 from nova_sched.testing.host_builders import names
 from nova_sched.testing.host_builders import one
 from nova_sched.testing.host_builders import table
@@ -15,6 +16,7 @@ __all__ = (
     'a_host',
     'an_aggregate',
     'hosts',
+    'instances_on',
     'names',
     'one',
     'table',

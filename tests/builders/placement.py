@@ -9,20 +9,27 @@ class Placement:
     offers: provider uuid -> list of allocation requests; a list of uuids
         stands for one request each.
     refuses: provider uuids from which nothing can be claimed.
+    keeps: uuids of the instances whose claims it fails to take back.
     """
 
     VERSION = '1.36'
 
-    def __init__(self, offers, refuses=()):
+    def __init__(self, offers, refuses=(), keeps=()):
         if not isinstance(offers, dict):
             offers = {uuid: [an_allocation_request(uuid)] for uuid in offers}
         self._offers, self._refuses = offers, set(refuses)
+        self._keeps = set(keeps)
         self.claimed, self.released = [], []
 
     def candidates(self):
         """What a request is offered."""
         return Candidates(self._offers, frozenset(self._offers),
-                          self.VERSION, self._claim, self.released.append)
+                          self.VERSION, self._claim, self._release)
+
+    def _release(self, instance_uuid):
+        if instance_uuid in self._keeps:
+            raise ConnectionError('Placement is gone')
+        self.released.append(instance_uuid)
 
     def _claim(self, instance_uuid, request, spec):
         if self._refuses & request['allocations'].keys():

@@ -18,7 +18,7 @@ FULL = a_cell(
 
 @pytest.fixture(autouse=True)
 def _warn_anew():
-    reports._warn_once.cache_clear()
+    reports.warn_once.cache_clear()
 
 
 def parsed(value):

@@ -19,7 +19,7 @@ NIC = {'vendor_id': '8086', 'product_id': '1520', 'numa_node': 1, 'count': 4,
 
 @pytest.fixture(autouse=True)
 def nothing_warned_of():
-    reports._warn_once.cache_clear()
+    reports.warn_once.cache_clear()
 
 
 @pytest.mark.parametrize('text', [

@@ -15,7 +15,7 @@ from tests.builders.hosts import a_host
 from tests.builders.placement import Placement
 from tests.builders.placement import an_allocation_request
 
-FIRST, SECOND = (clouds.a_uuid(number) for number in (1, 2))
+FIRST, SECOND, THIRD = (clouds.a_uuid(number) for number in (1, 2, 3))
 
 
 class LastCandidateFilter(filters.BaseHostFilter):
@@ -35,6 +35,23 @@ class BreakingFilter(filters.BaseHostFilter):
     def host_passes(self, host_state, spec_obj):
         if host_state.num_instances:
             raise RuntimeError('broken plug-in')
+        return True
+
+
+class ThirdBreakingFilter(filters.BaseHostFilter):
+    """Fails at the third instance."""
+
+    def host_passes(self, host_state, spec_obj):
+        if spec_obj.instance_uuid == THIRD:
+            raise RuntimeError('broken plug-in')
+        return True
+
+
+class OddLimitFilter(filters.BaseHostFilter):
+    """Leaves a limit that no Selection can carry."""
+
+    def host_passes(self, host_state, spec_obj):
+        host_state.limits['memory_mb'] = 'plenty'
         return True
 
 
@@ -137,6 +154,21 @@ class TestRelease:
         with pytest.raises(RuntimeError):
             ask(a_scheduler(BreakingFilter), placement, (FIRST, SECOND))
         assert placement.released == [FIRST]
+
+    def test_happens_when_the_answer_cannot_be_made(self):
+        placement = Placement('ab')
+        with pytest.raises(ValueError, match='plenty'):
+            ask(a_scheduler(OddLimitFilter), placement)
+        assert placement.released == [FIRST]
+
+    def test_goes_on_after_one_that_fails(self, caplog):
+        """And the caller learns why the request failed, not this."""
+        placement = Placement('ab', keeps=[SECOND])
+        with pytest.raises(RuntimeError, match='broken plug-in'):
+            ask(a_scheduler(ThirdBreakingFilter), placement,
+                (FIRST, SECOND, THIRD))
+        assert placement.released == [FIRST]
+        assert f'The allocations of instance {SECOND}' in caplog.text
 
     def test_does_not_happen_after_an_answer(self, scheduler):
         placement = Placement('ab')

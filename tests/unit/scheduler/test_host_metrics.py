@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from nova_sched.scheduler import host_metrics
+from nova_sched.hardware import reports
 from nova_sched.scheduler.host_metrics import HostMetrics
 
 
@@ -46,10 +46,23 @@ def test_a_metric_without_a_number_is_missing():
     pytest.param('[{"name": "a", "value": 1%s}]' % ('0' * 400), id='big')])
 def test_what_cannot_be_read_counts_as_absent(text, caplog):
     """With one warning for each distinct cause."""
-    host_metrics._warn_unreadable.cache_clear()
+    reports.warn_once.cache_clear()
 
     assert HostMetrics(text).values == HostMetrics(text).values == {}
     assert len(caplog.records) == 1
+
+
+def test_a_fault_is_told_once_whatever_the_value_of_the_moment(caplog):
+    """Monitors report new values every minute."""
+    reports.warn_once.cache_clear()
+
+    for number in range(9):
+        assert metrics(('a', f'{number}%'), ('b', number)).values == {
+            'b': number}
+
+    assert caplog.messages == [
+        'A compute node row holds unreadable metrics, which count as absent: '
+        'the value of a is no number']
 
 
 def test_one_unreadable_metric_hides_no_other():

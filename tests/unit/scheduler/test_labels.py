@@ -87,6 +87,12 @@ class TestDerived:
         assert column.derived(column.codes, 'length', len,
                               np.int64).tolist() == [1, 3]
 
+    def test_of_no_hosts_is_empty(self):
+        column = Labels.of([])
+
+        assert column.derived(column.codes, 'length', len,
+                              np.int64).tolist() == []
+
     def test_a_value_that_fails_is_tried_again(self):
         column = Labels.of(['1', 'x'])
         for _ in range(2):

@@ -94,7 +94,7 @@ def test_without_placement_a_host_is_judged_once_without_a_candidate(
 
     assert narrow(block, judge) == expected
     assert [mappings for _, mappings in judge.asked] == [[None], [None]]
-    assert all(state.allocation_candidates is None
+    assert all(state.allocation_candidates == []
                for state in block.states())
 
 
