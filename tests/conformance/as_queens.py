@@ -5,15 +5,16 @@ may.  A recorded run that differs from ours is explained when these make the
 difference; see ``waivers/schedule.py``.
 """
 
+import dataclasses
+import re
+
 import numpy as np
 
 from nova_sched import objects
 from nova_sched.scheduler import aggregate_values
 from nova_sched.scheduler import filters
 from nova_sched.scheduler.filters import aggregate_multitenancy_isolation
-from nova_sched.scheduler.filters import compute_capabilities_filter
 from nova_sched.scheduler.filters import image_props_filter
-from nova_sched.scheduler.filters import numa_topology_filter
 from nova_sched.scheduler.weights import affinity
 from nova_sched.scheduler.weights import compute
 from nova_sched.scheduler.weights import disk
@@ -21,6 +22,7 @@ from nova_sched.scheduler.weights import io_ops
 from nova_sched.scheduler.weights import metrics
 from nova_sched.scheduler.weights import pci
 from nova_sched.scheduler.weights import ram
+from tests.conformance import as_raised
 
 
 class _AsQueens:
@@ -105,8 +107,7 @@ class AggregateMultiTenancyIsolation(
         return hosts.judge('aggregates', takes)
 
 
-class ComputeCapabilitiesFilter(
-        compute_capabilities_filter.ComputeCapabilitiesFilter):
+class ComputeCapabilitiesFilter(as_raised.ComputeCapabilitiesFilter):
     """Does not know hw:maxphysaddr_bits."""
 
     def mask(self, hosts, spec_obj):
@@ -120,18 +121,36 @@ class ImagePropertiesFilter(image_props_filter.ImagePropertiesFilter):
     """Cannot compare a hypervisor version of one number."""
 
     def mask(self, hosts, spec_obj):
-        wanted = spec_obj.image and spec_obj.image.properties
-        if wanted and wanted.img_hv_requested_version and hosts.judge(
-                'hypervisor_version',
-                lambda version: 0 < (version or 0) < 1000).any():
+        wanted = self._wanted(spec_obj)
+        plain = dataclasses.replace(wanted, versions='', bits=0)
+
+        def is_refused(supported, version):
+            return 0 < (version or 0) < 1000 and plain.runs_on(supported)
+
+        if wanted.versions and wanted.names and hosts.judge_together(
+                ('supported_instances', 'hypervisor_version'),
+                is_refused).any():
             raise ValueError('invalid version number')
         return super().mask(hosts, spec_obj)
 
 
-class NUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
+class NUMATopologyFilter(as_raised.NUMATopologyFilter):
     """Also judges rebuilds."""
 
     RUN_ON_REBUILD = True
+
+
+class SimpleCIDRAffinityFilter(as_raised.SimpleCIDRAffinityFilter):
+    """Reads 10.0 as 10.0.0.0."""
+
+    def mask(self, hosts, spec_obj):
+        hints = dict(spec_obj.scheduler_hints or {})
+        near = hints.get('build_near_host_ip')
+        if near and re.fullmatch(r'\d+(\.\d+){0,2}', near[0]):
+            hints['build_near_host_ip'] = [
+                '.'.join((near[0].split('.') + ['0'] * 3)[:4]), *near[1:]]
+        return super().mask(hosts, objects.RequestSpec(
+            scheduler_hints=hints))
 
 
 #: What is newer -> the filter without it.
@@ -140,18 +159,21 @@ FILTERS = {
         AggregateMultiTenancyIsolation,
     'extra spec hw:maxphysaddr_bits': ComputeCapabilitiesFilter,
     'hypervisor versions of one number compare': ImagePropertiesFilter,
-    'NUMA is not judged on rebuilds': NUMATopologyFilter}
+    'NUMA is not judged on rebuilds': NUMATopologyFilter,
+    'a shortened address is none': SimpleCIDRAffinityFilter}
 
 
 def path(cls):
     """The path under which options name a plug-in."""
-    return f'{__name__}.{cls.__name__}'
+    return f'{cls.__module__}.{cls.__name__}'
 
 
 def with_filters(options, classes):
     """Options of [filter_scheduler] with these filters in their places."""
-    return options | {'available_filters': [
-        f'{filters.__name__}.all_filters', *map(path, classes)]}
+    available = options.get('available_filters',
+                            [f'{filters.__name__}.all_filters'])
+    return options | {'available_filters': [*available,
+                                            *map(path, classes)]}
 
 
 def with_weighers(options):

@@ -13,7 +13,7 @@ class Difference:
 
     name: the question: a filter, a weigher, ``chain``, ``total``, a family.
     stage: the Stage with the case's cloud.
-    ask: function of a changed case; whether we answer it as recorded.
+    answer: function of a changed case: our answer to it.
     """
 
     case: dict
@@ -21,7 +21,7 @@ class Difference:
     stage: object
     expected: object
     got: object
-    ask: object
+    answer: object
 
     @property
     def is_queens(self):
@@ -69,6 +69,14 @@ class Difference:
         """A copy of the case, to change and to ask."""
         return copy.deepcopy(self.case)
 
+    def ask(self, case):
+        """Whether we answer a changed case as recorded."""
+        return same(self.expected, self.answer(case))
+
+    def of(self, case):
+        """What differs with a changed case: a Difference."""
+        return dataclasses.replace(self, case=case, got=self.answer(case))
+
 
 def is_error(answer, kind=None):
     """Whether an answer is an error, of this kind if one is given."""
@@ -77,9 +85,14 @@ def is_error(answer, kind=None):
 
 
 def same(expected, got):
-    """Whether two answers agree; any two errors do, floats to 1e-9."""
+    """Whether two answers agree, floats to 1e-9.
+
+    Any two errors do, if they came after the same steps.
+    """
     if is_error(expected) or is_error(got):
-        return is_error(expected) and is_error(got)
+        return is_error(expected) and is_error(got) and all(
+            same(expected[name], got[name]) for name in ('start', 'steps')
+            if name in expected and name in got)
     if isinstance(expected, dict) and isinstance(got, dict):
         return expected.keys() == got.keys() and all(
             same(value, got[key]) for key, value in expected.items())

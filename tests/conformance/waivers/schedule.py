@@ -1,49 +1,95 @@
-"""Whole runs and chains of Queens that come out as recorded by its rules.
+"""Whole runs and chains that come out as recorded by the rules of Nova.
 
-The newer rules are taken out one after another, by plug-ins that decide as
-Queens did, until the answer is the recorded one; if it never is, nothing is
-waived.
+Ours are taken out one after another, by plug-ins that decide as Queens did or
+raise where Nova does, until the answer is the recorded one; if it never is,
+nothing is waived.
 """
 
+import itertools
+
+from nova_sched.scheduler import weights
 from tests.conformance import as_queens
+from tests.conformance import as_raised
 from tests.conformance.waivers import facts
+from tests.conformance.waivers import raised
 
 _WEIGHTS = ('weights: no negative free resources, multipliers of aggregates, '
             'no memory of other weighings, picks of the same request count')
+_FILLED_IN = 'a host that never reported its usage has ratios and a node name'
 _NODE = 'a destination without a node is all its nodes'
 
+#: What cannot be taken out of a case by a plug-in.
+_REST = (raised._order_of_extra_specs, raised._selected_without_uuid)
 
-def _by_the_rules_of_queens(difference):
-    """Says which newer rules make the difference, the fewest there are."""
-    if not difference.is_queens or difference.name not in (
-            'chain', *_families(difference)):
+#: Questions that are not about a single rule, or about one that looks at all
+#: that is known of a host.
+_ASKED = {'chain', *(cls.__name__ for cls in as_raised.SILENT_FILTERS)}
+
+#: So many things are taken out in all combinations.
+_FEW = 6
+
+
+def _by_the_rules_of_nova(difference):
+    """Says which of our rules make the difference, the fewest there are."""
+    if difference.name not in _ASKED and (
+            difference.case['kind'] != 'schedule'):
         return None
     changes = list(_changes(difference))
-    for chosen in [[change] for change in changes] + [changes]:
+    for chosen in _combinations(changes):
         changed = difference.changed()
         for _, change in chosen:
             change(changed)
-        if chosen and difference.ask(changed):
-            return 'newer answer: ' + '; '.join(name for name, _ in chosen)
+        rest = difference.of(changed)
+        words = [words for words, _ in chosen]
+        if facts.same(difference.expected, rest.got):
+            return '; '.join(words)
+        for rule in _REST:
+            text = rule(rest)
+            if text:
+                return '; '.join([*words, text])
     return None
 
 
-def _families(difference):
-    return [difference.name] if difference.case['kind'] == 'schedule' else []
+def _combinations(items):
+    """Some of the items and all of them, few first: an iterator."""
+    sizes = (range(1, len(items) + 1) if len(items) <= _FEW
+             else (1, 2, len(items)))
+    return itertools.chain.from_iterable(
+        itertools.combinations(items, size) for size in sizes)
 
 
 def _changes(difference):
-    """Yields (what is newer, function that takes it out of a case)."""
-    if difference.case['kind'] == 'schedule':
-        yield _WEIGHTS, _weighers
+    """Yields (words for the waiver, function that changes a case)."""
+    if difference.is_queens and difference.case['kind'] == 'schedule':
+        yield f'newer answer: {_WEIGHTS}', _weighers
+    if facts.is_error(difference.expected):
+        yield from _raising(difference)
+    if difference.never_reported():
+        for cls in as_raised.SILENT_FILTERS:
+            if cls.__name__ in difference.rules:
+                yield _FILLED_IN, _filter(cls)
+    if difference.is_queens:
+        yield from _newer(difference)
+
+
+def _raising(difference):
+    for name, cls in as_raised.FILTERS:
+        # Queens does not know address bits.
+        if cls.__name__ in difference.rules and not (
+                difference.is_queens
+                and cls is as_raised.ImagePropertiesFilter):
+            yield f'{facts.RAISED}: {name}', _filter(cls)
+    if difference.case['kind'] == 'schedule' and _weighs_cpus(
+            difference.case):
+        yield f'{facts.RAISED}: {as_raised.UNREPORTED}', _raising_weigher
+
+
+def _newer(difference):
     for name, cls in as_queens.FILTERS.items():
         if cls.__name__ in difference.rules:
-            yield name, _filter(cls)
-    if 'request_spec' in difference.case:
-        wanted = difference.spec.get('requested_destination')
-        wanted = wanted and wanted['nova_object.data']
-        if wanted and wanted.get('host') and not wanted.get('node'):
-            yield _NODE, _no_such_node
+            yield f'newer answer: {name}', _filter(cls)
+    if _names_no_node(difference.case):
+        yield f'newer answer: {_NODE}', _no_such_node
 
 
 def _weighers(case):
@@ -51,15 +97,36 @@ def _weighers(case):
     case['config']['filter_scheduler'] = as_queens.with_weighers(options)
 
 
+_ALL_WEIGHERS = f'{weights.__name__}.all_weighers'
+
+
+def _weighs_cpus(case):
+    options = case['config'].get('filter_scheduler', {})
+    return case['era'] != 'queens' and any(
+        path.endswith(('all_weighers', '.CPUWeigher'))
+        for path in options.get('weight_classes', [_ALL_WEIGHERS]))
+
+
+def _raising_weigher(case):
+    options = case['config'].setdefault('filter_scheduler', {})
+    options['weight_classes'] = [
+        *options.get('weight_classes', [_ALL_WEIGHERS]),
+        as_queens.path(as_raised.NeverReportedWeigher)]
+
+
 def _filter(cls):
     def change(case):
-        options = case['config']['filter_scheduler']
-        others = [path.rsplit('.', 1)[-1] for path
-                  in options.get('available_filters', ())[1:]]
+        options = case['config'].get('filter_scheduler', {})
         case['config']['filter_scheduler'] = as_queens.with_filters(
-            options, [*(one for one in as_queens.FILTERS.values()
-                        if one.__name__ in others), cls])
+            options, [cls])
     return change
+
+
+def _names_no_node(case):
+    wanted = 'request_spec' in case and facts.data(case).get(
+        'requested_destination')
+    wanted = wanted and wanted['nova_object.data']
+    return wanted and wanted.get('host') and not wanted.get('node')
 
 
 def _no_such_node(case):
@@ -68,4 +135,4 @@ def _no_such_node(case):
     wanted['node'] = 'None'
 
 
-FILTERS = SCHEDULE = (_by_the_rules_of_queens,)
+FILTERS = SCHEDULE = (_by_the_rules_of_nova,)

@@ -1,0 +1,181 @@
+"""Plug-ins that raise where Nova does, on what the specification tolerates,
+or that find nothing where we have a default.
+
+They carry the names of the built-ins and take their place.  A recorded error
+is explained when these raise where a built-in answers; see
+``waivers/schedule.py``.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from nova_sched import objects
+from nova_sched.scheduler import aggregate_values
+from nova_sched.scheduler import weights
+from nova_sched.scheduler.filters import affinity_filter
+from nova_sched.scheduler.filters import aggregate_instance_extra_specs
+from nova_sched.scheduler.filters import compute_capabilities_filter
+from nova_sched.scheduler.filters import disk_filter
+from nova_sched.scheduler.filters import image_props_filter
+from nova_sched.scheduler.filters import json_filter
+from nova_sched.scheduler.filters import metrics_filter
+from nova_sched.scheduler.filters import numa_topology_filter
+from nova_sched.scheduler.filters import ram_filter
+
+
+def _silent(hosts):
+    """Which hosts never reported their usage: bool (n,)."""
+    return hosts.judge('uuid', lambda uuid: uuid is None)
+
+
+class MetricsFilter(metrics_filter.MetricsFilter):
+    """Looks for metrics where nothing was ever reported."""
+
+    def mask(self, hosts, spec_obj):
+        if self.names and _silent(hosts).any():
+            raise TypeError('no list of metrics')
+        return super().mask(hosts, spec_obj)
+
+
+class _WithoutRatio:
+    """Has no ratio to multiply with where nothing was ever reported."""
+
+    #: The aggregates' key for the ratio, or None.
+    aggregate_key = None
+
+    def mask(self, hosts, spec_obj):
+        # Nova gets as far as the ratio if nothing of it is needed.
+        reached = (self.resource.total(hosts)
+                   >= self.resource.needed(spec_obj))
+        for state in hosts.where(_silent(hosts) & reached).states():
+            if aggregate_values.number(
+                    aggregate_values.values(state.aggregates,
+                                            self.aggregate_key),
+                    self.aggregate_key, None, float) is None:
+                raise TypeError('no ratio')
+        return super().mask(hosts, spec_obj)
+
+
+class RamFilter(_WithoutRatio, ram_filter.RamFilter):
+    pass
+
+
+class AggregateRamFilter(_WithoutRatio, ram_filter.AggregateRamFilter):
+    aggregate_key = ram_filter.AggregateRamFilter.key
+
+
+class DiskFilter(_WithoutRatio, disk_filter.DiskFilter):
+    pass
+
+
+class AggregateDiskFilter(_WithoutRatio, disk_filter.AggregateDiskFilter):
+    aggregate_key = disk_filter.AggregateDiskFilter.key
+
+
+class SimpleCIDRAffinityFilter(affinity_filter.SimpleCIDRAffinityFilter):
+    """Cannot read the address of a host that has none."""
+
+    def mask(self, hosts, spec_obj):
+        if spec_obj.get_scheduler_hint('build_near_host_ip') is not None and (
+                hosts.judge('host_ip', lambda host_ip: host_ip is None).any()):
+            raise TypeError('no address')
+        return super().mask(hosts, spec_obj)
+
+
+class NUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
+    """Looks for the properties of an image that is not there."""
+
+    def mask(self, hosts, spec_obj):
+        if spec_obj.image is None and len(hosts):
+            raise AttributeError('no image')
+        return super().mask(hosts, spec_obj)
+
+
+class ImagePropertiesFilter(image_props_filter.ImagePropertiesFilter):
+    """Looks for address bits in what is still JSON text."""
+
+    def mask(self, hosts, spec_obj):
+        wanted = self._wanted(spec_obj)
+        plain = dataclasses.replace(wanted, bits=0)
+        if wanted.bits and wanted.names and hosts.judge_together(
+                plain.columns(), plain.runs_on).any():
+            raise AttributeError('no maxphysaddr in text')
+        return super().mask(hosts, spec_obj)
+
+
+class AggregateInstanceExtraSpecsFilter(
+        aggregate_instance_extra_specs.AggregateInstanceExtraSpecsFilter):
+    """Raises at the first extra spec that cannot be compared."""
+
+    def mask(self, hosts, spec_obj):
+        for state in hosts.states():
+            for key, required in (
+                    aggregate_instance_extra_specs.requirements(spec_obj)):
+                if not aggregate_instance_extra_specs._meets(
+                        aggregate_values.pieces(state.aggregates, key),
+                        required):
+                    break
+        return super().mask(hosts, spec_obj)
+
+
+#: What of a silent host is filled in here.
+_FILLED_IN = ('cpu_allocation_ratio', 'ram_allocation_ratio',
+              'disk_allocation_ratio', 'hypervisor_hostname')
+
+
+class ComputeCapabilitiesFilter(
+        compute_capabilities_filter.ComputeCapabilitiesFilter):
+    """Finds no ratio and no node name where nothing was ever reported."""
+
+    def mask(self, hosts, spec_obj):
+        passes = super().mask(hosts, spec_obj)
+        if any(path[0] in _FILLED_IN for path, _required, _scoped
+               in compute_capabilities_filter.requirements(spec_obj)):
+            passes &= ~_silent(hosts)
+        return passes
+
+
+class JsonFilter(json_filter.JsonFilter):
+    """As ComputeCapabilitiesFilter."""
+
+    def mask(self, hosts, spec_obj):
+        passes, silent = super().mask(hosts, spec_obj), _silent(hosts)
+        query = spec_obj.get_scheduler_hint('query')
+        if query and silent.any():
+            for name in _FILLED_IN:
+                query = query.replace(f'"${name}"', 'null')
+            passes[silent] = super().mask(
+                hosts.where(silent), objects.RequestSpec(
+                    scheduler_hints={'query': [query]}))
+        return passes
+
+
+class NeverReportedWeigher(weights.ColumnWeigher):
+    """Raises as CPUWeigher does where nothing was ever reported."""
+
+    def configure(self, conf):
+        self.multiplier = 0.0
+
+    def column(self, hosts, spec_obj):
+        if _silent(hosts).any():
+            raise TypeError('no ratio')
+        return np.zeros(len(hosts))
+
+    def multipliers(self, hosts):
+        return 0.0
+
+
+UNREPORTED = 'a host that never reported its usage'
+
+#: (what Nova raises on, the filter that does so).
+FILTERS = (
+    (UNREPORTED, MetricsFilter),
+    (UNREPORTED, RamFilter), (UNREPORTED, AggregateRamFilter),
+    (UNREPORTED, DiskFilter), (UNREPORTED, AggregateDiskFilter),
+    ('a host without an address', SimpleCIDRAffinityFilter),
+    ('a request without an image', NUMATopologyFilter),
+    ('hw_maxphysaddr_bits of an image', ImagePropertiesFilter))
+
+#: Filters that find nothing of such a host.
+SILENT_FILTERS = (ComputeCapabilitiesFilter, JsonFilter)
