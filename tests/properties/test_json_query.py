@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nova_sched.scheduler.filters.json_filter import JsonFilter
 from tests.builders.requests import a_request
-from tests.properties.strategies import blocks
+from tests.properties.clouds import blocks
 
 _MANY = settings(max_examples=100, deadline=None)
 
