@@ -6,6 +6,8 @@ where guest cells share verdicts under tokens, also one that can come to hold
 a token under which another one that fits was, or may be, tried first.
 """
 
+import functools
+
 
 class Hope:
     """What may be found for some guest cells on some host cells.
@@ -74,12 +76,11 @@ def _union(masks):
     return result
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def bits(mask):
-    """The positions of the bits that are set, lowest first."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
+    """The positions of the bits that are set, lowest first: tuple."""
+    return tuple(position for position in range(mask.bit_length())
+                 if mask >> position & 1)
 
 
 def can_match(rows):

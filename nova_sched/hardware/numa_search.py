@@ -248,7 +248,7 @@ class Search:
         complete: whether ``state`` are the tokens of all cells left.
         """
         taking = self._taking(state, free)
-        positions = list(numa_hope.bits(taking))
+        positions = numa_hope.bits(taking)
         askers = set(state).union(self._ids[p] for p in positions)
         if not all(self._good.get(token, 0) & taking == taking
                    and self._bad.get(token, 0) & free == free & ~taking
