@@ -145,7 +145,8 @@ def _records(count):
              for number in range(1, count + 1)]
     return [{
         'row': dict.fromkeys(reader.COMPUTE_NODE_COLUMNS) | node | {
-            'updated_at': None, 'metrics': _metrics(choose)},
+            'updated_at': None, 'metrics': _metrics(choose),
+            'pci_stats': _devices(choose)},
         'host': node['host'], 'cell_uuid': reader.SINGLE_CELL_UUID,
         'aggregates': choose.choice(sets), 'service': None,
         'service_up': choose.random() > 0.01, 'service_disabled': False,
@@ -165,6 +166,12 @@ def _aggregate(number, choose):
     return objects.Aggregate(
         id=number, name=f'aggregate{number}',
         metadata={key: metadata[key] for key in chosen})
+
+
+def _devices(choose):
+    return json.dumps([
+        {'vendor_id': '8086', 'product_id': '1520', 'numa_node': node,
+         'count': choose.randrange(9)} for node in (0, 1)])
 
 
 def _metrics(choose):
@@ -192,6 +199,14 @@ _REQUESTS = {
     'JsonFilter': {'hints': {'query': json.dumps(
         ['and', ['>=', '$free_ram_mb', 4096],
          ['<', '$num_io_ops', 8], ['>', '$vcpus_total', 4]])}},
+    'NUMATopologyFilter': {'numa_topology': objects.InstanceNUMATopology(
+        cells=[objects.InstanceNUMACell(
+            id=number, memory=1024, cpuset={2 * number, 2 * number + 1})
+            for number in range(2)])},
+    'PciPassthroughFilter': {'pci_requests': objects.InstancePCIRequests(
+        requests=[objects.InstancePCIRequest(
+            count=2, spec=[{'vendor_id': '8086', 'product_id': '1520'}],
+            alias_name='nic', request_id=None, numa_policy='legacy')])},
     'RetryFilter': {'retry': objects.SchedulerRetries.from_dict({
         'num_attempts': 2, 'hosts': [['fake-0002', 'fake-0002']]})},
     'SameHostFilter': {'hints': {'same_host': None}},
