@@ -8,12 +8,16 @@ from hypothesis import strategies as st
 
 from nova_sched.hardware import pci
 from nova_sched.hardware.pools import Pools
+from tests.builders.pci import a_pci_request
 from tests.properties.strategies import PCI_REQUESTS
 from tests.properties.strategies import PCI_STATS
 
 ANY = settings(max_examples=200, deadline=None)
 POOLS = PCI_STATS.map(Pools.of)
 REQUESTS = PCI_REQUESTS.map(lambda found: found.requests)
+NAMES_A_PROVIDER = [{'vendor_id': '8086', 'rp_uuids': 'p1'}]
+FROM_ANYWHERE = REQUESTS.filter(lambda requests: all(
+    request.spec != NAMES_A_PROVIDER for request in requests))
 CELLS = st.builds(
     lambda chosen, sockets: pci.Cells(frozenset(chosen),
                                       dict(enumerate(sockets))),
@@ -30,7 +34,7 @@ def kinds(pools):
     return found
 
 
-@given(pools=POOLS, requests=REQUESTS, cells=st.none() | CELLS)
+@given(pools=POOLS, requests=FROM_ANYWHERE, cells=st.none() | CELLS)
 @ANY
 def test_as_many_devices_go_as_are_asked_for(pools, requests, cells):
     """None of another kind comes, and no pool is overdrawn."""
@@ -64,7 +68,21 @@ def test_what_is_to_be_had_near_cells_is_to_be_had_at_all(pools, requests,
             assert pci.apply(pools, [request]) is not None
 
 
-@given(pools=POOLS, requests=REQUESTS)
+@given(pools=POOLS, number=st.integers(0, 3), cells=st.none() | CELLS)
+@ANY
+def test_devices_of_a_named_provider_are_its_own(pools, number, cells):
+    """As many as the provider is listed for, whatever the request's count."""
+    left = pci.apply(pools, [a_pci_request(
+        count=number, spec=NAMES_A_PROVIDER)], cells=cells)
+
+    if left is not None:
+        assert pools.is_newer
+        assert sum((kinds(pools) - kinds(left)).values()) == 1
+        assert all(('rp_uuid', 'p1') in kind
+                   for kind in kinds(pools) - kinds(left))
+
+
+@given(pools=POOLS, requests=FROM_ANYWHERE)
 @ANY
 def test_a_mapping_of_others_groups_is_as_good_as_none(pools, requests):
     assert (pci.apply(pools, requests, {'': ['u'], 'other-0': ['p9']})
