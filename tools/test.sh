@@ -25,6 +25,12 @@ if [ -n "$missing" ] && may_install; then
     missing=$(bindep --brief test)
 fi
 
+# What cannot run: is a failure if everything is required.
+not_run() {
+    echo "NOT RUN: $1"
+    [ -z "$require_all" ] || failed=1
+}
+
 failed=0
 echo '== Unit tests'
 pytest tests/unit tests/properties "$@" || failed=1
@@ -34,8 +40,15 @@ if [ -z "$missing" ]; then
 else
     echo '== Functional tests, embedded only'
     pytest tests/functional -m 'not real' "$@" || failed=1
-    echo 'NOT RUN: the functional tests on a real RabbitMQ and MariaDB.' \
-        "They need these packages: $missing"
-    [ -z "$require_all" ] || failed=1
+    not_run "the functional tests on a real RabbitMQ and MariaDB. They need \
+these packages: $missing"
+fi
+echo '== Interop tests, with a real Nova'
+if [ -n "$missing" ]; then
+    not_run 'the interop tests. They need the same packages'
+elif tools/nova-venv.sh; then
+    tools/with-services.sh pytest tests/interop "$@" || failed=1
+else
+    not_run 'the interop tests. Nova cannot be installed'
 fi
 exit $failed

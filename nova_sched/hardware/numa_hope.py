@@ -17,13 +17,14 @@ class Hope:
     host_ids: of the host cells, in the order in which they are tried.
 
     Sets of host cells are masks of their positions.  After ``is_lost``,
-    ``rows`` has that of the host cells each guest cell fits on.
+    ``rows`` has that of the host cells each guest cell fits on, and ``within``
+    those that may take any.
     """
 
     def __init__(self, host_ids, guest_count, fits):
         self.host_ids, self.guest_count, self._asked = (
             host_ids, guest_count, fits)
-        self.rows, self._settled = None, False
+        self.rows, self.within, self._settled = None, 0, False
         self.is_gone = False
 
     def is_lost(self, tokens, shared, settled, good=None, bad=None):
@@ -37,6 +38,7 @@ class Hope:
         rows = self._fitting_rows(settled)
         if shared:
             rows = self._shared_rows(rows, tokens, good or {}, bad or {})
+        self.within = _union(rows)
         lost = not can_match(rows)
         if lost and good is None:
             self.is_gone = True

@@ -5,6 +5,7 @@ Both look only at which cells were chosen, not at which guest cell is where.
 
 import functools
 
+from nova_sched.hardware import numa_hope
 from nova_sched.hardware import numa_search
 from nova_sched.hardware import pci
 
@@ -31,8 +32,10 @@ class LastRules:
             1 << position for position, cell in enumerate(hosts)
             if cell.id in nodes or (wish.networks is not None
             and cell.networks is not None))
-        self._by_socket = self._looks_at_pools and any(
-            request.numa_policy == 'socket' for request in wish.pci)
+        self._socket_at = [cell.socket for cell in hosts]
+        self._by_socket = (
+            self._looks_at_pools and None not in self._socket_at
+            and any(request.numa_policy == 'socket' for request in wish.pci))
 
     @classmethod
     def of(cls, hosts, wish, pools, mapping):
@@ -43,21 +46,28 @@ class LastRules:
         return None
 
     @functools.cached_property
-    def _enough(self):
-        """Whether each request alone finds devices anywhere on the host."""
-        return not self._looks_at_pools or all(
-            any(given) or pci.apply(self._pools, [request]) is not None
-            for request, given in zip(
-                self._wish.pci, pci.providers(self._wish.pci, self._mapping),
-                strict=True))
+    def _supplies(self):
+        """Of each request: (devices at each position, elsewhere, needed)."""
+        if not self._looks_at_pools:
+            return ()
+        return tuple(self._supply(request) for request in self._wish.pci)
+
+    def _supply(self, request):
+        free = pci.free_on_nodes(self._pools, request)
+        here = [free[cell.id] for cell in self._hosts]
+        policy = request.numa_policy or 'legacy'
+        if policy == 'preferred' or (policy == 'socket' and self._by_socket):
+            return (), free.total(), request.count
+        elsewhere = free[None] if policy == 'legacy' else 0
+        return here, elsewhere, request.count
 
     def allow(self, chosen):
         """Whether the chosen cells will do."""
-        cells = [cell for position, cell in enumerate(self._hosts)
-                 if chosen >> position & 1]
         key = chosen & self._counting, self._by_socket and frozenset(
-            cell.socket for cell in cells)
+            self._socket_at[position] for position in numa_hope.bits(chosen))
         if key not in self._verdicts:
+            cells = [self._hosts[position]
+                     for position in numa_hope.bits(chosen)]
             self._verdicts[key] = self._has_devices(
                 cells) and networks_allow(self._hosts, cells,
                                           self._wish.networks)
@@ -65,7 +75,7 @@ class LastRules:
 
     def allow_some(self, chosen, others, count):
         """Whether some cells will do: the chosen and ``count`` others."""
-        if not self._enough:
+        if not self._may_allow(chosen, others, count):
             return False
         counting = others if self._by_socket else others & self._counting
         fillers = others & ~counting
@@ -75,6 +85,17 @@ class LastRules:
                     chosen | some | _lowest(fillers, missing)):
                 return True
         return False
+
+    def _may_allow(self, chosen, others, count):
+        """Whether each request alone may find devices near enough."""
+        for here, elsewhere, needed in self._supplies:
+            near = sum(here[position] for position in numa_hope.bits(chosen)
+                       if here)
+            most = sorted((here[position] for position
+                           in numa_hope.bits(others) if here), reverse=True)
+            if elsewhere + near + sum(most[:count]) < needed:
+                return False
+        return True
 
     def _has_devices(self, cells):
         return not self._looks_at_pools or pci.apply(

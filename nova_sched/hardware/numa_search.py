@@ -169,7 +169,7 @@ class Search:
             self._learn(tokens)
         return self._final and (
             self._hope.is_lost(tokens, shared, settled, self._good, self._bad)
-            or not self._some_good(self._everything, self._everything,
+            or not self._some_good(self._everything, self._hope.within,
                                    self._size))
 
     def _learn(self, tokens):

@@ -111,8 +111,16 @@ def free_for(pools, request):
 
     Arguments as of ``apply``.
     """
-    found = _matching(pools.items, request, pools.is_newer)
-    return count(_ordinary(found, request, pools.is_newer))
+    return free_on_nodes(pools, request).total()
+
+
+def free_on_nodes(pools, request):
+    """The same by NUMA node: a Counter; None is no known node."""
+    found = collections.Counter()
+    for pool in _ordinary(_matching(pools.items, request, pools.is_newer),
+                          request, pools.is_newer):
+        found[pool['numa_node']] += pool['count']
+    return found
 
 
 def _serve(left, request, given, cells, newer):

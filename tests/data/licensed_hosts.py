@@ -6,11 +6,10 @@ the others, such hosts come last.
 
 from nova import exception
 import nova.conf
-from nova.i18n import _LI
 from nova.i18n import _
 from nova.scheduler import filters
 from nova.scheduler import weights
-from nova.scheduler.filters import ram_filter
+from nova.scheduler.filters import num_instances_filter
 from nova.scheduler.filters import utils
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -21,6 +20,8 @@ CONF = nova.conf.CONF
 CONF.register_opts([
     cfg.StrOpt('metadata_key', default='licences',
                help='Key of aggregate metadata that lists licences.'),
+    cfg.IntOpt('spare_ram_mb', default=512,
+               help='Memory to keep free on each host, in MB.'),
     cfg.FloatOpt('weight_multiplier', default=1000.0,
                  help='How much to keep such hosts free.')], 'licences')
 
@@ -47,17 +48,17 @@ class LicenceFilter(filters.BaseHostFilter):
         if product == 'none at all':
             raise LicenceMissing(product=product)
         found = _licences(host_state)
-        LOG.debug(_LI('%(host)s has licences %(found)s'),
+        LOG.debug('%(host)s has licences %(found)s',
                   {'host': host_state.host, 'found': found})
         return product in found
 
 
-class ReservedRamFilter(ram_filter.RamFilter):
-    """As RamFilter, on hosts with room for one more."""
+class SpareRamFilter(num_instances_filter.NumInstancesFilter):
+    """As NumInstancesFilter, on hosts that keep some memory free."""
 
     def host_passes(self, host_state, spec_obj):
-        room = host_state.free_ram_mb - spec_obj.memory_mb
-        return room >= CONF.filter_scheduler.max_instances_per_host and (
+        left = host_state.free_ram_mb - spec_obj.memory_mb
+        return left >= CONF.licences.spare_ram_mb and (
             super().host_passes(host_state, spec_obj))
 
 
@@ -66,7 +67,7 @@ class LicenceWeigher(weights.BaseHostWeigher):
 
     minval = 0
 
-    def weight_multiplier(self):
+    def weight_multiplier(self, host_state):
         return -1 * CONF.licences.weight_multiplier
 
     def _weigh_object(self, host_state, weight_properties):

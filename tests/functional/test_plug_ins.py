@@ -69,10 +69,10 @@ def test_an_operators_filters_and_weigher(caller):
                 old=(['host2'], {'licence_list': 'os'})),
         filter_scheduler__available_filters=[
             ALL_FILTERS, 'licensed_hosts.LicenceFilter',
-            'licensed_hosts.ReservedRamFilter'],
-        filter_scheduler__enabled_filters='LicenceFilter,ReservedRamFilter',
+            'licensed_hosts.SpareRamFilter'],
+        filter_scheduler__enabled_filters='LicenceFilter,SpareRamFilter',
         filter_scheduler__weight_classes='licensed_hosts.LicenceWeigher',
-        filter_scheduler__max_instances_per_host=1000,
+        licences__spare_ram_mb=1000,
         licences__metadata_key='licence_list').ask
 
     def licensed(product):
@@ -83,7 +83,7 @@ def test_an_operators_filters_and_weigher(caller):
     with pytest.raises(exception.NoValidHost):
         ask(licensed('ai'))
     with pytest.raises(exception.NoValidHost,
-                       match='3 ReservedRamFilter'):
+                       match='3 SpareRamFilter'):
         ask(requests.a_request(memory_mb=32000))
     with pytest.raises(Exception, match='no licence for none at all'):
         ask(licensed('none at all'))

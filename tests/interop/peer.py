@@ -1,0 +1,122 @@
+"""A real Nova, asked from outside: runs on the Python of Nova's environment.
+
+    python peer.py CONFIG_FILE <QUESTIONS >ANSWERS
+
+QUESTIONS: a JSON list of [what, arguments], what being a function of
+``ANSWERED``.  ANSWERS: a JSON list of {'answer': ...} or {'error': name of
+the exception's class, 'text': ...}, one for each.  Nova is told of its
+configuration by the file, as always.
+"""
+
+import contextlib
+import importlib
+import json
+import sys
+
+from nova import config
+from nova import context
+from nova import objects
+from nova.scheduler import filters
+from nova.scheduler import host_manager
+from nova.scheduler import rpcapi
+from nova.scheduler import weights
+from nova.scheduler.client import query
+
+
+def select_destinations(spec, uuids, **kwargs):
+    """Ask the scheduler on the message bus as a conductor does."""
+    found = query.SchedulerQueryClient().select_destinations(
+        context.get_admin_context(), _request(spec), uuids, **kwargs)
+    if not kwargs.get('return_objects'):
+        return found
+    return [[selection.to_dict() for selection in chosen] for chosen in found]
+
+
+def cast(method, *args):
+    """Tell all schedulers something as Nova's services do."""
+    getattr(rpcapi.SchedulerAPI(), method)(
+        context.get_admin_context(),
+        *(_object(arg) if isinstance(arg, dict) else arg for arg in args))
+
+
+def decide(cloud, spec, filter_paths, weigher_paths):
+    """Names of the hosts that pass plug-ins, best first.
+
+    cloud: as of ../builders/clouds.py.  filter_paths, weigher_paths: dotted.
+    """
+    spec = _request(spec)
+    hosts = list(filters.HostFilterHandler().get_filtered_objects(
+        [_class(path)() for path in filter_paths], _host_states(cloud), spec))
+    return [weighed.obj.host for weighed
+            in weights.HostWeightHandler().get_weighed_objects(
+                [_class(path)() for path in weigher_paths], hosts, spec)]
+
+
+def _host_states(cloud):
+    aggregates = [objects.Aggregate(
+        id=found['id'], uuid=found['uuid'], name=found['name'],
+        hosts=found['hosts'], metadata=found['metadata'])
+        for found in cloud['aggregates']]
+    for row in cloud['compute_nodes']:
+        state = host_manager.HostState(
+            row['host'], row['hypervisor_hostname'], cloud['cells'][0]['uuid'])
+        state.update(
+            compute=_compute_node(row), service={}, inst_dict={},
+            aggregates=[found for found in aggregates
+                        if row['host'] in found.hosts])
+        yield state
+
+
+def _compute_node(row):
+    node = objects.ComputeNode()
+    for name in ('uuid', 'host', 'hypervisor_hostname',
+                 'hypervisor_type', 'hypervisor_version', 'vcpus',
+                 'vcpus_used', 'memory_mb', 'memory_mb_used', 'local_gb',
+                 'local_gb_used', 'free_ram_mb', 'free_disk_gb',
+                 'disk_available_least', 'cpu_allocation_ratio',
+                 'ram_allocation_ratio', 'disk_allocation_ratio'):
+        setattr(node, name, row[name])
+    node.stats, node.supported_hv_specs = json.loads(row['stats']), []
+    node.host_ip = node.cpu_info = node.metrics = None
+    node.numa_topology = node.pci_device_pools = node.updated_at = None
+    return node
+
+
+def _request(primitive):
+    return _object(primitive)
+
+
+def _object(primitive):
+    return objects.base.NovaObject.obj_from_primitive(
+        primitive, context.get_admin_context())
+
+
+def _class(path):
+    module, _, name = path.rpartition('.')
+    return getattr(importlib.import_module(module), name)
+
+
+ANSWERED = {function.__name__: function
+            for function in (select_destinations, cast, decide)}
+
+
+def _answer(what, args, kwargs):
+    try:
+        return {'answer': ANSWERED[what](*args, **kwargs)}
+    except Exception as exc:
+        # From another process it is of a class of its own, made for it.
+        name = type(exc).__name__.removesuffix('_Remote')
+        return {'error': name, 'text': str(exc)}
+
+
+def main():
+    with contextlib.redirect_stdout(sys.stderr):
+        config.parse_args(['peer', '--config-file', sys.argv[1]],
+                          configure_db=False)
+        objects.register_all()
+        answers = [_answer(*question) for question in json.load(sys.stdin)]
+    json.dump(answers, sys.stdout)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,102 @@
+"""Plug-ins decide here as in Nova, unmodified in both.
+
+Blazar's filter comes from PyPI, ../data/licensed_hosts.py is a file.
+"""
+
+import dataclasses
+
+import pytest
+
+from tests.builders import requests
+from tests.functional import conftest as functional
+from tests.functional import stage as stages
+from tests.functional import test_plug_ins as functional_plug_ins
+from tests.interop.conftest import Nova
+
+
+@dataclasses.dataclass
+class Case:
+    """Plug-ins, a cloud and what to ask for.
+
+    filters, weighers: dotted paths.  options: as ``group__option``.
+    questions: keywords of requests.a_request.
+    """
+
+    filters: list
+    weighers: list
+    options: dict
+    cloud: dict
+    questions: list
+
+
+def hinted(*values, **more):
+    return {'hints': {'reservation': list(values)}, **more}
+
+
+def licensed(product, **more):
+    return {'extra_specs': {'licence:product': product}, **more}
+
+
+BLAZAR = Case(
+    ['blazarnova.scheduler.filters.blazar_filter.BlazarFilter'],
+    ['nova.scheduler.weights.ram.RAMWeigher'],
+    {'blazar:physical:host__aggregate_freepool_name': 'spare'},
+    functional_plug_ins.a_cloud(
+        spare=(['host1'], {}),
+        other=(['host2'], {'availability_zone': 'blazar_other',
+                           'blazar:owner': 'another'}),
+        lease=(['host3'], {'availability_zone': 'blazar_lease',
+                           'blazar:owner': 'a-project'})),
+    [{}, hinted('lease'), hinted('other'), hinted('lease', 'other'),
+     hinted('nothing'), hinted('other', project_id='another'),
+     hinted('lease', project_id='another')])
+
+LICENCES = Case(
+    ['licensed_hosts.LicenceFilter', 'licensed_hosts.SpareRamFilter'],
+    ['licensed_hosts.LicenceWeigher'],
+    {'licences__spare_ram_mb': 1000,
+     'licences__metadata_key': 'licence_list'},
+    functional_plug_ins.a_cloud(
+        licensed=(['host1', 'host2'], {'licence_list': 'db, os'}),
+        old=(['host2'], {'licence_list': 'os'})),
+    [{}, licensed('db'), licensed('os'), licensed('ai'),
+     licensed('none at all'), {'memory_mb': 31256}, {'memory_mb': 31257},
+     licensed('db', memory_mb=32000)])
+
+
+@pytest.mark.parametrize('case', [BLAZAR, LICENCES],
+                         ids=['blazar', 'licences'])
+def test_as_in_nova(case, tmp_path, monkeypatch):
+    """The same hosts in the same order, or an exception of the same name."""
+    monkeypatch.syspath_prepend(functional_plug_ins.FILES)
+    monkeypatch.setenv('PYTHONPATH', str(functional_plug_ins.FILES))
+    nova = Nova(stages.write_config(tmp_path / 'nova.conf', **case.options))
+    for question in case.questions:
+        nova.will('decide', case.cloud, requests.a_request(**question),
+                  case.filters, case.weighers)
+    with functional.open_stage(tmp_path, 'fake') as stage:
+        stage.load(case.cloud)
+        stage.scheduler(
+            filter_scheduler__available_filters=case.filters,
+            filter_scheduler__enabled_filters=[','.join(
+                path.rpartition('.')[2] for path in case.filters)],
+            filter_scheduler__weight_classes=','.join(case.weighers),
+            filter_scheduler__shuffle_best_same_weighed_hosts=False,
+            **case.options)
+        caller = stage.client()
+        ours = [ours_to(caller, question) for question in case.questions]
+
+    assert ours == [found.get('answer', found.get('error'))
+                    for found in nova.answers()]
+    assert len({str(found) for found in ours}) > 2
+
+
+def ours_to(caller, question):
+    """Names of hosts, best first; or the name of the exception."""
+    try:
+        chosen, = caller.ask(requests.a_request(**question))
+    except Exception as exc:
+        name = type(exc).__name__
+        return [] if name == 'NoValidHost' else getattr(
+            exc, 'exc_type', name)
+    return [selection.service_host for selection in chosen]
