@@ -18,7 +18,7 @@ import threading
 from nova_sched.conf import nova_classes
 from nova_sched.nova import conf as nova_conf
 
-#: Nova's module -> the one here.
+#: Nova's module -> the one here, or the library's that it became.
 MODULES = {
     'nova.conf': 'nova_sched.nova.conf',
     'nova.context': 'nova_sched.context',
@@ -26,6 +26,8 @@ MODULES = {
     'nova.filters': 'nova_sched.filters',
     'nova.i18n': 'nova_sched.nova.i18n',
     'nova.objects': 'nova_sched.objects',
+    # Nova's copy of what became oslo.log; gone since Liberty.
+    'nova.openstack.common.log': 'oslo_log.log',
     'nova.scheduler.filters': 'nova_sched.scheduler.filters',
     'nova.scheduler.filters.extra_specs_ops':
         'nova_sched.scheduler.filters.extra_specs_ops',
@@ -42,7 +44,8 @@ MODULES = {
                         ('weights', nova_classes.WEIGHER_MODULES))
     for name in names
 }
-_PACKAGES = ('nova', 'nova.scheduler')
+_PACKAGES = ('nova', 'nova.openstack', 'nova.openstack.common',
+             'nova.scheduler')
 
 _lock = threading.Lock()
 

@@ -42,6 +42,7 @@ def test_lead_to_the_very_modules_here(name, ours):
     'from nova.scheduler.weights.ram import RAMWeigher',
     'import nova.conf; nova.conf.CONF.filter_scheduler.enabled_filters',
     'from nova.i18n import _, _LE, _LI, _LW',
+    'from nova.openstack.common import log as logging',
     'from nova.objects.request_spec import RequestSpec',
     'from nova.context import get_admin_context',
     'from nova.exception import NovaException, NotFound, Invalid',
