@@ -1,7 +1,4 @@
-"""Messages in and out: the transport, and what crosses it.
-
-Only this module and the clients know oslo.messaging.
-"""
+"""Messages in and out: the transport, and what crosses it."""
 
 import oslo_messaging as messaging
 

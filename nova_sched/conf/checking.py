@@ -162,7 +162,8 @@ def warnings(conf):
     found += _clamped(conf)
     if conf.service_down_time <= conf.report_interval:
         found.append(
-            '[DEFAULT] service_down_time is not above report_interval: '
+            f'[DEFAULT] service_down_time = {conf.service_down_time} is not '
+            f'above report_interval = {conf.report_interval}: '
             f'{settings.service_down_time(conf)} seconds are used')
     if conf.concurrency_backend == 'eventlet':
         found.append('[DEFAULT] concurrency_backend: this service uses '

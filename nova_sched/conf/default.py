@@ -13,7 +13,7 @@ HELP = None
 def _ratio(name, default, help_text):
     return cfg.Opt(
         name, default=default, help=help_text,
-        type=types.ClampedFloat(f'[DEFAULT] {name}', min=0.0))
+        type=types.ClampedFloat(min=0.0))
 
 
 SERVICE_OPTS = [
@@ -81,8 +81,7 @@ Read for Nova's sake only: this service always uses native threads.
 """),
     cfg.Opt(
         'cell_worker_thread_pool_size', default=5,
-        type=types.ClampedInteger('[DEFAULT] cell_worker_thread_pool_size',
-                                  min=1),
+        type=types.ClampedInteger(min=1),
         help="""
 How many cell databases are read at the same time. Raise it to the number of
 cells when there are more.

@@ -38,7 +38,7 @@ def _at_least(minimum, name, default, help_text, old=None):
     return cfg.Opt(
         name, default=default, deprecated_name=old,
         deprecated_group='DEFAULT' if old else None, help=help_text,
-        type=types.ClampedInteger(f'[{GROUP}] {name}', min=minimum))
+        type=types.ClampedInteger(min=minimum))
 
 
 FILTER_OPTS = [
@@ -153,10 +153,9 @@ Spreads instances over equal hosts; of most use with few weighers.
         'track_instance_changes', default=True,
         deprecated_name='scheduler_tracks_instance_changes',
         deprecated_group='DEFAULT', help="""
-Whether the instances of each host are kept in memory from what the compute
-hosts report. Off: they are read from the database when a filter needs them.
-Turn it off here and on the compute hosts together, when no enabled filter or
-weigher looks at instances; it saves the compute hosts their messages.
+Whether compute hosts report their instances. Turn it off there: this service
+reads from the database where instances run, when a filter or weigher asks,
+and takes no notice of the reports.
 """),
     cfg.BoolOpt(
         'pci_in_placement', default=False,

@@ -53,7 +53,7 @@ for the database. Zero means every 60 seconds; a negative value means never.
 """),
     cfg.Opt(
         'max_attempts', default=3,
-        type=types.ClampedInteger('[scheduler] max_attempts', min=1),
+        type=types.ClampedInteger(min=1),
         deprecated_name='scheduler_max_attempts', deprecated_group='DEFAULT',
         help="""
 How many hosts may be tried for one instance. A request that asks for
@@ -71,18 +71,18 @@ scheduler at most.
 """),
     cfg.Opt(
         'max_placement_results', default=1000,
-        type=types.ClampedInteger('[scheduler] max_placement_results', min=1),
+        type=types.ClampedInteger(min=1),
         help="""
 How many allocation candidates Placement may answer with. With more hosts
 than this, requests see only a part of them: raise it, or let Placement
 answer in random order. Lower it when the answers are too big to be quick.
 """),
     cfg.Opt(
-        'workers', type=types.ClampedInteger('[scheduler] workers', min=0),
+        'workers', type=types.ClampedInteger(min=0),
         help="""
-Worker processes. Unset or 0: one per CPU. Lower it on a machine that is
-shared with other services; with the caching driver each worker keeps a cache
-of its own, so use 1 where they must agree.
+Worker processes. Unset or 0: one per CPU with the filter driver, one with any
+other, whose state each worker has to itself. Lower it on a machine that is
+shared with other services.
 """),
     cfg.BoolOpt(
         'limit_tenants_to_placement_aggregate', default=False,

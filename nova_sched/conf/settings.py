@@ -1,9 +1,5 @@
 """Values that several options, or several eras' rules, come together in."""
 
-from oslo_log import log as logging
-
-LOG = logging.getLogger(__name__)
-
 RESOURCES = ('cpu', 'ram', 'disk')
 
 
@@ -12,17 +8,12 @@ def service_down_time(conf):
 
     service_down_time, unless it is not above report_interval: then every
     service would look down between two heartbeats, and 2.5 times
-    report_interval is used, with a warning.
+    report_interval is used.  ``checking.warnings`` tells of it.
     """
     down_time, interval = conf.service_down_time, conf.report_interval
     if down_time > interval:
         return down_time
-    raised = int(interval * 2.5)
-    LOG.warning(
-        '[DEFAULT] service_down_time = %(down)s is not above report_interval '
-        '= %(interval)s: using %(raised)s seconds',
-        {'down': down_time, 'interval': interval, 'raised': raised})
-    return raised
+    return int(interval * 2.5)
 
 
 def fallback_ratios(conf):

@@ -13,7 +13,7 @@ def _multiplier(name, default, help_text, minimum=None, in_default=False):
         return cfg.FloatOpt(name, default=default, help=help_text, **aliases)
     return cfg.Opt(
         name, default=default, help=help_text, **aliases,
-        type=types.ClampedFloat(f'[{GROUP}] {name}', min=minimum))
+        type=types.ClampedFloat(min=minimum))
 
 
 OPTS = [

@@ -1,8 +1,10 @@
 """The caching scheduler: as the filter scheduler, on hosts kept in memory.
 
-No request waits for a database.  A periodic task reads the hosts anew; what
-this process placed since a compute node last reported stays consumed until
-that node reports again.  Each worker has a cache of its own.
+No request waits for a database, unless it asks where instances run; the
+others do not wait for it, unless a rule looks at all instances of hosts.  A
+periodic task reads the hosts anew; what this process placed since a compute
+node last reported stays consumed until that node reports again.  Each worker
+has a cache of its own.
 """
 
 import threading
@@ -10,6 +12,7 @@ import threading
 import numpy as np
 from oslo_log import log as logging
 
+from nova_sched import exception
 from nova_sched.hardware import consumption
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import host_table
@@ -28,16 +31,21 @@ class CachingScheduler(filter_scheduler.FilterScheduler):
         self._lock = threading.Lock()
         self._table = None
         self._placed = {}
+        self._successor = None
 
     def start(self):
         self.run_periodic_tasks(None)
 
     def take_over(self, predecessor):
-        """Keep what a caching driver before this one placed."""
+        """Keep what a caching driver before this one placed.
+
+        Requests that it has not begun to decide are decided here.
+        """
         if isinstance(predecessor, CachingScheduler):
             with predecessor._lock, self._lock:
                 self._placed = dict(predecessor._placed)
                 self._table, _ = carry_over(predecessor._table, self._table)
+                predecessor._successor = self
 
     def run_periodic_tasks(self, context):
         """Read the hosts anew, keeping consumption not yet reported."""
@@ -53,23 +61,42 @@ class CachingScheduler(filter_scheduler.FilterScheduler):
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False, candidates=None):
         decision = self._new_decision(context, spec_obj, instance_uuids)
+        with decision.timed('state'):
+            found = self._located(spec_obj)
         # One decision at a time: the next one must see what this one placed.
-        # A refused request leaves the table as it was.
         with decision.timed('wait'):
             self._lock.acquire()
         try:
-            snapshot = self.host_manager.snapshot(self._table,
-                                                  self._placed)
-            selections = self._select(snapshot, spec_obj, instance_uuids,
-                                      return_alternates, decision)
-            self._table = snapshot.as_table()
-            if spec_obj.instance_group is not None:
-                self._placed |= {
-                    uuid: pick.host for uuid, pick
-                    in zip(instance_uuids or (), decision.picks,
-                           strict=False)}
+            if self._successor is None:
+                return self._decide(found, spec_obj, instance_uuids,
+                                    return_alternates, decision)
         finally:
             self._lock.release()
+        return self._successor.select_destinations(
+            context, spec_obj, instance_uuids, return_alternates, candidates)
+
+    def _located(self, spec):
+        """Where the instances are that a request names: Instances."""
+        found = self.host_manager.instances(self._table)
+        try:
+            found.look_up(spec)
+        except exception.DatabaseUnavailable as error:
+            # It matters only if a rule asks, which then fails with it.
+            LOG.debug('Not looked up: %s', error)
+        return found
+
+    def _decide(self, found, spec, instance_uuids, return_alternates,
+                decision):
+        """Decide on the table; a refused request leaves it as it was."""
+        found.add(self._placed)
+        snapshot = self.host_manager.snapshot(self._table, found)
+        selections = self._select(snapshot, spec, instance_uuids,
+                                  return_alternates, decision)
+        self._table = snapshot.as_table()
+        if spec.instance_group is not None:
+            self._placed |= {
+                uuid: pick.host for uuid, pick
+                in zip(instance_uuids or (), decision.picks, strict=False)}
         return selections
 
 

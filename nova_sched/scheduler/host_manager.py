@@ -39,24 +39,28 @@ class HostManager:
         """Close idle database connections; a later use opens new ones."""
         self._reader.close()
 
-    def snapshot(self, table, placed=None, candidates=None):
+    def instances(self, table):
+        """Where instances run, as far as a request asks: Instances."""
+        return instances.Instances(
+            self._reader.locate_instances,
+            lambda: self._reader.instances_on(
+                table.columns['host'].values),
+            images=self._reader.image_properties,
+            unseen=_bare_metal_hosts(table))
+
+    def snapshot(self, table, found=None, candidates=None):
         """A private HostSnapshot of a table, with which services are up.
 
         A service is up when it is not forced down and its last heartbeat is
         at most service_down_time seconds away from now, past or future.
-        placed: see instances.Instances.
+        found: Instances of the request, if there are already.
         candidates: candidates.Candidates, or None if Placement was not asked.
         """
         seen = table.columns['service_last_seen']
         alive = np.abs(time.time() - seen) <= self._service_down_time
         up = alive & ~table.columns['service_forced_down']
-        found = instances.Instances(
-            self._reader.locate_instances,
-            lambda: self._reader.instances_on(
-                table.columns['host'].values), placed,
-            self._reader.image_properties, _bare_metal_hosts(table))
-        snapshot = table.with_columns(service_up=up).snapshot(found,
-                                                              candidates)
+        snapshot = table.with_columns(service_up=up).snapshot(
+            found or self.instances(table), candidates)
         snapshot.pack_numa_cells = self._pack_numa_cells
         return snapshot
 

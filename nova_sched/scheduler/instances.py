@@ -8,6 +8,18 @@ the rest of the request.
 
 import types
 
+#: Scheduler hints that name instances.
+HINTS = ('different_host', 'same_host')
+
+
+def named(spec):
+    """The uuids of the instances that hints of a RequestSpec name: list."""
+    found = []
+    for hint in HINTS:
+        uuids = spec.get_scheduler_hint(hint)
+        found += uuids if isinstance(uuids, list) else [uuids]
+    return [uuid for uuid in found if isinstance(uuid, str)]
+
 
 class Instances:
     """Locations of instances: the database, plus this request's own picks.
@@ -15,19 +27,17 @@ class Instances:
     locate: function of a list of uuids, returns {uuid: host name}.
     on_hosts: function that returns the instances of all hosts as dicts with
         at least uuid and host.
-    placed: {uuid: host name} of instances placed lately that the database
-        may not show yet.
     images: function of a list of host names and a tuple of names of image
         properties, returns what ``HostReader.image_properties`` does; by
         default nothing is known of images.
     unseen: names of hosts of whose instances rules see none.
     """
 
-    def __init__(self, locate, on_hosts, placed=None,
+    def __init__(self, locate, on_hosts,
                  images=lambda hosts, names: (), unseen=frozenset()):
         self._locate, self._on_hosts = locate, on_hosts
         self._images, self._described = images, {}
-        self._placed, self._unseen = dict(placed or {}), unseen
+        self._placed, self._unseen = {}, unseen
         self._located = {}
         self._by_host = None
         self._values = {}
@@ -95,6 +105,19 @@ class Instances:
                 for host, described in found.items()}
         return {host: known[host] for host in hosts}
 
+    def look_up(self, spec):
+        """Read now where the instances are that a RequestSpec names."""
+        group = spec.instance_group
+        members = group.members or [] if group is not None else []
+        self.running([*named(spec), *members])
+
     def place(self, uuid, host):
-        """From now on the instance counts as running on the host."""
-        self._placed[uuid] = host
+        """From now on the instance counts as running on the host.
+
+        The database may not show it yet.
+        """
+        self.add({uuid: host})
+
+    def add(self, placed):
+        """The same of several: {uuid: host name}."""
+        self._placed |= placed

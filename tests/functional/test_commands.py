@@ -67,6 +67,20 @@ def test_request_call_asks_the_service(stage, run, fake_cloud, driver):
     assert {row['Host'] for row in rows} <= known
 
 
+@pytest.mark.parametrize('broker', ['a real one', 'none'])
+def test_request_call_gives_up_without_an_answer(stage, broker):
+    """With a broker but no scheduler, and without a broker."""
+    url = (stage.transport_url if broker == 'a real one'
+           else 'rabbit://user:secret@127.0.0.1:1/')
+    status, _, stderr = manage(
+        '--config-file', stage.config_file(), '--transport-url', url,
+        'request', 'call', '--timeout', '2')
+    assert status == 1
+    assert 'No answer within 2 seconds by way of rabbit://' in stderr
+    assert 'secret' not in stderr
+    assert 'Traceback' not in stderr
+
+
 def test_what_is_booted_shows_up_on_its_host(stage, run, fake_cloud):
     """The fake compute node takes the instance over and reports it."""
     stage.daemon()

@@ -1,11 +1,15 @@
 """``request``: asking a running scheduler, as a conductor would."""
 
+import concurrent.futures
 import json
 import pathlib
+import threading
 
 from cliff import lister
+import oslo_messaging as messaging
 from oslo_utils import uuidutils
 
+from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import exception
 from nova_sched import objects
@@ -130,17 +134,43 @@ class Call(lister.Lister):
         conf.set_override('long_rpc_timeout', parsed_args.timeout)
         uuids = [uuidutils.generate_uuid() for _ in range(parsed_args.count)]
         spec = build_spec(parsed_args, uuids)
-        transport = rpc.get_transport(conf)
-        try:
-            answer = rpcapi.SchedulerAPI(conf, transport).select_destinations(
-                context.RequestContext(is_admin=True), spec, uuids,
-                return_objects=True,
-                return_alternates=not parsed_args.no_alternates)
-        finally:
-            transport.cleanup()
+        answer = self._answer(
+            spec, uuids, return_objects=True,
+            return_alternates=not parsed_args.no_alternates)
         if parsed_args.boot:
             self._boot(spec, uuids, answer)
         return COLUMNS, list(rows(uuids, answer))
+
+    def _answer(self, *args, **kwargs):
+        """The scheduler's answer; in vain without one in time.
+
+        oslo.messaging's own time-out begins only with a connection, for
+        which it waits for ever.
+        """
+        conf, answer = self.app.conf, concurrent.futures.Future()
+
+        def ask():
+            try:
+                transport = rpc.get_transport(conf)
+                found = rpcapi.SchedulerAPI(
+                    conf, transport).select_destinations(
+                        context.RequestContext(is_admin=True), *args,
+                        **kwargs)
+                transport.cleanup()
+            except Exception as exc:
+                answer.set_exception(exc)
+            else:
+                answer.set_result(found)
+
+        threading.Thread(target=ask, daemon=True).start()
+        try:
+            return answer.result(conf.long_rpc_timeout + 1)
+        except (TimeoutError, messaging.MessagingTimeout):
+            raise exception.NovaSchedException(
+                f'No answer within {conf.long_rpc_timeout} seconds by way of '
+                f'{config.masked(config.transport_url(conf))}: is that '
+                'broker up, and does a scheduler serve the topic '
+                f'{conf.scheduler_topic} there?') from None
 
     def _boot(self, spec, uuids, answer):
         cloud = fake_cloud.FakeCloud(

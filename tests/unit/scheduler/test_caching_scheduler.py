@@ -130,6 +130,15 @@ class TestConsumption:
 
         assert free_mb(heir) == [3000]
 
+    def test_is_made_by_the_driver_that_took_over(self, cloud, one_host):
+        """A request that waited for the one before is decided there."""
+        heir = a_driver(cloud)
+        heir.take_over(one_host)
+
+        picks(one_host, a_server())
+
+        assert free_mb(heir) == [3000]
+
     def test_ends_with_a_newer_report_of_the_node(self, cloud, one_host):
         select(one_host, a_server(num_instances=3))
         cloud.execute('UPDATE compute_nodes SET free_ram_mb = 2500, '
@@ -229,6 +238,28 @@ class TestFailedRefresh:
 
 
 class TestConcurrentRequests:
+    @pytest.mark.parametrize('asks', [
+        {'group': {'policy': 'anti-affinity', 'members': [OLD]}},
+        {'hints': {'same_host': [OLD]}}, {'hints': {'different_host': OLD}}])
+    def test_do_not_wait_for_what_others_look_up(self, one_host, asks):
+        """Where the instances are that a request names."""
+        asked, answered = threading.Event(), threading.Event()
+
+        def locate(uuids):
+            asked.set()
+            assert answered.wait(10)
+            return {}
+        one_host.host_manager._reader.locate_instances = locate
+        other = threading.Thread(
+            target=select, args=(one_host, a_server(**asks)))
+        other.start()
+        assert asked.wait(10)
+
+        assert picks(one_host, a_server()) == ['a']
+
+        answered.set()
+        other.join()
+
     def test_never_overcommit(self, cloud):
         """Ten hosts with room for three each, wanted by eight threads."""
         cloud.load_nodes(*(clouds.a_compute_node(

@@ -145,12 +145,14 @@ class TestInstances:
 
     def test_placed_lately_count_too(self, cloud, manager):
         cloud.load(['a'])
-        placed = {clouds.a_uuid(1): 'a', clouds.a_uuid(2): 'gone'}
+        made = manager()
+        found = made.instances(made.cache.refresh())
+        found.add({clouds.a_uuid(1): 'a', clouds.a_uuid(2): 'gone'})
 
-        made = snapshot(manager(), placed=placed)
+        shown = snapshot(made, found=found)
 
-        assert list(made.state(0).instances) == [clouds.a_uuid(1)]
-        assert made.instances.located([clouds.a_uuid(1)]) == {
+        assert list(shown.state(0).instances) == [clouds.a_uuid(1)]
+        assert shown.instances.located([clouds.a_uuid(1)]) == {
             clouds.a_uuid(1): 'a'}
 
 

@@ -24,7 +24,9 @@ class Asked:
 
 def made(placed=None):
     asked = Asked()
-    return instances.Instances(asked.locate, asked.on_hosts, placed), asked
+    found = instances.Instances(asked.locate, asked.on_hosts)
+    found.add(placed or {})
+    return found, asked
 
 
 class TestUnseen:
