@@ -81,8 +81,8 @@ class FilterHandler:
 
         index: which instance of the request (0 is the first).
         decision: the Decision that records each step.
-        An exception in a filter fails the request, with the filter named in
-        the log.
+        An exception in a filter fails the request, with the filter, and the
+        host where that is known, named in the log.
         """
         LOG.debug('Starting with %d host(s)', len(hosts))
         ran = []
@@ -91,6 +91,7 @@ class FilterHandler:
                 continue
             before, name = hosts, type(filter_).__name__
             hosts, stop = self._one(filter_, name, before, spec_obj)
+            hosts.snapshot.note_ran(filter_, spec_obj)
             decision.step(index, filter_, before.rows, hosts.rows)
             ran.append((name, before, hosts))
             if stop:
@@ -111,10 +112,11 @@ class FilterHandler:
         try:
             kept = filter_.keep(hosts, spec_obj)
         except Exception as exc:
+            # A plug-in that asks a built-in has the host noted twice.
+            notes = dict.fromkeys(getattr(exc, '__notes__', ()))
             LOG.error('Filter %(name)s failed %(where)s: %(exc)r', {
                 'name': name, 'exc': exc,
-                'where': ', '.join(getattr(exc, '__notes__', ()))
-                or f'on {len(hosts)} host(s)'})
+                'where': ', '.join(notes) or f'on {len(hosts)} host(s)'})
             raise
         if kept is None:
             return hosts.where(np.zeros(len(hosts), dtype=np.bool_)), True

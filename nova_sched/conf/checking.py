@@ -154,7 +154,10 @@ def warnings(conf):
     found = []
     for group, name in (('metrics', 'weight_setting'),
                         ('filter_scheduler', 'image_props_weight_setting')):
-        _good, bad = settings.parse_weights(conf[group][name])
+        good, bad = settings.parse_weights(conf[group][name])
+        found += [f'[{group}] {name} = {weighed}=...: nothing has a name that '
+                  f'ends in a blank; write no blanks around the ='
+                  for weighed, _ratio in good if weighed != weighed.strip()]
         if bad:
             found.append(
                 'Ignoring the invalid elements of the option '

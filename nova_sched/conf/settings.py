@@ -31,8 +31,10 @@ def fallback_ratios(conf):
 def parse_weights(items):
     """Read ``name=ratio`` items, as in [metrics] weight_setting.
 
-    Each is cut at its first ``=``; the rest must be a number. Returns
-    (tuple of (name, float) in order, tuple of the items that cannot be read).
+    Each is cut at its first ``=``; the rest must be a number. A name keeps
+    the blanks before the ``=``, as in Nova, and then is that of nothing.
+    Returns (tuple of (name, float) in order, tuple of the items that cannot
+    be read).
     """
     good, bad = [], []
     for item in items:
@@ -42,7 +44,7 @@ def parse_weights(items):
         except ValueError:
             ratio = None
         if name.strip() and ratio is not None:
-            good.append((name.strip(), ratio))
+            good.append((name, ratio))
         else:
             bad.append(item)
     return tuple(good), tuple(bad)

@@ -59,8 +59,7 @@ class ApiReader:
         with self.db.reading() as connection:
             if self._stamp is None:
                 self._stamp = self._prepare_stamp(connection)
-            rows = connection.execute(self._stamp).all()
-        rows = tuple(sorted(tuple(row) for row in rows))
+            rows = tuple(sorted(self._stamp.rows(connection)))
         return (*rows, object()) if _unsettled(rows) else rows
 
     def _prepare_stamp(self, connection):
@@ -68,12 +67,12 @@ class ApiReader:
         present = set(sa.inspect(connection).get_table_names())
         stamped = _AGGREGATE_TABLES + tuple(
             table for table in _MAPPING_TABLES if table.name in present)
-        return sa.union_all(*(
+        return statements.FixedStatement(connection, sa.union_all(*(
             _alive(schema, table, sa.select(
                 sa.literal(index), sa.func.count(),
                 *(sa.func.max(table.c[name])
                   for name in ('id', 'created_at', 'updated_at'))))
-            for index, table in enumerate(stamped)))
+            for index, table in enumerate(stamped))))
 
     def host_cells(self):
         with self.db.reading() as connection:

@@ -7,7 +7,6 @@ exception.DatabaseUnavailable, whose text names the URL without its password.
 """
 
 import contextlib
-import datetime
 import itertools
 import os
 import time
@@ -19,6 +18,7 @@ from sqlalchemy import event
 
 from nova_sched import exception
 from nova_sched.conf import database as db_conf
+from nova_sched.db import times
 
 # What oslo.db's engines.create_engine takes from [database], same names.
 _ENGINE_OPTIONS = (
@@ -97,21 +97,14 @@ def connect(url, options=None):
 def _tune_pymysql(engine):
     """Read times with C code instead of PyMySQL's regular expression.
 
-    That expression is the costliest part of reading a services row.
+    That expression is the costliest part of reading a services row, and
+    leaves 0000-00-00 and other relics as texts.
     """
     from pymysql import converters
     from pymysql.constants import FIELD_TYPE
 
-    slow = converters.conversions[FIELD_TYPE.DATETIME]
-
-    def read_time(text):
-        try:
-            return datetime.datetime.fromisoformat(text)
-        except ValueError:
-            return slow(text)    # 0000-00-00 and other relics
-
-    conversions = {**converters.conversions, FIELD_TYPE.DATETIME: read_time,
-                   FIELD_TYPE.TIMESTAMP: read_time}
+    conversions = {**converters.conversions, FIELD_TYPE.DATETIME: times.read,
+                   FIELD_TYPE.TIMESTAMP: times.read}
 
     @event.listens_for(engine, 'do_connect')
     def on_connect(dialect, record, args, kwargs):

@@ -3,6 +3,7 @@
 import sqlalchemy as sa
 
 from nova_sched import exception
+from nova_sched.db import times
 
 
 class Schema:
@@ -42,17 +43,15 @@ class FixedStatement:
             dialect=dialect, compile_kwargs={'literal_binds': True}))
         # Only what the driver gives in another type needs work per row:
         # SQLite's times are texts.  Booleans stay 0 and 1.
-        processors = [
-            (index, column.type.dialect_impl(dialect).result_processor(
-                dialect, None))
-            for index, column in enumerate(statement.selected_columns)
-            if isinstance(column.type, sa.DateTime)]
-        self._processors = [(index, process) for index, process in processors
-                            if process is not None]
+        self._times = [
+            index for index, column in enumerate(statement.selected_columns)
+            if isinstance(column.type, sa.DateTime)
+            and dialect.name == 'sqlite']
 
     def rows(self, connection, keys=()):
         """All rows as a list of tuples, straight from the driver.
 
+        Times are naive UTC datetimes or None, see times.read.
         keys: integers, what a statement with a list of ``_KEYS`` looks for.
         """
         sql = self._sql
@@ -60,14 +59,14 @@ class FixedStatement:
             sql = sql.replace(_KEYS, ','.join(map(str, map(int, keys))))
         with connection.exec_driver_sql(sql) as result:
             rows = list(result.cursor.fetchall())
-        if not self._processors:
+        if not self._times:
             return rows
-        return [self._processed(row) for row in rows]
+        return [self._with_times(row) for row in rows]
 
-    def _processed(self, row):
+    def _with_times(self, row):
         row = list(row)
-        for index, process in self._processors:
-            row[index] = process(row[index])
+        for index in self._times:
+            row[index] = times.read(row[index])
         return tuple(row)
 
 

@@ -80,10 +80,11 @@ class Hardware:
         cells = None if guests is None else pci.Cells(
             frozenset(guest.id for guest in guests),
             {cell.id: cell.socket for cell in self.topology.cells})
-        left = pci.apply(self.pools, requests, mapping, cells)
-        if left is None:
-            raise FailedError(f'PCI device request {requests} failed')
-        self.pools = left
+        for request in requests:
+            left = pci.apply(self.pools, [request], mapping, cells)
+            if left is None:
+                raise FailedError(f'PCI device request {request} failed')
+            self.pools = left
 
 
 def _used_by_all(cell, guests, newer):
@@ -105,8 +106,8 @@ def used(cell, guest, newer=True):
         cpus = (guest.cpus + len(guest.reserved)) * (
             cell.threads if guest.thread_policy == 'isolate' else 1)
     return dataclasses.replace(
-        cell, memory_usage=cell.memory_usage + guest.memory,
-        cpu_usage=cell.cpu_usage + cpus,
+        cell, memory_usage=max(0, cell.memory_usage + guest.memory),
+        cpu_usage=max(0, cell.cpu_usage + cpus),
         pages=tuple(_used_pages(cell, guest, newer)),
         pinned_cpus=cell.pinned_cpus | _pinned(cell, guest))
 

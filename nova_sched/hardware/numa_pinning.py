@@ -17,6 +17,10 @@ def pin(host, guest, reserve, newer=True):
     Returns a dict guest CPU -> host CPU and a set of host CPUs.
     """
     cpus = sorted(guest.pcpuset if newer else guest.cpuset | guest.pcpuset)
+    if not cpus and (reserve or guest.thread_policy == 'isolate'):
+        # To Nova, no pins are pins that were not found, but for this cell of
+        # a guest that mixes pinned and floating CPUs.
+        return None
     packing = _Packing(host, cpus, reserve, newer)
     if guest.thread_policy == 'isolate':
         return packing.isolated()

@@ -9,6 +9,8 @@ hints are not wrapped in lists, groups are sets.  What a feature of the
 request does not use is an absent key, as it was then.
 """
 
+import copy
+
 #: Properties Kilo's own rules read, by the names images used then.
 _OLD_PROPERTIES = {
     'architecture': 'hw_architecture',
@@ -29,7 +31,7 @@ class KiloMapping:
     """
 
     SHARED = frozenset(('_kilo', '_kilo_source', '_legacy_context',
-                        '_config_options'))
+                        '_config_options', '_own_options'))
 
     @property
     def legacy_context(self):
@@ -43,12 +45,19 @@ class KiloMapping:
 
     @property
     def config_options(self):
-        """Content of the operator's JSON options file, {} without one."""
-        return self.__dict__.get('_config_options') or {}
+        """Content of the operator's JSON options file, {} without one.
+
+        The request's own copy of what was set, made when first asked for.
+        """
+        if '_own_options' not in self.__dict__:
+            self.__dict__['_own_options'] = copy.deepcopy(
+                self.__dict__.get('_config_options') or {})
+        return self.__dict__['_own_options']
 
     @config_options.setter
     def config_options(self, options):
         self.__dict__['_config_options'] = options
+        self.__dict__.pop('_own_options', None)
         self.__dict__.pop('_kilo', None)
 
     def remember_dicts(self, request_spec, filter_properties):

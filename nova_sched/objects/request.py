@@ -10,7 +10,6 @@ from nova_sched.objects import request_spec
 from nova_sched.objects.fields import MalformedError
 
 _SPEC = fields.nested(request_spec.RequestSpec)
-_UUIDS = fields.list_of(fields.NAME)
 _SIZES = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')
 
 
@@ -49,20 +48,39 @@ def from_legacy_dicts(request_spec, filter_properties):
 
 
 def check_instance_uuids(value):
-    """The argument ``instance_uuids``: a list of text, or None.
+    """Raise InvalidInput unless the argument ``instance_uuids`` is right.
 
-    Raises InvalidInput for anything else and for more than 10000.
+    That is a list of at most 10000 texts, none of them empty, or None.
     """
     if value is None:
-        return None
+        return
     try:
-        uuids = _UUIDS.read(value)
-        if len(uuids) > request_spec.MAX_INSTANCES:
+        _UUIDS.read(value)
+        if len(value) > request_spec.MAX_INSTANCES:
             raise MalformedError(value, 'must have at most '
                             f'{request_spec.MAX_INSTANCES} items')
-        return uuids
     except MalformedError as error:
         raise error.under('instance_uuids').as_invalid_input() from None
+
+
+def flag(name, value):
+    """A boolean argument of this name; 'false' is false, and so is null.
+
+    Raises InvalidInput for what is neither true nor false.
+    """
+    try:
+        return value is not None and fields.BOOLEAN.read(value)
+    except MalformedError as error:
+        raise error.under(name).as_invalid_input() from None
+
+
+def _read_uuid(value):
+    if value == '':
+        raise MalformedError(value, 'must be the uuid of an instance')
+    return fields.NAME.read(value)
+
+
+_UUIDS = fields.list_of(fields.Kind(_read_uuid))
 
 
 def _check_flavor(spec, *path):

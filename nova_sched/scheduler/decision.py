@@ -108,6 +108,8 @@ class Decision:
         counted.sort(key=lambda item: -item[0])
         if not self.hosts:
             return 'there are no hosts'
+        if not counted:
+            return f'none of {self.hosts} hosts was rejected'
         left = self.hosts - sum(count for count, _ in counted)
         return (f'{left} of {self.hosts} hosts: '
                 + ', '.join(text for _, text in counted))

@@ -89,9 +89,11 @@ class FilterScheduler(table_scheduler.TableScheduler):
             ranked = self._ranked(hosts, spec, index, decision, draw)
             taken = claims.take(ranked.hosts, uuid)
             if taken is None:
+                rows = ranked.hosts.rows
+                if len(rows):
+                    decision.step(index, 'claims refused', rows, rows[:0])
                 break
-            limits = self.ranker.limits(taken.row, ranked.hosts, spec,
-                                        ranked.filtered)
+            limits = snapshot.limits(taken.row)
             picked.append((taken, limits))
             decision.picks.append(_pick(index, ranked, taken.row))
             self._place(snapshot, taken, spec, uuid, limits)
@@ -182,8 +184,7 @@ class FilterScheduler(table_scheduler.TableScheduler):
             others = (claims.first_of(snapshot, row)
                       for row in rows[cells[rows] == cell].tolist())
             by_cell[cell] = [
-                (taken, self.ranker.limits(taken.row, ranked.hosts, spec,
-                                           ranked.filtered))
+                (taken, snapshot.limits(taken.row))
                 for taken in itertools.islice(filter(None, others), wanted)]
         alternates = [by_cell[cells.item(row)] for row in picks]
         decision.alternates = sum(map(len, alternates))
@@ -211,21 +212,24 @@ def _pick(index, ranked, row):
 
 
 def _unknown_host(snapshot, spec):
-    """Why a host or node that the request names cannot be had, or None."""
+    """Why a host or node that the request names cannot be had, or None.
+
+    Of several forced ones each may be the right one.
+    """
     wanted, hosts = spec.requested_destination, snapshot.block()
     if wanted is not None and wanted.host is not None:
-        host, node = wanted.host, wanted.node
-        known_host = hosts.named('host', [host]).any()
+        names, nodes = [wanted.host], [wanted.node]
+        known_host = hosts.named('host', names).any()
     else:
-        host, node = (names[0] if names else None
-                      for names in (spec.force_hosts, spec.force_nodes))
+        names, nodes = spec.force_hosts or [None], spec.force_nodes or [None]
         # Only forced hosts are compared without regard to case.
-        known_host = host is None or hosts.judge(
-            'host', lambda name: name.lower() == host.lower()).any()
-    known_node = not node or hosts.named('nodename', [node]).any()
+        folded = {name.lower() for name in spec.force_hosts or ()}
+        known_host = not folded or hosts.judge(
+            'host', lambda name: name.lower() in folded).any()
+    known_node = not any(nodes) or hosts.named('nodename', nodes).any()
     if known_host and known_node:
         return None
-    return f'No such host - host: {host} node: {node} '
+    return f'No such host - host: {names[0]} node: {nodes[0]} '
 
 
 def _prepare_group(snapshot, spec):

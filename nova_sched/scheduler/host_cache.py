@@ -5,12 +5,12 @@ before are parsed again; the rest of the table is shared between generations.
 """
 
 import collections
+import functools
 import threading
 import time
 
 from oslo_log import log as logging
 
-from nova_sched import exception
 from nova_sched import objects
 from nova_sched.db import reader as db_reader
 from nova_sched.scheduler import host_rows
@@ -56,19 +56,15 @@ class HostCache:
         called = time.monotonic()
         with self._lock:
             if self._started < called:
-                self._started = time.monotonic()
-                self._failure = self._try_to_read()
+                started, self._failure = time.monotonic(), None
+                try:
+                    self._read()
+                except Exception as exc:
+                    self._failure = exc
+                self._started = started
             if self._failure is not None:
-                raise exception.DatabaseUnavailable(self._failure)
+                raise self._failure
             return self._table
-
-    def _try_to_read(self):
-        """Read; returns what went wrong, as text, or None."""
-        try:
-            self._read()
-        except exception.DatabaseUnavailable as exc:
-            return str(exc)
-        return None
 
     def current(self):
         """The table as last read."""
@@ -82,9 +78,9 @@ class HostCache:
         cells = self._reader.read_hosts()
         self._read_api()
         nodes = [(cell.cell.uuid, row) for cell in cells
-                 for row in cell.compute_nodes]
+                 for row in _named('compute_nodes', cell.compute_nodes, _NODE)]
         services = {row[_SERVICE['host']]: row for cell in cells
-                    for row in cell.services}
+                    for row in _named('services', cell.services, _SERVICE)}
         changed = self._changed(nodes, services)
         if changed is None:
             self._rebuild(nodes, services)
@@ -112,13 +108,17 @@ class HostCache:
         """Replace the rows of the nodes at the changed positions."""
         changes = {}
         for position in changed:
-            row = self._rows.get(position)
-            if row is not None:
-                changes[row] = record = self._record(*nodes[position])
-                if record is None:
-                    # The host can no longer be read and has to go.
-                    return self._rebuild(nodes, self._services)
+            cell_uuid, node = nodes[position]
+            if node[_NODE['host']] not in self._services:
+                continue
+            row, record = self._rows.get(position), self._record(
+                cell_uuid, node)
+            if (row is None) != (record is None):
+                # The host can no longer be read, or can be read again.
+                return self._rebuild(nodes, self._services)
+            if record is not None:
                 del record['host'], record['nodename']
+                changes[row] = record
         self._table = self._table.replaced(changes)
 
     def _rebuild(self, nodes, services):
@@ -191,6 +191,23 @@ class HostCache:
     def _hosts(self):
         column = self._table.columns['host']
         return [column.values[code] for code in column.codes.tolist()]
+
+
+def _named(table, rows, columns):
+    """The rows that name their host; a warning tells, once, of others."""
+    host, id_ = columns['host'], columns['id']
+    nameless = [row[id_] for row in rows if row[host] is None]
+    if not nameless:
+        return rows
+    _warn_nameless(table, len(nameless), nameless[0])
+    return [row for row in rows if row[host] is not None]
+
+
+@functools.lru_cache(maxsize=1024)
+def _warn_nameless(table, count, first):
+    LOG.warning('%(count)d row(s) of %(table)s are left out, as they have no '
+                'host; the first of them has the id %(first)s',
+                {'count': count, 'table': table, 'first': first})
 
 
 def _by_host(rows):

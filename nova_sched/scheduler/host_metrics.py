@@ -1,10 +1,12 @@
 """What the monitors of a compute node have measured."""
 
 import dataclasses
+import datetime
 import functools
 import math
 
 from nova_sched.hardware import reports
+from nova_sched.objects import fields
 
 _COLUMN = 'metrics'
 
@@ -12,6 +14,30 @@ _COLUMN = 'metrics'
 _PERCENTS = frozenset((
     'cpu.percent', 'cpu.user.percent', 'cpu.kernel.percent',
     'cpu.idle.percent', 'cpu.iowait.percent'))
+
+
+@dataclasses.dataclass(frozen=True)
+class Metric:
+    """One metric, under the names of Nova's MonitorMetric.
+
+    value: a whole number, of percents for fractions; None if it has none.
+    numa_membw_values: NUMA node (text) -> memory bandwidth, or None.
+    timestamp: aware datetime, in UTC; source: the monitor; None if unknown.
+    """
+
+    name: str
+    value: int | None = None
+    numa_membw_values: dict | None = None
+    timestamp: datetime.datetime | None = None
+    source: str | None = None
+
+    @classmethod
+    def of(cls, metric):
+        """From a dict as it is reported, with a name."""
+        number = _read(metric)[1]
+        return cls(metric['name'], None if number is None else int(number),
+                   metric.get('numa_membw_values'),
+                   _moment(metric.get('timestamp')), metric.get('source'))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +69,13 @@ class HostMetrics:
         """The value of a metric; NaN where there is none."""
         return self.values.get(name, math.nan)
 
+    @functools.cached_property
+    def metrics(self):
+        """Those that have a name, as they were reported: tuple of Metric."""
+        return tuple(Metric.of(metric) for metric in self.listed()
+                     if isinstance(metric, dict)
+                     and isinstance(metric.get('name'), str))
+
     def listed(self):
         """The metrics as they were reported: list."""
         if not self.text:
@@ -72,6 +105,14 @@ def _read(metric):
             ValueError):
         reports.warn_once(_COLUMN, _fault(metric))
         return None, None
+
+
+def _moment(text):
+    """A timestamp as an aware datetime, in UTC; None if it is none."""
+    try:
+        return fields.DATETIME.read(text)
+    except fields.MalformedError:
+        return None
 
 
 def _fault(metric):

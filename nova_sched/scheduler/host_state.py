@@ -1,9 +1,22 @@
 """One host as plug-ins see it: a view of one row of the host table."""
 
+import datetime
 import functools
 import json
 
 import numpy as np
+
+from nova_sched.hardware import device_stats
+
+
+class _shown:  # noqa: N801 - is written as property is
+    """A property that plug-ins may set to another value."""
+
+    def __init__(self, read):
+        self._read, self.__doc__ = read, read.__doc__
+
+    def __get__(self, state, owner=None):
+        return self if state is None else self._read(state)
 
 
 class HostState:
@@ -43,35 +56,50 @@ class HostState:
         """This host alone, as the columns a built-in rule judges."""
         return self._snapshot.block(np.array([self._row]))
 
-    @property
+    @_shown
     def hypervisor_hostname(self):
         """The node's name, under the name of its database column."""
         return self.nodename
 
-    @property
+    @_shown
+    def updated(self):
+        """When the host was last reported or given an instance.
+
+        An aware datetime, in UTC; None if it never reported.
+        """
+        seconds = self._snapshot.cell('updated', self._row)
+        return (datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+                if seconds else None)
+
+    @_shown
     def stats(self):
-        """What the compute service counts, as a dict; None if unreported."""
-        stats = self._snapshot.cell('stats', self._row)
-        return stats if stats is None else dict(stats)
+        """What the compute service counts: a dict, empty if unreported."""
+        return dict(self._snapshot.cell('stats', self._row) or {})
 
-    @property
+    @_shown
     def service(self):
-        """The row of the host's compute service, as a dict."""
-        row = self._snapshot.cell('service', self._row)
-        return row._asdict() | {'binary': 'nova-compute', 'topic': 'compute'}
+        """The row of the host's compute service: a dict, with aware times."""
+        row = self._snapshot.cell('service', self._row)._asdict()
+        return {name: _aware(value) for name, value in row.items()} | {
+            'binary': 'nova-compute', 'topic': 'compute', 'deleted': False}
 
-    @property
+    @_shown
     def supported_instances(self):
-        """List of [architecture, hypervisor type, VM mode]."""
-        text = self._snapshot.cell('supported_instances', self._row)
-        return json.loads(text) if text else []
+        """List of [architecture, hypervisor type, VM mode].
 
-    @property
+        None on a host that never reported its usage.
+        """
+        text = self._snapshot.cell('supported_instances', self._row)
+        if text:
+            return json.loads(text)
+        return None if self.uuid is None else []
+
+    @_shown
     def aggregates(self):
         """The Aggregate objects the host is in, as a list."""
         return list(self._snapshot.cell('aggregates', self._row))
 
-    @property
+    @_shown
     def instances(self):
         """Instances on the host: uuid -> Instance.
 
@@ -81,12 +109,19 @@ class HostState:
             return {}
         return self._snapshot.instances.on_host(self.host)
 
-    @property
+    @_shown
     def metrics(self):
-        """Monitor metrics as reported: list of dicts with name and value."""
-        return self._snapshot.cell('metrics', self._row).listed()
+        """What monitors measure: list of host_metrics.Metric."""
+        return list(self._snapshot.cell('metrics', self._row).metrics)
 
-    @property
+    @_shown
+    def pci_stats(self):
+        """The free PCI devices: DeviceStats; None if it never reported."""
+        found = self._snapshot.cell('pci_stats', self._row)
+        return None if found is None else device_stats.DeviceStats(
+            found, self._snapshot.cell('numa_topology', self._row))
+
+    @_shown
     def numa_topology(self):
         """The host's NUMA cells as reported (JSON text), or None."""
         topology = self._snapshot.cell('numa_topology', self._row)
@@ -97,3 +132,9 @@ class HostState:
                 f'disk: {self.free_disk_mb}MB io_ops: {self.num_io_ops} '
                 f'instances: {self.num_instances}, allocation_candidates: '
                 f'{len(self.allocation_candidates)}')
+
+
+def _aware(value):
+    """A time of the database, which has no zone, as one in UTC."""
+    return (value.replace(tzinfo=datetime.UTC)
+            if isinstance(value, datetime.datetime) else value)

@@ -147,6 +147,7 @@ class HostSnapshot:
         self._columns = dict(table.columns)
         self._owned = set()
         self._states = {}
+        self._limiting = {}
 
     def column(self, name):
         """The stored column: array, ``Labels`` or list of objects."""
@@ -171,6 +172,21 @@ class HostSnapshot:
     def block(self, rows=None):
         """These rows (int array), or all of them, as rules see them."""
         return HostBlock(self, rows)
+
+    def note_ran(self, filter_, spec):
+        """A filter has judged hosts; ``limits`` asks it from now on."""
+        self._limiting[id(filter_)] = filter_, spec
+
+    def limits(self, row):
+        """What the filters that ran leave the compute node to enforce: dict.
+
+        Nothing is left to it by filters that did not look, as on a rebuild.
+        """
+        found, host = {}, self.block(np.array([row]))
+        for filter_, spec in self._limiting.values():
+            if filter_.RUN_ON_REBUILD or not spec.is_rebuild:
+                found |= filter_.limits(host, spec)
+        return found | self.state(row).limits
 
     def consume(self, row, spec, now, mapping=None, limits=None):
         """Take one instance of the request out of a host's free resources.
@@ -288,13 +304,23 @@ class HostBlock:
     def judge(self, name, verdict, dtype=np.bool_):
         """``verdict(value)`` for each distinct value of a label column.
 
-        Returns an array (n,) of dtype.
+        Returns an array (n,) of dtype.  What a verdict raises bears a note
+        with the first host of that value.
         """
         codes, in_use, values = self.labels(name)
         results = np.zeros(len(values), dtype=dtype)
         for code in in_use:
-            results[code] = verdict(values[code])
+            try:
+                results[code] = verdict(values[code])
+            except Exception as exc:
+                self.blame(exc, np.argmax(codes == code))
+                raise
         return results[codes]
+
+    def blame(self, exc, position):
+        """Note on an exception at which host of the block it was raised."""
+        state = self.snapshot.state(self.rows.item(position))
+        exc.add_note(f'on host {state!r}')
 
     def derived(self, name, key, function, dtype=np.float64):
         """``function(value)`` of each row of a label column: array (n,).
@@ -303,7 +329,15 @@ class HostBlock:
         """
         column = self.snapshot.column(name)
         codes = column.codes if self._all else column.codes[self.rows]
-        return column.derived(codes, key, function, dtype)
+
+        def blamed(value):
+            try:
+                return function(value)
+            except Exception as exc:
+                self.blame(exc, np.argmax(codes == column.code(value)))
+                raise
+
+        return column.derived(codes, key, blamed, dtype)
 
     def judge_together(self, names, verdict):
         """As ``judge`` for the distinct combinations of several columns.
@@ -322,8 +356,12 @@ class HostBlock:
                                              return_inverse=True)
         results = np.zeros(len(distinct), dtype=np.bool_)
         for i, at in enumerate(first.tolist()):
-            results[i] = verdict(*(values[codes.item(at)]
-                                   for codes, values in columns))
+            try:
+                results[i] = verdict(*(values[codes.item(at)]
+                                       for codes, values in columns))
+            except Exception as exc:
+                self.blame(exc, at)
+                raise
         return results[inverse]
 
     def _coded(self, name):

@@ -42,17 +42,21 @@ class Instances:
         self._by_host = None
         self._values = {}
 
-    def located(self, uuids):
-        """{uuid: host name} of those of the instances that rules see."""
-        return {uuid: host for uuid, host in self.running(uuids).items()
+    def located(self, uuids, placed=True):
+        """{uuid: host name} of those of the instances that rules see.
+
+        placed: whether those just placed count.
+        """
+        return {uuid: host for uuid, host
+                in self.running(uuids, placed).items()
                 if host not in self._unseen}
 
-    def running(self, uuids):
+    def running(self, uuids, placed=True):
         """{uuid: host name} of those of the instances that are on a host."""
         unknown = [uuid for uuid in uuids if uuid not in self._located]
         if unknown:
             self._located |= dict.fromkeys(unknown) | self._locate(unknown)
-        hosts = self._located | self._placed
+        hosts = self._located | self._placed if placed else self._located
         return {uuid: hosts[uuid] for uuid in uuids if hosts.get(uuid)}
 
     def on_host(self, host):

@@ -60,10 +60,13 @@ class SchedulerManager:
             else:
                 spec = request.from_wire(spec_obj)
             request.check_instance_uuids(instance_uuids)
+            return_objects, return_alternates = (
+                request.flag('return_objects', return_objects),
+                request.flag('return_alternates', return_alternates))
             spec.legacy_context = ctxt
             selections = self.driver.select_destinations(
                 ctxt, spec, instance_uuids,
-                return_alternates=bool(return_objects and return_alternates))
+                return_alternates=return_objects and return_alternates)
         except exception.NoValidHost:
             # The driver has told the log, with its reasons.
             raise

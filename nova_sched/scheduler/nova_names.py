@@ -5,21 +5,25 @@ Where Nova is not installed, its names lead to the modules here. Where it is,
 whole or broken, they are Nova's and all of them stay so: two halves do not
 make one, and a plug-in that wants ours imports ours.
 
-The names are looked up when they are imported (``_Finder``); what is not in
-the table cannot be.
+The names are looked up when they are imported (``_Finder``): those of
+``MODULES``, and what is below a package among them. There is nothing else.
 """
 
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import sys
 import threading
 
-from nova_sched.conf import nova_classes
 from nova_sched.nova import conf as nova_conf
 
-#: Nova's module -> the one here, or the library's that it became.
+#: Nova's module -> the one here, or the library's that it became.  The
+#: modules in a package come with it, under the names that they have here.
 MODULES = {
+    'nova.compute.power_state': 'nova_sched.nova.power_state',
+    'nova.compute.task_states': 'nova_sched.nova.task_states',
+    'nova.compute.vm_states': 'nova_sched.nova.vm_states',
     'nova.conf': 'nova_sched.nova.conf',
     'nova.context': 'nova_sched.context',
     'nova.exception': 'nova_sched.nova.exception',
@@ -29,23 +33,12 @@ MODULES = {
     # Nova's copy of what became oslo.log; gone since Liberty.
     'nova.openstack.common.log': 'oslo_log.log',
     'nova.scheduler.filters': 'nova_sched.scheduler.filters',
-    'nova.scheduler.filters.extra_specs_ops':
-        'nova_sched.scheduler.filters.extra_specs_ops',
-    'nova.scheduler.filters.utils': 'nova_sched.scheduler.filters.utils',
+    'nova.scheduler.host_manager': 'nova_sched.nova.host_manager',
     'nova.scheduler.weights': 'nova_sched.scheduler.weights',
     'nova.weights': 'nova_sched.weights',
-} | {
-    f'nova.objects.{name}': f'nova_sched.objects.{name}' for name in (
-        'aggregate', 'flavor', 'image_meta', 'instance', 'instance_group',
-        'request_spec', 'selection')
-} | {
-    f'nova.scheduler.{kind}.{name}': f'nova_sched.scheduler.{kind}.{name}'
-    for kind, names in (('filters', nova_classes.FILTER_MODULES),
-                        ('weights', nova_classes.WEIGHER_MODULES))
-    for name in names
 }
-_PACKAGES = ('nova', 'nova.openstack', 'nova.openstack.common',
-             'nova.scheduler')
+_PACKAGES = ('nova', 'nova.compute', 'nova.openstack',
+             'nova.openstack.common', 'nova.scheduler')
 
 _lock = threading.Lock()
 
@@ -54,16 +47,16 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Makes Nova's names out of the modules here."""
 
     def find_spec(self, name, path=None, target=None):
-        if name not in MODULES and name not in _PACKAGES:
-            return None
         if name == 'nova':
             if self._is_installed():
                 return None
-        elif not self._is_ours():
+        elif not (name.startswith('nova.') and self._is_ours()):
+            return None
+        ours = _ours(name)
+        if ours is None and name not in _PACKAGES:
             return None
         return importlib.machinery.ModuleSpec(
-            name, self, origin=MODULES.get(name),
-            is_package=name in _PACKAGES)
+            name, self, origin=ours, is_package=ours is None)
 
     def _is_installed(self):
         """Whether anything else offers a package of that name."""
@@ -76,10 +69,27 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return spec is not None and spec.loader is self
 
     def exec_module(self, module):
-        ours = MODULES.get(module.__name__)
+        ours = module.__spec__.origin
         if ours is not None:
             # The import goes on with what it finds under the name then.
             sys.modules[module.__name__] = importlib.import_module(ours)
+
+
+def _ours(name):
+    """The module here that a name of Nova's leads to; None for none.
+
+    Raises ModuleNotFoundError for what a package here does not have.
+    """
+    if name in MODULES:
+        return MODULES[name]
+    package, _, module = name.rpartition('.')
+    if package not in MODULES:
+        return None
+    ours = f'{MODULES[package]}.{module}'
+    if importlib.util.find_spec(ours) is None:
+        # Others would look for files of that name in the package here.
+        raise ModuleNotFoundError(f'No module named {name!r}', name=name)
+    return ours
 
 
 def provide(conf):
@@ -88,7 +98,7 @@ def provide(conf):
     """
     with _lock:
         if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-            # In front, because some parents are packages with files of the
-            # same names, which must not be imported twice.
+            # In front, because some parents are packages with files, which
+            # must not be imported a second time under Nova's names.
             sys.meta_path.insert(0, _Finder())
         nova_conf.follow(conf)

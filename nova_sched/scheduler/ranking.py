@@ -12,7 +12,6 @@ Narrowing rules and log texts are those of Nova's host manager.
 
 import dataclasses
 
-import numpy as np
 from oslo_log import log as logging
 
 from nova_sched import filters
@@ -83,17 +82,6 @@ class Ranker:
             return hosts, False
         return self._filter_handler.run(self.filters, hosts, spec, index,
                                         decision), True
-
-    def limits(self, row, hosts, spec, filtered):
-        """What the filters leave the compute node to enforce on one host."""
-        limits = {}
-        if filtered:
-            host = hosts.snapshot.block(np.array([row]))
-            rebuild = spec.is_rebuild
-            for filter_ in self.filters:
-                if not rebuild or filter_.RUN_ON_REBUILD:
-                    limits |= filter_.limits(host, spec)
-        return limits | hosts.snapshot.state(row).limits
 
 
 def _cell(hosts, spec):

@@ -28,7 +28,11 @@ class SchedulerOptions:
         self._content = {}
 
     def get_configuration(self):
-        """The content as a dict; {} without a file."""
+        """The content as a dict; {} without a file.
+
+        All callers get the same one, which none may change: a RequestSpec
+        shows plug-ins a copy.
+        """
         if not self._path:
             return {}
         with self._lock:

@@ -1,7 +1,9 @@
 """Hosts for tests: valid defaults, and no database behind them."""
 
 import collections
+import datetime
 import fnmatch
+import uuid
 
 import numpy as np
 
@@ -16,7 +18,7 @@ from nova_sched.scheduler.host_metrics import HostMetrics
 NOW = 1_700_000_000.0
 
 _DEFAULTS = {
-    'uuid': None, 'cell_uuid': '00000000-0000-0000-0000-000000000001',
+    'cell_uuid': '00000000-0000-0000-0000-000000000001',
     'total_usable_ram_mb': 32768, 'free_ram_mb': 32768,
     'total_usable_disk_gb': 500, 'free_disk_mb': 500 * 1024,
     'disk_mb_used': 0, 'vcpus_total': 16, 'vcpus_used': 0,
@@ -27,20 +29,18 @@ _DEFAULTS = {
     'service_up': True, 'bare_metal': False, 'hypervisor_type': 'QEMU',
     'hypervisor_version': 8002000, 'host_ip': '192.0.2.1', 'cpu_info': None,
     'supported_instances': '[["x86_64", "kvm", "hvm"]]', 'stats': {},
-    'metrics': None, 'pci_stats': None, 'numa_topology': None,
+    'metrics': None, 'pci_stats': '[]', 'numa_topology': None,
 }
 
 #: What a host is like whose compute service never reported its usage.
 NEVER_REPORTED = dict.fromkeys(
     ('uuid', 'hypervisor_type', 'hypervisor_version', 'host_ip', 'cpu_info',
-     'supported_instances', 'stats')) | dict.fromkeys(
+     'supported_instances', 'stats', 'pci_stats')) | dict.fromkeys(
     ('total_usable_ram_mb', 'free_ram_mb', 'total_usable_disk_gb',
-     'free_disk_mb', 'vcpus_total'), 0)
+     'free_disk_mb', 'vcpus_total', 'updated'), 0)
 
 
-_Service = collections.namedtuple(
-    '_Service', reader.SERVICE_COLUMNS,
-    defaults=[None] * len(reader.SERVICE_COLUMNS))
+_Service = collections.namedtuple('_Service', reader.SERVICE_COLUMNS)
 
 
 def a_host(host=None, **values):
@@ -57,12 +57,40 @@ def a_host(host=None, **values):
     record['numa_topology'] = numa.HostTopology.of(record['numa_topology'])
     if host is not None:
         record['host'] = host
-    reason = record.pop('disabled_reason', None)
-    record.setdefault('service', _Service(disabled_reason=reason))
+    record.setdefault('service', _a_service(record))
+    record.pop('disabled_reason', None)
     record['aggregates'] = tuple(
         an_aggregate(metadata) if isinstance(metadata, dict) else metadata
         for metadata in record.get('aggregates', ()))
     return record
+
+
+def _a_service(record):
+    """A row of the database: a service that has no name yet."""
+    seen = datetime.datetime.fromtimestamp(
+        record['service_last_seen'], datetime.UTC).replace(tzinfo=None)
+    return _Service(
+        id=1, uuid=None, host=None, version=70,
+        disabled=record['service_disabled'],
+        disabled_reason=record.get('disabled_reason'),
+        forced_down=record['service_forced_down'], report_count=8640,
+        created_at=seen - datetime.timedelta(days=1), updated_at=seen,
+        last_seen_up=seen)
+
+
+def _named(record, number):
+    """A host's record with all that goes by its name or number."""
+    host = record.get('host', f'host{number}')
+    service = record['service']
+    if service.host is None:
+        service = service._replace(host=host, uuid=_uuid(f'service.{host}'))
+    node = record.get('nodename', host)
+    return {'host': host, 'nodename': node, 'uuid': _uuid(node),
+            **record, 'service': service}
+
+
+def _uuid(name):
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
 
 
 def an_aggregate(metadata, **values):
@@ -73,11 +101,8 @@ def an_aggregate(metadata, **values):
 
 def table(*records):
     """A HostTable of hosts; those without a name are host0, host1 ..."""
-    named = []
-    for number, record in enumerate(records):
-        host = record.get('host', f'host{number}')
-        named.append({'host': host, 'nodename': host} | record)
-    made = host_table.HostTable.from_records(named)
+    made = host_table.HostTable.from_records([
+        _named(record, number) for number, record in enumerate(records)])
     made._check()
     return made
 

@@ -15,6 +15,8 @@ from tests.conformance import runs
 from tests.conformance import vectors
 from tests.conformance.stage import Stages
 
+LOG = logging.getLogger(__name__)
+
 _CHECKS = {'filters': rules.check_filters, 'weighers': rules.check_weighers,
            'schedule': runs.check_schedule,
            'hoststates': runs.check_hoststates}
@@ -62,7 +64,13 @@ def run(folder, wanted=lambda case: True, word=None):
             if check is None or not wanted(case):
                 continue
             asked = functools.partial(_asked, (word or '').lower(), case)
-            yield from check(case, stages.of(case), asked)
+            try:
+                yield from check(case, stages.of(case), asked)
+            except Exception as exc:
+                LOG.exception('%s cannot be run', case['id'])
+                yield vectors.Outcome(
+                    case, case['kind'], 'failed',
+                    f'cannot be run: {type(exc).__name__}: {exc}')
     finally:
         stages.close()
 

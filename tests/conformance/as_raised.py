@@ -33,7 +33,7 @@ class MetricsFilter(metrics_filter.MetricsFilter):
     """Looks for metrics where nothing was ever reported."""
 
     def mask(self, hosts, spec_obj):
-        if self.names and _silent(hosts).any():
+        if _silent(hosts).any():
             raise TypeError('no list of metrics')
         return super().mask(hosts, spec_obj)
 
@@ -77,7 +77,7 @@ class SimpleCIDRAffinityFilter(affinity_filter.SimpleCIDRAffinityFilter):
     """Cannot read the address of a host that has none."""
 
     def mask(self, hosts, spec_obj):
-        if spec_obj.get_scheduler_hint('build_near_host_ip') is not None and (
+        if spec_obj.get_scheduler_hint('build_near_host_ip') and (
                 hosts.judge('host_ip', lambda host_ip: host_ip is None).any()):
             raise TypeError('no address')
         return super().mask(hosts, spec_obj)

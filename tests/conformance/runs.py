@@ -1,7 +1,6 @@
 """Cases of whole scheduling runs, and of the host states behind them."""
 
 import copy
-import datetime
 import json
 
 from nova_sched import context
@@ -216,12 +215,13 @@ def _states(case, name, stage, expected):
 
 
 def _ours(state):
-    updated = state.updated and datetime.datetime.fromtimestamp(
-        state.updated, datetime.UTC).replace(tzinfo=None).isoformat()
+    metrics, stats = (state.block().objects(name)[0]
+                      for name in ('metrics', 'stats'))
+    updated = state.updated and state.updated.replace(tzinfo=None).isoformat()
     return {name: getattr(state, name) for name in _STATE} | {
         'aggregates': sorted(found.id for found in state.aggregates),
-        'metrics': state.block().objects('metrics')[0].values,
+        'metrics': metrics.values, 'stats': stats,
         'report_count': state.service['report_count'],
-        'instances': sorted(state.instances), 'updated': updated or None,
+        'instances': sorted(state.instances), 'updated': updated,
         'disabled': bool(state.service['disabled']),
         'forced_down': bool(state.service['forced_down'])}

@@ -170,3 +170,41 @@ def test_image_properties_are_found_by_name_and_by_how_it_begins(
         ('h1', 'u1', 'trait:A', 'image_trait:A')]
     assert hosts.image_properties(['h1'], ['os_t*']) == [
         ('h1', 'u1', 'os_type', 'image_os_type')]
+
+
+def set_zero_date(database, column, where):
+    """What servers whose sql_mode allows it keep for a time that is unset."""
+    with database.writing() as connection:
+        mode = connection.exec_driver_sql('SELECT @@sql_mode').scalar()
+        connection.exec_driver_sql("SET SESSION sql_mode = ''")
+        done = connection.exec_driver_sql(
+            f"UPDATE {column.table.name} SET {column.name} = "
+            f"'0000-00-00 00:00:00' WHERE {where}")
+        connection.exec_driver_sql(f"SET SESSION sql_mode = '{mode}'")
+        assert done.rowcount
+
+
+@pytest.mark.parametrize('column, rows, names', [
+    (tables.services.c.last_seen_up, 'services', reader.SERVICE_COLUMNS),
+    (tables.compute_nodes.c.updated_at, 'compute_nodes',
+     reader.COMPUTE_NODE_COLUMNS)])
+def test_a_zero_date_is_no_time_and_harms_no_other_row(
+        database, hosts, column, rows, names):
+    moment = datetime.datetime(2026, 1, 1)
+    change(database, column.table, 1, **{column.name: moment})
+    set_zero_date(database, column, 'id = 2')
+
+    read, = hosts.read_hosts()
+
+    times = [row[names.index(column.name)] for row in getattr(read, rows)]
+    assert times[:2] == [moment, None]
+
+
+def test_a_stamp_is_told_of_zero_dates(database, hosts):
+    for name in ('created_at', 'updated_at'):
+        set_zero_date(database, tables.aggregates.c[name], 'TRUE')
+
+    (_, count, _, *times), *_ = hosts.api_stamp()
+
+    assert count > 0
+    assert times == [None, None]

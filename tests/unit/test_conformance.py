@@ -34,18 +34,46 @@ def test_every_built_in_is_asked(outcomes):
                      | {'chain', 'total', 'states'})
 
 
-def test_a_rule_that_there_is_not_is_a_failure(tmp_path):
-    case = next(case for case in vectors.Folder(SAMPLE).cases()
-                if case['kind'] == 'filters')
-    case |= {'expected': {'NoSuchFilter': {'error': 'ValueError'}}}
-    with gzip.open(tmp_path / 'filters.jsonl.gz', 'wt') as file:
-        file.write(json.dumps(case))
-    (tmp_path / 'clouds').symlink_to(SAMPLE / 'clouds')
+@pytest.fixture
+def outcome(tmp_path):
+    """Function: the outcome of a case of the sample, with some keys
+    changed."""
+    def outcome(wanted=lambda case: True, **changes):
+        case = next(case for case in vectors.Folder(SAMPLE).cases()
+                    if case['kind'] == 'filters' and wanted(case)) | changes
+        with gzip.open(tmp_path / 'filters.jsonl.gz', 'wt') as file:
+            file.write(json.dumps(case))
+        (tmp_path / 'clouds').symlink_to(SAMPLE / 'clouds')
+        [found] = conformance.run(vectors.Folder(tmp_path))
+        return found
+    return outcome
 
-    [outcome] = conformance.run(vectors.Folder(tmp_path))
 
-    assert outcome.verdict == 'failed'
-    assert 'NoSuchFilter' in outcome.reason
+def test_a_rule_that_there_is_not_is_a_failure(outcome):
+    found = outcome(expected={'NoSuchFilter': {'error': 'ValueError'}})
+
+    assert found.verdict == 'failed'
+    assert 'NoSuchFilter' in found.reason
+
+
+def test_a_case_that_cannot_be_run_is_a_failure_and_ends_nothing(outcome):
+    found = outcome(cloud='no-such-cloud')
+
+    assert found.verdict == 'failed'
+    assert 'no-such-cloud' in found.reason
+
+
+@pytest.mark.parametrize('config', [
+    {}, {'metrics': {'weight_setting': []}},
+    {'metrics': {'weight_setting': ['cpu.percent=1.0']}}])
+def test_nova_raises_on_a_host_that_never_reported(outcome, config):
+    """MetricsFilter does, also where no metric is wanted."""
+    found = outcome(lambda case: case['cloud'].startswith('c07'),
+                    config=config,
+                    expected={'MetricsFilter': {'error': 'TypeError'}})
+
+    assert (found.verdict, found.reason) == (
+        'waived', f'{facts.RAISED}: a host that never reported its usage')
 
 
 @pytest.mark.parametrize(('expected', 'got', 'alike'), [

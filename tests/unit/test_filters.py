@@ -6,6 +6,12 @@ import pytest
 from nova_sched.filters import FilterHandler
 from nova_sched.scheduler import filters
 from nova_sched.scheduler.decision import Decision
+from nova_sched.scheduler.filters.aggregate_instance_extra_specs import (
+    AggregateInstanceExtraSpecsFilter,
+)
+from nova_sched.scheduler.filters.compute_capabilities_filter import (
+    ComputeCapabilitiesFilter,
+)
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.hosts import names
@@ -42,6 +48,20 @@ def run(chain, block=None, spec=None, index=0):
     left = FilterHandler().run(chain, block if block is not None else abc(),
                                spec, index, decision)
     return left, decision
+
+
+class OneFails(filters.ColumnFilter):
+    """Fails at a host whose address is bad."""
+
+    def __init__(self, way, *args):
+        self.way, self.args = way, args
+
+    def mask(self, hosts, spec_obj):
+        def verdict(*values):
+            if 'bad' in values:
+                raise ValueError('bad')
+            return True
+        return getattr(hosts, self.way)(*self.args, verdict)
 
 
 class TestFilterHandler:
@@ -120,6 +140,53 @@ class TestFilterHandler:
         with pytest.raises(KeyError):
             run([BrokenFilter()])
         assert 'BrokenFilter' in caplog.text
+
+    @pytest.mark.parametrize('rule', [
+        OneFails('derived', 'host_ip', 'key'), OneFails('judge', 'host_ip'),
+        OneFails('judge_together', ['hypervisor_type', 'host_ip'])])
+    def test_an_error_at_a_value_names_the_first_host_with_it(self, rule,
+                                                              caplog):
+        block = hosts(a_host('a'), a_host('b', host_ip='bad'),
+                      a_host('c', host_ip='bad'))
+
+        with pytest.raises(ValueError, match='bad'):
+            run([rule], block.where(np.array([False, True, True])))
+
+        text, = caplog.messages
+        assert text.startswith('Filter OneFails failed on host (b, b) ram:')
+        assert text.endswith(": ValueError('bad')")
+
+    @pytest.mark.parametrize(('rule', 'spec', 'where'), [
+        (ComputeCapabilitiesFilter(),
+         {'capabilities:free_ram_mb': '>= abc'},
+         'at extra spec free_ram_mb'),
+        (ComputeCapabilitiesFilter(),
+         {'capabilities:cpu_info:cores': '>= abc'},
+         'at extra spec cpu_info:cores'),
+        (AggregateInstanceExtraSpecsFilter(),
+         {'aggregate_instance_extra_specs:racks': '>= abc'},
+         'at extra spec racks')])
+    def test_an_error_at_an_extra_spec_names_it_and_the_host(
+            self, rule, spec, where, caplog):
+        block = hosts(a_host('a', cpu_info='{"cores": 4}',
+                             aggregates=[{'racks': '7'}]))
+
+        with pytest.raises(ValueError, match='abc'):
+            run([rule], block, a_request(extra_specs=spec))
+
+        text, = caplog.messages
+        assert f"{where} = '>= abc', on host (a, a) ram:" in text
+
+    def test_a_plug_in_that_asks_a_built_in_names_the_host_once(self, caplog):
+        class OwnFilter(ComputeCapabilitiesFilter):
+            def host_passes(self, host_state, filter_properties):
+                return super().host_passes(host_state, filter_properties)
+
+        with pytest.raises(ValueError, match='abc'):
+            run([OwnFilter()], spec=a_request(extra_specs={
+                'capabilities:free_ram_mb': '>= abc'}))
+
+        assert caplog.text.count('on host (a, a)') == 1
 
 
 class TestLog:

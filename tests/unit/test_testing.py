@@ -160,6 +160,42 @@ class TestContract:
         testing.check_filter(Optional, max_instances_per_host=3)
 
 
+class TestHosts:
+    def test_have_what_hosts_have_that_report(self):
+        """No attribute is without a value that never is without in life."""
+        state, = testing.hosts(testing.a_host('a')).states()
+
+        assert state.service['host'] == state.host == 'a'
+        assert state.service['last_seen_up'] == state.updated
+        assert not state.service['disabled']
+        assert not state.service['forced_down']
+        assert [name for name, value in state.service.items()
+                if value is None] == ['disabled_reason']
+        assert state.pci_stats.pools == []
+        assert state.uuid
+
+    def test_have_services_of_their_own_state(self):
+        state, = testing.hosts(testing.a_host(
+            service_disabled=True, disabled_reason='moving',
+            service_forced_down=True)).states()
+
+        assert state.service['host'] == state.host
+        assert (state.service['disabled'], state.service['forced_down'],
+                state.service['disabled_reason']) == (True, True, 'moving')
+
+    def test_are_different_machines(self):
+        one, other = testing.hosts(testing.a_host(), testing.a_host()).states()
+
+        assert one.uuid != other.uuid
+        assert one.service['uuid'] != other.service['uuid']
+
+    def test_may_be_such_as_never_reported(self):
+        state, = testing.hosts(testing.a_host(
+            **testing.NEVER_REPORTED)).states()
+
+        assert state.uuid is state.pci_stats is state.updated is None
+
+
 class TestExample:
     def test_of_the_documentation_runs(self, tmp_path, monkeypatch):
         """With the filter that the page begins with, as for Nova."""

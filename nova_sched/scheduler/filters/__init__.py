@@ -14,10 +14,23 @@ import numpy as np
 
 from nova_sched import filters
 from nova_sched import loadables
+from nova_sched.scheduler.filters import candidates
+from nova_sched.scheduler.filters import words
+
+#: The name plug-ins know.
+CandidateFilterMixin = candidates.CandidateFilterMixin
+
+#: How many rejected hosts ``why_not`` is asked about.
+_ASKED = 100
 
 
 class BaseHostFilter(filters.BaseFilter):
-    """Base class of filters that judge one host at a time."""
+    """Base class of filters that judge one host at a time.
+
+    Why hosts were rejected is worded by ``why_not`` for one host or by
+    ``reason`` for all of them; a filter that has a text of its own defines
+    one of the two.
+    """
 
     #: True: also run when an instance is rebuilt on its own host.
     RUN_ON_REBUILD = False
@@ -45,8 +58,35 @@ class BaseHostFilter(filters.BaseFilter):
         return {}
 
     def why_not(self, host_state, spec_obj):
-        """Why this one host was rejected, in words."""
-        return self.reason(host_state.block(), spec_obj)
+        """Why this one host was rejected, in words, or ''."""
+        return self._reason(host_state.block(), spec_obj)
+
+    def reason(self, hosts, spec_obj):
+        """Why these rejected hosts were rejected, in a few words, or ''.
+
+        hosts: a HostBlock.  The text is what ``why_not`` says, if the filter
+        has one, of the first hundred of them.
+        """
+        if type(self).why_not is BaseHostFilter.why_not:
+            return ''
+        asked = hosts.snapshot.block(hosts.rows[:_ASKED])
+        text = words.tallied([self.why_not(state, spec_obj)
+                              for state in asked.states()])
+        if text and len(asked) < len(hosts):
+            text = f'of {len(asked)} looked at: {text}'
+        return text
+
+    def _reason(self, hosts, spec_obj):
+        """The reason that is not made of ``why_not``."""
+        return ''
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        # Of a filter and its base class, the filter's own words count.
+        if 'reason' in vars(cls):
+            cls._reason = cls.reason
+        elif 'why_not' in vars(cls):
+            cls.reason = BaseHostFilter.reason
 
 
 class ColumnFilter(BaseHostFilter):

@@ -79,7 +79,7 @@ class SimpleCIDRAffinityFilter(filters.ColumnFilter):
     run_filter_once_per_request = True
 
     def mask(self, hosts, spec_obj):
-        if not len(hosts) or _near(spec_obj) is None:
+        if not len(hosts) or not _near(spec_obj):
             return np.ones(len(hosts), dtype=np.bool_)
         network = _network(spec_obj)
         addresses = hosts.derived('host_ip', 'address', _address, _ADDRESS)
@@ -140,16 +140,19 @@ class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
         own, members = spec_obj.instance_uuid, group.members or ()
         if group.counts_by_host:
             passes = ~hosts.named('host', group.hosts or ())
-            return passes | _with(hosts, own, _located(hosts, [own]))
+            # Such a caller's Nova does not see what this request has placed.
+            recorded = hosts.instances.located(
+                [own] if own else [], placed=False)
+            return passes | _with(hosts, own, recorded)
         located = _located(hosts, [own, *members])
         stays = _with(hosts, own, located)
         if stays.all():
             return stays
-        return stays | self._by_members(hosts, group, [
-            located[uuid] for uuid in {*members} & located.keys()])
+        return stays | self._by_members(hosts, group,
+                                        _counted(members, located))
 
     @staticmethod
-    def _by_members(hosts, group, members_hosts):
+    def _by_members(hosts, group, counts):
         most = _most_per_host(group)
         if LOG.isEnabledFor(logging.DEBUG):
             for host in dict.fromkeys(hosts.objects('host')):
@@ -160,20 +163,19 @@ class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
                            'most': most})
         if most < 1:
             return np.zeros(len(hosts), dtype=np.bool_)
-        counts = collections.Counter(members_hosts)
         return ~hosts.named('host', [host for host, count in counts.items()
                                      if count >= most])
 
     def reason(self, hosts, spec_obj):
-        group = spec_obj.instance_group
+        group, found = spec_obj.instance_group, set(hosts.objects('host'))
         if group.counts_by_host:
-            return 'anti-affinity, hosts of its group'
-        most = _most_per_host(group)
-        if most < 1:
-            return f'anti-affinity, its group may have {most} on a host'
-        return ('anti-affinity, '
-                f'{most} or more of its group on the host' if most != 1
-                else 'anti-affinity, one of its group on the host')
+            return ('anti-affinity, at most 1 of its group on a host, it is '
+                    f'on {words.listed(found)}')
+        members = group.members or ()
+        counts = _counted(members, _located(hosts, members))
+        have = words.listed(f'{counts[host]} on {host}' for host in found)
+        return (f'anti-affinity, at most {_most_per_host(group)} of its '
+                f'group on a host, it has {have}')
 
 
 class ServerGroupAffinityFilter(filters.ColumnFilter):
@@ -199,6 +201,12 @@ def _located(hosts, uuids):
     """{uuid: host} of those of the instances that are on a host."""
     return hosts.instances.located(
         [uuid for uuid in dict.fromkeys(uuids) if uuid])
+
+
+def _counted(members, located):
+    """{host: how many of the group's members are on it}: Counter."""
+    return collections.Counter(
+        located[uuid] for uuid in {*members} & located.keys())
 
 
 def _with(hosts, uuid, located):

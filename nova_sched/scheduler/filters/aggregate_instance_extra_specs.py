@@ -70,7 +70,7 @@ def _unmet(aggregates, wanted):
     for key, required in wanted:
         found = aggregate_values.pieces(aggregates, key)
         try:
-            if not _meets(found, required):
+            if not _meets(key, found, required):
                 return key, required, found
         except (ValueError, IndexError) as exc:
             failure = exc
@@ -79,12 +79,12 @@ def _unmet(aggregates, wanted):
     return None
 
 
-def _meets(values, required):
+def _meets(key, values, required):
     """Whether any value meets a requirement, in whatever order they come."""
     no_number = None
     for value in values:
         try:
-            if extra_specs_ops.match(value, required):
+            if extra_specs_ops.match_key(key, value, required):
                 return True
         except ValueError as exc:
             no_number = exc

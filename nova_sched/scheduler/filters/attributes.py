@@ -22,7 +22,7 @@ _NUMBERS = frozenset(host_table.INTEGERS + host_table.FLOATS) - _NOT_IN_NOVA
 #: What is looked at host by host.
 _OBJECTS = frozenset((
     'stats', 'metrics', 'pci_stats', 'numa_topology', 'aggregates',
-    'instances', 'limits', 'allocation_candidates', 'supported_instances',
+    'instances', 'allocation_candidates', 'supported_instances',
     'service'))
 _LABELS = frozenset(host_table.LABELS) - _OBJECTS
 
@@ -61,16 +61,24 @@ class Column:
         """The values that hosts have: list."""
         return [self.values[code] for code in labels.in_use(self.codes)]
 
-    def mapped(self, function):
-        """The column of ``function(value)``, asked once a value in use."""
+    def mapped(self, function, hosts):
+        """The column of ``function(value)``, asked once a value in use.
+
+        hosts: the HostBlock that the column is of.  What the function raises
+        bears a note with the first host of that value.
+        """
         values = [None] * len(self.values)
         for code in labels.in_use(self.codes):
-            values[code] = function(self.values[code])
+            try:
+                values[code] = function(self.values[code])
+            except Exception as exc:
+                hosts.blame(exc, np.argmax(self.codes == code))
+                raise
         return Column(self.codes, values)
 
-    def judge(self, verdict):
-        """Where ``verdict(value)`` is true: bool (n,)."""
-        answers = self.mapped(verdict).values
+    def judge(self, verdict, hosts):
+        """Where ``verdict(value)`` is true: bool (n,); see ``mapped``."""
+        answers = self.mapped(verdict, hosts).values
         return np.array(answers, dtype=np.bool_)[self.codes]
 
     @functools.cached_property
@@ -128,6 +136,9 @@ def column(hosts, name):
         return Column(codes, values)
     if name == 'stats':
         return Column(np.arange(len(hosts)), hosts.objects(name))
+    if name == 'limits':
+        return Column(np.arange(len(hosts)), [
+            hosts.snapshot.limits(row) for row in hosts.rows.tolist()])
     if name in _OBJECTS:
         return Column(np.arange(len(hosts)),
                       [getattr(state, name) for state in hosts.states()])

@@ -6,12 +6,37 @@ claim see only the others.  Where Placement was not asked, a host is judged
 once, without a candidate.
 """
 
+import itertools
+
 import numpy as np
 from oslo_log import log as logging
 
 from nova_sched.hardware import pci
 
 LOG = logging.getLogger(__name__)
+
+#: What a host is judged with where there is nothing to choose from.
+_NO_CANDIDATE = {'allocations': {}, 'mappings': {}}
+
+
+class CandidateFilterMixin:
+    """Mixed into a filter of one's own that looks at candidates."""
+
+    def filter_candidates(self, host_state, filter_func):
+        """The allocation candidates of a host that will do: list.
+
+        filter_func: function of an allocation candidate, a dict with
+            ``allocations`` and ``mappings``, that says whether it will do.
+            Where Placement was not asked it gets one with nothing in them.
+        The others are taken off the host.
+        """
+        asked = host_state.block().snapshot.candidates is not None
+        candidates = (host_state.allocation_candidates if asked
+                      else [_NO_CANDIDATE])
+        verdicts = [bool(filter_func(candidate)) for candidate in candidates]
+        if asked:
+            _keep(type(self).__name__, host_state, verdicts)
+        return list(itertools.compress(candidates, verdicts))
 
 
 def narrow(filter_, hosts, names, requests, judge):
@@ -39,7 +64,11 @@ def narrow(filter_, hosts, names, requests, judge):
         key = values, tuple(pci.providers(requests, mapping)
                             for mapping in mappings)
         if key not in known:
-            known[key] = judge(values, mappings)
+            try:
+                known[key] = judge(values, mappings)
+            except Exception as exc:
+                hosts.blame(exc, i)
+                raise
         passes[i] = _keep(filter_, state, known[key])
     return passes
 
@@ -54,7 +83,6 @@ def _keep(filter_, state, verdicts):
             LOG.debug('%s %s allocation candidate: %s', filter_,
                       'accepted' if verdict else 'rejected', candidate)
     if not all(verdicts):
-        state.allocation_candidates = [
-            candidate for candidate, verdict
-            in zip(candidates, verdicts, strict=True) if verdict]
+        state.allocation_candidates = list(
+            itertools.compress(candidates, verdicts))
     return any(verdicts)

@@ -2,6 +2,7 @@
 
 What differs between RAM, disk and CPUs is in a ``Resource``; how a rule
 judges an amount is in a base class here; its texts are in its own module.
+Ratios and maxima may come from plug-ins (``BaseSettingFilter``).
 """
 
 import dataclasses
@@ -67,7 +68,51 @@ def without_cpus(hosts):
     return missing
 
 
-class BaseCapacityFilter(filters.ColumnFilter):
+class BaseSettingFilter(filters.ColumnFilter):
+    """Base class of filters that go by a ratio or a maximum of each host.
+
+    It is a column here.  Nova's filters of these names get it of each host by
+    a method ``_get_<key>(self, host_state, spec_obj)``; a plug-in that
+    derives from a filter here and has that method is asked, too.
+    """
+
+    #: Name of the ratio or maximum: a column or an option, and in aggregates.
+    key = ''
+    #: Makes the number of what is written in aggregates.
+    cast = float
+
+    def _setting(self, hosts):
+        """The filter's own: a number, or float64 (n,)."""
+        raise NotImplementedError(
+            f'{type(self).__name__} has no _setting method')
+
+    def _own_setting(self, host_state, spec_obj):
+        """The filter's own for one host, which plug-ins ask ``super()``."""
+        own = np.ravel(self._setting(host_state.block()))
+        return self.cast(own.item(0))
+
+    def _settings(self, hosts, spec_obj):
+        """What counts for each host: a number, or float64 (n,)."""
+        if not self._is_asked:
+            return self._setting(hosts)
+        ask, found = getattr(self, f'_get_{self.key}'), []
+        for state in hosts.states():
+            try:
+                found.append(float(ask(state, spec_obj)))
+            except Exception as exc:
+                exc.add_note(f'on host {state!r}')
+                raise
+        return np.array(found, dtype=np.float64)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        own, name = BaseSettingFilter._own_setting, f'_get_{cls.key}'
+        if cls.key and not hasattr(cls, name):
+            setattr(cls, name, own)
+        cls._is_asked = getattr(cls, name, own) is not own
+
+
+class BaseCapacityFilter(BaseSettingFilter):
     """Hosts that hold an instance besides the others, with overcommit.
 
     The host's ratio multiplies its resource for all instances together; one
@@ -75,21 +120,18 @@ class BaseCapacityFilter(filters.ColumnFilter):
     """
 
     resource = None
-    #: Name of the overcommit ratio, as a column and in aggregates.
-    key = ''
-    cast = float
     #: Log texts with %(host)s and %(needed)s; %(total)s or %(usable)s.
     too_small = too_full = ''
 
     def _setting(self, hosts):
-        """Overcommit ratio of each host: float64 (n,)."""
         return getattr(hosts, self.key)
 
-    def _limit(self, hosts):
+    def _limit(self, hosts, spec_obj):
         """Units to give out in all: float64 (n,)."""
         # Aggregates may say inf or nan: arithmetic goes on, as in Python.
         with np.errstate(invalid='ignore', over='ignore'):
-            return self.resource.total(hosts) * self._setting(hosts)
+            return (self.resource.total(hosts)
+                    * self._settings(hosts, spec_obj))
 
     def _usable(self, hosts, limit):
         """Units still to give out: float64 (n,)."""
@@ -111,7 +153,7 @@ class BaseCapacityFilter(filters.ColumnFilter):
 
     def mask(self, hosts, spec_obj):
         needed = self.resource.needed(spec_obj)
-        limit = self._limit(hosts)
+        limit = self._limit(hosts, spec_obj)
         usable = self._usable(hosts, limit)
         large = self._large(self.resource.total(hosts), limit, needed)
         passes = self._exempt(hosts) | (large & self._holds(usable, needed))
@@ -130,7 +172,7 @@ class BaseCapacityFilter(filters.ColumnFilter):
             LOG.debug(text, {'host': state, 'needed': needed, name: value})
 
     def limits(self, hosts, spec_obj):
-        limit = self._limit(hosts)[0]
+        limit = self._limit(hosts, spec_obj)[0]
         if not np.isfinite(limit):
             return {}
         return {self.resource.limit: int(limit / self.resource.per_limit)}
@@ -141,7 +183,7 @@ class BaseCapacityFilter(filters.ColumnFilter):
         large = hosts.where(total >= needed)
         if not len(large):
             return f'need {text(needed)}, largest host {text(total.max())}'
-        usable = self._usable(large, self._limit(large))
+        usable = self._usable(large, self._limit(large, spec_obj))
         return f'need {text(needed)}, most free {text(np.fmax.reduce(usable))}'
 
 
@@ -164,13 +206,11 @@ class BaseExactFilter(filters.ColumnFilter):
         return f'need exactly {text(needed)}, nearest has {text(nearest)}'
 
 
-class BaseCountFilter(filters.ColumnFilter):
+class BaseCountFilter(BaseSettingFilter):
     """Hosts on which fewer than so many of something are counted."""
 
     #: The column with the count, and what it counts.
     column = noun = ''
-    #: Name of the maximum in aggregates.
-    key = ''
     #: Log text with %(host)s and %(most)s.
     too_many = ''
     most = None
@@ -181,11 +221,11 @@ class BaseCountFilter(filters.ColumnFilter):
         return max(-_FAR, min(int(text), _FAR))
 
     def _setting(self, hosts):
-        """The first number that is too many: int, or float64 (n,)."""
+        # The first number that is too many.
         return self.most
 
     def mask(self, hosts, spec_obj):
-        most = self._setting(hosts)
+        most = self._settings(hosts, spec_obj)
         passes = getattr(hosts, self.column) < most
         if LOG.isEnabledFor(logging.DEBUG):
             each = np.broadcast_to(most, len(hosts))
@@ -195,7 +235,7 @@ class BaseCountFilter(filters.ColumnFilter):
         return passes
 
     def reason(self, hosts, spec_obj):
-        most = np.broadcast_to(self._setting(hosts), len(hosts))
+        most = np.broadcast_to(self._settings(hosts, spec_obj), len(hosts))
         counts = getattr(hosts, self.column)
         row = (counts - most).argmin()
         return (f'need fewer than {most[row]:.0f} {self.noun}, '

@@ -92,17 +92,18 @@ def _meets(hosts, path, required, scoped):
 
     def verdict(value):
         found = _found(value, rest)
-        return found is not None and extra_specs_ops.match(
-            str(found), required)
+        return found is not None and extra_specs_ops.match_key(
+            ':'.join(path), str(found), required)
 
     column = attributes.column(hosts, name)
     if column is not None:
-        meets = column.judge(verdict)
-        absent = column.judge(lambda value: value is None)
+        meets = column.judge(verdict, hosts)
+        absent = column.judge(lambda value: value is None, hosts)
         if absent.any():
-            meets[absent] = _stats(hosts.where(absent), name).judge(verdict)
+            others = hosts.where(absent)
+            meets[absent] = _stats(others, name).judge(verdict, others)
         return meets
-    meets = _stats(hosts, name).judge(verdict)
+    meets = _stats(hosts, name).judge(verdict, hosts)
     if scoped:
         return meets
     return meets | ~np.fromiter(

@@ -1,7 +1,9 @@
 """ComputeFilter: where a compute service is there to build it."""
 
+import numpy as np
 from oslo_log import log as logging
 
+from nova_sched import conf as config
 from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
@@ -18,6 +20,9 @@ class ComputeFilter(filters.ColumnFilter):
     """
 
     run_filter_once_per_request = True
+
+    def configure(self, conf):
+        self.down_time = config.service_down_time(conf)
 
     def mask(self, hosts, spec_obj):
         enabled = ~hosts.service_disabled
@@ -42,3 +47,15 @@ class ComputeFilter(filters.ColumnFilter):
         if not disabled or not down:
             return 'service disabled' if disabled else 'service down'
         return f'{down} service down, {disabled} service disabled'
+
+    def why_not(self, host_state, spec_obj):
+        service = host_state.block()
+        if service.service_disabled[0]:
+            why = host_state.service['disabled_reason']
+            return f'service disabled: {why}' if why else 'service disabled'
+        if service.service_forced_down[0]:
+            return 'service forced down'
+        last = service.service_last_seen.item(0)
+        heard = (f'last heard at {np.datetime64(int(last), "s")}Z' if last
+                 else 'never heard')
+        return f'service down, {heard}, limit {self.down_time} s'

@@ -29,7 +29,7 @@ class CoreFilter(capacity.BaseCapacityFilter):
         return capacity.without_cpus(hosts)
 
     def limits(self, hosts, spec_obj):
-        if not self._limit(hosts)[0] > 0:
+        if not self._limit(hosts, spec_obj)[0] > 0:
             return {}
         return super().limits(hosts, spec_obj)
 

@@ -12,9 +12,14 @@ def _numeric(compare):
     return lambda value, operand: compare(float(value), float(operand))
 
 
-#: Operators that take one operand: function of value and operand.  ``=``
-#: means at least, for the sake of capacities; it has always done so.
-_ONE_OPERAND = {
+def _all_in(value, operands):
+    return all(operand in value for operand in operands)
+
+
+#: Operators: function of value and operand, under the name that plug-ins
+#: know; ``<all-in>`` takes a list of them.  ``=`` means at least, for the
+#: sake of capacities; it has always done so.
+op_methods = {
     '=': _numeric(operator.ge),
     '==': _numeric(operator.eq),
     '!=': _numeric(operator.ne),
@@ -27,6 +32,7 @@ _ONE_OPERAND = {
     's>': operator.gt,
     's>=': operator.ge,
     '<in>': operator.contains,
+    '<all-in>': _all_in,
 }
 
 
@@ -42,7 +48,7 @@ def match(value, requirement):
     """
     words = requirement.split()
     name, operands = (words[0], words[1:]) if words else ('', [])
-    if name not in _ONE_OPERAND and name not in ('<or>', '<all-in>'):
+    if name not in op_methods and name != '<or>':
         return value == requirement
     if value is None:
         return False
@@ -52,6 +58,14 @@ def match(value, requirement):
         return value in operands[::2]
     if not operands:
         return False
-    if name == '<all-in>':
-        return all(operand in value for operand in operands)
-    return _ONE_OPERAND[name](value, operands[0])
+    return op_methods[name](
+        value, operands if name == '<all-in>' else operands[0])
+
+
+def match_key(key, value, requirement):
+    """As ``match``; what is raised bears a note with key and requirement."""
+    try:
+        return match(value, requirement)
+    except (ValueError, IndexError) as exc:
+        exc.add_note(f'at extra spec {key} = {requirement!r}')
+        raise

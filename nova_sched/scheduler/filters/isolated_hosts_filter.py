@@ -35,7 +35,10 @@ class IsolatedHostsFilter(filters.ColumnFilter):
                 else np.ones(len(hosts), dtype=np.bool_))
 
     def reason(self, hosts, spec_obj):
+        image = getattr(spec_obj.image, 'id', None) or 'no image'
         if self._is_isolated(spec_obj):
-            return ('isolated image, isolated hosts are '
+            return (f'isolated image {image}, isolated hosts are '
                     f'{words.listed(self.hosts)}')
-        return 'isolated host, reserved for isolated images'
+        return (f'isolated hosts are {words.listed(hosts.objects("host"))}, '
+                f'isolated images are {words.listed(self.images)}, '
+                f'requested is {image}')

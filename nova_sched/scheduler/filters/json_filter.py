@@ -15,6 +15,7 @@ import functools
 import json
 import operator
 
+import netaddr
 import numpy as np
 
 from nova_sched.scheduler import filters
@@ -48,7 +49,7 @@ class JsonFilter(filters.ColumnFilter):
         text = spec_obj.get_scheduler_hint('query')
         if not text or not len(hosts):
             return np.ones(len(hosts), dtype=np.bool_)
-        return _evaluated(_read(text), hosts).judge(_passes)
+        return _evaluated(_read(text), hosts).judge(_passes, hosts)
 
     def reason(self, hosts, spec_obj):
         query = _read(spec_obj.get_scheduler_hint('query'))
@@ -118,14 +119,26 @@ def _variable(text, hosts):
     """``$name.key.key``: Column; None if hosts have no such attribute."""
     name, *keys = text[1:].split('.')
     column = attributes.column(hosts, name)
+    if name == 'host_ip':
+        column = column.mapped(_address, hosts)
     if column is None or (not keys and column.numbers is not None):
         return column
-    found = column.mapped(lambda value: _found(value, keys))
+    found = column.mapped(lambda value: _found(value, keys), hosts)
     if keys:
         distinct = attributes.Column.of(found.values)
         found = attributes.Column(distinct.codes[found.codes],
                                   distinct.values)
     return found
+
+
+def _address(text):
+    """An address as Nova has it: equal to no text, and not to be ordered
+    beside any.
+    """
+    try:
+        return text and netaddr.IPAddress(text)
+    except netaddr.AddrFormatError:
+        return text
 
 
 def _found(value, keys):
@@ -165,7 +178,8 @@ def _compare_values(name, values):
 def _all(arguments, hosts):
     found = np.ones(len(hosts), dtype=np.bool_)
     for column in arguments:
-        found &= column.judge(lambda value: value is _ABSENT or bool(value))
+        found &= column.judge(
+            lambda value: value is _ABSENT or bool(value), hosts)
     return attributes.Numbers(found)
 
 
@@ -173,7 +187,7 @@ def _any(arguments, hosts):
     found = np.zeros(len(hosts), dtype=np.bool_)
     for column in arguments:
         found |= column.judge(
-            lambda value: value is not _ABSENT and bool(value))
+            lambda value: value is not _ABSENT and bool(value), hosts)
     return attributes.Numbers(found)
 
 
@@ -197,11 +211,16 @@ def _combined(function, columns, hosts):
         _, first, combination = np.unique(
             combination * len(column.values) + column.codes,
             return_index=True, return_inverse=True)
-    picked = [[column.values[code] for code in column.codes[first].tolist()]
-              for column in columns]
-    return attributes.Column(combination, [
-        function([value for value in values if value is not _ABSENT])
-        for values in (zip(*picked, strict=True) if columns else [()])])
+    combined = []
+    for at in first.tolist():
+        values = [column.values[column.codes.item(at)] for column in columns]
+        try:
+            combined.append(function([
+                value for value in values if value is not _ABSENT]))
+        except Exception as exc:
+            hosts.blame(exc, at)
+            raise
+    return attributes.Column(combination, combined)
 
 
 def _passes(value):

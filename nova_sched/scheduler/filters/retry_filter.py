@@ -4,6 +4,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched.scheduler import filters
+from nova_sched.scheduler.filters import words
 
 LOG = logging.getLogger(__name__)
 
@@ -33,4 +34,8 @@ class RetryFilter(filters.ColumnFilter):
         return passes
 
     def reason(self, hosts, spec_obj):
-        return 'tried before'
+        tried = {host if node == host else f'{host} node {node}'
+                 for host, node in zip(hosts.objects('host'),
+                                       hosts.objects('nodename'),
+                                       strict=True)}
+        return f'tried before: {words.listed(tried)}'

@@ -1,5 +1,7 @@
 """What rejected hosts offer, in the few words of a filter's ``reason``."""
 
+import collections
+
 #: Values named before the rest is only counted.
 SHOWN = 5
 
@@ -40,6 +42,20 @@ def listed(values):
     if len(texts) > SHOWN:
         text += f' and {len(texts) - SHOWN} more'
     return text
+
+
+def tallied(texts):
+    """The most frequent texts as '4 this, 3 that and 2 others'.
+
+    The text alone if there is only one; empty ones and None do not count.
+    """
+    counts = collections.Counter(map(str, filter(None, texts)))
+    if len(counts) < 2:
+        return ''.join(shortened(text, 120) for text in counts)
+    shown = counts.most_common(SHOWN)
+    others = counts.total() - sum(count for _, count in shown)
+    return ', '.join(f'{count} {shortened(text, 60)}' for text, count in shown
+                     ) + (f' and {others} others' if others else '')
 
 
 def shortened(text, length=40):

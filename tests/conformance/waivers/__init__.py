@@ -8,6 +8,8 @@ A topic is a module with ``FILTERS``, ``WEIGHERS``, ``SCHEDULE`` or
 Queens only look at ``difference.is_queens``.
 """
 
+import logging
+
 from tests.conformance.waivers import aggregates
 from tests.conformance.waivers import capacity
 from tests.conformance.waivers import hoststates
@@ -16,6 +18,8 @@ from tests.conformance.waivers import queens
 from tests.conformance.waivers import raised
 from tests.conformance.waivers import schedule
 from tests.conformance.waivers import weights
+
+LOG = logging.getLogger(__name__)
 
 _TOPICS = (aggregates, capacity, raised, queens, hoststates, weights, numa,
            schedule)
@@ -26,7 +30,17 @@ def reason(difference):
     kind = difference.case['kind'].upper()
     for topic in _TOPICS:
         for rule in getattr(topic, kind, ()):
-            text = rule(difference)
+            text = _applied(rule, difference)
             if text:
                 return text
     return None
+
+
+def _applied(rule, difference):
+    """What a rule says; one that stumbles over a case waives nothing."""
+    try:
+        return rule(difference)
+    except Exception:
+        LOG.exception('%s: the waiver %s failed', difference.case['id'],
+                      rule.__name__)
+        return None

@@ -21,8 +21,8 @@ def _one_key_of_tenants(difference):
 def _no_metrics(difference):
     """A host that never reported its usage has no list of metrics.
 
-    It is one of those that MetricsFilter judges, and all others are judged
-    by what they report.
+    It is one of those that MetricsFilter judges, even if no metric is wanted,
+    and all others are judged by what they report.
     """
     raising = facts.raising(difference)
     if (raising is None or raising[0] != 'MetricsFilter'
@@ -30,13 +30,14 @@ def _no_metrics(difference):
         return None
     _, states, passing = raising
     ratios, _ = settings.parse_weights(
-        difference.case['config']['metrics']['weight_setting'])
+        difference.case['config'].get('metrics', {}).get(
+            'weight_setting', []))
     wanted = {name for name, _ in ratios}
     reporting = [[state.host, state.nodename] for state in states
-                 if wanted <= {metric['name'] for metric in state.metrics}]
+                 if wanted <= {metric.name for metric in state.metrics}]
     unreported = [state for state in states if [
         state.host, state.nodename] in difference.never_reported()]
-    if wanted and unreported and sorted(reporting) == passing:
+    if unreported and sorted(reporting) == passing:
         return f'{facts.RAISED}: a host that never reported its usage'
     return None
 

@@ -117,10 +117,11 @@ def raising(difference):
         case, difference.stage.conf(case)).block().states()
     if difference.name != 'chain':
         return difference.name, states, got
-    chain = case['config']['filter_scheduler']['enabled_filters']
+    chain = case['config'].get('filter_scheduler', {}).get('enabled_filters')
     done = expected.get('steps')
-    if (done is None or expected['start'] != got['start']
-            or got['steps'][:len(done)] != done):
+    if (chain is None or done is None or expected['start'] != got['start']
+            or got['steps'][:len(done)] != done
+            or len(got['steps']) == len(done)):
         return None
     left = done[-1][1] if done else expected['start']
     name, passing = got['steps'][len(done)]

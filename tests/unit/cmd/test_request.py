@@ -166,7 +166,7 @@ class TestRefusal:
                     'request', 'call', '--timeout', 1)
 
         assert ended.code == 1
-        assert 'reply' in ended.err.lower()
+        assert 'No answer within 1 seconds' in ended.err
         assert 'Traceback' not in ended.err
 
 

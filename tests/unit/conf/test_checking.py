@@ -107,6 +107,7 @@ class TestWarnings:
 
     @pytest.mark.parametrize(('text', 'part'), [
         ('[metrics]\nweight_setting = a=1,b\n', 'b'),
+        ('[metrics]\nweight_setting = a = 1\n', 'ends in a blank'),
         ('[DEFAULT]\nservice_down_time = 5\n', '25 seconds are used'),
         ('[DEFAULT]\nconcurrency_backend = eventlet\n', 'native threads'),
         ('[scheduler]\nhost_manager = ironic_host_manager\n',

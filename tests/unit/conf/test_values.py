@@ -245,7 +245,7 @@ class TestClampedValues:
 
 class TestParseWeights:
     @pytest.mark.parametrize(('items', 'good', 'bad'), [
-        (['a=1', ' b = -0.5 '], (('a', 1.0), ('b', -0.5)), ()),
+        (['a=1', 'b = -0.5 '], (('a', 1.0), ('b ', -0.5)), ()),
         (['a=1', 'a=2'], (('a', 1.0), ('a', 2.0)), ()),
         (['a', '=1', 'a=b', 'a=1=2', ''], (),
          ('a', '=1', 'a=b', 'a=1=2', '')),

@@ -124,6 +124,16 @@ class TestStamp:
                 "strftime('%Y-%m-%d %H:%M:%S.000000', 'now')")
         assert hosts.api_stamp() != hosts.api_stamp()
 
+    def test_is_told_whatever_stands_where_a_time_must_be(
+            self, settled, hosts, execute):
+        """Rows added and removed still show."""
+        execute("UPDATE aggregates SET created_at = 'junk', "
+                "updated_at = '0000-00-00 00:00:00'")
+        before = hosts.api_stamp()
+        assert before == hosts.api_stamp()
+        execute('DELETE FROM aggregates WHERE id = 2')
+        assert before != hosts.api_stamp()
+
 
 class TestHostCells:
     def test_map_hosts_to_cell_uuids(self, load, hosts):

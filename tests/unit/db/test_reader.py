@@ -55,6 +55,40 @@ class TestReadHosts:
             service['last_seen_up'])
         assert service['updated_at'] is None
 
+    @pytest.mark.parametrize('column', [
+        'last_seen_up', 'updated_at', 'created_at'])
+    @pytest.mark.parametrize('text', [
+        '0000-00-00 00:00:00', 'junk', '', '2026-13-01 00:00:00', '20260403'])
+    def test_gives_none_for_a_time_that_is_none(
+            self, load, hosts, execute, column, text):
+        load(hosts=2)
+        execute(f"UPDATE services SET {column} = '{text}' WHERE id = 1")
+        execute(f"UPDATE compute_nodes SET updated_at = '{text}' "
+                'WHERE id = 1')
+        rows, = hosts.read_hosts()
+        assert [service[column] is None for service in services_of(rows)] == (
+            [True, False])
+        assert [node['updated_at'] is None for node in nodes_of(rows)] == (
+            [True, False])
+
+    def test_gives_a_time_of_another_zone_in_utc(self, load, hosts, execute):
+        load(hosts=1)
+        execute("UPDATE services SET last_seen_up = "
+                "'2026-04-03 09:40:41+02:00'")
+        service, = services_of(hosts.read_hosts()[0])
+        assert datetime.datetime(2026, 4, 3, 7, 40, 41) == (
+            service['last_seen_up'])
+
+    def test_warns_once_of_a_time_that_is_none(
+            self, load, hosts, execute, caplog):
+        """Not for each row, nor for each read."""
+        load(hosts=3)
+        execute("UPDATE services SET last_seen_up = 'no time at all'")
+        for _ in range(2):
+            hosts.read_hosts()
+        text, = [text for text in caplog.messages if 'no time at all' in text]
+        assert 'counts as absent' in text
+
     def test_keeps_nulls(self, load, hosts):
         load(compute_nodes=[clouds.a_compute_node(
             free_disk_gb=None, cpu_allocation_ratio=None, stats=None)])

@@ -146,6 +146,23 @@ def test_devices_are_taken_without_a_topology_too():
     assert hardware.pools.free_devices == 1
 
 
+def test_devices_of_the_requests_before_one_that_fails_are_taken():
+    hardware = consumption.Hardware(None, some_pools(a_pool(count=3)))
+
+    with pytest.raises(consumption.FailedError):
+        hardware.take(a_numa_request(pci=[
+            a_pci_request(2), a_pci_request(2)]), None, None, pack=False)
+
+    assert hardware.pools.free_devices == 1
+
+
+def test_usage_that_was_below_nothing_begins_at_nothing():
+    (cell,), _ = taken([a_cell(pages=PAGES, cpu_usage=-9)], a_numa_request(
+        guest_cell(floating=3)))
+
+    assert cell.cpu_usage == 0
+
+
 def test_devices_that_are_not_there_fail():
     spec = a_numa_request(guest_cell(floating=1), pci=[REQUEST])
     hardware = consumption.Hardware(a_topology(a_cell(pages=PAGES)),

@@ -56,6 +56,15 @@ def test_required_threads_need_cores_that_have_some():
     assert pinned(NO_THREADS, 2, 'require') is None
 
 
+@pytest.mark.parametrize(('policy', 'reserve', 'expected'), [
+    ('prefer', False, ([], [])), ('isolate', False, None),
+    ('prefer', True, None), ('isolate', True, None)])
+def test_a_cell_of_floating_cpus_alone_cannot_hold_any_back(policy, reserve,
+                                                            expected):
+    """Such a cell a guest may have that mixes floating and pinned CPUs."""
+    assert pinned(IDLE, 0, policy, reserve) == expected
+
+
 def test_an_isolated_emulator_shares_no_core_with_the_guest():
     assert pinned(IDLE, 3, 'isolate', True) == ([0, 1, 2], [3])
     assert pinned(IDLE, 4, 'isolate', True) is None

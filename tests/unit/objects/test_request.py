@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 
 from hypothesis import given
 from hypothesis import settings
@@ -326,7 +327,27 @@ class TestLegacyDicts:
 @pytest.mark.parametrize('value', [None, [], ['a'], ['a'] * 10000])
 def test_good_instance_uuids_pass(value):
     """None or at most 10000 texts."""
-    assert objects.request.check_instance_uuids(value) == value
+    objects.request.check_instance_uuids(value)
+
+
+def test_an_empty_instance_uuid_is_refused_by_its_place():
+    """Nothing could be claimed for it, nor found again."""
+    with pytest.raises(exception.InvalidInput, match=re.escape(
+            "instance_uuids[1] = '': must be the uuid of an instance")):
+        objects.request.check_instance_uuids(['a', '', 'b'])
+
+
+@pytest.mark.parametrize(('value', 'meant'), [
+    (True, True), (False, False), (None, False), ('false', False),
+    ('True', True), ('', False), (1, True), (0, False)])
+def test_a_flag_may_be_text(value, meant):
+    assert objects.request.flag('return_objects', value) is meant
+
+
+@pytest.mark.parametrize('value', ['maybe', [], {}])
+def test_a_flag_that_is_neither_is_refused(value):
+    with pytest.raises(exception.InvalidInput, match='return_objects = '):
+        objects.request.flag('return_objects', value)
 
 
 @pytest.mark.parametrize('value', [

@@ -138,6 +138,13 @@ class TestClaim:
         with pytest.raises(exception.NoValidHost):
             ask(a_scheduler(LastCandidateFilter), Placement('d'))
 
+    def test_is_counted_among_the_reasons_when_all_are_refused(self):
+        with pytest.raises(exception.NoValidHost) as refused:
+            ask(a_scheduler(), Placement('abc', refuses='abc'))
+        assert refused.value.kwargs['reason'] == (
+            'There are not enough hosts available. 0 of 4 hosts: 3 claims '
+            'refused, 1 allocation candidates')
+
 
 class TestRelease:
     def test_happens_when_too_few_hosts_can_be_claimed(self):

@@ -59,6 +59,10 @@ def test_says_that_there_were_no_hosts_at_all():
     assert reasons(a_decision(0), 0) == 'there are no hosts'
 
 
+def test_says_that_no_host_was_rejected():
+    assert reasons(a_decision(5), 5) == 'none of 5 hosts was rejected'
+
+
 def test_steps_tell_rule_and_counts():
     decision = a_decision(2)
     decision.step(0, SizeFilter(), rows(0, 1), rows(0, 1))

@@ -190,6 +190,23 @@ class TestAnswer:
 
         assert selection.limits.to_dict() == {'memory_mb': 1500, 'vcpu': 8}
 
+    @pytest.mark.parametrize(('enabled', 'found'), [
+        ('CoreFilter,JsonFilter', True), ('JsonFilter,CoreFilter', False)])
+    def test_holds_limits_that_later_filters_see(self, enabled, found):
+        """Not those of filters that have yet to run."""
+        scheduler = MemoryScheduler(
+            a_host('a', vcpus_total=8, cpu_allocation_ratio=2.0),
+            a_host('b', vcpus_total=4, cpu_allocation_ratio=2.0),
+            enabled_filters=enabled.split(','))
+        spec = requests.a_request(hints={
+            'query': ['["=", "$limits.vcpu", 16]']})
+
+        if found:
+            assert picks(scheduler, spec) == ['a']
+        else:
+            with pytest.raises(exception.NoValidHost):
+                picks(scheduler, spec)
+
     @pytest.mark.parametrize('named', [{'force_hosts': ['a']},
                                        {'force_nodes': ['a']}])
     def test_holds_no_limits_for_forced_hosts(self, named):

@@ -8,6 +8,7 @@ from tests.builders import clouds
 from tests.builders import requests
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import picks
+from tests.builders.drivers import select
 from tests.builders.drivers import with_alternates
 from tests.builders.hosts import a_host
 
@@ -62,7 +63,8 @@ class TestAntiAffinity:
         assert refused.value.kwargs['reason'] == (
             'There are not enough hosts available. 3 of 4 instances could be '
             'placed; 0 of 3 hosts: 3 ServerGroupAntiAffinityFilter '
-            '(anti-affinity, one of its group on the host)')
+            '(anti-affinity, at most 1 of its group on a host, it has 1 on a, '
+            '1 on b, 1 on c)')
 
     def test_allows_as_many_on_a_host_as_the_rule_says(self):
         spec = a_request('anti-affinity', rules={'max_server_per_host': '2'})
@@ -82,6 +84,24 @@ class TestAntiAffinity:
                                 UUIDS[:3])
 
         assert sorted(found) == [['a'], ['b'], ['c']]
+
+
+    @pytest.mark.parametrize(('version', 'alternates'), [
+        ('1.10', []), ('1.11', ['b2'])])
+    def test_before_rocky_no_alternate_is_on_a_host_just_taken(
+            self, version, alternates):
+        """Later, the last instance may stay where it was just placed."""
+        scheduler = MemoryScheduler(
+            *(a_host(node[0], nodename=node)
+              for node in ('a1', 'a2', 'b1', 'b2')),
+            enabled_filters=['ServerGroupAntiAffinityFilter'])
+        spec = a_request('anti-affinity', hosts=[])
+        spec.instance_group.wire_version = version
+
+        found = select(scheduler, spec, UUIDS[:2], return_alternates=True)
+
+        assert [[node.nodename for node in chosen] for chosen in found] == [
+            ['a1', *alternates], ['b1', *alternates]]
 
 
 class TestAffinity:

@@ -51,12 +51,13 @@ class TestReason:
             'MB), 2 ComputeFilter (1 service down, 1 service disabled)')
 
     def test_counts_what_the_request_itself_rules_out(self):
-        scheduler = a_scheduler(a_host('a'), a_host('b', service_up=False))
+        scheduler = a_scheduler(a_host('a'),
+                                a_host('b', service_disabled=True))
 
         reason = refusal(scheduler, requests.a_request(ignore_hosts=['a']))
 
         assert reason == (PREFIX + '0 of 2 hosts: 1 ignore_hosts, '
-                          '1 ComputeFilter (service down)')
+                          '1 ComputeFilter (service disabled)')
 
     def test_says_how_many_instances_could_be_placed(self):
         scheduler = a_scheduler(a_host(

@@ -37,6 +37,45 @@ class TestRow:
 
         assert [host for host, _ in names(refreshed(cache))] == ['b', 'c']
 
+    def test_without_a_host_in_either_table_is_left_out_with_a_warning(
+            self, cloud, cache, caplog):
+        """One for each table, however often they are read."""
+        host_cache._warn_nameless.cache_clear()
+        for table in ('compute_nodes', 'services'):
+            cloud.execute(f"UPDATE {table} SET host = NULL WHERE host = 'b'")
+
+        for host in 'ac':
+            cloud.execute('UPDATE compute_nodes SET vcpus_used = 3 '
+                          'WHERE host = ?', host)
+            assert names(refreshed(cache)) == [('a', 'a'), ('c', 'c')]
+
+        assert [text for text in caplog.messages if 'no host' in text] == [
+            f'1 row(s) of {table} are left out, as they have no host; the '
+            'first of them has the id 2'
+            for table in ('compute_nodes', 'services')]
+
+    @pytest.mark.parametrize('text', ['0000-00-00 00:00:00', 'junk'])
+    def test_without_a_readable_time_was_never_heard_from(self, cloud, cache,
+                                                          text):
+        """And no other host suffers from it."""
+        for change in ('services SET created_at', 'services SET last_seen_up',
+                       'compute_nodes SET updated_at'):
+            cloud.execute(f"UPDATE {change} = ? WHERE host = 'b'", text)
+
+        table = refreshed(cache)
+
+        for name in ('service_last_seen', 'updated'):
+            assert [time > 0 for time in column(table, name)] == [
+                True, False, True]
+
+    def test_that_is_mended_is_a_host_again(self, cloud, cache):
+        cloud.execute('UPDATE compute_nodes SET memory_mb = '
+                      "99999999999999999999 WHERE host = 'b'")
+        refreshed(cache)
+        cloud.execute('UPDATE compute_nodes SET memory_mb = 1024')
+
+        assert [host for host, _ in names(refreshed(cache))] == [*'abc']
+
     def test_without_a_node_name_is_a_host_all_the_same(self, cloud, cache):
         cloud.execute('UPDATE compute_nodes SET hypervisor_hostname = NULL '
                       "WHERE host = 'a'")
@@ -68,27 +107,34 @@ class TestCells:
 
 
 class SlowFailure:
-    """A reader whose every read fails after a while."""
+    """A reader whose reads fail after a while, from the second one on."""
 
-    def __init__(self):
-        self.reads = 0
+    def __init__(self, cache, error):
+        self._reader, self._error, self.reads = cache._reader, error, 0
+
+    def __getattr__(self, name):
+        return getattr(self._reader, name)
 
     def read_hosts(self):
         self.reads += 1
-        time.sleep(0.2)
-        raise exception.DatabaseUnavailable('gone')
+        if self.reads > 1:
+            time.sleep(0.2)
+            raise self._error
+        return self._reader.read_hosts()
 
 
-def test_waiting_requests_share_a_failure():
-    """Of eight that wait together none waits for seven others' time-outs."""
-    reader = SlowFailure()
-    cache = host_cache.HostCache(reader, (16.0, 1.5, 1.0))
-    refused = []
+@pytest.mark.parametrize('error', [
+    exception.DatabaseUnavailable('gone'), ZeroDivisionError('unforeseen')])
+def test_waiting_requests_share_a_failure(cache, error):
+    """None waits for the others' time-outs, or decides on what is old."""
+    reader = cache._reader = SlowFailure(cache, error)
+    cache.refresh()
+    raised = []
 
     def ask():
-        with pytest.raises(exception.DatabaseUnavailable, match='gone'):
+        with pytest.raises(type(error), match=str(error)):
             cache.refresh()
-        refused.append(True)
+        raised.append(True)
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
@@ -96,5 +142,5 @@ def test_waiting_requests_share_a_failure():
     for thread in threads:
         thread.join()
 
-    assert len(refused) == 8
-    assert reader.reads <= 3
+    assert len(raised) == 8
+    assert reader.reads <= 4

@@ -1,5 +1,6 @@
 """What the monitors of a compute node have measured."""
 
+import datetime
 import json
 import math
 
@@ -7,6 +8,7 @@ import pytest
 
 from nova_sched.hardware import reports
 from nova_sched.scheduler.host_metrics import HostMetrics
+from nova_sched.scheduler.host_metrics import Metric
 
 
 def metrics(*pairs):
@@ -79,3 +81,20 @@ def test_equal_texts_are_equal_metrics():
     """So that hosts with the same metrics share one label."""
     assert metrics(('a', 1)) == metrics(('a', 1))
     assert len({metrics(('a', 1)), metrics(('a', 1))}) == 1
+
+
+def test_are_objects_for_plug_ins():
+    """Values as rules see them; those without a name are left out."""
+    found = HostMetrics(json.dumps([
+        {'name': 'cpu.percent', 'value': 0.29, 'source': 's',
+         'timestamp': '2026-01-02T03:04:05.5'},
+        {'name': 'numa.membw.max', 'numa_membw_values': {'0': 10}},
+        {'name': 'odd', 'value': 'many', 'timestamp': 'noon'},
+        {'value': 1}, 7])).metrics
+
+    assert found == (
+        Metric('cpu.percent', 28, source='s', timestamp=datetime.datetime(
+            2026, 1, 2, 3, 4, 5, 500000, tzinfo=datetime.UTC)),
+        Metric('numa.membw.max', numa_membw_values={'0': 10}),
+        Metric('odd'))
+    assert HostMetrics(None).metrics == ()

@@ -1,12 +1,13 @@
 """The host table, snapshots of it, blocks of its rows, and host states."""
 
+import datetime
+
 import numpy as np
 import pytest
 
 from nova_sched.objects import NUMATopologyLimits
 from tests.builders.hosts import NOW
 from tests.builders.hosts import a_host
-from tests.builders.hosts import an_aggregate
 from tests.builders.hosts import hosts
 from tests.builders.hosts import one
 from tests.builders.hosts import table
@@ -19,6 +20,10 @@ from tests.builders.pci import a_pool
 from tests.builders.pci import pci_requests
 from tests.builders.pci import pci_stats
 from tests.builders.requests import a_request
+
+
+def moment(seconds):
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
 
 
 class TestHostTable:
@@ -71,7 +76,7 @@ class TestHostSnapshot:
         assert (state.free_ram_mb, state.free_disk_mb) == (
             32768 - 1024, (500 - 15) * 1024)
         assert (state.vcpus_used, state.num_instances, state.num_io_ops,
-                state.updated) == (2, 1, 1, 5.0)
+                state.updated) == (2, 1, 1, moment(5.0))
         assert second.state(0).free_ram_mb == 32768
         assert generation.columns['free_ram_mb'].tolist() == [32768] * 2
         assert first.state(1).free_ram_mb == 32768
@@ -119,7 +124,7 @@ class TestHostSnapshot:
 
         state = snapshot.state(0)
         assert (state.num_instances, state.num_io_ops, state.updated) == (
-            1, 0, NOW)
+            1, 0, moment(NOW))
         assert ('Selected host: (host0, host0) ram: 32256MB' in caplog.text)
         assert 'failed to consume from instance. Error: PCI' in caplog.text
 
@@ -228,56 +233,3 @@ class TestHostBlock:
         together = hosts().judge_together(['host', 'vcpus_used'], bool)
 
         assert together.tolist() == []
-
-
-class TestHostState:
-    def test_shows_plain_python_values(self):
-        state, = hosts(a_host(cpu_allocation_ratio=2.0)).states()
-
-        assert type(state.free_ram_mb) is int
-        assert type(state.cpu_allocation_ratio) is float
-        assert type(state.service_up) is bool
-
-    def test_reads_json_columns(self):
-        state, = hosts(a_host(
-            'h', metrics='[{"name": "cpu.percent", "value": 0.5}]')).states()
-
-        assert state.supported_instances == [['x86_64', 'kvm', 'hvm']]
-        assert state.metrics == [{'name': 'cpu.percent', 'value': 0.5}]
-        assert state.hypervisor_hostname == 'h'
-
-    def test_absent_json_is_empty(self):
-        state, = hosts(a_host(supported_instances=None)).states()
-
-        assert state.supported_instances == state.metrics == []
-
-    def test_shows_aggregates_and_instances(self):
-        aggregate = an_aggregate({'a': 'b'})
-        state, other = hosts(a_host('h', aggregates=[aggregate]),
-                             a_host('i'), running={'u': 'h'}).states()
-
-        assert state.aggregates == [aggregate]
-        assert set(state.instances) == {'u'}
-        assert other.aggregates == [] == list(other.instances)
-
-    def test_shows_its_service_as_a_mapping(self):
-        state, = hosts(a_host(disabled_reason='moving')).states()
-
-        assert state.service['disabled_reason'] == 'moving'
-        assert state.service['topic'] == 'compute'
-
-    def test_takes_new_attributes_for_the_request(self):
-        block = hosts(a_host())
-        block.states()[0].mark = 7
-
-        assert block.states()[0].mark == 7
-        with pytest.raises(AttributeError):
-            hosts(a_host()).states()[0].mark  # noqa: B018
-
-    def test_prints_as_nova_does(self):
-        state, = hosts(a_host('h', nodename='n', free_ram_mb=1,
-                              free_disk_mb=2, num_io_ops=3,
-                              num_instances=4)).states()
-
-        assert str(state) == ('(h, n) ram: 1MB disk: 2MB io_ops: 3 '
-                              'instances: 4, allocation_candidates: 0')

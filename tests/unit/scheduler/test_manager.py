@@ -64,6 +64,10 @@ class TestArguments:
         ({}, ['a', 'b']),
         ({'return_objects': False}, ['a', 'b']),
         ({'return_objects': False, 'return_alternates': True}, ['a', 'b']),
+        ({'return_objects': 'false', 'return_alternates': 'true'},
+         ['a', 'b']),
+        ({'return_objects': 'true', 'return_alternates': 'false'},
+         [['a'], ['b']]),
         ({'return_objects': True}, [['a'], ['b']]),
         ({'return_objects': True, 'return_alternates': False},
          [['a'], ['b']]),
@@ -78,7 +82,7 @@ class TestArguments:
 
         answer = ask(**request, instance_uuids=UUIDS, **flags)
 
-        if flags.get('return_objects'):
+        if flags.get('return_objects') in (True, 'true'):
             assert names(answer) == form
         else:
             assert [entry['host'] for entry in answer] == form

@@ -1,17 +1,23 @@
 """Nova's module names lead here where Nova itself is not installed."""
 
 import importlib
+import pkgutil
+import re
 import sys
 
 from oslo_config import cfg
 import pytest
 
 from nova_sched import conf as config
+from nova_sched.conf import nova_classes
 from nova_sched.nova import conf as nova_conf
 from nova_sched.scheduler import nova_names
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.rules import a_conf
+from tests.unit import doc_pages
+
+PAGE = doc_pages.PAGES['plugins.rst']
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +40,44 @@ def test_lead_to_the_very_modules_here(name, ours):
     assert sys.modules[ours].__spec__.name == ours
 
 
+def modules_below(name):
+    """The modules in the package that a name of Nova's leads to."""
+    path = getattr(importlib.import_module(nova_names.MODULES[name]),
+                   '__path__', ())
+    return [module.name for module in pkgutil.iter_modules(path)]
+
+
+BELOW = [(package, module) for package in nova_names.MODULES
+         for module in modules_below(package)]
+
+
+@pytest.mark.parametrize(('package', 'module'), BELOW)
+def test_lead_to_the_very_modules_in_a_package(package, module):
+    ours = f'{nova_names.MODULES[package]}.{module}'
+
+    assert importlib.import_module(
+        f'{package}.{module}') is importlib.import_module(ours)
+    assert sys.modules[ours].__spec__.name == ours
+
+
+def test_cover_nova_s_filters_and_weighers():
+    assert {('nova.scheduler.filters', name)
+            for name in nova_classes.FILTER_MODULES} | {
+        ('nova.scheduler.weights', name)
+        for name in nova_classes.WEIGHER_MODULES} <= set(BELOW)
+
+
+def test_make_no_second_objects():
+    """Copies would take the places of ours in their registry."""
+    from nova_sched.objects import base
+    known = {name: list(classes) for name, classes
+             in base.Registry._ours.items()}
+
+    importlib.import_module('nova.objects.numa')
+
+    assert dict(base.Registry._ours) == known
+
+
 @pytest.mark.parametrize('statement', [
     'from nova import filters, weights, objects, context, exception',
     'from nova.scheduler import filters, weights',
@@ -46,15 +90,76 @@ def test_lead_to_the_very_modules_here(name, ours):
     'from nova.objects.request_spec import RequestSpec',
     'from nova.context import get_admin_context',
     'from nova.exception import NovaException, NotFound, Invalid',
+    'from nova.compute import power_state, task_states, vm_states',
+    'from nova.scheduler.host_manager import HostState',
+    'from nova.scheduler.filters import CandidateFilterMixin',
+    'from nova.scheduler.filters.extra_specs_ops import op_methods',
+    'from nova.i18n import translate',
 ])
 def test_can_be_imported_in_every_way(statement):
     exec(statement, {})
 
 
-@pytest.mark.parametrize('name', ['nova.virt', 'nova.scheduler.utils'])
+@pytest.mark.parametrize('name', [
+    'nova.virt', 'nova.utils', 'nova.scheduler.utils', 'nova.compute.api',
+    'nova.objects.no_such', 'nova.scheduler.filters.no_such',
+    'nova.conf.compute'])
 def test_of_other_modules_are_not_there(name):
     with pytest.raises(ModuleNotFoundError, match=name):
         importlib.import_module(name)
+
+
+def test_of_other_modules_cannot_be_imported_from_a_package():
+    with pytest.raises(ImportError, match='cannot import name'):
+        exec('from nova.objects import no_such', {})
+
+
+def test_of_host_states_is_that_of_those_that_plug_ins_get():
+    from nova.scheduler import host_manager
+    state, = hosts(a_host()).states()
+
+    assert isinstance(state, host_manager.HostState)
+
+
+@pytest.mark.parametrize(('name', 'value'), [
+    ('vm_states.ACTIVE', 'active'), ('vm_states.SOFT_DELETED', 'soft-delete'),
+    ('task_states.RESIZE_MIGRATED', 'resize_migrated'),
+    ('task_states.POWERING_OFF', 'powering-off'), ('power_state.RUNNING', 1)])
+def test_of_states_stand_for_what_nova_writes(name, value):
+    module, _, constant = name.partition('.')
+
+    assert getattr(importlib.import_module(f'nova.compute.{module}'),
+                   constant) == value
+
+
+def documented():
+    """What the page on plug-ins says is there: module -> list of names."""
+    found = {}
+    rows = re.search(r'^Module .*?\n[= ]+\n(.*?)\n=', PAGE, re.M | re.S)[1]
+    for row in rows.splitlines():
+        name = row[:40].strip(' `') or list(found)[-1]
+        found.setdefault(name, []).extend(re.findall(r'``(\w+)``', row[40:]))
+    return found
+
+
+class TestDocumentation:
+    def test_lists_all_modules(self):
+        assert documented().keys() == nova_names.MODULES.keys()
+
+    @pytest.mark.parametrize(('module', 'name'), [
+        (module, name) for module, names in documented().items()
+        for name in names])
+    def test_lists_names_that_are_there(self, module, name):
+        if (module, name) not in BELOW:
+            assert hasattr(importlib.import_module(module), name)
+
+    def test_lists_all_exceptions(self):
+        from nova import exception
+        text = re.search(r'^The exceptions are .*?\.$', PAGE, re.M | re.S)[0]
+
+        assert set(re.findall(r'``(\w+)``', text)) == {
+            name for name, member in vars(exception).items()
+            if isinstance(member, type)}
 
 
 class TestInstalledNova:
@@ -194,3 +299,40 @@ class TestException:
         assert str(NoLicence(product='x')) == 'no licence for x'
         assert str(NoLicence('as it is: %')) == 'as it is: %'
         assert NoLicence(product='x').format_message() == 'no licence for x'
+
+    @pytest.mark.parametrize(('name', 'words', 'text', 'base', 'code'), [
+        ('Forbidden', {}, 'Forbidden', 'NovaException', 403),
+        ('HostNotFound', {'host': 'h'}, 'Host h could not be found.',
+         'NotFound', 404),
+        ('ComputeHostNotFound', {'host': 'h'},
+         'Compute host h could not be found.', 'HostNotFound', 404),
+        ('SchedulerHostFilterNotFound', {'filter_name': 'F'},
+         'Scheduler Host Filter F could not be found.', 'NotFound', 404),
+        ('AggregateNotFound', {'aggregate_id': 1},
+         'Aggregate 1 could not be found.', 'NotFound', 404),
+        ('FlavorNotFound', {'flavor_id': 1}, 'Flavor 1 could not be found.',
+         'NotFound', 404),
+        ('ImageNotFound', {'image_id': 1}, 'Image 1 could not be found.',
+         'NotFound', 404),
+        ('InstanceNotFound', {'instance_id': 1},
+         'Instance 1 could not be found.', 'NotFound', 404),
+        ('InstanceGroupNotFound', {'group_uuid': 'u'},
+         'Instance group u could not be found.', 'NotFound', 404),
+        ('ServiceUnavailable', {}, 'Service is unavailable at this time.',
+         'Invalid', 400),
+        ('ComputeServiceUnavailable', {'host': 'h'},
+         'Compute service of h is unavailable at this time.',
+         'ServiceUnavailable', 400)])
+    def test_says_and_is_what_nova_s_is(self, name, words, text, base, code):
+        from nova import exception
+        cls = getattr(exception, name)
+
+        assert str(cls(**words)) == text
+        assert issubclass(cls, getattr(exception, base))
+        assert (cls.code, cls.__module__) == (code, 'nova.exception')
+
+    def test_without_its_keywords_says_what_it_can(self):
+        from nova import exception
+
+        assert str(exception.HostNotFound()) == (
+            'Host %(host)s could not be found.')

@@ -113,6 +113,25 @@ class OptionFilter(filters.BaseHostFilter):
         return wanted == host_state.host
 
 
+class ChangingFilter(filters.BaseHostFilter):
+    """Takes what it uses out of the options, and wants to find it there."""
+
+    def host_passes(self, host_state, spec_obj):
+        assert spec_obj.config_options is spec_obj['config_options']
+        return spec_obj.config_options['hosts'].pop() == host_state.host
+
+
+def test_changed_by_a_plug_in_are_as_before_for_the_next_request(path):
+    write(path, '{"hosts": ["b", "a"]}')
+    scheduler = MemoryScheduler(
+        hosts.a_host('a'), available_filters=[f'{__name__}.ChangingFilter'],
+        enabled_filters=['ChangingFilter'],
+        DEFAULT__scheduler_json_config_location=str(path))
+
+    for _ in range(2):
+        assert picks(scheduler, requests.a_request()) == ['a']
+
+
 def test_reach_filters(path):
     write(path, '{"host": "b"}')
     scheduler = MemoryScheduler(

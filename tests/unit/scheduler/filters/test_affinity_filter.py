@@ -1,6 +1,7 @@
 """Filters by where other instances are, and by addresses."""
 
 import netaddr
+import numpy as np
 import pytest
 
 from nova_sched import objects
@@ -116,11 +117,14 @@ class TestSimpleCIDRAffinityFilter:
 
         assert self.left(hints) == left
 
-    def test_takes_all_hosts_without_an_address_to_be_near_to(self):
-        assert self.left({'cidr': '/24'}) == list(self.ADDRESSES)
+    @pytest.mark.parametrize('hints', [
+        {}, {'build_near_host_ip': ''}, {'build_near_host_ip': ['']},
+        {'build_near_host_ip': []}])
+    def test_takes_all_hosts_without_an_address_to_be_near_to(self, hints):
+        assert self.left({'cidr': '/24'} | hints) == list(self.ADDRESSES)
 
     @pytest.mark.parametrize(('near', 'cidr'), [
-        ('10.0.0.9', '24'), ('bogus', '/24'), ('10.0', '/24'), ('', '/24'),
+        ('10.0.0.9', '24'), ('bogus', '/24'), ('10.0', '/24'),
         ('10.0.0.1', '/33'), ('10.0.0.1', 'x')])
     def test_fails_for_what_is_no_address(self, near, cidr):
         with pytest.raises(netaddr.AddrFormatError):
@@ -230,17 +234,29 @@ class TestServerGroupAntiAffinityFilter:
             hosts, request).tolist() == [True, True, False]
 
     @pytest.mark.parametrize(('rules', 'words'), [
-        ({}, 'anti-affinity, one of its group on the host'),
+        ({}, 'at most 1 of its group on a host, it has 1 on b, 2 on a'),
         ({'max_server_per_host': 3},
-         'anti-affinity, 3 or more of its group on the host'),
+         'at most 3 of its group on a host, it has 1 on b, 2 on a'),
         ({'max_server_per_host': 0},
-         'anti-affinity, its group may have 0 on a host'),
+         'at most 0 of its group on a host, it has 1 on b, 2 on a'),
     ])
-    def test_says_how_many_are_too_many(self, rules, words):
-        request = a_request(group={'rules': rules})
+    def test_says_how_many_may_be_and_are_on_a_host(self, rules, words):
+        """On the hosts that it has rejected."""
+        rejected = block().where(np.array([True, True, False]))
+        request = a_request(group={'members': ['m1', 'm2', 'm3', 'stranger'],
+                                   'rules': rules})
 
         assert ServerGroupAntiAffinityFilter().reason(
-            block(), request) == words
+            rejected, request) == f'anti-affinity, {words}'
+
+    def test_says_where_a_group_of_before_rocky_is(self):
+        group = a_group(hosts=['a', 'b', 'elsewhere'])
+        group.wire_version = '1.10'
+        rejected = block().where(np.array([True, True, False]))
+
+        assert ServerGroupAntiAffinityFilter().reason(
+            rejected, a_request(group=group)) == (
+            'anti-affinity, at most 1 of its group on a host, it is on a, b')
 
     def test_logs_what_operators_search_for(self, caplog):
         with caplog.at_level('DEBUG', 'nova_sched'):

@@ -37,10 +37,20 @@ def test_each_value_is_judged_once():
     asked = []
 
     verdict = Column.of(['x', 'y', 'x', 'y']).judge(
-        lambda value: asked.append(value) or value == 'x')
+        lambda value: asked.append(value) or value == 'x', BLOCK)
 
     assert verdict.tolist() == [True, False, True, False]
     assert asked == ['x', 'y']
+
+
+def test_an_error_at_a_value_names_the_first_host_with_it():
+    column = Column.of([1, 'x', 'x'])
+
+    with pytest.raises(ValueError, match='x') as raised:
+        column.judge(int, hosts(a_host('a'), a_host('b'), a_host('c')))
+
+    note, = raised.value.__notes__
+    assert note.startswith('on host (b, b)')
 
 
 def test_equal_values_of_different_types_are_not_the_same():
@@ -53,7 +63,7 @@ def test_values_that_no_host_has_are_not_looked_at():
     column = Column(np.array([1, 1]), ['unused', 'used'])
 
     assert column.in_use() == ['used']
-    assert column.mapped(str.upper).values == [None, 'USED']
+    assert column.mapped(str.upper, BLOCK).values == [None, 'USED']
 
 
 @pytest.mark.parametrize(('values', 'numbers'), [

@@ -75,7 +75,7 @@ def test_hosts_that_are_alike_are_judged_once():
 
 
 def test_a_candidate_of_an_old_placement_maps_nothing():
-    block = hosts(a_host('a', uuid='a'))
+    block = hosts(a_host('a', uuid='a', pci_stats=None))
     block.snapshot.candidates = Placement(
         {'a': [{'allocations': {'a': {}}}]}).candidates()
     judge = Judge(None)
@@ -109,3 +109,41 @@ def test_logs_each_candidate(caplog):
         'AFilter accepted allocation candidate',
         'AFilter tries allocation candidate',
         'AFilter rejected allocation candidate']
+
+
+class WithNic(candidates.CandidateFilterMixin):
+    """Wants the request's first device to come from p1."""
+
+    def good(self, host_state):
+        return self.filter_candidates(
+            host_state, lambda candidate: candidate['mappings'].get(
+                'nic-id-0') == ['p1'])
+
+
+def test_a_filter_of_one_s_own_narrows_the_candidates_of_a_host():
+    state, = offering(a=['p1', 'p2']).states()
+    first, _ = state.allocation_candidates
+
+    assert WithNic().good(state) == [first]
+    assert state.allocation_candidates == [first]
+
+
+def test_a_filter_of_one_s_own_may_leave_no_candidate():
+    state, = offering(a=['p2']).states()
+
+    assert WithNic().good(state) == []
+    assert state.allocation_candidates == []
+
+
+@pytest.mark.parametrize('good', [True, False])
+def test_a_filter_of_one_s_own_is_asked_once_without_placement(good):
+    """About a candidate with nothing in it."""
+    state, = hosts(a_host()).states()
+    asked = []
+
+    found = WithNic().filter_candidates(
+        state, lambda candidate: asked.append(candidate) or good)
+
+    assert asked == [{'allocations': {}, 'mappings': {}}]
+    assert found == asked * good
+    assert state.allocation_candidates == []

@@ -3,9 +3,11 @@
 import pytest
 
 from nova_sched.scheduler.filters.compute_filter import ComputeFilter
+from tests.builders.hosts import NOW
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.requests import a_request
+from tests.builders.rules import configured
 
 DOWN = {'service_up': False}
 DISABLED = {'service_disabled': True}
@@ -29,6 +31,23 @@ def test_says_what_is_wrong_with_the_services(records, words):
     block = hosts(*(a_host(**record) for record in records))
 
     assert ComputeFilter().reason(block, a_request()) == words
+
+
+@pytest.mark.parametrize(('service', 'words'), [
+    (DOWN | {'service_last_seen': NOW},
+     'service down, last heard at 2023-11-14T22:13:20Z, limit 75 s'),
+    (DOWN | {'service_last_seen': 0.0},
+     'service down, never heard, limit 75 s'),
+    (DOWN | {'service_forced_down': True}, 'service forced down'),
+    (DISABLED, 'service disabled'),
+    (DISABLED | {'disabled_reason': 'new disks'},
+     'service disabled: new disks'),
+])
+def test_says_of_one_host_since_when_it_is_down(service, words):
+    rule = configured(ComputeFilter, DEFAULT__service_down_time=75)
+    host = hosts(a_host(**service)).states()[0]
+
+    assert rule.why_not(host, a_request()) == words
 
 
 def test_warns_of_hosts_that_are_down(caplog):

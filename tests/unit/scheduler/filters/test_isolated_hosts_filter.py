@@ -63,9 +63,12 @@ def test_also_judges_rebuilds():
 
 
 @pytest.mark.parametrize(('isolated', 'image', 'words'), [
-    (['a', 'c'], 'i', 'isolated image, isolated hosts are a, c'),
-    ([], 'i', 'isolated image, isolated hosts are nothing'),
-    (['a'], 'x', 'isolated host, reserved for isolated images'),
+    (['a', 'c'], 'i', 'isolated image i, isolated hosts are a, c'),
+    ([], 'i', 'isolated image i, isolated hosts are nothing'),
+    (['a', 'b', 'c'], 'x', 'isolated hosts are a, b, isolated images are i, '
+                           'requested is x'),
+    (['a', 'b'], None, 'isolated hosts are a, b, isolated images are i, '
+                       'requested is no image'),
 ])
 def test_says_what_is_isolated(isolated, image, words):
     assert a_rule(isolated=isolated).reason(

@@ -97,6 +97,15 @@ def test_a_host_meets_the_query(query, passes):
     assert mask(query) == [passes]
 
 
+@pytest.mark.parametrize(('query', 'passes'), [
+    (['=', '$host_ip', '192.0.2.1'], False),
+    (['in', '$host_ip', '192.0.2.1'], False),
+    (['not', ['=', '$host_ip', '192.0.2.1']], True),
+    (['and', '$host_ip'], True), (['=', '$host_ip', '$host_ip'], True)])
+def test_an_address_is_no_text(query, passes):
+    assert mask(query, a_host(host_ip='192.0.2.1')) == [passes]
+
+
 @pytest.mark.parametrize(('query', 'error'), [
     ('not json', ValueError), ('[', ValueError),
     (['bogus', 1, 2], KeyError), ([None], KeyError), ([1, 2], KeyError),

@@ -48,5 +48,16 @@ def test_names_the_rejected_hosts_in_the_log(caplog):
         "[['h1', 'n1'], ['h2', 'n2']]"]
 
 
-def test_says_that_the_hosts_were_tried_before():
-    assert RetryFilter().reason(block(), a_request()) == 'tried before'
+def test_says_which_hosts_were_tried_before():
+    """And the node, where it has another name."""
+    block = hosts(a_host('h1'), a_host('h2', nodename='n1'))
+
+    assert RetryFilter().reason(block, a_request()) == (
+        'tried before: h1, h2 node n1')
+
+
+def test_counts_the_hosts_after_the_first_five():
+    block = hosts(*(a_host(f'h{number}') for number in range(7)))
+
+    assert RetryFilter().reason(block, a_request()) == (
+        'tried before: h0, h1, h2, h3, h4 and 2 more')

@@ -1,0 +1,17 @@
+"""As ``nova.compute.power_state``: what hypervisors say of an instance."""
+
+NOSTATE = 0
+RUNNING = 1
+PAUSED = 3
+SHUTDOWN = 4
+CRASHED = 6
+SUSPENDED = 7
+
+STATE_MAP = {
+    NOSTATE: 'pending',
+    RUNNING: 'running',
+    PAUSED: 'paused',
+    SHUTDOWN: 'shutdown',
+    CRASHED: 'crashed',
+    SUSPENDED: 'suspended',
+}
