@@ -315,7 +315,7 @@ class HostBlock:
             except Exception as exc:
                 self.blame(exc, np.argmax(codes == code))
                 raise
-        return results[codes]
+        return results.take(codes)
 
     def blame(self, exc, position):
         """Note on an exception at which host of the block it was raised."""

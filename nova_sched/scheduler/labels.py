@@ -60,13 +60,14 @@ class Labels:
         if more > 0:
             results = np.concatenate([results, np.zeros(more, dtype)])
             known = np.concatenate([known, np.zeros(more, np.bool_)])
-        if not known[codes].all():
+        if not known.all() and not known.take(codes).all():
             results, known = results.copy(), known.copy()
             for code in np.unique(codes[~known[codes]]).tolist():
                 results[code] = function(self.values[code])
                 known[code] = True
             self._derived[key] = results, known
-        return results[codes]
+        # Of pairs, take is eight times as fast as an index.
+        return results.take(codes)
 
     def private(self):
         """The same column with a list of values of its own.
