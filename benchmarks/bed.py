@@ -17,10 +17,10 @@ import sqlalchemy as sa
 from benchmarks import floor
 from nova_sched import conf as config
 from nova_sched import rpc
-from nova_sched.db import api
+from nova_sched.cloud import fake as fake_cloud
 from nova_sched.db import engine as db_engine
-from nova_sched.db import fake_cloud
 from nova_sched.db import reader
+from nova_sched.db import schema
 
 _OPTIONS = """
 [DEFAULT]
@@ -82,7 +82,7 @@ class Bed:
 
     def make_cloud(self, hosts):
         """Fill the database with that many fake hosts."""
-        api.sync(self.conf)
+        schema.sync(self.conf)
         engine = db_engine.database(self.conf).engine
         fake_cloud.FakeCloud(engine, hosts).create()
 

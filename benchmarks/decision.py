@@ -7,7 +7,7 @@ pick, consumption, alternates.  No broker and no database are on this path.
 from benchmarks import bed
 from benchmarks import load
 from nova_sched import context
-from nova_sched.objects import request
+from nova_sched.objects import arguments
 from nova_sched.scheduler import caching_scheduler
 
 
@@ -34,6 +34,6 @@ def measure(conf, instances, calls):
 
 
 def _arguments(instances):
-    arguments = bed.request(instances)
-    return (request.from_wire(arguments['spec_obj']),
-            arguments['instance_uuids'])
+    call = bed.request(instances)
+    return (arguments.from_wire(call['spec_obj']),
+            call['instance_uuids'])

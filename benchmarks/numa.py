@@ -8,10 +8,10 @@ import statistics
 import time
 
 from nova_sched import objects
-from nova_sched.hardware import numa
-from nova_sched.hardware import numa_cells
-from nova_sched.hardware import numa_guest
-from nova_sched.hardware import pools
+from nova_sched.hardware.numa import cells as numa_cells
+from nova_sched.hardware.numa import guest as numa_guest
+from nova_sched.hardware.numa import topology as numa
+from nova_sched.hardware.pci import pools
 
 HOST_CELLS, GUEST_CELLS = 16, 8
 LIMIT = 5.0    # ms

@@ -9,8 +9,8 @@ import itertools
 import sys
 import time
 
+from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine as db_engine
-from nova_sched.db import snapshot
 from nova_sched.db import tables
 
 HEARTBEAT, AUDIT = 10, 60    # seconds
@@ -28,7 +28,7 @@ def main(url):
 
 
 def _reports(second):
-    now = snapshot.utcnow()
+    now = cloud_file.utcnow()
     services, nodes = tables.services, tables.compute_nodes
     yield services.update().where(
         services.c.id % HEARTBEAT == second % HEARTBEAT).values(

@@ -11,12 +11,12 @@ from oslo_utils import uuidutils
 
 from nova_sched import conf as config
 from nova_sched import objects
-from nova_sched.db import fake_hardware
+from nova_sched.cloud import fake_hardware
 from nova_sched.db import reader
-from nova_sched.scheduler import host_rows
-from nova_sched.scheduler import host_table
-from nova_sched.scheduler import instances
-from nova_sched.scheduler import plugins
+from nova_sched.hosts import instances
+from nova_sched.hosts import rows as host_rows
+from nova_sched.hosts import table as host_table
+from nova_sched.plugins import loading as plugins
 
 PROJECT = uuidutils.generate_uuid(dashed=False)
 IMAGE = uuidutils.generate_uuid()

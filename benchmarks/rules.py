@@ -22,7 +22,7 @@ from benchmarks import numa
 from benchmarks import row_rules
 from benchmarks import rule_bed
 from nova_sched import filters as base_filters
-from nova_sched.scheduler import decision
+from nova_sched.hosts import decision
 
 #: At least so many times faster than host by host.
 NUMERIC, REPEATED = 20, 10

@@ -27,8 +27,8 @@ from oslo_service import backend
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import service
+from nova_sched.plugins import loading as plugins
 from nova_sched.scheduler import driver
-from nova_sched.scheduler import plugins
 
 LOG = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ import inspect
 import numpy as np
 from oslo_log import log as logging
 
-from nova_sched.scheduler import decision
+from nova_sched.hosts import decision
 
 LOG = logging.getLogger(__name__)
 

@@ -18,9 +18,9 @@ import prettytable
 
 from nova_sched import conf as config
 from nova_sched import service
+from nova_sched.cloud import fake as fake_cloud
 from nova_sched.cmd import manage
 from nova_sched.db import engine as db_engine
-from nova_sched.db import fake_cloud
 
 HOSTS = 20
 

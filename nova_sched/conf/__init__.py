@@ -5,27 +5,27 @@ ConfigOpts is passed to ``register_opts``, or made by ``new_conf``, and passed
 on from there; there is no global one.
 """
 
-from nova_sched.conf import loading
-from nova_sched.conf.checking import check
-from nova_sched.conf.checking import unknown_options
-from nova_sched.conf.checking import warnings
 from nova_sched.conf.database import api_database_url
 from nova_sched.conf.database import database_url
 from nova_sched.conf.database import driver_url
-from nova_sched.conf.libraries import set_lib_defaults
 from nova_sched.conf.messaging import masked
 from nova_sched.conf.messaging import notification_transport_url
 from nova_sched.conf.messaging import transport_url
-from nova_sched.conf.names import driver_name
-from nova_sched.conf.names import enabled_filters
-from nova_sched.conf.names import host_manager_name
-from nova_sched.conf.names import uses_baremetal_filters
 from nova_sched.conf.placement import placement_configured
-from nova_sched.conf.sections import list_opts
-from nova_sched.conf.sections import register_opts
-from nova_sched.conf.settings import fallback_ratios
-from nova_sched.conf.settings import parse_weights
-from nova_sched.conf.settings import service_down_time
+from nova_sched.options import loading
+from nova_sched.options.checking import check
+from nova_sched.options.checking import unknown_options
+from nova_sched.options.checking import warnings
+from nova_sched.options.libraries import set_lib_defaults
+from nova_sched.options.names import driver_name
+from nova_sched.options.names import enabled_filters
+from nova_sched.options.names import host_manager_name
+from nova_sched.options.names import uses_baremetal_filters
+from nova_sched.options.sections import list_opts
+from nova_sched.options.sections import register_opts
+from nova_sched.options.settings import fallback_ratios
+from nova_sched.options.settings import parse_weights
+from nova_sched.options.settings import service_down_time
 
 __all__ = (
     'api_database_url', 'check', 'database_url', 'driver_name', 'driver_url',

@@ -10,7 +10,7 @@ from sqlalchemy import exc
 from sqlalchemy.engine import url as sa_url
 
 from nova_sched import exception
-from nova_sched.conf import libraries
+from nova_sched.options import libraries
 
 GROUP = 'api_database'
 HELP = """

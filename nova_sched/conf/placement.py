@@ -3,7 +3,7 @@
 from keystoneauth1 import loading
 from oslo_config import cfg
 
-from nova_sched.conf import files
+from nova_sched.options import files
 
 GROUP = 'placement'
 HELP = """

@@ -18,7 +18,7 @@ from sqlalchemy import event
 
 from nova_sched import exception
 from nova_sched.conf import database as db_conf
-from nova_sched.db import times
+from nova_sched.db import timestamps
 
 # What oslo.db's engines.create_engine takes from [database], same names.
 _ENGINE_OPTIONS = (
@@ -103,8 +103,9 @@ def _tune_pymysql(engine):
     from pymysql import converters
     from pymysql.constants import FIELD_TYPE
 
-    conversions = {**converters.conversions, FIELD_TYPE.DATETIME: times.read,
-                   FIELD_TYPE.TIMESTAMP: times.read}
+    conversions = {**converters.conversions,
+                   FIELD_TYPE.DATETIME: timestamps.read,
+                   FIELD_TYPE.TIMESTAMP: timestamps.read}
 
     @event.listens_for(engine, 'do_connect')
     def on_connect(dialect, record, args, kwargs):

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from nova_sched import exception
-from nova_sched.db import times
+from nova_sched.db import timestamps
 
 
 class Schema:
@@ -51,7 +51,7 @@ class FixedStatement:
     def rows(self, connection, keys=()):
         """All rows as a list of tuples, straight from the driver.
 
-        Times are naive UTC datetimes or None, see times.read.
+        Times are naive UTC datetimes or None, see timestamps.read.
         keys: integers, what a statement with a list of ``_KEYS`` looks for.
         """
         sql = self._sql
@@ -66,7 +66,7 @@ class FixedStatement:
     def _with_times(self, row):
         row = list(row)
         for index in self._times:
-            row[index] = times.read(row[index])
+            row[index] = timestamps.read(row[index])
         return tuple(row)
 
 

@@ -14,9 +14,9 @@ On hosts of before Train, devices are taken before the usage grows.
 
 import dataclasses
 
-from nova_sched.hardware import numa
-from nova_sched.hardware import numa_guest
-from nova_sched.hardware import pci
+from nova_sched.hardware.numa import guest as numa_guest
+from nova_sched.hardware.numa import topology as numa
+from nova_sched.hardware.pci import devices as pci
 
 #: Columns of the host table that hold a host's hardware.
 COLUMNS = ('numa_topology', 'pci_stats')

@@ -1,10 +1,10 @@
 """Versioned objects of the ``nova`` namespace: what crosses RPC.
 
-One module per noun.  ``objects.request`` makes a checked RequestSpec from
+One module per noun.  ``objects.arguments`` makes a checked RequestSpec from
 RPC arguments; ``objects.selection`` makes replies.
 """
 
-from nova_sched.objects import request
+from nova_sched.objects import arguments
 from nova_sched.objects import selection
 from nova_sched.objects.aggregate import Aggregate
 from nova_sched.objects.aggregate import AggregateList
@@ -69,7 +69,7 @@ __all__ = (
     'Selection',
     'VirtCPUTopology',
     'aggregates_from_wire',
+    'arguments',
     'instances_from_wire',
-    'request',
     'selection',
 )

@@ -6,7 +6,6 @@ from nova_sched.objects import fields
 from nova_sched.objects import flavor
 from nova_sched.objects import image_meta
 from nova_sched.objects import instance_group
-from nova_sched.objects import kilo_mapping
 from nova_sched.objects import limits
 from nova_sched.objects import network
 from nova_sched.objects import numa
@@ -14,6 +13,7 @@ from nova_sched.objects import pci
 from nova_sched.objects import request_group
 from nova_sched.objects import retries
 from nova_sched.objects.fields import Field
+from nova_sched.objects.legacy import kilo_mapping
 
 MAX_INSTANCES = 10000
 _NAMES = fields.list_of(fields.NAME)
@@ -37,7 +37,7 @@ _HINTS = fields.list_of(fields.Kind(_hint_text))
 class RequestSpec(kilo_mapping.KiloMapping, base.NovaObject):
     """One request: flavor, image, wishes and limits of where it may go.
 
-    Comes from ``objects.request``, which checks it.  Unset fields read as
+    Comes from ``objects.arguments``, which checks it.  Unset fields read as
     their defaults; ``wire_version`` tells the caller's release.  Also
     behaves as the mapping that Kilo gave to filters, see KiloMapping.
     """

@@ -14,8 +14,8 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.hardware import consumption
+from nova_sched.hosts import table as host_table
 from nova_sched.scheduler import filter_scheduler
-from nova_sched.scheduler import host_table
 
 LOG = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ repetition while there are enough.
 
 import random
 
+from nova_sched.hosts.decision import Pick
+from nova_sched.hosts.offer import Taken
 from nova_sched.scheduler import table_scheduler
-from nova_sched.scheduler.candidates import Taken
-from nova_sched.scheduler.decision import Pick
 
 
 class ChanceScheduler(table_scheduler.TableScheduler):

@@ -5,7 +5,7 @@ import abc
 from oslo_log import log as logging
 
 from nova_sched import conf as config
-from nova_sched import named_class
+from nova_sched.plugins import kinds
 
 LOG = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Scheduler(abc.ABC):
         return len(instance_uuids)
 
 
-_DRIVER = named_class.Kind(
+_DRIVER = kinds.Kind(
     '[scheduler] driver', 'nova_sched.scheduler.driver', 'driver', Scheduler,
     ', with a select_destinations method')
 

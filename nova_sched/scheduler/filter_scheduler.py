@@ -23,12 +23,13 @@ from oslo_log import log as logging
 from oslo_utils import uuidutils
 
 from nova_sched import exception
-from nova_sched.scheduler import ranking
+from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.decision import Pick
+from nova_sched.hosts.offer import Claims
+from nova_sched.plugins import loading as plugins
+from nova_sched.rules import ranking
 from nova_sched.scheduler import scheduler_options
 from nova_sched.scheduler import table_scheduler
-from nova_sched.scheduler.candidates import Claims
-from nova_sched.scheduler.decision import Decision
-from nova_sched.scheduler.decision import Pick
 
 LOG = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ class FilterScheduler(table_scheduler.TableScheduler):
 
     def __init__(self, conf):
         super().__init__(conf)
-        self.ranker = ranking.Ranker(conf)
+        self.ranker = plugins.load_ranker(conf)
         self._options = scheduler_options.SchedulerOptions(
             conf.scheduler_json_config_location)
         self._subset_size = max(1, conf.filter_scheduler.host_subset_size)

@@ -5,11 +5,11 @@ import time
 import numpy as np
 
 from nova_sched import conf as config
-from nova_sched import named_class
 from nova_sched.db import reader as db_reader
-from nova_sched.scheduler import host_cache
-from nova_sched.scheduler import host_rows
-from nova_sched.scheduler import instances
+from nova_sched.hosts import instances
+from nova_sched.hosts import rows as host_rows
+from nova_sched.inventory import cache as host_cache
+from nova_sched.plugins import kinds
 
 
 class HostManager:
@@ -72,7 +72,7 @@ def _bare_metal_hosts(table):
     return frozenset(hosts.values[code] for code in codes.tolist())
 
 
-_HOST_MANAGER = named_class.Kind(
+_HOST_MANAGER = kinds.Kind(
     '[scheduler] host_manager', 'nova_sched.scheduler.host_manager',
     'host manager', HostManager)
 

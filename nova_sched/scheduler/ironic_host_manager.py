@@ -1,7 +1,7 @@
 """The hosts of a cloud with bare-metal nodes of Ironic among them."""
 
+from nova_sched.hosts import rows as host_rows
 from nova_sched.scheduler import host_manager
-from nova_sched.scheduler import host_rows
 
 #: Hypervisor type of a node that is one whole machine.
 IRONIC = 'ironic'

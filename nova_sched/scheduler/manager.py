@@ -9,7 +9,7 @@ import oslo_messaging as messaging
 from oslo_versionedobjects.exception import IncompatibleObjectVersion
 
 from nova_sched import exception
-from nova_sched.objects import request
+from nova_sched.objects import arguments
 from nova_sched.objects import selection
 
 LOG = logging.getLogger(__name__)
@@ -55,14 +55,14 @@ class SchedulerManager:
         """
         try:
             if spec_obj is _UNSET:
-                spec = request.from_legacy_dicts(request_spec,
+                spec = arguments.from_legacy_dicts(request_spec,
                                                  filter_properties)
             else:
-                spec = request.from_wire(spec_obj)
-            request.check_instance_uuids(instance_uuids)
+                spec = arguments.from_wire(spec_obj)
+            arguments.check_instance_uuids(instance_uuids)
             return_objects, return_alternates = (
-                request.flag('return_objects', return_objects),
-                request.flag('return_alternates', return_alternates))
+                arguments.flag('return_objects', return_objects),
+                arguments.flag('return_alternates', return_alternates))
             spec.legacy_context = ctxt
             selections = self.driver.select_destinations(
                 ctxt, spec, instance_uuids,

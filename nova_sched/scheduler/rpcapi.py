@@ -5,7 +5,7 @@ import oslo_messaging as messaging
 from nova_sched import exception
 from nova_sched import objects
 from nova_sched import rpc
-from nova_sched.objects import legacy
+from nova_sched.objects.legacy import dicts as legacy
 
 #: What ``[upgrade_levels] scheduler`` may name instead of a version.
 VERSION_ALIASES = {

@@ -8,10 +8,10 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched import objects
-from nova_sched.scheduler import aggregate_values
+from nova_sched.hosts.decision import Decision
+from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import host_manager
-from nova_sched.scheduler.decision import Decision
 
 LOG = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ in ``conftest.py``.
 """
 
 from nova_sched import conf as config
-from nova_sched.scheduler import nova_names
+from nova_sched.plugins import nova_names
 from nova_sched.testing.contract import check_filter
 from nova_sched.testing.contract import check_weigher
 from nova_sched.testing.host_builders import NEVER_REPORTED

@@ -15,8 +15,8 @@ import math
 
 import numpy as np
 
-from nova_sched.scheduler import host_table
-from nova_sched.scheduler import plugins
+from nova_sched.hosts import table as host_table
+from nova_sched.plugins import loading as plugins
 from nova_sched.testing import fuzz
 from nova_sched.testing import host_builders
 from nova_sched.testing import request_builders

@@ -9,11 +9,11 @@ import numpy as np
 
 from nova_sched import objects
 from nova_sched.db import reader
-from nova_sched.hardware import numa
-from nova_sched.hardware import pools
-from nova_sched.scheduler import host_table
-from nova_sched.scheduler import instances
-from nova_sched.scheduler.host_metrics import HostMetrics
+from nova_sched.hardware.numa import topology as numa
+from nova_sched.hardware.pci import pools
+from nova_sched.hosts import instances
+from nova_sched.hosts import table as host_table
+from nova_sched.hosts.metrics import HostMetrics
 
 NOW = 1_700_000_000.0
 

@@ -2,9 +2,9 @@
 
 import shutil
 
-from nova_sched.db import api
+from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine
-from nova_sched.db import snapshot
+from nova_sched.db import schema
 from nova_sched.scheduler import driver
 from tests.builders import clouds
 from tests.builders import rules
@@ -14,7 +14,7 @@ def make_tables(directory):
     """The path of a new database file with empty tables."""
     path = directory / 'tables.sqlite'
     db = engine.Database(f'sqlite:///{path}')
-    api.sync_database(db)
+    schema.sync_database(db)
     db.close()
     return path
 
@@ -36,7 +36,7 @@ class CloudDatabase:
 
     def load(self, hosts=3, **lists):
         """Replace the cloud; arguments as of clouds.a_cloud."""
-        snapshot.load(self._db.engine, clouds.a_cloud(hosts, **lists),
+        cloud_file.load(self._db.engine, clouds.a_cloud(hosts, **lists),
                       shift=True)
 
     def load_nodes(self, *nodes, **lists):

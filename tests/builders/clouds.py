@@ -1,6 +1,6 @@
 """Rows of a cloud in its JSON form, valid unless a test says otherwise.
 
-All builders take the columns that matter as keywords; nova_sched.db.snapshot
+All builders take the columns that matter as keywords; nova_sched.cloud.file
 loads what a_cloud returns.
 """
 

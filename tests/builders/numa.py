@@ -3,9 +3,9 @@
 import json
 
 from nova_sched import objects
-from nova_sched.hardware import numa
-from nova_sched.hardware import numa_cells
-from nova_sched.hardware import numa_guest
+from nova_sched.hardware.numa import cells as numa_cells
+from nova_sched.hardware.numa import guest as numa_guest
+from nova_sched.hardware.numa import topology as numa
 
 FOUR_CORES = ({0, 4}, {1, 5}, {2, 6}, {3, 7})
 

@@ -3,7 +3,7 @@
 import json
 
 from nova_sched import objects
-from nova_sched.hardware.pools import Pools
+from nova_sched.hardware.pci.pools import Pools
 
 _FIELDS = {'vendor_id': '8086', 'product_id': '1520', 'numa_node': None,
            'count': 1}

@@ -1,6 +1,6 @@
 """A Placement in memory: offers hosts, takes claims or refuses them."""
 
-from nova_sched.scheduler.candidates import Candidates
+from nova_sched.hosts.offer import Candidates
 
 
 class Placement:

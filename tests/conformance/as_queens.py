@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from nova_sched import objects
-from nova_sched.scheduler import aggregate_values
+from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.scheduler import filters
 from nova_sched.scheduler.filters import aggregate_multitenancy_isolation
 from nova_sched.scheduler.filters import image_props_filter

@@ -11,7 +11,7 @@ import dataclasses
 import numpy as np
 
 from nova_sched import objects
-from nova_sched.scheduler import aggregate_values
+from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.scheduler import weights
 from nova_sched.scheduler.filters import affinity_filter
 from nova_sched.scheduler.filters import aggregate_instance_extra_specs

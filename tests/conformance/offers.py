@@ -1,6 +1,6 @@
 """What Placement offers in a case of filters, and what is left of it."""
 
-from nova_sched.scheduler import candidates
+from nova_sched.hosts import offer
 
 
 def offered(case, uuids):
@@ -13,7 +13,7 @@ def offered(case, uuids):
         return None
     if found == 'one-per-host':
         found = {uuid: [_whole_host(uuid)] for uuid in uuids}
-    return candidates.Candidates(
+    return offer.Candidates(
         by_provider=found, providers=frozenset(found), version='1.39',
         claim=lambda *args: True, release=lambda uuid: None)
 

@@ -7,10 +7,9 @@ import numpy as np
 from nova_sched import exception
 from nova_sched import filters as base_filters
 from nova_sched import objects
-from nova_sched.objects import request
-from nova_sched.scheduler import decision
-from nova_sched.scheduler import plugins
-from nova_sched.scheduler import ranking
+from nova_sched.hosts import decision
+from nova_sched.objects import arguments
+from nova_sched.plugins import loading as plugins
 from tests.conformance import offers
 from tests.conformance import waivers
 from tests.conformance import weighing
@@ -98,7 +97,7 @@ def _single(case, name, stage, expected):
     conf = stage.conf(case, enabled_filters=[name])
     rule, = plugins.load_filters(conf)
     snapshot = stage.hosts(case, conf)
-    spec = request.from_wire(case['request_spec'])
+    spec = arguments.from_wire(case['request_spec'])
     left = base_filters.FilterHandler().run(
         [rule], snapshot.block(), spec, 0, Recorder.of(snapshot))
     survivors = named(snapshot, left.rows)
@@ -149,8 +148,8 @@ def _chain(case, name, stage, expected):
     conf = stage.conf(case, weight_classes=[])
     snapshot = stage.hosts(case, conf)
     recorder = Recorder.of(snapshot)
-    spec = request.from_wire(case['request_spec'])
-    ranker = ranking.Ranker(conf)
+    spec = arguments.from_wire(case['request_spec'])
+    ranker = plugins.load_ranker(conf)
     try:
         ranked = ranker.ranked(snapshot.block(), spec, 0, recorder)
     except Exception as exc:

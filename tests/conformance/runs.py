@@ -4,9 +4,9 @@ import copy
 import json
 
 from nova_sched import context
-from nova_sched.objects import request
+from nova_sched.hosts import offer
+from nova_sched.objects import arguments
 from nova_sched.scheduler import caching_scheduler
-from nova_sched.scheduler import candidates
 from nova_sched.scheduler import chance
 from nova_sched.scheduler import filter_scheduler
 from tests.conformance import rules
@@ -76,7 +76,7 @@ def _candidates(case):
     # Where any of several answers is right, no claim was refused.
     refusing = (set() if 'selected_one_of' in case['expected']
                 else set(case.get('claim_fails', ())))
-    return candidates.Candidates(
+    return offer.Candidates(
         by_provider=case['alloc_reqs_by_rp_uuid'],
         providers=frozenset(case['provider_summaries']),
         version=case['allocation_request_version'],
@@ -87,7 +87,7 @@ def _candidates(case):
 
 def _select(driver, request_, offered=None):
     """The driver's answer to a request of a case."""
-    spec = request.from_wire(request_['request_spec'])
+    spec = arguments.from_wire(request_['request_spec'])
     return driver.select_destinations(
         context.RequestContext(), spec, request_.get('instance_uuids'),
         request_.get('return_alternates', False), candidates=offered)

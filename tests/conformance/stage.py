@@ -10,9 +10,9 @@ import types
 from unittest import mock
 
 from nova_sched import conf as config
-from nova_sched.db import api
+from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine
-from nova_sched.db import snapshot
+from nova_sched.db import schema
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import host_manager
 from tests.conformance import offers
@@ -27,7 +27,7 @@ class Stages:
         self._directory = tempfile.TemporaryDirectory()
         self._empty = pathlib.Path(self._directory.name) / 'empty.sqlite'
         database = engine.Database(f'sqlite:///{self._empty}')
-        api.sync_database(database)
+        schema.sync_database(database)
         database.close()
         self._name = self._stage = None
 
@@ -52,7 +52,7 @@ class Stage:
         self.cloud = cloud
         self._url = f'sqlite:///{path}'
         database = engine.Database(self._url)
-        snapshot.load(database.engine, cloud)
+        cloud_file.load(database.engine, cloud)
         database.close()
         self._managers = {}
         now = datetime.datetime.fromisoformat(cloud['now'])

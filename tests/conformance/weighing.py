@@ -5,15 +5,16 @@ import math
 
 import numpy as np
 
-from nova_sched import loadables
 from nova_sched import weights as base_weights
-from nova_sched.objects import request
-from nova_sched.scheduler import plugins
+from nova_sched.objects import arguments
+from nova_sched.plugins import loading as plugins
+from nova_sched.rules import nova_classes
 
 #: Weigher -> the path under which Nova knows it.
 PATHS = {
     name: f'nova.scheduler.weights.{module}.{name}'
-    for module, names in loadables.WEIGHER_MODULES.items() for name in names}
+    for module, names in nova_classes.WEIGHER_MODULES.items()
+    for name in names}
 
 
 def weigher(case, name, stage, expected):
@@ -40,7 +41,7 @@ def on_stage(case, stage, names):
     """(the weighers of these names, the case's HostBlock, its request)."""
     conf = stage.conf(case, weight_classes=[
         PATHS.get(name, name) for name in names])
-    spec = request.from_wire(case['request_spec'])
+    spec = arguments.from_wire(case['request_spec'])
     hosts = _in_cell(stage.hosts(case, conf).block(), spec)
     if 'hosts' in case:
         rows = {(state.host, state.nodename): row for row, state

@@ -17,11 +17,11 @@ from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import rpc
 from nova_sched import service
-from nova_sched.db import api
+from nova_sched.cloud import fake as fake_cloud
+from nova_sched.cloud import fake_hardware
+from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine
-from nova_sched.db import fake_cloud
-from nova_sched.db import fake_hardware
-from nova_sched.db import snapshot
+from nova_sched.db import schema
 from nova_sched.scheduler.client import query
 from tests.builders import clouds
 from tests.builders import requests
@@ -107,7 +107,7 @@ class Stage:
 
     def sync(self):
         """Make the tables."""
-        api.sync(self.conf)
+        schema.sync(self.conf)
 
     def engine(self):
         """A SQLAlchemy engine of the database."""
@@ -118,7 +118,7 @@ class Stage:
     def load(self, cloud):
         """Replace the cloud by one of tests.builders.clouds."""
         self.sync()
-        snapshot.load(self.engine(), cloud, shift=True)
+        cloud_file.load(self.engine(), cloud, shift=True)
 
     def cloud(self, hosts=8, live=True, alike=False):
         """A fake cloud; with heartbeats and audits going on, if live.

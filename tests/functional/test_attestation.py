@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from nova_sched.scheduler.attestation import AttestationServer
+from nova_sched.rules.attestation import AttestationServer
 from tests.builders.rules import a_conf
 
 #: A certificate for localhost that signs itself, and its key.

@@ -7,10 +7,10 @@ import pytest
 import sqlalchemy as sa
 
 from nova_sched import conf as config
-from nova_sched.db import api
+from nova_sched.cloud import fake as fake_cloud
 from nova_sched.db import engine as db_engine
-from nova_sched.db import fake_cloud
 from nova_sched.db import reader
+from nova_sched.db import schema
 from nova_sched.db import tables
 from tests.functional import conftest
 
@@ -24,7 +24,7 @@ def conf():
     url, drop = conftest.new_database()
     conf = config.new_conf([], [])
     conf.set_override('connection', url, 'database')
-    api.sync(conf)
+    schema.sync(conf)
     fake_cloud.FakeCloud(db_engine.database(conf).engine, HOSTS).create()
     yield conf
     drop()

@@ -3,8 +3,8 @@
 from netaddr import AddrFormatError
 
 from nova_sched import exception
-from nova_sched.scheduler import attestation
-from nova_sched.scheduler import plugins
+from nova_sched.plugins import loading as plugins
+from nova_sched.rules import attestation
 from nova_sched.scheduler.filters.trusted_filter import TrustedFilter
 from tests.builders.rules import a_conf
 from tests.properties.requests import ISOLATED_IMAGE

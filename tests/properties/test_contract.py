@@ -16,9 +16,9 @@ import pytest
 
 from nova_sched import filters as base_filters
 from nova_sched import weights as base_weights
-from nova_sched.scheduler import host_table
-from nova_sched.scheduler import plugins
-from nova_sched.scheduler.decision import Decision
+from nova_sched.hosts import table as host_table
+from nova_sched.hosts.decision import Decision
+from nova_sched.plugins import loading as plugins
 from tests.builders.hosts import hosts
 from tests.builders.hosts import one
 from tests.builders.rules import a_conf

@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from nova_sched import exception
-from nova_sched.scheduler import plugins
+from nova_sched.plugins import loading as plugins
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import select
 from tests.builders.requests import INSTANCE_UUID

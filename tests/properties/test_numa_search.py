@@ -9,8 +9,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 import pytest
 
-from nova_sched.hardware import numa_hope
-from nova_sched.hardware import numa_search
+from nova_sched.hardware.numa import matching
+from nova_sched.hardware.numa import search as numa_search
 
 #: Guests that ask for any page size come out with one of these, or none.
 SIZES = (4, 2048)
@@ -106,7 +106,7 @@ class Last:
         self._case = case
 
     def allow(self, chosen):
-        return self._case.allow(numa_hope.bits(chosen))
+        return self._case.allow(matching.bits(chosen))
 
     def allow_some(self, chosen, others, count):
         return any(self.allow(chosen | some)
@@ -129,7 +129,7 @@ class Impatient(numa_search.Search):
 def searched(case, rules, search=Patient, final=True):
     guests = case.guests()
     place, asked = case.place(guests, rules.shared)
-    hope = numa_hope.Hope(case.host_ids, len(guests), case.may_fit(
+    hope = matching.Hope(case.host_ids, len(guests), case.may_fit(
         guests, rules.shared))
     found = search(rules(case.hosts(), guests, place), hope,
                    Last(case) if case.refused else None, final).found()

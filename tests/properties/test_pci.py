@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from nova_sched.hardware import pci
-from nova_sched.hardware.pools import Pools
+from nova_sched.hardware.pci import devices as pci
+from nova_sched.hardware.pci.pools import Pools
 from tests.builders.pci import a_pci_request
 from tests.properties.strategies import PCI_REQUESTS
 from tests.properties.strategies import PCI_STATS

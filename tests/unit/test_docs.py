@@ -12,12 +12,12 @@ import pytest
 from nova_sched import conf as config
 from nova_sched import objects
 from nova_sched.cmd import manage
-from nova_sched.conf import nova_classes
+from nova_sched.objects import arguments
 from nova_sched.objects import numa
 from nova_sched.objects import pci
-from nova_sched.objects import request
 from nova_sched.objects import retries
-from nova_sched.scheduler import plugins
+from nova_sched.plugins import loading as plugins
+from nova_sched.rules import nova_classes
 from tests.builders import rules
 from tests.unit import doc_pages
 
@@ -175,7 +175,7 @@ def test_requests_have_only_fields_that_there_are(page, text):
     data = json.loads(text)
     field = next(iter(data))
 
-    made = (request.from_wire(data) if field == 'nova_object.name'
+    made = (arguments.from_wire(data) if field == 'nova_object.name'
             else READERS[field](data[field]))
 
     assert not made.__dict__.get('_unknown')

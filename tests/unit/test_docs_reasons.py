@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from nova_sched.hosts import instances
 from nova_sched.objects import pci
-from nova_sched.scheduler import instances
-from nova_sched.scheduler import plugins
+from nova_sched.plugins import loading as plugins
 from tests.builders.hosts import a_host
 from tests.builders.hosts import table
 from tests.builders.numa import a_cell

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nova_sched.filters import FilterHandler
+from nova_sched.hosts.decision import Decision
 from nova_sched.scheduler import filters
-from nova_sched.scheduler.decision import Decision
 from nova_sched.scheduler.filters.aggregate_instance_extra_specs import (
     AggregateInstanceExtraSpecsFilter,
 )

@@ -9,8 +9,8 @@ import pytest
 
 from nova_sched import exception
 from nova_sched import testing
+from nova_sched.plugins import loading as plugins
 from nova_sched.scheduler import filters
-from nova_sched.scheduler import plugins
 from nova_sched.scheduler import weights
 
 ROOT = pathlib.Path(__file__).parent.parent.parent

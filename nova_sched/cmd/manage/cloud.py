@@ -10,10 +10,10 @@ import threading
 from cliff import command
 
 from nova_sched import exception
-from nova_sched.db import api
+from nova_sched.cloud import fake as fake_cloud
+from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine as db_engine
-from nova_sched.db import fake_cloud
-from nova_sched.db import snapshot
+from nova_sched.db import schema
 
 
 class Fake(command.Command):
@@ -39,7 +39,7 @@ class Fake(command.Command):
         return parser
 
     def take_action(self, parsed_args):
-        api.sync(self.app.conf)
+        schema.sync(self.app.conf)
         database = db_engine.database(self.app.conf)
         cloud = fake_cloud.FakeCloud(database.engine, parsed_args.hosts,
                                      seed=parsed_args.seed)
@@ -85,9 +85,9 @@ class Load(command.Command):
         except (OSError, ValueError) as exc:
             raise exception.NovaSchedException(
                 f'{parsed_args.file}: {exc}') from exc
-        api.sync(self.app.conf)
+        schema.sync(self.app.conf)
         database = db_engine.database(self.app.conf)
-        hosts = snapshot.load(database.engine, cloud,
+        hosts = cloud_file.load(database.engine, cloud,
                               shift=not parsed_args.as_saved)
         self.app.stdout.write(
             f'{hosts} compute nodes loaded into {database.masked}\n')
@@ -104,7 +104,7 @@ class Export(command.Command):
 
     def take_action(self, parsed_args):
         database = db_engine.database(self.app.conf)
-        text = json.dumps(snapshot.export(database.engine), indent=1) + '\n'
+        text = json.dumps(cloud_file.export(database.engine), indent=1) + '\n'
         if parsed_args.file == '-':
             sys.stdout.write(text)
         else:

@@ -4,7 +4,7 @@ from cliff import command
 
 from nova_sched import conf as config
 from nova_sched import supervisor
-from nova_sched.scheduler import plugins
+from nova_sched.plugins import loading as plugins
 
 
 class Check(command.Command):

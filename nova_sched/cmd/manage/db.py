@@ -2,7 +2,7 @@
 
 from cliff import command
 
-from nova_sched.db import api
+from nova_sched.db import schema
 
 
 class Sync(command.Command):
@@ -13,7 +13,7 @@ class Sync(command.Command):
     """
 
     def take_action(self, parsed_args):
-        self.app.stdout.write(f'{api.sync(self.app.conf)}\n')
+        self.app.stdout.write(f'{schema.sync(self.app.conf)}\n')
 
 
 class Version(command.Command):
@@ -23,4 +23,4 @@ class Version(command.Command):
     """
 
     def take_action(self, parsed_args):
-        self.app.stdout.write(f'{api.version(self.app.conf) or "none"}\n')
+        self.app.stdout.write(f'{schema.version(self.app.conf) or "none"}\n')

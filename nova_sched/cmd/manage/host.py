@@ -4,7 +4,7 @@ from cliff import lister
 from cliff import show
 
 from nova_sched import exception
-from nova_sched.scheduler import aggregate_values
+from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.scheduler import host_manager
 
 

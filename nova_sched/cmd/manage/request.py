@@ -14,9 +14,9 @@ from nova_sched import context
 from nova_sched import exception
 from nova_sched import objects
 from nova_sched import rpc
+from nova_sched.cloud import fake as fake_cloud
 from nova_sched.db import engine as db_engine
-from nova_sched.db import fake_cloud
-from nova_sched.objects import request as object_request
+from nova_sched.objects import arguments as object_request
 from nova_sched.scheduler import rpcapi
 
 COLUMNS = ('Instance', 'Choice', 'Host', 'Node', 'Zone', 'Limits')

@@ -13,12 +13,12 @@ A built-in answers for all hosts at once (``ColumnFilter.mask``).
 import numpy as np
 
 from nova_sched import filters
-from nova_sched import loadables
-from nova_sched.scheduler.filters import candidates
-from nova_sched.scheduler.filters import words
+from nova_sched.rules import built_ins
+from nova_sched.rules import narrowing
+from nova_sched.rules import phrases
 
 #: The name plug-ins know.
-CandidateFilterMixin = candidates.CandidateFilterMixin
+CandidateFilterMixin = narrowing.CandidateFilterMixin
 
 #: How many rejected hosts ``why_not`` is asked about.
 _ASKED = 100
@@ -70,7 +70,7 @@ class BaseHostFilter(filters.BaseFilter):
         if type(self).why_not is BaseHostFilter.why_not:
             return ''
         asked = hosts.snapshot.block(hosts.rows[:_ASKED])
-        text = words.tallied([self.why_not(state, spec_obj)
+        text = phrases.tallied([self.why_not(state, spec_obj)
                               for state in asked.states()])
         if text and len(asked) < len(hosts):
             text = f'of {len(asked)} looked at: {text}'
@@ -122,4 +122,4 @@ class ColumnFilter(BaseHostFilter):
 
 def all_filters():
     """The classes of all built-in filters."""
-    return loadables.find_classes(__name__, BaseHostFilter)
+    return built_ins.find_classes(__name__, BaseHostFilter)

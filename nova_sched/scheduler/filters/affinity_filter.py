@@ -6,8 +6,8 @@ import netaddr
 import numpy as np
 from oslo_log import log as logging
 
+from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
-from nova_sched.scheduler.filters import words
 
 LOG = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class BaseInstanceHintFilter(filters.ColumnFilter):
     def reason(self, hosts, spec_obj):
         uuids = set(self._named(spec_obj))
         found = _located(hosts, uuids)
-        where = words.listed(found.values()) if found else 'any host'
+        where = phrases.listed(found.values()) if found else 'any host'
         return (f'hint {self.hint} names {len(uuids)} instances, '
                 f'{len(found)} of them on {where}')
 
@@ -92,10 +92,10 @@ class SimpleCIDRAffinityFilter(filters.ColumnFilter):
         return passes
 
     def reason(self, hosts, spec_obj):
-        found = words.distinct(hosts, 'host_ip', lambda host_ip: (
+        found = phrases.distinct(hosts, 'host_ip', lambda host_ip: (
             ['no address'] if host_ip is None else [host_ip]))
         return (f'host address in {_network(spec_obj).cidr} needed, hosts '
-                f'have {words.listed(found)}')
+                f'have {phrases.listed(found)}')
 
 
 def _near(spec_obj):
@@ -170,10 +170,10 @@ class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
         group, found = spec_obj.instance_group, set(hosts.objects('host'))
         if group.counts_by_host:
             return ('anti-affinity, at most 1 of its group on a host, it is '
-                    f'on {words.listed(found)}')
+                    f'on {phrases.listed(found)}')
         members = group.members or ()
         counts = _counted(members, _located(hosts, members))
-        have = words.listed(f'{counts[host]} on {host}' for host in found)
+        have = phrases.listed(f'{counts[host]} on {host}' for host in found)
         return (f'anti-affinity, at most {_most_per_host(group)} of its '
                 f'group on a host, it has {have}')
 
@@ -194,7 +194,7 @@ class ServerGroupAffinityFilter(filters.ColumnFilter):
 
     def reason(self, hosts, spec_obj):
         return ('affinity, its group is on '
-                f'{words.listed(spec_obj.instance_group.hosts)}')
+                f'{phrases.listed(spec_obj.instance_group.hosts)}')
 
 
 def _located(hosts, uuids):

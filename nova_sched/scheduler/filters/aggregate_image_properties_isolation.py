@@ -5,9 +5,9 @@ import re
 
 from oslo_log import log as logging
 
-from nova_sched.scheduler import aggregate_values
+from nova_sched.rules import aggregates as aggregate_values
+from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
-from nova_sched.scheduler.filters import words
 
 LOG = logging.getLogger(__name__)
 
@@ -62,11 +62,11 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
 
     def reason(self, hosts, spec_obj):
         properties = spec_obj.image_properties.flat()
-        unmet = words.unmet(hosts, 'aggregates', lambda aggregates: (
+        unmet = phrases.unmet(hosts, 'aggregates', lambda aggregates: (
             self._differing(aggregates, properties)))
         return '; '.join(
-            f'image has {key}={words.shortened(text)}, aggregates take '
-            f'{words.listed(accepted)}'
+            f'image has {key}={phrases.shortened(text)}, aggregates take '
+            f'{phrases.listed(accepted)}'
             for (key, text), accepted in unmet.items())
 
     def _differing(self, aggregates, properties):

@@ -3,10 +3,10 @@
 import numpy as np
 from oslo_log import log as logging
 
-from nova_sched.scheduler import aggregate_values
+from nova_sched.rules import aggregates as aggregate_values
+from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
 from nova_sched.scheduler.filters import extra_specs_ops
-from nova_sched.scheduler.filters import words
 
 LOG = logging.getLogger(__name__)
 
@@ -41,11 +41,12 @@ class AggregateInstanceExtraSpecsFilter(filters.ColumnFilter):
 
     def reason(self, hosts, spec_obj):
         wanted = requirements(spec_obj)
-        unmet = words.unmet(hosts, 'aggregates', lambda aggregates: _unmet(
+        unmet = phrases.unmet(hosts, 'aggregates', lambda aggregates: _unmet(
             aggregates, wanted))
         return '; '.join(
-            f"aggregate metadata {key} '{words.shortened(required)}' needed, "
-            f'hosts have {words.listed(found)}'
+            f'aggregate metadata {key} '
+            f"'{phrases.shortened(required)}' needed, "
+            f'hosts have {phrases.listed(found)}'
             for (key, required), found in unmet.items())
 
 

@@ -2,9 +2,9 @@
 
 from oslo_log import log as logging
 
-from nova_sched.scheduler import aggregate_values
+from nova_sched.rules import aggregates as aggregate_values
+from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
-from nova_sched.scheduler.filters import words
 
 LOG = logging.getLogger(__name__)
 
@@ -30,9 +30,9 @@ class AggregateMultiTenancyIsolation(filters.ColumnFilter):
         return passes
 
     def reason(self, hosts, spec_obj):
-        taken = words.distinct(hosts, 'aggregates', _projects)
+        taken = phrases.distinct(hosts, 'aggregates', _projects)
         return (f"project '{spec_obj.project_id}' is not among those of its "
-                f'aggregates: {words.listed(taken)}')
+                f'aggregates: {phrases.listed(taken)}')
 
 
 def _projects(aggregates):

@@ -3,9 +3,9 @@
 import numpy as np
 from oslo_log import log as logging
 
-from nova_sched.scheduler import aggregate_values
+from nova_sched.rules import aggregates as aggregate_values
+from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
-from nova_sched.scheduler.filters import words
 
 LOG = logging.getLogger(__name__)
 
@@ -44,6 +44,6 @@ class AvailabilityZoneFilter(filters.ColumnFilter):
                 or {self.default_zone})
 
     def reason(self, hosts, spec_obj):
-        offered = words.distinct(hosts, 'aggregates', self._zones)
+        offered = phrases.distinct(hosts, 'aggregates', self._zones)
         return (f"zone '{spec_obj.availability_zone}' requested, "
-                f'hosts are in {words.listed(offered)}')
+                f'hosts are in {phrases.listed(offered)}')

@@ -12,10 +12,10 @@ import json
 import numpy as np
 from oslo_log import log as logging
 
+from nova_sched.rules import attributes
+from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
-from nova_sched.scheduler.filters import attributes
 from nova_sched.scheduler.filters import extra_specs_ops
-from nova_sched.scheduler.filters import words
 
 LOG = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
             if len(failing):
                 offered = _offered(failing, path)
                 texts.append(f"{':'.join(path)} '{required}' needed, hosts "
-                             f'have {words.listed(offered)}')
+                             f'have {phrases.listed(offered)}')
         return '; '.join(texts)
 
 

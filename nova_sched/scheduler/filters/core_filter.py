@@ -1,9 +1,9 @@
 """CoreFilter: enough virtual CPUs, with overcommit."""
 
-from nova_sched.scheduler.filters import capacity
+from nova_sched.rules import amounts
 
 
-class CoreFilter(capacity.BaseCapacityFilter):
+class CoreFilter(amounts.BaseCapacityFilter):
     """Hosts with enough virtual CPUs left, after overcommit.
 
     The host's ``cpu_allocation_ratio`` multiplies its CPUs for all instances
@@ -11,7 +11,7 @@ class CoreFilter(capacity.BaseCapacityFilter):
     no CPUs at all pass.
     """
 
-    resource = capacity.CPUS
+    resource = amounts.CPUS
     key = 'cpu_allocation_ratio'
     too_small = ('%(host)s does not have %(needed)s total cpus before '
                  'overcommit, it only has %(total)s')
@@ -26,7 +26,7 @@ class CoreFilter(capacity.BaseCapacityFilter):
         return ~(usable < needed)
 
     def _exempt(self, hosts):
-        return capacity.without_cpus(hosts)
+        return amounts.without_cpus(hosts)
 
     def limits(self, hosts, spec_obj):
         if not self._limit(hosts, spec_obj)[0] > 0:
@@ -34,5 +34,5 @@ class CoreFilter(capacity.BaseCapacityFilter):
         return super().limits(hosts, spec_obj)
 
 
-class AggregateCoreFilter(capacity.PerAggregate, CoreFilter):
+class AggregateCoreFilter(amounts.PerAggregate, CoreFilter):
     """CoreFilter with ratios that aggregates may set."""

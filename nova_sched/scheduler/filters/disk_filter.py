@@ -1,16 +1,16 @@
 """DiskFilter: enough disk, with overcommit."""
 
-from nova_sched.scheduler.filters import capacity
+from nova_sched.rules import amounts
 
 
-class DiskFilter(capacity.BaseCapacityFilter):
+class DiskFilter(amounts.BaseCapacityFilter):
     """Hosts whose free disk, after overcommit, holds the flavor.
 
     The host's ``disk_allocation_ratio`` multiplies its disk for all instances
     together; one alone must fit into what is really there.
     """
 
-    resource = capacity.DISK
+    resource = amounts.DISK
     key = 'disk_allocation_ratio'
     too_small = ('%(host)s does not have %(needed)s MB usable disk space '
                  'before overcommit, it only has %(total)s MB.')
@@ -18,5 +18,5 @@ class DiskFilter(capacity.BaseCapacityFilter):
                 'has %(usable)s MB usable disk.')
 
 
-class AggregateDiskFilter(capacity.PerAggregate, DiskFilter):
+class AggregateDiskFilter(amounts.PerAggregate, DiskFilter):
     """DiskFilter with ratios that aggregates may set."""

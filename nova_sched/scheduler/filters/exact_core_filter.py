@@ -1,18 +1,18 @@
 """ExactCoreFilter: bare metal with exactly the right CPUs."""
 
-from nova_sched.scheduler.filters import capacity
+from nova_sched.rules import amounts
 
 
-class ExactCoreFilter(capacity.BaseExactFilter):
+class ExactCoreFilter(amounts.BaseExactFilter):
     """Hosts whose free CPUs are exactly the flavor's.
 
     Hosts that report no CPUs at all are rejected.
     """
 
-    resource = capacity.CPUS
+    resource = amounts.CPUS
 
     def mask(self, hosts, spec_obj):
-        return ~capacity.without_cpus(hosts) & super().mask(hosts, spec_obj)
+        return ~amounts.without_cpus(hosts) & super().mask(hosts, spec_obj)
 
     def reason(self, hosts, spec_obj):
         reporting = hosts.where(hosts.vcpus_total != 0)

@@ -1,9 +1,9 @@
 """ExactDiskFilter: bare metal of exactly the right disk."""
 
-from nova_sched.scheduler.filters import capacity
+from nova_sched.rules import amounts
 
 
-class ExactDiskFilter(capacity.BaseExactFilter):
+class ExactDiskFilter(amounts.BaseExactFilter):
     """Hosts whose free disk is exactly the flavor's disks and swap."""
 
-    resource = capacity.DISK
+    resource = amounts.DISK

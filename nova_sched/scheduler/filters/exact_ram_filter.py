@@ -1,9 +1,9 @@
 """ExactRamFilter: bare metal of exactly the right memory."""
 
-from nova_sched.scheduler.filters import capacity
+from nova_sched.rules import amounts
 
 
-class ExactRamFilter(capacity.BaseExactFilter):
+class ExactRamFilter(amounts.BaseExactFilter):
     """Hosts whose free RAM is exactly the flavor's."""
 
-    resource = capacity.RAM
+    resource = amounts.RAM

@@ -14,8 +14,8 @@ from oslo_log import log as logging
 from oslo_utils import versionutils
 
 from nova_sched.objects import image_meta
+from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
-from nova_sched.scheduler.filters import words
 
 LOG = logging.getLogger(__name__)
 
@@ -113,16 +113,17 @@ class ImagePropertiesFilter(filters.ColumnFilter):
 
     def reason(self, hosts, spec_obj):
         wanted = self._wanted(spec_obj)
-        supported = words.distinct(
+        supported = phrases.distinct(
             hosts, 'supported_instances', lambda text: {
                 '/'.join(map(str, triple)) for triple in _listed(text)})
-        text = f'image needs {wanted}, hosts support {words.listed(supported)}'
+        text = (f'image needs {wanted}, hosts support '
+                f'{phrases.listed(supported)}')
         if wanted.versions:
-            versions = words.distinct(
+            versions = phrases.distinct(
                 hosts, 'hypervisor_version', lambda version: [
                     versionutils.convert_version_to_str(version)
                     if version and version > 0 else 'no version'])
-            text += f' in {words.listed(versions)}'
+            text += f' in {phrases.listed(versions)}'
         return text
 
 

@@ -1,9 +1,9 @@
 """IoOpsFilter: hosts that are not busy building and moving instances."""
 
-from nova_sched.scheduler.filters import capacity
+from nova_sched.rules import amounts
 
 
-class IoOpsFilter(capacity.BaseCountFilter):
+class IoOpsFilter(amounts.BaseCountFilter):
     """Hosts with fewer I/O operations than ``max_io_ops_per_host``.
 
     Instances being built, resized, migrated, imaged and the like count, and
@@ -19,5 +19,5 @@ class IoOpsFilter(capacity.BaseCountFilter):
         self.most = conf.filter_scheduler.max_io_ops_per_host
 
 
-class AggregateIoOpsFilter(capacity.PerAggregate, IoOpsFilter):
+class AggregateIoOpsFilter(amounts.PerAggregate, IoOpsFilter):
     """IoOpsFilter with maxima that aggregates may set."""

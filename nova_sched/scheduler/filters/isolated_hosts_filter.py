@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
-from nova_sched.scheduler.filters import words
 
 
 class IsolatedHostsFilter(filters.ColumnFilter):
@@ -38,7 +38,7 @@ class IsolatedHostsFilter(filters.ColumnFilter):
         image = getattr(spec_obj.image, 'id', None) or 'no image'
         if self._is_isolated(spec_obj):
             return (f'isolated image {image}, isolated hosts are '
-                    f'{words.listed(self.hosts)}')
-        return (f'isolated hosts are {words.listed(hosts.objects("host"))}, '
-                f'isolated images are {words.listed(self.images)}, '
+                    f'{phrases.listed(self.hosts)}')
+        return (f'isolated hosts are {phrases.listed(hosts.objects("host"))}, '
+                f'isolated images are {phrases.listed(self.images)}, '
                 f'requested is {image}')

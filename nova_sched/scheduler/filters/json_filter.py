@@ -18,9 +18,9 @@ import operator
 import netaddr
 import numpy as np
 
+from nova_sched.rules import attributes
+from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
-from nova_sched.scheduler.filters import attributes
-from nova_sched.scheduler.filters import words
 
 #: Lists within lists that a query may have.
 MAX_DEPTH = 100
@@ -57,7 +57,7 @@ class JsonFilter(filters.ColumnFilter):
             f'{name[1:]} {_range(column)}'
             for name in sorted(_variables(query))
             if (column := _variable(name, hosts)) is not None)
-        return (f'query {words.shortened(json.dumps(query), 120)} not met'
+        return (f'query {phrases.shortened(json.dumps(query), 120)} not met'
                 + (f', hosts have {offered}' if offered else ''))
 
 
@@ -244,8 +244,8 @@ def _range(column):
     values = [value for value in column.in_use() if value is not _ABSENT]
     if not values or not all(isinstance(value, (int, float))
                              for value in values):
-        return words.listed(values)
+        return phrases.listed(values)
     numbers = sorted(set(values))
-    if len(numbers) > words.SHOWN:
+    if len(numbers) > phrases.SHOWN:
         return f'{numbers[0]} to {numbers[-1]}'
     return ', '.join(map(str, numbers))

@@ -3,10 +3,10 @@
 import numpy as np
 from oslo_log import log as logging
 
-from nova_sched.conf import settings
+from nova_sched.hosts import metrics as host_metrics
+from nova_sched.options import settings
+from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
-from nova_sched.scheduler import host_metrics
-from nova_sched.scheduler.filters import words
 
 LOG = logging.getLogger(__name__)
 
@@ -39,8 +39,8 @@ class MetricsFilter(filters.ColumnFilter):
         return sorted(self.names - metrics.values.keys())
 
     def reason(self, hosts, spec_obj):
-        missing = words.distinct(hosts, 'metrics', self._missing)
-        reported = words.distinct(hosts, 'metrics',
+        missing = phrases.distinct(hosts, 'metrics', self._missing)
+        reported = phrases.distinct(hosts, 'metrics',
                                   lambda metrics: metrics.values)
-        return (f'metrics {words.listed(missing)} needed, '
-                f'hosts report {words.listed(reported)}')
+        return (f'metrics {phrases.listed(missing)} needed, '
+                f'hosts report {phrases.listed(reported)}')

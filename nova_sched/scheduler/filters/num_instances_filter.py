@@ -1,9 +1,9 @@
 """NumInstancesFilter: hosts with few enough instances."""
 
-from nova_sched.scheduler.filters import capacity
+from nova_sched.rules import amounts
 
 
-class NumInstancesFilter(capacity.BaseCountFilter):
+class NumInstancesFilter(amounts.BaseCountFilter):
     """Hosts with fewer instances than ``max_instances_per_host``.
 
     The compute service's own count, and those that the same request has
@@ -19,5 +19,5 @@ class NumInstancesFilter(capacity.BaseCountFilter):
         self.most = conf.filter_scheduler.max_instances_per_host
 
 
-class AggregateNumInstancesFilter(capacity.PerAggregate, NumInstancesFilter):
+class AggregateNumInstancesFilter(amounts.PerAggregate, NumInstancesFilter):
     """NumInstancesFilter with maxima that aggregates may set."""

@@ -3,11 +3,11 @@
 import numpy as np
 from oslo_log import log as logging
 
-from nova_sched.hardware import numa
-from nova_sched.hardware import numa_guest
+from nova_sched.hardware.numa import guest as numa_guest
+from nova_sched.hardware.numa import topology as numa
+from nova_sched.rules import narrowing
+from nova_sched.rules import numa_phrases
 from nova_sched.scheduler import filters
-from nova_sched.scheduler.filters import candidates
-from nova_sched.scheduler.filters import numa_words
 
 LOG = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class NUMATopologyFilter(filters.ColumnFilter):
         def judge(values, mappings):
             return self._fitting(wish, *values).verdicts(mappings)
 
-        return candidates.narrow(type(self).__name__, hosts, _COLUMNS,
+        return narrowing.narrow(type(self).__name__, hosts, _COLUMNS,
                                  wish.pci, judge)
 
     def _fitting(self, wish, topology, pools, cpu_ratio, ram_ratio):
@@ -77,7 +77,7 @@ class NUMATopologyFilter(filters.ColumnFilter):
         wish = numa_guest.Wish.of(spec_obj)
         if wish is None:
             return 'the request has no NUMA topology any more'
-        return numa_words.comparison(wish, topologies)
+        return numa_phrases.comparison(wish, topologies)
 
 
 def _requires_threads(spec):

@@ -3,10 +3,10 @@
 import numpy as np
 from oslo_log import log as logging
 
-from nova_sched.hardware import pci
+from nova_sched.hardware.pci import devices as pci
+from nova_sched.rules import narrowing
+from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
-from nova_sched.scheduler.filters import candidates
-from nova_sched.scheduler.filters import words
 
 LOG = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class PciPassthroughFilter(filters.ColumnFilter):
             return [pools is not None and pci.fits(pools, requests, mapping)
                     for mapping in mappings]
 
-        passes = candidates.narrow(type(self).__name__, hosts, ['pci_stats'],
+        passes = narrowing.narrow(type(self).__name__, hosts, ['pci_stats'],
                                    requests, judge)
         if LOG.isEnabledFor(logging.DEBUG):
             for state in hosts.where(~passes).states():
@@ -58,6 +58,6 @@ def _requests(spec_obj):
 
 
 def _described(request):
-    return words.shortened(' or '.join(
+    return phrases.shortened(' or '.join(
         ' '.join(f'{key}={value}' for key, value in sorted(spec.items()))
         for spec in request.spec) or 'nothing', 120)

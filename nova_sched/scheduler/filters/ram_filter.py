@@ -1,16 +1,16 @@
 """RamFilter: enough memory, with overcommit."""
 
-from nova_sched.scheduler.filters import capacity
+from nova_sched.rules import amounts
 
 
-class RamFilter(capacity.BaseCapacityFilter):
+class RamFilter(amounts.BaseCapacityFilter):
     """Hosts whose free RAM, after overcommit, holds the flavor.
 
     The host's ``ram_allocation_ratio`` multiplies its memory for all
     instances together; one alone must fit into what is really there.
     """
 
-    resource = capacity.RAM
+    resource = amounts.RAM
     key = 'ram_allocation_ratio'
     too_small = ('%(host)s does not have %(needed)s MB usable ram before '
                  'overcommit, it only has %(total)s MB.')
@@ -18,5 +18,5 @@ class RamFilter(capacity.BaseCapacityFilter):
                 'has %(usable)s MB usable ram.')
 
 
-class AggregateRamFilter(capacity.PerAggregate, RamFilter):
+class AggregateRamFilter(amounts.PerAggregate, RamFilter):
     """RamFilter with ratios that aggregates may set."""

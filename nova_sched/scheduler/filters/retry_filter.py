@@ -3,8 +3,8 @@
 import numpy as np
 from oslo_log import log as logging
 
+from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
-from nova_sched.scheduler.filters import words
 
 LOG = logging.getLogger(__name__)
 
@@ -38,4 +38,4 @@ class RetryFilter(filters.ColumnFilter):
                  for host, node in zip(hosts.objects('host'),
                                        hosts.objects('nodename'),
                                        strict=True)}
-        return f'tried before: {words.listed(tried)}'
+        return f'tried before: {phrases.listed(tried)}'

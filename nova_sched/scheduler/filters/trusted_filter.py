@@ -3,9 +3,9 @@
 import numpy as np
 from oslo_log import log as logging
 
-from nova_sched.scheduler import attestation
+from nova_sched.rules import attestation
+from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
-from nova_sched.scheduler.filters import words
 
 LOG = logging.getLogger(__name__)
 
@@ -38,8 +38,8 @@ class TrustedFilter(filters.ColumnFilter):
 
     def reason(self, hosts, spec_obj):
         levels = self.levels.known(_nodes(hosts)).values()
-        return (f"trust level '{words.shortened(_wanted(spec_obj))}' needed, "
-                f'hosts are {words.listed(levels)}')
+        return (f"trust level '{phrases.shortened(_wanted(spec_obj))}' "
+                f'needed, hosts are {phrases.listed(levels)}')
 
 
 def _wanted(spec_obj):

@@ -1,8 +1,8 @@
 """Filters that keep flavors apart."""
 
-from nova_sched.scheduler import aggregate_values
+from nova_sched.rules import aggregates as aggregate_values
+from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
-from nova_sched.scheduler.filters import words
 
 _KEY = 'instance_type'
 
@@ -17,9 +17,9 @@ class TypeAffinityFilter(filters.ColumnFilter):
 
     def reason(self, hosts, spec_obj):
         by_host = hosts.instances.each('instance_type_id')
-        found = words.distinct(hosts, 'host',
+        found = phrases.distinct(hosts, 'host',
                                lambda host: by_host.get(host, ()))
-        others = words.listed(found - {spec_obj.flavor.id})
+        others = phrases.listed(found - {spec_obj.flavor.id})
         return (f'flavor id {spec_obj.flavor.id} wanted alone, hosts run '
                 f'instances of {others}')
 
@@ -41,8 +41,8 @@ class AggregateTypeAffinityFilter(filters.ColumnFilter):
         return hosts.judge('aggregates', verdict)
 
     def reason(self, hosts, spec_obj):
-        taken = words.distinct(
+        taken = phrases.distinct(
             hosts, 'aggregates',
             lambda aggregates: aggregate_values.pieces(aggregates, _KEY))
         return (f"flavor '{spec_obj.flavor.name}' requested, aggregates take "
-                f'{words.listed(taken)}')
+                f'{phrases.listed(taken)}')

@@ -4,7 +4,7 @@ Plug-ins know these functions by name, and by the order of their arguments;
 filters here use ``aggregate_values``.
 """
 
-from nova_sched.scheduler import aggregate_values
+from nova_sched.rules import aggregates as aggregate_values
 
 
 def aggregate_values_from_key(host_state, key_name):

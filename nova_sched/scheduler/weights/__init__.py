@@ -9,11 +9,14 @@ A weigher written one host at a time::
 A built-in answers for all hosts at once (``ColumnWeigher.column``).
 """
 
+import itertools
+
 import numpy as np
 
-from nova_sched import loadables
 from nova_sched import weights
-from nova_sched.scheduler import aggregate_values
+from nova_sched.rules import aggregates as aggregate_values
+from nova_sched.rules import built_ins
+from nova_sched.rules import nova_classes
 
 #: The names plug-ins know.
 WeighedHost = weights.WeighedObject
@@ -70,6 +73,11 @@ class ColumnWeigher(BaseHostWeigher):
             and cls.weigh_objects is weights.BaseWeigher.weigh_objects)
 
 
+#: In which built-in weighers run, as in Nova; others follow by name.
+_ORDER = tuple(itertools.chain.from_iterable(
+    nova_classes.WEIGHER_MODULES.values()))
+
+
 def all_weighers():
     """The classes of all built-in weighers, in the order they run."""
-    return loadables.find_classes(__name__, BaseHostWeigher)
+    return built_ins.find_classes(__name__, BaseHostWeigher, _ORDER)

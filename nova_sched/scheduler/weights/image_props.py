@@ -4,7 +4,7 @@
    (``_wanted``).
 2. The stored properties of the instances on the hosts, of those names only
    (``Instances.image_properties``), read as the typed values that the
-   request's are (``image_stored.typed``).
+   request's are (``stored_image.typed``).
 3. A host's value: the sum of the ratios of all properties that its instances
    share with the request's image (``_shared``).
 """
@@ -13,8 +13,8 @@ import functools
 
 import numpy as np
 
-from nova_sched.conf import settings
-from nova_sched.objects import image_stored
+from nova_sched.objects import stored_image
+from nova_sched.options import settings
 from nova_sched.scheduler import weights
 
 
@@ -43,7 +43,7 @@ class ImagePropertiesWeigher(weights.ColumnWeigher):
             return np.zeros(len(hosts))
         stored = hosts.instances.image_properties(
             list(dict.fromkeys(hosts.objects('host'))),
-            image_stored.names(wanted))
+            stored_image.names(wanted))
         return hosts.looked_up('host', _shared(stored, wanted))
 
     def _wanted(self, spec_obj):
@@ -65,7 +65,7 @@ def _shared(stored, wanted):
 
     @functools.cache
     def score(properties):
-        theirs = image_stored.typed(dict(properties), ours)
+        theirs = stored_image.typed(dict(properties), ours)
         return sum(wanted[name][1] for name, value in theirs.items()
                    if str(value) == str(ours[name]))
 

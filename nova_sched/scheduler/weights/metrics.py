@@ -3,8 +3,8 @@
 import numpy as np
 
 from nova_sched import exception
-from nova_sched.conf import settings
-from nova_sched.scheduler import host_metrics
+from nova_sched.hosts import metrics as host_metrics
+from nova_sched.options import settings
 from nova_sched.scheduler import weights
 
 

@@ -1,6 +1,6 @@
 """Where recorded answers about aggregates and metrics are not ours."""
 
-from nova_sched.conf import settings
+from nova_sched.options import settings
 from tests.conformance import as_queens
 from tests.conformance.waivers import facts
 

@@ -2,7 +2,7 @@
 
 import re
 
-from nova_sched.scheduler import aggregate_values
+from nova_sched.rules import aggregates as aggregate_values
 from tests.conformance.waivers import facts
 
 #: Filter -> aggregates' key for the ratio that it multiplies with, or None.

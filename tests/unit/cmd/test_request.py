@@ -6,8 +6,8 @@ import json
 import pytest
 
 from nova_sched import service
+from nova_sched.cloud import fake as fake_cloud
 from nova_sched.cmd.manage import request
-from nova_sched.db import fake_cloud
 from tests.builders import cloud_database
 from tests.builders import requests
 from tests.builders import rules

@@ -5,10 +5,10 @@ import shutil
 import pytest
 
 from nova_sched import conf as nova_conf
-from nova_sched.db import api
+from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine
 from nova_sched.db import reader
-from nova_sched.db import snapshot
+from nova_sched.db import schema
 from tests.builders import clouds
 
 
@@ -26,7 +26,7 @@ def empty_file(tmp_path_factory):
     """A database file with empty tables, to be copied."""
     path = tmp_path_factory.mktemp('db') / 'empty.sqlite'
     db = engine.Database(f'sqlite:///{path}')
-    api.sync_database(db)
+    schema.sync_database(db)
     db.close()
     return path
 
@@ -44,7 +44,7 @@ def db(conf, empty_file, tmp_path):
 def load(db):
     """Function: put a cloud (keywords of a_cloud) into the database."""
     def load(**lists):
-        return snapshot.load(db.engine, clouds.a_cloud(**lists))
+        return cloud_file.load(db.engine, clouds.a_cloud(**lists))
     return load
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from nova_sched.db import api
 from nova_sched.db import engine
 from nova_sched.db import reader
+from nova_sched.db import schema
 from tests.builders import clouds
 
 STAMPED = ('aggregates', 'aggregate_hosts', 'aggregate_metadata',
@@ -52,8 +52,8 @@ class TestAggregates:
 
     def test_come_from_the_api_database_where_there_is_one(
             self, conf, settled, tmp_path):
-        url = f'sqlite:///{tmp_path}/api.sqlite'
-        api.sync_database(engine.Database(url))
+        url = f'sqlite:///{tmp_path}/schema.sqlite'
+        schema.sync_database(engine.Database(url))
         conf.set_override('connection', url, 'api_database')
         hosts = reader.HostReader(conf, reader.configured_cells(conf))
         assert hosts.aggregates() == []

@@ -11,8 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 from nova_sched import exception
-from nova_sched.db import api
 from nova_sched.db import engine
+from nova_sched.db import schema
 from nova_sched.db import tables
 
 LOG = logging.getLogger('test.engine')
@@ -150,7 +150,7 @@ class TestWaitForDatabase:
         def sleep(seconds):
             slept.append(seconds)
             if len(slept) == 2:
-                api.sync(conf)
+                schema.sync(conf)
 
         caplog.set_level(logging.WARNING, 'test.engine')
         engine.wait_for_database(conf, LOG, sleep=sleep)

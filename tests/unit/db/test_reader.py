@@ -8,10 +8,10 @@ import types
 import pytest
 
 from nova_sched import exception
-from nova_sched.db import api
+from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine
 from nova_sched.db import reader
-from nova_sched.db import snapshot
+from nova_sched.db import schema
 from tests.builders import clouds
 
 
@@ -184,7 +184,7 @@ class TestReadHosts:
         late = reader.HostReader(conf, reader.configured_cells(conf))
         with pytest.raises(exception.DatabaseUnavailable):
             late.read_hosts()
-        api.sync(conf)
+        schema.sync(conf)
         assert late.read_hosts()[0].compute_nodes == []
 
 
@@ -195,8 +195,8 @@ class TestSeveralCells:
         def cell(name):
             url = f'sqlite:///{tmp_path}/{name}.sqlite'
             db = engine.Database(url)
-            api.sync_database(db)
-            snapshot.load(db.engine, clouds.a_cloud(
+            schema.sync_database(db)
+            cloud_file.load(db.engine, clouds.a_cloud(
                 hosts=[name], instances=[clouds.an_instance(
                     name, uuid=clouds.a_uuid(len(name)))]))
             return reader.Cell(clouds.a_uuid(), name, url)

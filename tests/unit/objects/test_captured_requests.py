@@ -6,7 +6,7 @@ import pytest
 
 from nova_sched import objects
 from nova_sched.objects import base
-from nova_sched.objects import legacy
+from nova_sched.objects.legacy import dicts as legacy
 from tests.unit.objects import captures
 
 SPECS = captures.with_argument('spec_obj')
@@ -37,7 +37,7 @@ class TestSpecObj:
         data = sent['nova_object.data']
         flavor = data['flavor']['nova_object.data']
 
-        spec = objects.request.from_wire(sent)
+        spec = objects.arguments.from_wire(sent)
 
         assert spec.wire_version == sent['nova_object.version']
         assert {n: data[n] for n in _PLAIN if n in data} == {
@@ -51,7 +51,7 @@ class TestSpecObj:
         """Written out again it has the same fields with the same values."""
         sent = captures.args(name)['spec_obj']
 
-        spec = objects.request.from_wire(sent)
+        spec = objects.arguments.from_wire(sent)
 
         assert set(sent['nova_object.data']) <= set(
             spec.obj_to_primitive()['nova_object.data'])
@@ -82,7 +82,7 @@ def test_legacy_dicts_become_the_same_request(name):
     sent, properties = args['request_spec'], args['filter_properties']
     instance = sent['instance_properties']
 
-    spec = objects.request.from_legacy_dicts(sent, properties)
+    spec = objects.arguments.from_legacy_dicts(sent, properties)
 
     assert spec.instance_uuid == instance['uuid']
     assert spec.project_id == instance['project_id']
@@ -108,7 +108,7 @@ class TestLegacyParts:
         """The group_* keys give policy, hosts and members."""
         args = captures.args(f'{era}-cap-4-2-legacy-dicts-group')
 
-        group = objects.request.from_legacy_dicts(**args).instance_group
+        group = objects.arguments.from_legacy_dicts(**args).instance_group
 
         assert group.policy == 'anti-affinity'
         assert group.policies == ['anti-affinity']
@@ -119,7 +119,7 @@ class TestLegacyParts:
 
     def test_numa_and_pci_envelopes_are_read(self, era):
         """A capped client's nested envelopes are read."""
-        spec = objects.request.from_legacy_dicts(
+        spec = objects.arguments.from_legacy_dicts(
             **captures.args(f'{era}-cap-4-2-legacy-dicts-numa-pci'))
 
         assert spec.numa_topology.cells[0].cpuset == {0, 1, 2, 3}
@@ -129,7 +129,7 @@ class TestLegacyParts:
 
     def test_a_pinned_cell_means_the_same_in_both_eras(self, era):
         """Pinned CPUs are in pcpuset, wherever the sender had them."""
-        cell = objects.request.from_wire(
+        cell = objects.arguments.from_wire(
             captures.args(f'{era}-numa-pinned-hugepages')['spec_obj']
         ).numa_topology.cells[0]
 
@@ -139,7 +139,7 @@ class TestLegacyParts:
 
     def test_a_group_has_policy_and_policies(self, era):
         """Queens sends policies only, later releases both."""
-        group = objects.request.from_wire(
+        group = objects.arguments.from_wire(
             captures.args(f'{era}-server-group-affinity')['spec_obj']
         ).instance_group
 
@@ -147,7 +147,7 @@ class TestLegacyParts:
 
     def test_retry_lists_host_and_node(self, era):
         """The hosts tried are readable in the dict form as well."""
-        spec = objects.request.from_wire(
+        spec = objects.arguments.from_wire(
             captures.args(f'{era}-retry')['spec_obj'])
 
         (host, node), = spec.retry.to_dict()['hosts']
@@ -218,7 +218,7 @@ def test_the_dict_form_is_written_as_real_clients_do(name):
     instance = sent['request_spec']['instance_properties']
     instance.setdefault('user_id', None)
 
-    spec = objects.request.from_legacy_dicts(**sent)
+    spec = objects.arguments.from_legacy_dicts(**sent)
 
     written = captures.without_changes(legacy.to_request_spec_dict(spec))
     for cell in captures.envelopes(instance, 'InstanceNUMACell'):
@@ -236,12 +236,12 @@ def test_the_dict_form_is_written_as_real_clients_do(name):
 @pytest.mark.parametrize('name', SPECS)
 def test_any_request_can_be_written_in_dict_form(name):
     """It is plain JSON, and read again asks for the same."""
-    spec = objects.request.from_wire(captures.args(name)['spec_obj'])
+    spec = objects.arguments.from_wire(captures.args(name)['spec_obj'])
 
     dicts = json.loads(json.dumps([
         legacy.to_request_spec_dict(spec),
         legacy.to_filter_properties_dict(spec)]))
-    again = objects.request.from_legacy_dicts(*dicts)
+    again = objects.arguments.from_legacy_dicts(*dicts)
 
     for field in ('memory_mb', 'vcpus', 'project_id', 'instance_uuid',
                   'availability_zone'):

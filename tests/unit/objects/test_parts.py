@@ -5,9 +5,9 @@ import json
 import pytest
 
 from nova_sched import objects
-from nova_sched.objects import image_legacy
 from nova_sched.objects import numa
 from nova_sched.objects import pci
+from nova_sched.objects.legacy import image as image_legacy
 from tests.builders import requests
 
 

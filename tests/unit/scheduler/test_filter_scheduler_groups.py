@@ -3,7 +3,7 @@
 import pytest
 
 from nova_sched import exception
-from nova_sched.objects import request
+from nova_sched.objects import arguments
 from tests.builders import clouds
 from tests.builders import requests
 from tests.builders.drivers import MemoryScheduler
@@ -45,7 +45,7 @@ class TestAntiAffinity:
         assert sorted(picks(a_scheduler(), spec)) == ['a', 'b', 'c']
 
     def test_holds_for_the_dicts_of_kilo(self):
-        spec = request.from_legacy_dicts(
+        spec = arguments.from_legacy_dicts(
             {'num_instances': 3, 'image': {}, 'instance_properties': {
                 'uuid': UUIDS[0], 'project_id': 'p'},
              'instance_type': {'id': 1, 'name': 'm', 'flavorid': '1',

@@ -6,7 +6,7 @@ By the methods that Nova's filters have for it.
 import pytest
 
 from nova_sched import filters as base_filters
-from nova_sched.scheduler import decision
+from nova_sched.hosts import decision
 from nova_sched.scheduler.filters import num_instances_filter
 from nova_sched.scheduler.filters.core_filter import AggregateCoreFilter
 from nova_sched.scheduler.filters.core_filter import CoreFilter

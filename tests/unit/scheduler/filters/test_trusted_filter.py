@@ -2,7 +2,7 @@
 
 import pytest
 
-from nova_sched.scheduler import attestation
+from nova_sched.rules import attestation
 from nova_sched.scheduler.filters.trusted_filter import TrustedFilter
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nova_sched.scheduler import instances
+from nova_sched.hosts import instances
 from nova_sched.scheduler.filters.type_filter import (
     AggregateTypeAffinityFilter,
 )

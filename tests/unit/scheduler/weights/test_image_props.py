@@ -2,7 +2,7 @@
 
 import pytest
 
-from nova_sched.scheduler import instances
+from nova_sched.hosts import instances
 from nova_sched.scheduler.weights.image_props import ImagePropertiesWeigher
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts

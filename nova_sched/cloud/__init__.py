@@ -1,0 +1,1 @@
+"""A whole cloud as a file, and a made-up one."""

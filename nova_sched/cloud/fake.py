@@ -1,0 +1,229 @@
+"""A fake cloud in a database: hosts that send heartbeats and fill up.
+
+To the scheduler it looks like Nova's compute services: they write their
+compute node and service rows, count heartbeats, and after a boot their
+resource audit reports what is left.
+"""
+
+import logging
+
+from oslo_db import exception as db_exc
+import sqlalchemy as sa
+
+from nova_sched.cloud import fake_hardware
+from nova_sched.cloud import file as cloud_file
+from nova_sched.db import engine as db_engine
+from nova_sched.db import tables
+
+LOG = logging.getLogger(__name__)
+
+_COMPUTE_VERSION = 74            # of a 2026.2 compute service
+_TROUBLE_FROM = 20               # hosts; smaller clouds are all healthy
+_FORCED_DOWN_FROM = 100
+_OURS = 'fake-%'
+_USAGE = ('vcpus_used', 'memory_mb_used', 'local_gb_used', 'free_ram_mb',
+          'free_disk_gb', 'disk_available_least', 'running_vms', 'stats')
+_COUNTED = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'vm_state',
+            'task_state', 'project_id', 'os_type')
+_SERVER = {'memory_mb': 4096, 'vcpus': 2, 'root_gb': 20, 'ephemeral_gb': 0}
+
+
+class FakeCloud:
+    """Hosts fake-0001 ... in the database behind a SQLAlchemy engine.
+
+    hosts: how many.  seed: the same one makes the same cloud.
+    servers_per_host: on the average, small ones, there from the start.
+    From 20 hosts on the last one is dead and the one before disabled; from
+    100 on the third from the end is forced down.
+    """
+
+    def __init__(self, engine, hosts=20, seed=1, servers_per_host=0):
+        self.engine = engine
+        self.hosts = hosts
+        self._seed = seed
+        self._servers_per_host = servers_per_host
+
+    @property
+    def dead_host(self):
+        """Name of the host without heartbeats, or None."""
+        return self._host_in_trouble(0, _TROUBLE_FROM)
+
+    @property
+    def disabled_host(self):
+        """Name of the host whose service is disabled, or None."""
+        return self._host_in_trouble(1, _TROUBLE_FROM)
+
+    @property
+    def forced_down_host(self):
+        """Name of the host that an operator forced down, or None."""
+        return self._host_in_trouble(2, _FORCED_DOWN_FROM)
+
+    def _host_in_trouble(self, from_end, least):
+        if self.hosts < least:
+            return None
+        return fake_hardware.host_name(self.hosts - from_end)
+
+    def create(self):
+        """Replace all hosts, servers and aggregates in the database."""
+        rng = fake_hardware.generator(self._seed)
+        now = cloud_file.utcnow()
+        stamp = now.isoformat()
+        numbers = range(1, self.hosts + 1)
+        nodes = [fake_hardware.compute_node(number, rng, stamp)
+                 for number in numbers]
+        servers = self._servers(nodes, rng, stamp)
+        held = _by_node(servers)
+        for node in nodes:
+            node.update(fake_hardware.usage(node, held.get(_key(node), ())))
+        cloud_file.load(self.engine, {
+            'now': stamp,
+            'compute_nodes': nodes,
+            'services': [self._service(number, rng, now)
+                         for number in numbers],
+            'instances': servers,
+            'aggregates': _aggregates(nodes, rng),
+        })
+
+    def _service(self, number, rng, now):
+        host = fake_hardware.host_name(number)
+        seen = '2026-01-01T00:00:00' if host == self.dead_host else (
+            now.isoformat())
+        disabled = host == self.disabled_host
+        return {
+            'id': number, 'uuid': fake_hardware.random_uuid(rng),
+            'host': host, 'binary': 'nova-compute', 'topic': 'compute',
+            'report_count': 1, 'version': _COMPUTE_VERSION,
+            'disabled': disabled,
+            'disabled_reason': 'maintenance' if disabled else None,
+            'forced_down': host == self.forced_down_host,
+            'last_seen_up': seen, 'updated_at': seen, 'created_at': seen}
+
+    def _servers(self, nodes, rng, stamp):
+        count = round(self._servers_per_host * len(nodes))
+        return [
+            {**_SERVER, 'uuid': fake_hardware.random_uuid(rng),
+             'host': node['host'], 'node': node['hypervisor_hostname'],
+             'compute_id': node['id'], 'project_id': 'fake-project',
+             'user_id': 'fake-user', 'vm_state': 'active',
+             'task_state': None, 'os_type': 'linux', 'instance_type_id': 1,
+             'created_at': stamp}
+            for node in rng.choices(nodes, k=count)]
+
+    def heartbeat(self):
+        """Every host but the dead one reports; returns how many did."""
+        c = tables.services.c
+        now = cloud_file.utcnow()
+        with db_engine.writing(self.engine) as connection:
+            return connection.execute(
+                tables.services.update()
+                .where(c.binary == 'nova-compute', c.deleted == 0,
+                       c.host.like(_OURS), c.host != (self.dead_host or ''))
+                .values(report_count=c.report_count + 1,
+                        last_seen_up=now, updated_at=now)).rowcount
+
+    def boot(self, instance_uuid, host, node, flavor, **extra):
+        """A server comes up on a host, as conductor and compute would do it.
+
+        flavor: dict with memory_mb (MiB), vcpus, root_gb, ephemeral_gb (GiB)
+        and perhaps id.  extra: other columns of instances, for example
+        project_id or task_state.  The host reports it with its next audit.
+        """
+        row = {'vm_state': 'active', 'created_at': cloud_file.utcnow(),
+               'project_id': 'fake-project', 'user_id': 'fake-user',
+               'os_type': 'linux', 'deleted': 0,
+               **{name: flavor.get(name, 0) for name in _SERVER},
+               'instance_type_id': flavor.get('id'), **extra,
+               'uuid': instance_uuid, 'host': host, 'node': node}
+        with db_engine.writing(self.engine) as connection:
+            connection.execute(tables.instances.insert(), row)
+
+    def delete(self, instance_uuid):
+        """The server is deleted (softly); its host notices at an audit."""
+        c = tables.instances.c
+        with db_engine.writing(self.engine) as connection:
+            connection.execute(
+                tables.instances.update()
+                .where(c.uuid == instance_uuid, c.deleted == 0)
+                .values(deleted=c.id, deleted_at=cloud_file.utcnow()))
+
+    def audit(self):
+        """Every node's resource audit; returns how many rows changed.
+
+        As in Nova a row is only written, and its updated_at set, when its
+        usage differs from what it says already.
+        """
+        with db_engine.writing(self.engine) as connection:
+            held = _instances_by_node(connection)
+            changed = []
+            for node in _nodes(connection):
+                now_used = fake_hardware.usage(
+                    node, held.get(_key(node), ()))
+                if any(node[name] != now_used[name] for name in _USAGE):
+                    changed.append({'node_id': node['id'], **now_used})
+            if changed:
+                connection.execute(
+                    tables.compute_nodes.update()
+                    .where(tables.compute_nodes.c.id
+                           == sa.bindparam('node_id'))
+                    .values(updated_at=cloud_file.utcnow(),
+                            **{name: sa.bindparam(name) for name in _USAGE}),
+                    changed)
+        return len(changed)
+
+    def run(self, stop_event, interval=10):
+        """Heartbeats and audits every interval seconds until the event.
+
+        stop_event: a threading.Event.  A database that refuses once is
+        reported and tried again.
+        """
+        while not stop_event.is_set():
+            try:
+                alive, changed = self.heartbeat(), self.audit()
+            except (db_exc.DBError, sa.exc.SQLAlchemyError) as error:
+                LOG.warning('Fake cloud: no heartbeats this time: %s', error)
+            else:
+                LOG.info('Fake cloud: %(alive)s of %(hosts)s hosts sent a '
+                         'heartbeat, %(changed)s reported new usage',
+                         {'alive': alive, 'hosts': self.hosts,
+                          'changed': changed})
+            stop_event.wait(interval)
+
+
+def _aggregates(nodes, rng):
+    """Three availability zones, dealt out in turn, and every fourth on SSD."""
+    hosts = [node['host'] for node in nodes]
+    members = {f'az{n + 1}': hosts[n::3] for n in range(3)}
+    aggregates = [
+        {'name': zone, 'hosts': part,
+         'metadata': {'availability_zone': zone}}
+        for zone, part in members.items()]
+    aggregates.append(
+        {'name': 'ssd', 'hosts': hosts[::4], 'metadata': {'ssd': 'true'}})
+    return [{'id': number, 'uuid': fake_hardware.random_uuid(rng), **entry}
+            for number, entry in enumerate(aggregates, 1)]
+
+
+def _nodes(connection):
+    c = tables.compute_nodes.c
+    return connection.execute(
+        sa.select(c.id, c.host, c.hypervisor_hostname, c.vcpus, c.memory_mb,
+                  c.local_gb, *(c[name] for name in _USAGE))
+        .where(c.deleted == 0, c.host.like(_OURS))).mappings()
+
+
+def _instances_by_node(connection):
+    c = tables.instances.c
+    return _by_node(connection.execute(
+        sa.select(c.host, c.node, *(c[name] for name in _COUNTED))
+        .where(c.deleted == 0, c.host.like(_OURS))).mappings())
+
+
+def _by_node(servers):
+    held = {}
+    for server in servers:
+        held.setdefault((server['host'], server['node']), []).append(server)
+    return held
+
+
+def _key(node):
+    return node['host'], node['hypervisor_hostname']

@@ -1,0 +1,1 @@
+"""NUMA: cells of hosts and guests, and fitting these on those."""

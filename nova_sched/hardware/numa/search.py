@@ -1,0 +1,297 @@
+"""The first selection of host cells that a guest's cells fit on, in order.
+
+What is found is what walking ``itertools.permutations`` of the host cells
+finds, with all that this leaves on the guest cells; but a 16-cell host has
+half a billion selections of 8, so those that can change nothing are not
+walked.
+
+The walk: guest cell i is tried on the i-th host cell of a selection; the
+first that does not fit ends the selection.  A verdict is kept under the host
+cell and the guest cell's *token*, and not asked for again.  ``ById`` has
+today's token, the guest cell's current id, which placing overwrites with the
+host cell's; so guest cells come to share tokens, and with them verdicts.
+``ByCell`` has one a guest cell: there is no sharing.
+
+A selection begins like the one before.  So its first cells are tried again on
+the same host cells, under new tokens; when these verdicts are known, too, it
+can be left out (``_again``).  Below a beginning nothing needs to be walked if
+
+1. a guest cell is refused on all host cells that are left, or
+2. all verdicts are known and none depends on who asks (``_uniform``), or
+3. it was walked before from the same tokens (``_memory``), or
+4. the guest cells that are left cannot all be matched (``ByCell`` only).
+
+After a while it is asked whether there is any hope at all (``numa_hope``),
+and verdicts that are certain are no longer asked for.  The only thing that
+may then differ from the walk is to which CPUs of its own host cell a guest
+cell is pinned: Nova's may be those of one it was tried on before.
+"""
+
+import itertools
+
+from nova_sched.hardware.numa import matching
+
+#: Outcomes that end the search, less than any place in a path.
+_FOUND, _HOPELESS = -1, -2
+
+
+class _Tokens:
+    """Under what verdicts on guest cells are kept.
+
+    place: function (guest index, host position) -> whether the guest cell
+        fits there; it is written there if so.
+    """
+
+    def __init__(self, hosts, guests, place):
+        self._hosts, self._guests, self.place = hosts, guests, place
+
+    def are_settled(self):
+        """Whether all page sizes are: then a verdict stays what it is."""
+        return all(guest.pagesize is None or guest.pagesize > 0
+                   for guest in self._guests)
+
+
+class ById(_Tokens):
+    """Tokens are the guest cells' current ids, verdicts are shared."""
+
+    shared = True
+
+    def token(self, index):
+        return self._guests[index].id
+
+    def accept(self, index, position):
+        """Take note of a verdict that was known."""
+        self._guests[index].id = self._hosts[position].id
+
+    def finish(self, path):
+        """Once found: the guest cells stay as the walk left them."""
+
+
+class ByCell(_Tokens):
+    """Tokens are the guest cells themselves, with their page sizes."""
+
+    shared = False
+
+    def token(self, index):
+        return index, self._guests[index].pagesize
+
+    def accept(self, index, position):
+        """Nothing changes on a guest cell that is placed again."""
+
+    def finish(self, path):
+        """Once found: place all, as the last walk would have done."""
+        for index, position in enumerate(path):
+            self.place(index, position)
+
+
+class Search:
+    """One search; ``found`` runs it.
+
+    tokens: ById or ByCell; its ``place(guest index, host position)`` tries a
+        guest cell on a host cell.
+    hope: matching.Hope of the guest cells on the host cells.
+    last: numa_last.LastRules, or None if nothing is asked of a complete
+        selection.
+    final: whether it does not matter how the guest cells are left if nothing
+        is found.
+    """
+
+    #: Steps until it is looked for the first time whether there is hope.
+    FIRST_LOOK = 100
+
+    def __init__(self, tokens, hope, last, final=True):
+        self._tokens, self._hope, self._last = tokens, hope, last
+        self._final = final
+        self._ids, self._size = hope.host_ids, hope.guest_count
+        self._everything = (1 << len(self._ids)) - 1
+        self._good, self._bad = {}, {}
+        self._memory, self._known = {}, 0
+        self._path, self._settled = [], 0
+        self._steps, self._next_look = 0, self.FIRST_LOOK
+
+    def found(self):
+        """Positions of the host cells, one a guest cell; None if none."""
+        if self._explore(0, self._everything) != _FOUND:
+            return None
+        self._tokens.finish(self._path)
+        return self._path
+
+    def _explore(self, depth, free):
+        """Walk what begins with the path; ``free`` is left, as bits.
+
+        Returns _FOUND; _HOPELESS; None if there is nothing; or the place in
+        the path whose guest cell is refused when tried again.
+        """
+        if depth == self._size:
+            return _FOUND if self._is_good(free) else None
+        if self._is_stable(depth) and self._skipped(depth, free):
+            return None
+        state, known = self._state(depth), self._known
+        for number, position in enumerate(matching.bits(free)):
+            refused = self._again(depth) if number else None
+            if refused is not None:
+                return refused
+            if self._is_hopeless():
+                return _HOPELESS
+            outcome = self._below(depth, free, position)
+            if outcome is not None and outcome < depth:
+                return outcome
+        if known == self._known:
+            self._memory[depth, free, state] = self._state(depth)
+        return None
+
+    def _below(self, depth, free, position):
+        """As ``_explore``, with one more host cell in the path."""
+        if not self._try(depth, position):
+            return None
+        self._path.append(position)
+        outcome = self._explore(depth + 1, free & ~(1 << position))
+        if outcome != _FOUND:
+            self._path.pop()
+            self._settled = min(self._settled, depth)
+        return outcome
+
+    def _is_good(self, free):
+        return self._last is None or self._last.allow(
+            self._everything & ~free)
+
+    def _is_hopeless(self):
+        """Whether, after so many steps, nothing can be found any more."""
+        self._steps += 1
+        if self._steps < self._next_look:
+            return False
+        self._next_look *= 2
+        tokens, shared = self._state(0), self._tokens.shared
+        settled = self._tokens.are_settled()
+        if self._hope.is_lost(tokens, shared, settled):
+            return True
+        if settled:
+            self._learn(tokens)
+        return self._final and (
+            self._hope.is_lost(tokens, shared, settled, self._good, self._bad)
+            or not self._some_good(self._everything, self._hope.within,
+                                   self._size))
+
+    def _learn(self, tokens):
+        """Take note of verdicts that were not asked for but are certain.
+
+        Shared ones are if all guest cells fit on the same host cells.
+        """
+        rows = self._hope.rows
+        if self._tokens.shared:
+            if len(set(rows)) > 1:
+                return
+            tokens = {*tokens, *self._ids}
+            rows = rows[:1] * len(tokens)
+        for token, row in zip(tokens, rows, strict=True):
+            self._good[token] = row
+            self._bad[token] = self._everything & ~row
+
+    def _try(self, index, position):
+        """Whether a guest cell fits on a host cell."""
+        token, bit = self._tokens.token(index), 1 << position
+        if self._good.get(token, 0) & bit:
+            self._tokens.accept(index, position)
+            return True
+        if self._bad.get(token, 0) & bit:
+            return False
+        self._known += 1
+        fits = self._tokens.place(index, position)
+        verdicts = self._good if fits else self._bad
+        verdicts[token] = verdicts.get(token, 0) | bit
+        return fits
+
+    def _again(self, depth):
+        """Try the path again: the place that is refused, or None."""
+        for index in range(self._settled, depth):
+            if not self._try(index, self._path[index]):
+                return index
+        self._settled = depth
+        return None
+
+    def _is_stable(self, depth):
+        """Whether trying the path again would change nothing."""
+        return all(
+            self._good.get(self._tokens.token(index), 0)
+            >> self._path[index] & 1
+            for index in range(self._settled, depth))
+
+    def _state(self, depth):
+        return tuple(map(self._tokens.token, range(depth, self._size)))
+
+    def _skipped(self, depth, free):
+        """Whether nothing is below the path; tokens are as if walked."""
+        state = self._state(depth)
+        after = self._memory.get((depth, free, state))
+        if after is None:
+            end = next((number for number, token in enumerate(state)
+                        if self._bad.get(token, 0) & free == free),
+                       len(state))
+            if not end:
+                return True
+            if self._tokens.shared:
+                after = self._uniform(state[:end], free, end == len(state))
+            else:
+                after = self._unmatched(state, free, end)
+        if after is None:
+            return False
+        if self._tokens.shared:
+            for index, token in enumerate(after, depth):
+                if token != state[index - depth]:
+                    self._tokens.accept(index, self._ids.index(token))
+        return True
+
+    def _uniform(self, state, free, complete):
+        """Tokens after a walk on which each host cell takes all or none.
+
+        None if it is not known to be one, or if something may be found.
+        complete: whether ``state`` are the tokens of all cells left.
+        """
+        taking = self._taking(state, free)
+        positions = matching.bits(taking)
+        askers = set(state).union(self._ids[p] for p in positions)
+        if not all(self._good.get(token, 0) & taking == taking
+                   and self._bad.get(token, 0) & free == free & ~taking
+                   for token in askers):
+            return None
+        if complete and len(positions) >= len(state) and self._some_good(
+                free, taking, len(state)):
+            return None
+        last = [self._ids[p] for p in reversed(positions)][:len(state)]
+        return (*last, *state[len(last):])
+
+    def _taking(self, state, free):
+        for token in state:
+            free &= self._good.get(token, 0)
+        return free
+
+    def _some_good(self, free, taking, count):
+        if self._last is None:
+            return True
+        return self._last.allow_some(self._everything & ~free, taking, count)
+
+    def _unmatched(self, state, free, end):
+        """The same tokens, if it is known that some cell finds no place."""
+        if not all((self._good.get(token, 0) | self._bad.get(token, 0))
+                   & free == free for token in state[:end]):
+            return None
+        if end < len(state):
+            return state
+        rows = [self._good.get(token, 0) & free for token in state]
+        if not matching.can_match(rows):
+            return state
+        if self._last is None:
+            return None
+        taking = self._taking(state, free)
+        if any(row != taking for row in rows) or self._some_good(
+                free, taking, len(rows)):
+            return None
+        return state
+
+
+def subsets(mask, most):
+    """All masks of at most so many of the bits of a mask, big ones first."""
+    bits = [1 << position for position in matching.bits(mask)]
+    for count in range(min(most, len(bits)), -1, -1):
+        for some in itertools.combinations(bits, count):
+            yield sum(some)

@@ -1,0 +1,134 @@
+"""What a complete selection of host cells must give: devices and networks.
+
+Both look only at which cells were chosen, not at which guest cell is where.
+"""
+
+import functools
+
+from nova_sched.hardware.numa import matching
+from nova_sched.hardware.numa import search as numa_search
+from nova_sched.hardware.pci import devices as pci
+
+
+class LastRules:
+    """The rules for a complete selection, on one host.
+
+    hosts: HostCells in the order in which they are tried; selections are
+        masks of their positions.
+    wish: numa_guest.Wish.
+    pools: Pools to take the devices from, or None not to look at them.
+    mapping: of the allocation candidate, or None.
+    """
+
+    def __init__(self, hosts, wish, pools, mapping):
+        self._hosts, self._wish = hosts, wish
+        self._pools, self._mapping = pools, mapping
+        self._looks_at_pools = bool(wish.pci) and pools is not None
+        self._sockets = {cell.id: cell.socket for cell in hosts}
+        self._verdicts = {}
+        nodes = {pool['numa_node'] for pool in pools or ()
+                 if self._looks_at_pools}
+        self._counting = sum(
+            1 << position for position, cell in enumerate(hosts)
+            if cell.id in nodes or (wish.networks is not None
+            and cell.networks is not None))
+        self._socket_at = [cell.socket for cell in hosts]
+        self._by_socket = (
+            self._looks_at_pools and None not in self._socket_at
+            and any(request.numa_policy == 'socket' for request in wish.pci))
+
+    @classmethod
+    def of(cls, hosts, wish, pools, mapping):
+        """The rules, or None if any selection will do."""
+        made = cls(hosts, wish, pools, mapping)
+        if made._looks_at_pools or wish.networks is not None:
+            return made
+        return None
+
+    @functools.cached_property
+    def _supplies(self):
+        """Of each request: (devices at each position, elsewhere, needed)."""
+        if not self._looks_at_pools:
+            return ()
+        return tuple(self._supply(request) for request in self._wish.pci)
+
+    def _supply(self, request):
+        free = pci.free_on_nodes(self._pools, request)
+        here = [free[cell.id] for cell in self._hosts]
+        policy = request.numa_policy or 'legacy'
+        if policy == 'preferred' or (policy == 'socket' and self._by_socket):
+            return (), free.total(), request.count
+        elsewhere = free[None] if policy == 'legacy' else 0
+        return here, elsewhere, request.count
+
+    def allow(self, chosen):
+        """Whether the chosen cells will do."""
+        key = chosen & self._counting, self._by_socket and frozenset(
+            self._socket_at[position] for position in matching.bits(chosen))
+        if key not in self._verdicts:
+            cells = [self._hosts[position]
+                     for position in matching.bits(chosen)]
+            self._verdicts[key] = self._has_devices(
+                cells) and networks_allow(self._hosts, cells,
+                                          self._wish.networks)
+        return self._verdicts[key]
+
+    def allow_some(self, chosen, others, count):
+        """Whether some cells will do: the chosen and ``count`` others."""
+        if not self._may_allow(chosen, others, count):
+            return False
+        counting = others if self._by_socket else others & self._counting
+        fillers = others & ~counting
+        for some in numa_search.subsets(counting, count):
+            missing = count - some.bit_count()
+            if missing <= fillers.bit_count() and self.allow(
+                    chosen | some | _lowest(fillers, missing)):
+                return True
+        return False
+
+    def _may_allow(self, chosen, others, count):
+        """Whether each request alone may find devices near enough."""
+        for here, elsewhere, needed in self._supplies:
+            near = sum(here[position] for position in matching.bits(chosen)
+                       if here)
+            most = sorted((here[position] for position
+                           in matching.bits(others) if here), reverse=True)
+            if elsewhere + near + sum(most[:count]) < needed:
+                return False
+        return True
+
+    def _has_devices(self, cells):
+        return not self._looks_at_pools or pci.apply(
+            self._pools, self._wish.pci, self._mapping,
+            pci.Cells(frozenset(cell.id for cell in cells), self._sockets)
+        ) is not None
+
+
+def networks_allow(hosts, chosen, wanted):
+    """Whether the cells of a host near to its networks are chosen.
+
+    wanted: NetworkMetadata of the request, or None.  A network that no cell
+    is near to may be anywhere.
+    """
+    if wanted is None:
+        return True
+    ids = {cell.id for cell in chosen}
+    inside = [cell.networks for cell in hosts
+              if cell.networks and cell.id in ids]
+    outside = [cell.networks for cell in hosts
+               if cell.networks and cell.id not in ids]
+    missing = set(wanted.physnets).difference(
+        *(networks.physnets for networks in inside))
+    if any(missing & networks.physnets for networks in outside):
+        return False
+    return (not wanted.tunneled
+            or any(networks.tunneled for networks in inside)
+            or not any(networks.tunneled for networks in outside))
+
+
+def _lowest(mask, count):
+    low = 0
+    for _ in range(count):
+        low |= mask & -mask
+        mask &= mask - 1
+    return low

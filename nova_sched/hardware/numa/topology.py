@@ -1,0 +1,150 @@
+"""The NUMA topology of a host, and whether a guest's fits into it.
+
+``fit`` tries a guest's cells on a host's:
+
+1. The host's cells are put in the order in which to try them (``_ordered``).
+2. The first selection of them that takes all guest cells, one each, is looked
+   for (``numa_search``); whether one takes one is decided in ``numa_place``.
+3. Devices and networks must be near to the selection (``numa_last``).
+
+Whose rules hold is read from the host's report.  Compute services of before
+Train did not tell the CPUs for pinned guests from others; on their hosts
+guests are placed as Queens did, and verdicts are not shared.  A guest that
+mixes pinned and floating CPUs is unknown to them and placed by today's rules.
+"""
+
+import copy
+import json
+
+from nova_sched.hardware import reports
+from nova_sched.hardware.numa import cell_fit
+from nova_sched.hardware.numa import cells as numa_cells
+from nova_sched.hardware.numa import matching
+from nova_sched.hardware.numa import search as numa_search
+from nova_sched.hardware.numa.selection import LastRules
+
+
+class HostTopology(reports.Report):
+    """The NUMA cells of one host; see reports.Report.
+
+    A host without cells has no NUMA topology.  The newer of the two forms is
+    that of compute services of after Stein.
+    """
+
+    __slots__ = ()
+
+    COLUMN = 'numa_topology'
+    parse = staticmethod(numa_cells.parse)
+
+    @classmethod
+    def of(cls, text):
+        """From the text of a ``numa_topology`` column; None from NULL."""
+        return cls(text) if text else None
+
+    def with_cells(self, cells):
+        """The same host with its cells used otherwise."""
+        cells, newer = tuple(cells), self.is_newer
+        return HostTopology(json.dumps(numa_cells.primitive(cells, newer)),
+                            (cells, newer))
+
+    @property
+    def text(self):
+        """The report as JSON text."""
+        return self._text
+
+    @property
+    def cells(self):
+        """The HostCells, in the host's order: a tuple."""
+        return self.items
+
+    @property
+    def has_threads(self):
+        """Whether cores have several threads."""
+        if self.is_newer:
+            return any(cell.threads > 1 for cell in self.cells)
+        return any(cell.siblings for cell in self.cells)
+
+
+class Fitting:
+    """A host and a guest, to be fitted once or, with candidates, repeatedly.
+
+    topology: HostTopology.  wish: numa_guest.Wish.
+    pools: Pools of the host, or None if it has none.
+    limits: numa_guest.Limits, or None for no overcommit limits.
+    pack: whether to prefer the host cells that are used most.
+
+    Each attempt works on the guest cells as the one before has left them.
+    """
+
+    def __init__(self, topology, wish, pools, limits, pack=False):
+        self._guests, self._limits = wish.copies(), limits
+        self._wish, self._pools = wish, pools
+        today = topology.is_newer or any(
+            guest.cpu_policy == 'mixed' for guest in wish.cells)
+        self._place, self._tokens = (
+            (cell_fit.place, numa_search.ById) if today
+            else (cell_fit.place_queens, numa_search.ByCell))
+        self._hosts = _ordered(topology, wish, pools, pack)
+        self._hope = matching.Hope([cell.id for cell in self._hosts],
+                                    len(self._guests), self._may_fit)
+
+    def verdicts(self, mappings):
+        """Whether the guest fits with each candidate's mapping: list."""
+        return [self.fit(mapping, final=number == len(mappings)) is not None
+                for number, mapping in enumerate(mappings, 1)]
+
+    def fit(self, mapping=None, final=True):
+        """The guest cells as placed, or None if they do not fit.
+
+        mapping: of the allocation candidate, or None.
+        final: whether this is the last attempt.
+        """
+        if self._hope.is_gone or len(self._hosts) < len(self._guests):
+            return None
+        found = numa_search.Search(
+            self._tokens(self._hosts, self._guests, self._try), self._hope,
+            LastRules.of(self._hosts, self._wish, self._pools, mapping),
+            final).found()
+        return None if found is None else self._guests
+
+    def _try(self, index, position):
+        return self._place_on(self._guests[index], index, position)
+
+    def _place_on(self, guest, index, position):
+        return self._place(self._hosts[position], guest, self._limits,
+                           self._wish.isolate_emulator and index == 0)
+
+    def _may_fit(self, index, position):
+        """Whether a guest cell fits with any page size it may come to."""
+        guest = copy.copy(self._guests[index])
+        sizes = {guest.pagesize}
+        if guest.pagesize is not None and guest.pagesize < 0:
+            sizes.update(pages.size_kb for cell in self._hosts
+                         for pages in cell.pages)
+        for size in sizes:
+            guest.pagesize = size
+            if self._place_on(guest, index, position):
+                return True
+        return False
+
+
+def _ordered(topology, wish, pools, pack):
+    """The host cells in the order in which to try them: list."""
+    cells = list(topology.cells)
+    if not topology.is_newer:
+        if not wish.pci and pools is not None:
+            nodes = {pool['numa_node'] for pool in pools}
+            cells.sort(key=lambda cell: cell.id in nodes)
+        return cells
+    if len(cells) == len(wish.cells):
+        return cells
+    sign = 1 if pack else -1
+    cells.sort(key=lambda cell: sign * cell.free_memory)
+    if wish.cells and wish.cells[0].is_pinned:
+        cells.sort(key=lambda cell: sign * len(cell.free_cpus))
+    else:
+        cells.sort(key=lambda cell: -sign * cell.cpu_usage)
+    if pools is not None:
+        sign = -1 if wish.pci else 1
+        cells.sort(key=lambda cell: sign * pools.free_on(cell.id))
+    return cells

@@ -1,0 +1,1 @@
+"""PCI devices: what hosts have free, and taking some for a request."""

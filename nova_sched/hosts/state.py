@@ -1,0 +1,140 @@
+"""One host as plug-ins see it: a view of one row of the host table."""
+
+import datetime
+import functools
+import json
+
+import numpy as np
+
+from nova_sched.hardware.pci import stats as pci_stats
+
+
+class _shown:  # noqa: N801 - is written as property is
+    """A property that plug-ins may set to another value."""
+
+    def __init__(self, read):
+        self._read, self.__doc__ = read, read.__doc__
+
+    def __get__(self, state, owner=None):
+        return self if state is None else self._read(state)
+
+
+class HostState:
+    """A host under the attribute names of Nova's own HostState.
+
+    Reads go to the table, so a host shows what earlier instances of the same
+    request have consumed.  Plug-ins may set attributes; these stay with the
+    request.  ``limits`` is a dict that filters fill for the compute node.
+
+    An unknown name raises AttributeError.
+    """
+
+    def __init__(self, snapshot, row):
+        self._snapshot, self._row = snapshot, row
+        self.limits = {}
+
+    def __getattr__(self, name):
+        if name.startswith('_'):
+            raise AttributeError(name)
+        try:
+            return self._snapshot.cell(name, self._row)
+        except KeyError:
+            raise AttributeError(
+                f'a host state has no attribute {name!r}') from None
+
+    @functools.cached_property
+    def allocation_candidates(self):
+        """Allocation requests of Placement that would do, best first.
+
+        A list that filters may narrow by setting another one; empty when
+        Placement was not asked, as in Nova.
+        """
+        candidates = self._snapshot.candidates
+        return [] if candidates is None else candidates.of(self.uuid)
+
+    def block(self):
+        """This host alone, as the columns a built-in rule judges."""
+        return self._snapshot.block(np.array([self._row]))
+
+    @_shown
+    def hypervisor_hostname(self):
+        """The node's name, under the name of its database column."""
+        return self.nodename
+
+    @_shown
+    def updated(self):
+        """When the host was last reported or given an instance.
+
+        An aware datetime, in UTC; None if it never reported.
+        """
+        seconds = self._snapshot.cell('updated', self._row)
+        return (datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+                if seconds else None)
+
+    @_shown
+    def stats(self):
+        """What the compute service counts: a dict, empty if unreported."""
+        return dict(self._snapshot.cell('stats', self._row) or {})
+
+    @_shown
+    def service(self):
+        """The row of the host's compute service: a dict, with aware times."""
+        row = self._snapshot.cell('service', self._row)._asdict()
+        return {name: _aware(value) for name, value in row.items()} | {
+            'binary': 'nova-compute', 'topic': 'compute', 'deleted': False}
+
+    @_shown
+    def supported_instances(self):
+        """List of [architecture, hypervisor type, VM mode].
+
+        None on a host that never reported its usage.
+        """
+        text = self._snapshot.cell('supported_instances', self._row)
+        if text:
+            return json.loads(text)
+        return None if self.uuid is None else []
+
+    @_shown
+    def aggregates(self):
+        """The Aggregate objects the host is in, as a list."""
+        return list(self._snapshot.cell('aggregates', self._row))
+
+    @_shown
+    def instances(self):
+        """Instances on the host: uuid -> Instance.
+
+        None of them on a bare-metal node, which is one or nothing.
+        """
+        if self.bare_metal:
+            return {}
+        return self._snapshot.instances.on_host(self.host)
+
+    @_shown
+    def metrics(self):
+        """What monitors measure: list of host_metrics.Metric."""
+        return list(self._snapshot.cell('metrics', self._row).metrics)
+
+    @_shown
+    def pci_stats(self):
+        """The free PCI devices: DeviceStats; None if it never reported."""
+        found = self._snapshot.cell('pci_stats', self._row)
+        return None if found is None else pci_stats.DeviceStats(
+            found, self._snapshot.cell('numa_topology', self._row))
+
+    @_shown
+    def numa_topology(self):
+        """The host's NUMA cells as reported (JSON text), or None."""
+        topology = self._snapshot.cell('numa_topology', self._row)
+        return None if topology is None else topology.text
+
+    def __repr__(self):
+        return (f'({self.host}, {self.nodename}) ram: {self.free_ram_mb}MB '
+                f'disk: {self.free_disk_mb}MB io_ops: {self.num_io_ops} '
+                f'instances: {self.num_instances}, allocation_candidates: '
+                f'{len(self.allocation_candidates)}')
+
+
+def _aware(value):
+    """A time of the database, which has no zone, as one in UTC."""
+    return (value.replace(tzinfo=datetime.UTC)
+            if isinstance(value, datetime.datetime) else value)

@@ -1,0 +1,4 @@
+"""What works on options as a whole: reading files, checking, naming.
+
+The options themselves are in ``conf``, a file a section.
+"""

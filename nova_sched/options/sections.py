@@ -1,0 +1,73 @@
+"""The list of sections: what is registered, and what a sample shows."""
+
+import copy
+
+from oslo_config import cfg
+from oslo_log import _options as log_options
+
+from nova_sched.conf import compute
+from nova_sched.conf import database
+from nova_sched.conf import default
+from nova_sched.conf import filter_scheduler
+from nova_sched.conf import messaging
+from nova_sched.conf import metrics
+from nova_sched.conf import notifications
+from nova_sched.conf import placement
+from nova_sched.conf import scheduler
+from nova_sched.conf import trusted_computing
+from nova_sched.conf import upgrade_levels
+from nova_sched.conf import workarounds
+from nova_sched.options import libraries
+from nova_sched.options import without_effect
+
+SECTIONS = (default, scheduler, filter_scheduler, metrics, database,
+            placement, messaging, notifications, upgrade_levels, workarounds,
+            compute, trusted_computing)
+
+
+def _group(section):
+    # A new one each time: one that is shared would share what is registered
+    # and overridden in it.
+    if section.HELP is None:
+        return section.GROUP
+    return cfg.OptGroup(section.GROUP, help=section.HELP.strip())
+
+
+def register_opts(conf):
+    """Register all options, ours and the libraries', on a ConfigOpts."""
+    libraries.register_opts(conf)
+    for section in SECTIONS:
+        group = _group(section)
+        if isinstance(group, cfg.OptGroup):
+            conf.register_group(group)
+        conf.register_opts(section.OPTS, section.GROUP)
+
+
+def list_opts():
+    """All options of our own: list of (group or None, list of options).
+
+    Entry point ``oslo.config.opts``, for samples and documentation. The
+    libraries list theirs under their own names, save a few that they do not.
+    """
+    listed = [(_group(section),
+               placement.listed() if section is placement else section.OPTS)
+              for section in SECTIONS]
+    libraries.set_lib_defaults()
+    listed = copy.deepcopy(listed + libraries.list_unlisted_opts())
+    for group, opts in listed:
+        for opt in opts:
+            opt.help = opt.help and opt.help.strip()
+            without_effect.explain(_section_name(group), opt)
+    return listed
+
+
+def known_opts():
+    """Ours and the libraries' options: dict (section, dest) -> option."""
+    return {(_section_name(group), opt.dest): opt
+            for group, opts in (log_options.list_opts()
+                                + libraries.list_lib_opts() + list_opts())
+            for opt in opts}
+
+
+def _section_name(group):
+    return str(getattr(group, 'name', group) or 'DEFAULT')

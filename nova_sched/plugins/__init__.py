@@ -1,0 +1,1 @@
+"""Finding and loading the classes that options name, whoever wrote them."""

@@ -1,0 +1,229 @@
+"""Loading the filters and weighers that the configuration names.
+
+Every mistake is refused at start, with the option, the value and the nearest
+right name.
+"""
+
+import itertools
+
+from oslo_log import log as logging
+
+from nova_sched import conf as config
+from nova_sched import exception
+from nova_sched import filters as base_filters
+from nova_sched import weights as base_weights
+from nova_sched.options import nearest
+from nova_sched.plugins import class_paths
+from nova_sched.plugins import nova_names
+from nova_sched.rules import nova_classes
+from nova_sched.rules import ranking
+from nova_sched.scheduler import filters
+from nova_sched.scheduler import weights
+
+LOG = logging.getLogger(__name__)
+
+_ENABLED = '[filter_scheduler] enabled_filters'
+_BAREMETAL = '[filter_scheduler] baremetal_enabled_filters'
+
+#: The options that ``problems`` is about.
+OPTIONS = (class_paths.FILTERS_OPTION, _ENABLED, _BAREMETAL,
+           class_paths.WEIGHERS_OPTION)
+
+_ALL_FILTERS = 'nova.scheduler.filters.all_filters'
+
+#: Of these methods a filter must have at least one of its own ...
+_FILTER_METHODS = ('host_passes', 'mask', '_filter_one', 'filter_all', 'keep')
+#: ... and a weigher one of these.
+_WEIGHER_METHODS = ('_weigh_object', 'column', 'weigh_objects', 'raw')
+
+#: Where the methods that do nothing useful are.
+_BASES = (base_filters.BaseFilter, filters.BaseHostFilter,
+          filters.ColumnFilter, base_weights.BaseWeigher,
+          weights.BaseHostWeigher, weights.ColumnWeigher)
+
+
+def all_filters():
+    """The classes of all built-in filters."""
+    return filters.all_filters()
+
+
+def all_weighers():
+    """The classes of all built-in weighers, in the order they run."""
+    return weights.all_weighers()
+
+
+def problems(conf):
+    """All that keeps filters and weighers from loading: list.
+
+    Of ConfigurationError, one for each path or name that cannot be used.
+    """
+    return _filters(conf)[1] + _weighers(conf)[1]
+
+
+def available_filters(conf):
+    """The filters that ``enabled_filters`` may name: name -> class.
+
+    Raises ConfigurationError for a path that leads to no filter.
+    """
+    return _or_first_error(_available(conf))
+
+
+def load_filters(conf):
+    """The filters that run, in their order, configured: list of objects.
+
+    A filter that is enabled twice runs twice, as one object.
+    Raises ConfigurationError for a name that is no available filter, and for
+    a filter that cannot work.
+    """
+    loaded = _or_first_error(_filters(conf))
+    if _is_configured(conf):
+        _warn_of_removed(loaded)
+    return [loaded[name] for name in config.enabled_filters(conf)]
+
+
+def load_weighers(conf):
+    """The weighers that run, in their order, configured: list of objects.
+
+    Raises ConfigurationError for a path that leads to no weigher, and for a
+    weigher that cannot work.
+    """
+    return _or_first_error(_weighers(conf))
+
+
+def load_ranker(conf):
+    """The filters and weighers that run, as a ``ranking.Ranker``.
+
+    Raises ConfigurationError as the two functions above do.
+    """
+    nova_names.provide(conf)
+    return ranking.Ranker(load_filters(conf), load_weighers(conf))
+
+
+def make_filter(cls, conf):
+    """A filter of a class, configured as when the service loads it.
+
+    Raises ConfigurationError for a class that cannot judge or be made.
+    """
+    return _made(cls, class_paths.FILTERS_OPTION, _FILTER_METHODS, conf)
+
+
+def make_weigher(cls, conf):
+    """A weigher of a class; otherwise as ``make_filter``."""
+    return _made(cls, class_paths.WEIGHERS_OPTION, _WEIGHER_METHODS, conf)
+
+
+def _or_first_error(found):
+    result, errors = found
+    if errors:
+        raise errors[0]
+    return result
+
+
+def _each(items, load):
+    """(what ``load`` makes of each item, the errors that it raised)."""
+    made, errors = [], []
+    for item in items:
+        try:
+            made.append(load(item))
+        except exception.ConfigurationError as error:
+            errors.append(error)
+    return made, errors
+
+
+def _available(conf):
+    """({name: class}, errors)"""
+    found, errors = _each(
+        conf.filter_scheduler.available_filters,
+        lambda path: class_paths.load_classes(
+            path, filters.BaseHostFilter, all_filters,
+            class_paths.FILTERS_OPTION))
+    return class_paths.by_name(itertools.chain.from_iterable(found)), errors
+
+
+def _filters(conf):
+    """({name: object}, errors)"""
+    available, errors = _available(conf)
+    if errors:
+        return {}, errors
+
+    option = (_BAREMETAL if config.uses_baremetal_filters(conf)
+              else _ENABLED)
+
+    def load(name):
+        if name not in available:
+            raise exception.ConfigurationError(
+                option, name, _unknown_filter(name, available))
+        return name, _made(available[name], option, _FILTER_METHODS, conf)
+
+    loaded, errors = _each(dict.fromkeys(config.enabled_filters(conf)), load)
+    return dict(loaded), errors
+
+
+def _is_configured(conf):
+    """Whether the names of the filters that run are not defaults of ours."""
+    return (conf.filter_scheduler.enabled_filters is not None
+            and not config.uses_baremetal_filters(conf))
+
+
+def _weighers(conf):
+    """([object], errors)"""
+    def load(path):
+        return [
+            _made(cls, class_paths.WEIGHERS_OPTION, _WEIGHER_METHODS, conf)
+            for cls in class_paths.load_classes(
+                path, weights.BaseHostWeigher, all_weighers,
+                class_paths.WEIGHERS_OPTION)]
+
+    loaded, errors = _each(conf.filter_scheduler.weight_classes, load)
+    return list(itertools.chain.from_iterable(loaded)), errors
+
+
+def _unknown_filter(name, available):
+    """What to do about a name that is none of the available filters."""
+    if '.' in name:
+        return ('takes class names; name the path in available_filters and '
+                f'write {name.rsplit(".", 1)[-1]} here')
+    if name in (cls.__name__ for cls in all_filters()):
+        return ('not among available_filters; add to that option a value '
+                f'{_ALL_FILTERS}')
+    return f'no such filter; {nearest.did_you_mean(name, available)}'
+
+
+def _made(cls, option, methods, conf):
+    """An object of a plug-in class, configured.
+
+    Refuses classes without a method to judge hosts by, and reports whatever
+    goes wrong in the making.
+    """
+    name = f'{cls.__module__}.{cls.__qualname__}'
+    if not any(_is_own(cls, method) for method in methods):
+        raise exception.ConfigurationError(
+            option, name, f'defines none of {", ".join(methods)}; write '
+            f'{methods[0]} to judge one host, or {methods[1]} to judge all '
+            'at once by columns')
+    try:
+        plugin = cls()
+        configure = getattr(plugin, 'configure', None)
+        if configure is not None:
+            configure(conf)
+    except Exception as exc:
+        # Another author's class may fail in any way; the operator needs to
+        # know which option brought it in.
+        raise exception.ConfigurationError(
+            option, name, f'cannot be set up: {exc!r}') from exc
+    return plugin
+
+
+def _is_own(cls, method):
+    """Whether a class has a method from elsewhere than the base classes."""
+    return any(method in vars(parent) for parent in cls.__mro__
+               if parent not in _BASES and parent is not object)
+
+
+def _warn_of_removed(loaded):
+    for name, plugin in loaded.items():
+        release = nova_classes.REMOVED_FILTERS.get(name)
+        if release and type(plugin).__module__.startswith(filters.__name__):
+            LOG.warning('%(name)s was removed from Nova in %(release)s; it '
+                        'is part of this service and runs.',
+                        {'name': name, 'release': release})

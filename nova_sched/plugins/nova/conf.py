@@ -1,0 +1,43 @@
+"""As ``nova.conf``: the process's global configuration, with our options.
+
+Plug-ins register options of their own on it and read both kinds. It is
+``oslo_config.cfg.CONF`` itself, because some plug-ins import that one. The
+service reads nothing from it.
+"""
+
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from nova_sched import conf as config
+from nova_sched.options import loading
+
+LOG = logging.getLogger(__name__)
+
+CONF = cfg.CONF
+
+
+def follow(conf):
+    """Have ``CONF`` read the files that a service's configuration was read
+    from, as they now are.
+
+    In a program that has read a configuration of its own into ``CONF``,
+    plug-ins see that one.
+    """
+    program = getattr(CONF, 'prog', None)
+    if program not in (None, loading.PROG):
+        return
+    files, dirs = list(conf.config_file or ()), list(conf.config_dir or ())
+    try:
+        if program is None:
+            logging.register_options(CONF)
+            config.register_opts(CONF)
+        if program is not None and (files, dirs) == (
+                CONF.config_file, CONF.config_dir):
+            # Leaves no moment without values, unlike reading from scratch.
+            CONF.reload_config_files()
+        else:
+            CONF([], project=loading.PROJECT, prog=loading.PROG,
+                 default_config_files=files, default_config_dirs=dirs)
+    except cfg.Error as error:
+        LOG.warning('Plug-ins see no options of the configuration files: %s',
+                    error)

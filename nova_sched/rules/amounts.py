@@ -1,0 +1,254 @@
+"""Shapes that filters of amounts share: resources of hosts, and counts.
+
+What differs between RAM, disk and CPUs is in a ``Resource``; how a rule
+judges an amount is in a base class here; its texts are in its own module.
+Ratios and maxima may come from plug-ins (``BaseSettingFilter``).
+"""
+
+import dataclasses
+import typing
+
+import numpy as np
+from oslo_log import log as logging
+
+from nova_sched.rules import aggregates as aggregate_values
+from nova_sched.scheduler import filters
+
+LOG = logging.getLogger(__name__)
+
+#: Beyond this floats are no longer exact.
+_FAR = 2 ** 53
+
+
+@dataclasses.dataclass(frozen=True)
+class Resource:
+    """Something that hosts have a whole number of units of.
+
+    needed: function of a RequestSpec; what one instance takes.
+    total, free: functions of a HostBlock: int64 (n,).
+    limit: its name among limits, which counts in ``per_limit`` units.
+    """
+
+    unit: str
+    needed: typing.Callable
+    total: typing.Callable
+    free: typing.Callable
+    limit: str
+    per_limit: int = 1
+
+    def text(self, amount):
+        """An amount with its unit."""
+        return f'{amount:.12g} {self.unit}'
+
+
+#: An instance's disk is root, ephemeral and swap.
+DISK = Resource(
+    'MB', limit='disk_gb', per_limit=1024,
+    needed=lambda spec: ((spec.root_gb + spec.ephemeral_gb) * 1024
+                         + spec.swap),
+    total=lambda hosts: hosts.total_usable_disk_gb * 1024,
+    free=lambda hosts: hosts.free_disk_mb)
+
+RAM = Resource(
+    'MB', limit='memory_mb', needed=lambda spec: spec.memory_mb,
+    total=lambda hosts: hosts.total_usable_ram_mb,
+    free=lambda hosts: hosts.free_ram_mb)
+
+CPUS = Resource(
+    'VCPUs', limit='vcpu', needed=lambda spec: spec.vcpus,
+    total=lambda hosts: hosts.vcpus_total,
+    free=lambda hosts: hosts.vcpus_total - hosts.vcpus_used)
+
+
+def without_cpus(hosts):
+    """Which hosts report no CPUs at all: bool (n,); a warning if any does."""
+    missing = hosts.vcpus_total == 0
+    if missing.any():
+        LOG.warning('VCPUs not set; assuming CPU collection broken')
+    return missing
+
+
+class BaseSettingFilter(filters.ColumnFilter):
+    """Base class of filters that go by a ratio or a maximum of each host.
+
+    It is a column here.  Nova's filters of these names get it of each host by
+    a method ``_get_<key>(self, host_state, spec_obj)``; a plug-in that
+    derives from a filter here and has that method is asked, too.
+    """
+
+    #: Name of the ratio or maximum: a column or an option, and in aggregates.
+    key = ''
+    #: Makes the number of what is written in aggregates.
+    cast = float
+
+    def _setting(self, hosts):
+        """The filter's own: a number, or float64 (n,)."""
+        raise NotImplementedError(
+            f'{type(self).__name__} has no _setting method')
+
+    def _own_setting(self, host_state, spec_obj):
+        """The filter's own for one host, which plug-ins ask ``super()``."""
+        own = np.ravel(self._setting(host_state.block()))
+        return self.cast(own.item(0))
+
+    def _settings(self, hosts, spec_obj):
+        """What counts for each host: a number, or float64 (n,)."""
+        if not self._is_asked:
+            return self._setting(hosts)
+        ask, found = getattr(self, f'_get_{self.key}'), []
+        for state in hosts.states():
+            try:
+                found.append(float(ask(state, spec_obj)))
+            except Exception as exc:
+                exc.add_note(f'on host {state!r}')
+                raise
+        return np.array(found, dtype=np.float64)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        own, name = BaseSettingFilter._own_setting, f'_get_{cls.key}'
+        if cls.key and not hasattr(cls, name):
+            setattr(cls, name, own)
+        cls._is_asked = getattr(cls, name, own) is not own
+
+
+class BaseCapacityFilter(BaseSettingFilter):
+    """Hosts that hold an instance besides the others, with overcommit.
+
+    The host's ratio multiplies its resource for all instances together; one
+    alone must fit into what is really there.
+    """
+
+    resource = None
+    #: Log texts with %(host)s and %(needed)s; %(total)s or %(usable)s.
+    too_small = too_full = ''
+
+    def _setting(self, hosts):
+        return getattr(hosts, self.key)
+
+    def _limit(self, hosts, spec_obj):
+        """Units to give out in all: float64 (n,)."""
+        # Aggregates may say inf or nan: arithmetic goes on, as in Python.
+        with np.errstate(invalid='ignore', over='ignore'):
+            return (self.resource.total(hosts)
+                    * self._settings(hosts, spec_obj))
+
+    def _usable(self, hosts, limit):
+        """Units still to give out: float64 (n,)."""
+        # In Nova's order, so that floats round as they do there.
+        return limit - (self.resource.total(hosts)
+                        - self.resource.free(hosts))
+
+    def _large(self, total, limit, needed):
+        """Which hosts could hold it if they were empty: bool (n,)."""
+        return total >= needed
+
+    def _holds(self, usable, needed):
+        """Which hosts have it left: bool (n,).  Not with a ratio of nan."""
+        return usable >= needed
+
+    def _exempt(self, hosts):
+        """Which hosts pass whatever they have: bool (n,), or one bool."""
+        return False
+
+    def mask(self, hosts, spec_obj):
+        needed = self.resource.needed(spec_obj)
+        limit = self._limit(hosts, spec_obj)
+        usable = self._usable(hosts, limit)
+        large = self._large(self.resource.total(hosts), limit, needed)
+        passes = self._exempt(hosts) | (large & self._holds(usable, needed))
+        if LOG.isEnabledFor(logging.DEBUG):
+            self._log(hosts, needed, ~large, self.too_small,
+                      total=self.resource.total(hosts))
+            self._log(hosts, needed, large & ~passes, self.too_full,
+                      usable=usable)
+        return passes
+
+    @staticmethod
+    def _log(hosts, needed, which, text, **column):
+        (name, values), = column.items()
+        for state, value in zip(hosts.where(which).states(),
+                                values[which].tolist(), strict=True):
+            LOG.debug(text, {'host': state, 'needed': needed, name: value})
+
+    def limits(self, hosts, spec_obj):
+        limit = self._limit(hosts, spec_obj)[0]
+        if not np.isfinite(limit):
+            return {}
+        return {self.resource.limit: int(limit / self.resource.per_limit)}
+
+    def reason(self, hosts, spec_obj):
+        needed, text = self.resource.needed(spec_obj), self.resource.text
+        total = self.resource.total(hosts)
+        large = hosts.where(total >= needed)
+        if not len(large):
+            return f'need {text(needed)}, largest host {text(total.max())}'
+        usable = self._usable(large, self._limit(large, spec_obj))
+        return f'need {text(needed)}, most free {text(np.fmax.reduce(usable))}'
+
+
+class BaseExactFilter(filters.ColumnFilter):
+    """Hosts that have free exactly what is asked for: bare metal."""
+
+    resource = None
+
+    def mask(self, hosts, spec_obj):
+        return self.resource.free(hosts) == self.resource.needed(spec_obj)
+
+    def limits(self, hosts, spec_obj):
+        total = self.resource.total(hosts).item(0)
+        return {self.resource.limit: total // self.resource.per_limit}
+
+    def reason(self, hosts, spec_obj):
+        needed, text = self.resource.needed(spec_obj), self.resource.text
+        free = self.resource.free(hosts)
+        nearest = free[np.abs(free - needed).argmin()]
+        return f'need exactly {text(needed)}, nearest has {text(nearest)}'
+
+
+class BaseCountFilter(BaseSettingFilter):
+    """Hosts on which fewer than so many of something are counted."""
+
+    #: The column with the count, and what it counts.
+    column = noun = ''
+    #: Log text with %(host)s and %(most)s.
+    too_many = ''
+    most = None
+
+    @staticmethod
+    def cast(text):
+        """An integer, brought into the range of exact floats."""
+        return max(-_FAR, min(int(text), _FAR))
+
+    def _setting(self, hosts):
+        # The first number that is too many.
+        return self.most
+
+    def mask(self, hosts, spec_obj):
+        most = self._settings(hosts, spec_obj)
+        passes = getattr(hosts, self.column) < most
+        if LOG.isEnabledFor(logging.DEBUG):
+            each = np.broadcast_to(most, len(hosts))
+            for state, limit in zip(hosts.where(~passes).states(),
+                                    each[~passes].tolist(), strict=True):
+                LOG.debug(self.too_many, {'host': state, 'most': int(limit)})
+        return passes
+
+    def reason(self, hosts, spec_obj):
+        most = np.broadcast_to(self._settings(hosts, spec_obj), len(hosts))
+        counts = getattr(hosts, self.column)
+        row = (counts - most).argmin()
+        return (f'need fewer than {most[row]:.0f} {self.noun}, '
+                f'nearest has {counts[row]}')
+
+
+class PerAggregate:
+    """Mixed into a filter above: aggregates may set its ratio or maximum.
+
+    The smallest number that a host's aggregates give for ``key`` takes the
+    place of the host's own ratio or of the option.
+    """
+
+    def _setting(self, hosts):
+        return aggregate_values.numbers(
+            hosts, self.key, super()._setting(hosts), self.cast)

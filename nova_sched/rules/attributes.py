@@ -1,0 +1,145 @@
+"""What requests may ask of hosts by name: the data of a host state.
+
+Names are those of Nova's host states.  ``column`` gives an attribute as
+distinct values, so that a rule judges each value once.
+"""
+
+import functools
+import math
+
+import numpy as np
+
+from nova_sched.hosts import labels
+from nova_sched.hosts import table as host_table
+
+#: Columns that are named otherwise, or not at all, on Nova's host states.
+_NOT_IN_NOVA = frozenset((
+    'service_disabled', 'service_forced_down', 'service_up',
+    'service_last_seen', 'bare_metal'))
+
+_NUMBERS = frozenset(host_table.INTEGERS + host_table.FLOATS) - _NOT_IN_NOVA
+
+#: What is looked at host by host.
+_OBJECTS = frozenset((
+    'stats', 'metrics', 'pci_stats', 'numa_topology', 'aggregates',
+    'instances', 'allocation_candidates', 'supported_instances',
+    'service'))
+_LABELS = frozenset(host_table.LABELS) - _OBJECTS
+
+#: Values that are looked at once however often they occur.
+_SIMPLE = (str, int, float)
+
+#: Whole numbers up to this are the same as floats.
+_EXACT = 2 ** 53
+
+
+class Column:
+    """One value a host, as codes into a list of values.
+
+    codes: int (n,).  values: list of plain Python objects, not all of which
+    need be in use or distinct.
+    """
+
+    def __init__(self, codes, values):
+        self.codes, self.values = codes, values
+
+    @classmethod
+    def of(cls, values):
+        """The column of a list of one value a host."""
+        codes, distinct, known = [], [], {}
+        for value in values:
+            # 1, 1.0 and True are equal, but not the same in all respects.
+            key = (value.__class__, value if isinstance(value, _SIMPLE)
+                   else id(value))
+            if key not in known:
+                known[key] = len(distinct)
+                distinct.append(value)
+            codes.append(known[key])
+        return cls(np.array(codes, dtype=np.int64), distinct)
+
+    def in_use(self):
+        """The values that hosts have: list."""
+        return [self.values[code] for code in labels.in_use(self.codes)]
+
+    def mapped(self, function, hosts):
+        """The column of ``function(value)``, asked once a value in use.
+
+        hosts: the HostBlock that the column is of.  What the function raises
+        bears a note with the first host of that value.
+        """
+        values = [None] * len(self.values)
+        for code in labels.in_use(self.codes):
+            try:
+                values[code] = function(self.values[code])
+            except Exception as exc:
+                hosts.blame(exc, np.argmax(self.codes == code))
+                raise
+        return Column(self.codes, values)
+
+    def judge(self, verdict, hosts):
+        """Where ``verdict(value)`` is true: bool (n,); see ``mapped``."""
+        answers = self.mapped(verdict, hosts).values
+        return np.array(answers, dtype=np.bool_)[self.codes]
+
+    @functools.cached_property
+    def numbers(self):
+        """Each host's number: (n,); None unless all are exact as floats."""
+        numbers = np.zeros(len(self.values))
+        for code in labels.in_use(self.codes):
+            value = self.values[code]
+            if not isinstance(value, (int, float)) or (
+                    _EXACT < abs(value) < math.inf):
+                return None
+            numbers[code] = value
+        return numbers[self.codes]
+
+
+class Numbers(Column):
+    """A column of numbers or truth values, given as an array (n,)."""
+
+    def __init__(self, array):
+        self.array = array
+
+    @functools.cached_property
+    def _coded(self):
+        if self.array.dtype == np.bool_:
+            return [False, True], self.array.astype(np.int64)
+        values, codes = np.unique(self.array, return_inverse=True)
+        return values.tolist(), codes
+
+    @property
+    def codes(self):
+        return self._coded[1]
+
+    @property
+    def values(self):
+        return self._coded[0]
+
+    @functools.cached_property
+    def numbers(self):
+        array = self.array
+        return array if (np.abs(array, dtype=np.float64) <= _EXACT
+                         ).all() else None
+
+
+def column(hosts, name):
+    """An attribute of the hosts of a HostBlock: Column, or None if unknown.
+
+    Objects, such as ``stats`` and ``service``, come as dicts and lists, text
+    of JSON columns as text.
+    """
+    name = 'nodename' if name == 'hypervisor_hostname' else name
+    if name in _NUMBERS:
+        return Numbers(getattr(hosts, name))
+    if name in _LABELS:
+        codes, _in_use, values = hosts.labels(name)
+        return Column(codes, values)
+    if name == 'stats':
+        return Column(np.arange(len(hosts)), hosts.objects(name))
+    if name == 'limits':
+        return Column(np.arange(len(hosts)), [
+            hosts.snapshot.limits(row) for row in hosts.rows.tolist()])
+    if name in _OBJECTS:
+        return Column(np.arange(len(hosts)),
+                      [getattr(state, name) for state in hosts.states()])
+    return None

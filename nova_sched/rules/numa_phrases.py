@@ -1,0 +1,58 @@
+"""What a guest's NUMA cells need and what cells of hosts offer, in words."""
+
+from nova_sched.hardware.numa import pages as numa_pages
+
+_WISHES = {numa_pages.SMALL: 'the smallest', numa_pages.LARGE: 'large',
+           numa_pages.ANY: 'any'}
+
+
+def comparison(wish, topologies):
+    """'need ..., at best ...' for hosts that a guest does not fit on.
+
+    wish: numa_guest.Wish.  topologies: list of HostTopology or None.
+    The best of one host cell is given for each kind of need.
+    """
+    hosts = [topology.cells for topology in topologies
+             if topology is not None and topology.cells]
+    if not hosts:
+        return (f'need {_counted(wish.cells, "NUMA cell")}, hosts have no '
+                'NUMA topology')
+    cells = [cell for host in hosts for cell in host]
+    kinds = [(f'{need} {unit}', f'{max(map(offer, cells))} {unit}')
+             for need, unit, offer in _kinds(wish) if need]
+    needed = ', '.join(need for need, _ in kinds)
+    offered = ''.join(f', {offer}' for _, offer in kinds)
+    return (f'need {_counted(wish.cells, "NUMA cell")}'
+            f'{" with up to " * bool(needed)}{needed}{_extras(wish)}; at best '
+            f'{_counted(max(hosts, key=len), "NUMA cell")}{offered}')
+
+
+def _kinds(wish):
+    """(most that a guest cell needs, unit, what a host cell offers) each."""
+    guests = wish.cells
+    pinned = any(guest.is_pinned for guest in guests)
+    yield (max((guest.memory for guest in guests), default=0),
+           'MB free' if pinned else 'MB', lambda cell: (
+        cell.free_memory if pinned else cell.memory))
+    yield (max((len(guest.cpuset) for guest in guests), default=0),
+           'floating CPUs', lambda cell: len(cell.cpuset))
+    yield (max((len(guest.pcpuset) for guest in guests), default=0),
+           'free CPUs to pin', lambda cell: len(cell.free_cpus))
+    if any(guest.thread_policy == 'require' for guest in guests):
+        yield 2, 'threads a core', lambda cell: cell.threads
+    for size in sorted({guest.pagesize for guest in guests} - {None}):
+        name = _WISHES.get(size, f'{size} kB')
+        yield (max(guest.memory for guest in guests
+                   if guest.pagesize == size), f'MB in {name} pages',
+               lambda cell, size=size: numa_pages.most_free(cell, size))
+
+
+def _extras(wish):
+    extras = [(wish.isolate_emulator, 'a CPU for the emulator'),
+              (wish.pci, 'PCI devices near by'),
+              (wish.networks, 'networks near by')]
+    return ''.join(f', {text}' for wanted, text in extras if wanted)
+
+
+def _counted(cells, name):
+    return f'{len(cells)} {name}{"" if len(cells) == 1 else "s"}'

@@ -1,0 +1,72 @@
+"""Making and upgrading the scheduler's own database."""
+
+import os
+
+from alembic import autogenerate
+from alembic import migration
+import pytest
+import sqlalchemy as sa
+
+from nova_sched import exception
+from nova_sched.db import engine
+from nova_sched.db import schema
+from nova_sched.db import tables
+
+
+class TestSync:
+    def test_makes_the_schema_that_the_table_definitions_describe(
+            self, conf, db):
+        with db.reading() as connection:
+            context = migration.MigrationContext.configure(
+                connection, opts={'version_table': schema.VERSION_TABLE})
+            assert autogenerate.compare_metadata(
+                context, tables.metadata) == []
+
+    def test_reports_the_newest_version(self, conf):
+        assert schema.head() == schema.sync(conf)
+        assert schema.head() == schema.version(conf)
+
+    def test_changes_nothing_the_second_time(self, conf, load, hosts):
+        load(hosts=2)
+        assert schema.head() == schema.sync(conf)
+        assert len(hosts.read_hosts()[0].compute_nodes) == 2
+
+    def test_makes_the_directory_of_an_sqlite_file(self, conf, tmp_path):
+        conf.set_override('connection', f'sqlite:///{tmp_path}/a/b/c.sqlite',
+                          'database')
+        schema.sync(conf)
+        assert os.path.exists(tmp_path / 'a' / 'b' / 'c.sqlite')
+
+    def test_says_which_directory_it_cannot_make(self, conf, tmp_path):
+        (tmp_path / 'file').write_text('')
+        conf.set_override('connection', f'sqlite:///{tmp_path}/file/c.sqlite',
+                          'database')
+        with pytest.raises(exception.DatabaseUnavailable,
+                           match='its directory cannot be made'):
+            schema.sync(conf)
+
+    def test_lets_readers_and_a_writer_work_side_by_side(self, db):
+        """A reader sees the last committed state while a writer is busy."""
+        with db.writing() as writer:
+            writer.execute(tables.aggregates.insert(), {'name': 'new'})
+            with db.reading() as reader:
+                assert reader.execute(
+                    sa.select(tables.aggregates)).all() == []
+
+    def test_leaves_a_database_of_nova_alone(self, conf, tmp_path):
+        db = engine.database(conf)
+        with db.writing() as connection:
+            connection.exec_driver_sql(
+                'CREATE TABLE compute_nodes (id INTEGER PRIMARY KEY)')
+        with pytest.raises(exception.ConfigurationError,
+                           match="probably Nova's own") as caught:
+            schema.sync(conf)
+        assert caught.value.option == '[database] connection'
+        with db.reading() as connection:
+            assert (
+                sa.inspect(connection).get_table_names()) == ['compute_nodes']
+
+
+class TestVersion:
+    def test_is_none_before_the_first_sync(self, conf):
+        assert schema.version(conf) is None

@@ -1,0 +1,78 @@
+"""Pinning: the worked examples of the specification."""
+
+import pytest
+
+from nova_sched.hardware.numa import pinning as numa_pinning
+from tests.builders.numa import FOUR_CORES
+from tests.builders.numa import a_cell
+from tests.builders.numa import tried
+
+USED = a_cell(siblings=FOUR_CORES, pinned_cpus={0, 4, 1})
+SPLIT = a_cell(siblings=FOUR_CORES, pinned_cpus={0, 4, 1}, cpuset={3, 7},
+               pcpuset={0, 1, 2, 4, 5, 6})
+IDLE = a_cell(siblings=FOUR_CORES)
+NO_THREADS = a_cell(cpus=range(4))
+
+
+def pinned(host, count, policy=None, reserve=False, newer=True):
+    """(host CPUs in the guest's order, reserved CPUs), or None."""
+    found = numa_pinning.pin(host, tried(
+        pinned=count, cpu_thread_policy=policy), reserve, newer)
+    return found and ([found[0][cpu] for cpu in sorted(found[0])],
+                      sorted(found[1]))
+
+
+@pytest.mark.parametrize(('count', 'policy', 'cpus'), [
+    (4, 'prefer', [2, 6, 3, 7]), (5, 'prefer', [5, 2, 6, 3, 7]),
+    (4, None, [2, 6, 3, 7]), (5, 'require', None), (4, 'require',
+                                                    [2, 6, 3, 7]),
+    (2, 'isolate', [2, 3]), (3, 'isolate', None), (6, 'prefer', None)])
+def test_guests_are_packed_by_their_policy(count, policy, cpus):
+    assert pinned(USED, count, policy) == (cpus and (cpus, []))
+
+
+@pytest.mark.parametrize(('count', 'policy', 'expected'), [
+    (4, 'prefer', ([2, 6, 3, 7], [5])), (5, 'prefer', None),
+    (1, 'isolate', ([2], [5])), (3, 'require', ([2, 6, 3], [5])),
+    (2, 'isolate', ([2, 3], [5]))])
+def test_the_emulator_gets_a_cpu_of_its_own(count, policy, expected):
+    assert pinned(USED, count, policy, reserve=True) == expected
+
+
+def test_a_whole_core_is_held_back_only_where_all_cpus_are_for_all_guests():
+    assert pinned(SPLIT, 2, 'isolate') is None
+    assert pinned(SPLIT, 2, 'prefer') == ([2, 6], [])
+
+
+def test_before_train_a_whole_core_is_held_back_anywhere():
+    assert pinned(SPLIT, 1, 'isolate', newer=False) == ([2], [])
+
+
+def test_isolated_guests_take_any_free_cpu_where_cores_have_one():
+    assert pinned(NO_THREADS, 3, 'isolate') == ([0, 1, 2], [])
+
+
+def test_required_threads_need_cores_that_have_some():
+    assert pinned(NO_THREADS, 2, 'require') is None
+
+
+@pytest.mark.parametrize(('policy', 'reserve', 'expected'), [
+    ('prefer', False, ([], [])), ('isolate', False, None),
+    ('prefer', True, None), ('isolate', True, None)])
+def test_a_cell_of_floating_cpus_alone_cannot_hold_any_back(policy, reserve,
+                                                            expected):
+    """Such a cell a guest may have that mixes floating and pinned CPUs."""
+    assert pinned(IDLE, 0, policy, reserve) == expected
+
+
+def test_an_isolated_emulator_shares_no_core_with_the_guest():
+    assert pinned(IDLE, 3, 'isolate', True) == ([0, 1, 2], [3])
+    assert pinned(IDLE, 4, 'isolate', True) is None
+
+
+def test_before_train_the_emulators_cpu_comes_from_the_cores_used():
+    """5 is free, but its core is not wholly so."""
+    assert pinned(USED, 1, 'isolate', True, newer=False) == ([2], [3])
+    assert pinned(USED, 4, 'require', True, newer=False) is None
+    assert pinned(USED, 4, 'prefer', True, newer=False) == ([5, 2, 6, 3],
+                                                            [7])

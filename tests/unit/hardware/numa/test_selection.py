@@ -1,0 +1,46 @@
+"""What complete selections of host cells must give."""
+
+import pytest
+
+from nova_sched.hardware.numa import selection as numa_selection
+from tests.builders.numa import a_cell
+from tests.builders.numa import a_wish
+from tests.builders.numa import metadata
+from tests.builders.pci import a_pci_request
+from tests.builders.pci import a_pool
+from tests.builders.pci import some_pools
+
+HOSTS = [a_cell(number, socket=number // 2) for number in range(4)]
+POOLS = some_pools(a_pool(numa_node=1), a_pool(numa_node=3))
+
+
+def rules(policy='required', pools=POOLS, **wish):
+    return numa_selection.LastRules.of(HOSTS, a_wish(pci=[a_pci_request(
+        1, {'vendor_id': '8086'}, numa_policy=policy)], **wish), pools, None)
+
+
+def test_nothing_to_look_at_is_no_rules():
+    assert numa_selection.LastRules.of(HOSTS, a_wish(), POOLS, None) is None
+    assert rules(pools=None) is None
+
+
+@pytest.mark.parametrize(('policy', 'chosen', 'allowed'), [
+    ('required', 0b0001, False), ('required', 0b0011, True),
+    ('required', 0b0101, False), ('socket', 0b0001, True),
+    ('preferred', 0b0001, True), ('legacy', 0b0001, False)])
+def test_devices_are_near_to_the_chosen_cells(policy, chosen, allowed):
+    assert rules(policy).allow(chosen) == allowed
+
+
+@pytest.mark.parametrize('policy', ['required', 'socket', 'preferred'])
+@pytest.mark.parametrize('networks', [None, metadata('p1')])
+def test_some_of_the_cells_will_do_if_a_selection_of_them_does(
+        policy, networks):
+    made = rules(policy, networks=networks)
+
+    for others in range(16):
+        for chosen in range(16):
+            for count in range(3):
+                assert made.allow_some(chosen & ~others, others, count) == any(
+                    made.allow(chosen & ~others | some) for some in range(16)
+                    if some & ~others == 0 and some.bit_count() == count)

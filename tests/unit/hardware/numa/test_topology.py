@@ -1,0 +1,177 @@
+"""A guest's cells on a host's: order, selections, candidates."""
+
+import pytest
+
+from nova_sched.hardware.numa import guest as numa_guest
+from nova_sched.hardware.numa import topology as numa
+from tests.builders.numa import a_cell
+from tests.builders.numa import a_topology
+from tests.builders.numa import a_wish
+from tests.builders.numa import guest_cell
+from tests.builders.numa import metadata
+from tests.builders.pci import a_pci_request
+from tests.builders.pci import a_pool
+from tests.builders.pci import some_pools
+
+LIMITS = numa_guest.Limits(16.0, 1.5)
+
+
+def fitting(cells, wish, pools=None, newer=True, pack=False):
+    return numa.Fitting(a_topology(*cells, newer=newer), wish, pools, LIMITS,
+                        pack)
+
+
+def chosen(*args, **kwargs):
+    """Ids of the host cells that a guest gets, in its order; or None."""
+    guests = fitting(*args, **kwargs).fit()
+    return guests and [guest.id for guest in guests]
+
+
+ONE = a_wish(guest_cell(floating=1))
+PINNED = a_wish(guest_cell(pinned=1))
+TWO = a_wish(guest_cell(0, floating=1), guest_cell(1, floating=1))
+DEVICE = a_wish(guest_cell(floating=1), pci=[
+    a_pci_request(1, {'vendor_id': '8086'}, numa_policy='required')])
+
+
+def test_a_guest_needs_as_many_host_cells_as_it_has():
+    assert chosen([a_cell(0)], TWO) is None
+    assert chosen([a_cell(0), a_cell(1)], TWO) == [0, 1]
+
+
+@pytest.mark.parametrize(('pack', 'expected'), [(False, [2]), (True, [1])])
+def test_the_freest_host_cell_comes_first_unless_packing(pack, expected):
+    cells = [a_cell(0, memory_usage=1), a_cell(1, memory_usage=2), a_cell(2)]
+
+    assert chosen(cells, ONE, pack=pack) == expected
+
+
+@pytest.mark.parametrize(('pack', 'expected'), [(False, [1]), (True, [0])])
+def test_cpu_usage_counts_more_than_memory(pack, expected):
+    cells = [a_cell(0, cpu_usage=3), a_cell(1, memory_usage=2)]
+
+    assert chosen(cells, ONE, pack=pack) == expected
+
+
+@pytest.mark.parametrize(('pack', 'expected'), [(False, [1]), (True, [0])])
+def test_for_pinned_guests_free_cpus_count(pack, expected):
+    cells = [a_cell(0, pinned_cpus={0}), a_cell(1, cpu_usage=3)]
+
+    assert chosen(cells, PINNED, pack=pack) == expected
+
+
+def test_cells_with_devices_are_for_those_who_want_devices():
+    cells = [a_cell(0), a_cell(1), a_cell(2, cpu_usage=1)]
+    pools = some_pools(a_pool(numa_node=0), a_pool(numa_node=1, count=2))
+
+    assert chosen(cells, ONE, pools) == [2]
+    assert chosen(cells, DEVICE, pools) == [1]
+
+
+def test_as_many_cells_as_the_guest_has_keep_their_order():
+    assert chosen([a_cell(0, memory_usage=9), a_cell(1)], TWO) == [0, 1]
+
+
+def test_devices_must_be_near_to_the_cells():
+    cells = [a_cell(0), a_cell(1, memory=1)]
+
+    assert chosen(cells, DEVICE, some_pools(a_pool(numa_node=0))) == [0]
+    assert chosen(cells, DEVICE, some_pools(a_pool(numa_node=1))) is None
+
+
+def test_a_host_without_pools_is_for_the_pci_filter_to_judge():
+    assert chosen([a_cell(0)], DEVICE, None) == [0]
+
+
+@pytest.mark.parametrize(('wanted', 'expected'), [
+    (metadata('p1'), [0]), (metadata('p2'), [1]), (metadata('p3'), [0]),
+    (metadata('p1', 'p2'), None), (metadata('p1', tunneled=True), None),
+    (metadata(tunneled=True), [1]), (metadata(), [0]), (None, [0])])
+def test_networks_that_some_cells_are_near_to_must_be_near(wanted, expected):
+    cells = [a_cell(0, networks=['p1']),
+             a_cell(1, networks=['p2'], tunneled=True, cpu_usage=1)]
+
+    assert chosen(cells, a_wish(guest_cell(floating=1),
+                                networks=wanted)) == expected
+
+
+def test_tunnels_that_no_cell_is_near_to_may_be_anywhere():
+    assert chosen([a_cell(0, networks=[])], a_wish(
+        guest_cell(floating=1), networks=metadata(tunneled=True))) == [0]
+
+
+SMALL_AND_BIG = [a_cell(0, memory=1024), a_cell(1, memory=2048),
+                 a_cell(2, memory=1024)]
+UNEVEN = a_wish(guest_cell(0, floating=1, memory=1024),
+                guest_cell(1, floating=1, memory=2048))
+
+
+def test_guest_cells_share_verdicts_under_the_ids_they_come_to_have():
+    """So that a guest that would fit is refused, as Nova refuses it."""
+    assert chosen(SMALL_AND_BIG, UNEVEN) is None
+
+
+def test_before_train_there_is_no_such_sharing():
+    assert chosen(SMALL_AND_BIG, UNEVEN, newer=False) == [0, 1]
+
+
+class TestBeforeTrain:
+    def test_cells_keep_their_order(self):
+        cells = [a_cell(0, memory_usage=9), a_cell(1)]
+
+        assert chosen(cells, ONE, newer=False) == [0]
+
+    def test_cells_with_pools_come_last_even_if_they_are_empty(self):
+        cells = [a_cell(0), a_cell(1)]
+        pools = some_pools(a_pool(numa_node=0, count=0))
+
+        assert chosen(cells, ONE, pools, newer=False) == [1]
+
+    def test_a_mixed_guest_is_placed_by_todays_rules(self):
+        wish = a_wish(guest_cell(floating=2, pinned=2))
+
+        assert chosen([a_cell(0, cpus=range(2))], wish, newer=False) == [0]
+        assert chosen([a_cell(0, cpus=range(1))], wish, newer=False) is None
+
+
+def test_the_emulators_cpu_is_on_the_first_guest_cells_host_cell():
+    wish = a_wish(guest_cell(0, pinned=4), guest_cell(1, pinned=4),
+                  emulator='isolate')
+    cells = [a_cell(0, cpus=range(4)), a_cell(1, cpus=range(4, 9))]
+
+    first, second = fitting(cells, wish).fit()
+
+    assert (first.id, len(first.reserved)) == (1, 1)
+    assert (second.id, second.reserved) == (0, frozenset())
+
+
+def test_every_candidate_is_tried_on_what_the_one_before_has_left():
+    """The second attempt insists on the page size of the first."""
+    cells = [a_cell(0, pages=[(2048, 1024)]), a_cell(1, pages=[(4, 1024)])]
+    wish = a_wish(guest_cell(floating=1, memory=4, pagesize=-3))
+    both = fitting(cells, wish)
+
+    assert both.verdicts([None, {}]) == [True, True]
+    assert both.fit()[0].pagesize == 2048
+
+
+def test_what_a_request_asks_for_is_left_alone():
+    wish = a_wish(guest_cell(5, floating=1, pagesize=-3))
+
+    assert fitting([a_cell(0, pages=[(2048, 1024)])], wish).fit()
+    assert (wish.cells[0].id, wish.cells[0].pagesize) == (5, -3)
+
+
+@pytest.mark.parametrize('newer', [True, False])
+def test_once_there_is_no_hope_no_candidate_is_tried(newer):
+    """7 of 16 cells would do, and 8 are wanted."""
+    cells = [a_cell(number, memory=4096 if number < 7 else 256)
+             for number in range(16)]
+    wish = a_wish(*(guest_cell(number, floating=1) for number in range(8)))
+    hopeless = fitting(cells, wish, newer=newer)
+
+    assert hopeless.verdicts([None, {}, {}]) == [False, False, False]
+
+
+def test_a_guest_without_cells_fits_anywhere():
+    assert chosen([a_cell(0), a_cell(1)], a_wish()) == []

@@ -1,0 +1,172 @@
+"""Where instances run is asked for at most once, and only when wanted."""
+
+from nova_sched.hosts import instances
+
+
+class Asked:
+    """Instances u1 and u2 on a, u3 on b; writes down what it is asked."""
+
+    HOSTS = {'u1': 'a', 'u2': 'a', 'u3': 'b'}
+
+    def __init__(self):
+        self.located, self.listed = [], 0
+
+    def locate(self, uuids):
+        self.located.append(list(uuids))
+        return {uuid: self.HOSTS[uuid] for uuid in uuids
+                if uuid in self.HOSTS}
+
+    def on_hosts(self):
+        self.listed += 1
+        return [{'uuid': uuid, 'host': host, 'vcpus': 2}
+                for uuid, host in self.HOSTS.items()]
+
+
+def made(placed=None):
+    asked = Asked()
+    found = instances.Instances(asked.locate, asked.on_hosts)
+    found.add(placed or {})
+    return found, asked
+
+
+class TestUnseen:
+    """Hosts of whose instances rules see none: bare-metal nodes'."""
+
+    def found(self):
+        asked = Asked()
+        return instances.Instances(
+            asked.locate, asked.on_hosts, unseen=frozenset('a'),
+            images=lambda hosts, names: [
+                (host, uuid, 'os_type', 'linux')
+                for uuid, host in Asked.HOSTS.items() if host in hosts])
+
+    def test_instances_are_running_but_not_located(self):
+        found = self.found()
+
+        assert found.running(['u1', 'u3']) == {'u1': 'a', 'u3': 'b'}
+        assert found.located(['u1', 'u3']) == {'u3': 'b'}
+
+    def test_instances_are_on_no_host(self):
+        assert self.found().on_host('a') == {}
+        assert list(self.found().on_host('b')) == ['u3']
+
+    def test_instances_have_no_values_and_no_images(self):
+        assert self.found().each('vcpus') == {'b': {2}}
+        assert self.found().image_properties(['a', 'b'], ('os_type',)) == {
+            'a': (), 'b': [(('os_type', 'linux'),)]}
+
+
+class TestLocated:
+    def test_are_those_on_a_host(self):
+        found, _ = made()
+
+        assert found.located(['u1', 'u3', 'u9']) == {'u1': 'a', 'u3': 'b'}
+
+    def test_are_asked_for_once(self):
+        found, asked = made()
+        for uuids in (['u1', 'u9'], ['u1', 'u9'], ['u9', 'u3']):
+            found.located(uuids)
+
+        assert asked.located == [['u1', 'u9'], ['u3']]
+
+    def test_of_nobody_asks_nobody(self):
+        found, asked = made()
+
+        assert found.located([]) == {}
+        assert asked.located == []
+
+    def test_are_where_they_were_just_placed(self):
+        """The database may not show it yet, or show where they were."""
+        found, _ = made(placed={'u1': 'c', 'u9': 'd'})
+        found.place('u3', 'e')
+
+        assert found.located(['u1', 'u2', 'u3', 'u9']) == {
+            'u1': 'c', 'u2': 'a', 'u3': 'e', 'u9': 'd'}
+
+    def test_do_not_change_what_they_were_made_from(self):
+        placed = {'u9': 'd'}
+        found, _ = made(placed=placed)
+        found.place('u3', 'e')
+
+        assert placed == {'u9': 'd'}
+
+
+class TestOnHost:
+    def test_are_objects_by_uuid(self):
+        found, _ = made()
+
+        assert list(found.on_host('a')) == ['u1', 'u2']
+        assert found.on_host('a')['u1'].vcpus == 2
+        assert found.on_host('c') == {}
+
+    def test_are_listed_once_for_all_hosts(self):
+        found, asked = made()
+        for host in 'abc':
+            found.on_host(host)
+
+        assert asked.listed == 1
+
+    def test_are_a_new_dict_each_time(self):
+        found, _ = made()
+        found.on_host('a').clear()
+
+        assert len(found.on_host('a')) == 2
+
+    def test_gain_those_just_placed(self):
+        found, _ = made()
+        found.place('u9', 'b')
+
+        assert list(found.on_host('b')) == ['u3', 'u9']
+
+    def test_are_on_both_hosts_while_they_move(self):
+        """Until the database no longer has them where they were."""
+        found, _ = made()
+        found.place('u1', 'b')
+
+        assert list(found.on_host('a')) == ['u1', 'u2']
+        assert list(found.on_host('b')) == ['u3', 'u1']
+
+
+class TestImageProperties:
+    def test_are_those_of_each_instance_by_host(self):
+        found = instances.Instances(None, None, images=lambda hosts, names: [
+            ('a', 'u1', 'os_type', 'linux'), ('a', 'u1', 'os_distro', 'x'),
+            ('a', 'u2', 'os_type', 'linux')])
+
+        assert found.image_properties(['a', 'b'], ('os_*',)) == {
+            'a': [(('os_distro', 'x'), ('os_type', 'linux')),
+                  (('os_type', 'linux'),)],
+            'b': ()}
+
+    def test_are_asked_for_once(self):
+        asked = []
+        found = instances.Instances(
+            None, None, images=lambda *args: asked.append(args) or [])
+        for hosts, names in ((['a', 'b'], ('n',)), (['b'], ('n',)),
+                             (['b', 'c'], ('n',)), (['b'], ('m',))):
+            found.image_properties(hosts, names)
+
+        assert asked == [(['a', 'b'], ('n',)), (['c'], ('n',)),
+                         (['b'], ('m',))]
+
+
+class TestEach:
+    def test_is_what_the_instances_of_each_host_have(self):
+        found, _ = made()
+
+        assert found.each('uuid') == {'a': {'u1', 'u2'}, 'b': {'u3'}}
+        assert found.each('vcpus') == {'a': {2}, 'b': {2}}
+
+    def test_is_asked_for_once_with_the_instances_themselves(self):
+        found, asked = made()
+        found.each('uuid')
+        found.each('vcpus')
+        found.on_host('a')
+
+        assert asked.listed == 1
+
+    def test_is_unknown_of_those_just_placed(self):
+        found, _ = made()
+        found.place('u9', 'c')
+
+        assert found.each('vcpus') == {'a': {2}, 'b': {2}}

@@ -1,0 +1,102 @@
+"""Columns of values that repeat."""
+
+import numpy as np
+import pytest
+
+from nova_sched.hosts.labels import Labels
+from nova_sched.hosts.labels import in_use
+
+
+def items(column):
+    return [column.values[code] for code in column.codes.tolist()]
+
+
+@pytest.mark.parametrize('values', [
+    [], ['a'], ['a', 'b', 'a'], [None, '', None], [1, 1.5, 'x', (1, 2)]])
+def test_a_column_holds_its_items(values):
+    column = Labels.of(values)
+
+    assert items(column) == values
+    assert len(column) == len(values)
+    assert len(set(column.values)) == len(column.values)
+
+
+def test_a_replaced_column_differs_in_those_rows_only():
+    column = Labels.of(['a', 'b', 'a'])
+
+    changed = column.replaced({0: 'b', 2: 'new'})
+
+    assert items(changed) == ['b', 'b', 'new']
+    assert items(column) == ['a', 'b', 'a']
+
+
+def test_codes_of_an_older_column_stay_right():
+    """The list of values is shared and only grows."""
+    column = Labels.of(['a', 'b'])
+    changed = column.replaced({0: 'c'})
+
+    assert changed.values is column.values
+    assert changed.code('c') == 2
+
+
+def test_a_value_that_no_row_ever_had_has_no_code():
+    assert Labels.of(['a']).code('b') == -1
+
+
+@pytest.mark.parametrize(('codes', 'expected'), [
+    ([], []), ([2, 0, 2], [0, 2]), ([1], [1])])
+def test_the_codes_in_use_are_told_once_each(codes, expected):
+    assert in_use(np.array(codes, dtype=np.int32)) == expected
+
+
+def test_a_private_column_adds_to_no_shared_list():
+    column = Labels.of(['a', 'b'])
+
+    private = column.private().replaced({0: 'c'})
+
+    assert items(private) == ['c', 'b']
+    assert column.values == ['a', 'b']
+    assert private.code('b') == 1
+
+
+class TestDerived:
+    def test_works_out_each_value_in_use_once(self):
+        asked = []
+
+        def length(value):
+            asked.append(value)
+            return len(value)
+
+        column = Labels.of(['a', 'bcd', 'a', 'ef'])
+        some = column.codes[:3]
+
+        assert column.derived(some, 'length', length, np.int64).tolist() == [
+            1, 3, 1]
+        assert column.derived(column.codes, 'length', length,
+                              np.int64).tolist() == [1, 3, 1, 2]
+        assert asked == ['a', 'bcd', 'ef']
+
+    def test_is_kept_for_columns_made_from_this_one(self):
+        column = Labels.of(['a', 'bcd'])
+        column.derived(column.codes, 'length', len, np.int64)
+
+        other = column.replaced({0: 'efgh'})
+
+        assert other.derived(other.codes, 'length', len,
+                             np.int64).tolist() == [4, 3]
+        assert column.derived(column.codes, 'length', len,
+                              np.int64).tolist() == [1, 3]
+
+    def test_of_no_hosts_is_empty(self):
+        column = Labels.of([])
+
+        assert column.derived(column.codes, 'length', len,
+                              np.int64).tolist() == []
+
+    def test_a_value_that_fails_is_tried_again(self):
+        column = Labels.of(['1', 'x'])
+        for _ in range(2):
+            with pytest.raises(ValueError, match='x'):
+                column.derived(column.codes, 'number', int, np.int64)
+        assert column.derived(column.codes[:1], 'number', int,
+                              np.int64).tolist() == [1]

@@ -1,0 +1,98 @@
+"""From database rows to records of the host table."""
+
+import datetime
+
+import pytest
+
+from nova_sched.db import reader
+from nova_sched.hardware.pci.pools import Pools
+from nova_sched.hosts import rows as host_rows
+from nova_sched.hosts import table as host_table
+
+RATIOS = (16.0, 1.5, 1.0)
+ROW = dict.fromkeys(reader.COMPUTE_NODE_COLUMNS) | {
+    'uuid': 'u', 'host': 'h', 'hypervisor_hostname': 'n', 'vcpus': 8,
+    'memory_mb': 4096, 'local_gb': 100, 'vcpus_used': 2,
+    'memory_mb_used': 512, 'local_gb_used': 7, 'free_ram_mb': 3584,
+    'free_disk_gb': 93, 'hypervisor_type': 'QEMU',
+    'hypervisor_version': 6002000,
+    'updated_at': datetime.datetime(2026, 1, 1)}
+
+
+def record(**columns):
+    return host_rows.record(ROW | columns, 'cell', RATIOS)
+
+
+def test_a_record_has_every_column_that_a_compute_node_fills():
+    from_services = {'service', 'service_disabled', 'service_forced_down',
+                     'service_last_seen', 'service_up', 'aggregates'}
+
+    for columns in ({}, {'free_disk_gb': None}):
+        assert set(record(**columns)) == {
+            *host_table.DTYPES, *host_table.LABELS,
+            *host_table.OBJECTS} - from_services
+
+
+@pytest.mark.parametrize(('columns', 'name', 'expected'), [
+    ({}, 'total_usable_ram_mb', 4096),
+    ({}, 'disk_mb_used', 7 * 1024),
+    ({}, 'free_disk_mb', 93 * 1024),
+    ({'disk_available_least': 50}, 'free_disk_mb', 50 * 1024),
+    ({'disk_available_least': 200}, 'free_disk_mb', 93 * 1024),
+    ({'disk_available_least': -3}, 'free_disk_mb', -3 * 1024),
+    ({'disk_available_least': 0}, 'free_disk_mb', 0),
+    ({'free_disk_gb': -1}, 'free_disk_mb', -1024),
+    ({'free_ram_mb': None}, 'free_ram_mb', 0),
+    ({}, 'pci_stats', Pools.of('[]')),
+    ({'pci_stats': '[{"count": 1}]'}, 'pci_stats',
+     Pools.of('[{"count": 1}]')),
+    ({'free_ram_mb': -5}, 'free_ram_mb', -5),
+    ({}, 'cpu_allocation_ratio', 16.0),
+    ({'cpu_allocation_ratio': 0.0}, 'cpu_allocation_ratio', 16.0),
+    ({'cpu_allocation_ratio': 2.5}, 'cpu_allocation_ratio', 2.5),
+    ({}, 'ram_allocation_ratio', 1.5),
+    ({}, 'disk_allocation_ratio', 1.0),
+    ({}, 'cell_uuid', 'cell'),
+    ({}, 'updated', 1767225600.0),
+    ({'updated_at': None}, 'updated', 0.0),
+    ({'stats': '{"num_instances": "4"}'}, 'num_instances', 4),
+    ({'stats': '{"io_workload": 3}'}, 'num_io_ops', 3),
+    ({'stats': '{"failed_builds": "2"}'}, 'failed_builds', 2),
+    ({'stats': None}, 'num_instances', 0),
+    ({'stats': '{"a": 1, "b": true, "c": null, "d": [1]}'}, 'stats',
+     {'a': '1', 'b': 'True', 'c': None, 'd': [1]}),
+    ({'supported_instances': '[]'}, 'supported_instances', '[]'),
+])
+def test_reads_a_value(columns, name, expected):
+    assert record(**columns)[name] == expected
+
+
+def test_a_row_never_reported_is_a_host_without_anything():
+    """Its usage is unknown, so it has no uuid and no capacity."""
+    found = record(free_disk_gb=None)
+
+    assert found['host'] == 'h'
+    assert found['uuid'] is found['hypervisor_type'] is found['stats'] is None
+    assert found['total_usable_ram_mb'] == found['vcpus_total'] == 0
+    assert found['ram_allocation_ratio'] == 1.5
+
+
+@pytest.mark.parametrize(('columns', 'name', 'expected'), [
+    ({'stats': '{broken'}, 'stats', {}),
+    ({'stats': '[1]'}, 'stats', {}),
+    ({'stats': '{"num_instances": "many"}'}, 'num_instances', 0),
+    ({'stats': '{"num_instances": null}'}, 'num_instances', 0),
+    ({'stats': '{"num_instances": 9223372036854775808}'},
+     'num_instances', 0),
+    ({'stats': '{"num_instances": [1]}'}, 'num_instances', 0),
+    ({'supported_instances': '{}'}, 'supported_instances', None),
+    ({'supported_instances': 'x'}, 'supported_instances', None),
+])
+def test_what_cannot_be_read_counts_as_absent(columns, name, expected,
+                                              caplog):
+    """With one warning for each distinct cause."""
+    host_rows._warn_unreadable.cache_clear()
+    host_rows._list_text.cache_clear()
+
+    assert record(**columns)[name] == record(**columns)[name] == expected
+    assert len(caplog.records) == 1

@@ -1,0 +1,275 @@
+"""What a refresh of the host table takes over, and what it leaves alone."""
+
+import itertools
+import random
+import threading
+import time
+
+import pytest
+
+from nova_sched.db import reader as db_reader
+from nova_sched.inventory import cache as host_cache
+from tests.builders import clouds
+from tests.unit.inventory.test_cache import cache_of
+from tests.unit.inventory.test_cache import column
+from tests.unit.inventory.test_cache import refreshed
+
+TOPOLOGIES = ('{"cells": 1}', '{"cells": 2}', '{"cells": 3}')
+
+
+@pytest.fixture
+def cache(cloud):
+    """A HostCache of three hosts a, b and c, read once."""
+    cloud.load_nodes(*(
+        clouds.a_compute_node(host, numa_topology=text)
+        for host, text in zip('abc', TOPOLOGIES, strict=True)))
+    cache = cache_of(cloud)
+    refreshed(cache)
+    return cache
+
+
+class TestUnchangedRows:
+    def test_leave_the_table_as_it_was(self, cache):
+        before = cache.current()
+
+        after = refreshed(cache)
+
+        assert after.columns['free_ram_mb'] is before.columns['free_ram_mb']
+        assert after.columns['stats'] is before.columns['stats']
+
+    def test_are_not_parsed_again_when_others_change(self, cloud, cache):
+        """Their values stay the same objects."""
+        before = cache.current().columns['stats']
+        cloud.execute("UPDATE compute_nodes SET vcpus_used = 9, "
+                      "stats = '{}' WHERE host = 'b'")
+
+        table = refreshed(cache)
+
+        after = table.columns['stats']
+        assert column(table, 'vcpus_used') == [0, 9, 0]
+        assert after[1] == {}
+        assert after[0] is before[0]
+        assert after[2] is before[2]
+
+    def test_of_an_older_table_stay_when_the_newer_one_changes(self, cloud,
+                                                               cache):
+        before = cache.current()
+        cloud.execute("UPDATE compute_nodes SET vcpus_used = 9, "
+                      "hypervisor_type = 'xen' WHERE host = 'b'")
+        refreshed(cache)
+
+        assert column(before, 'vcpus_used') == [0, 0, 0]
+        assert column(before, 'hypervisor_type') == ['QEMU'] * 3
+
+
+class TestServices:
+    def test_change_service_columns_only(self, cloud, cache):
+        before = cache.current()
+        cloud.execute("UPDATE services SET report_count = 99, "
+                      "last_seen_up = '2030-01-01 00:00:00'")
+
+        after = refreshed(cache)
+
+        assert column(after, 'service_last_seen') == [1893456000.0] * 3
+        changed = {name for name, values in after.columns.items()
+                   if values is not before.columns[name]}
+        assert changed <= {
+            'service', 'service_last_seen', 'service_disabled',
+            'service_forced_down', 'aggregates'}
+
+    @pytest.mark.parametrize('name, value', [
+        ('disabled', 'service_disabled'),
+        ('forced_down', 'service_forced_down')])
+    def test_can_be_switched_off_and_on(self, cloud, cache, name, value):
+        for switched in (1, 0):
+            cloud.execute(f"UPDATE services SET {name} = ? WHERE host = 'b'",
+                          switched)
+            assert column(refreshed(cache), value) == [
+                False, bool(switched), False]
+
+    def test_never_seen_counts_from_their_creation(self, cloud, cache):
+        cloud.execute("UPDATE services SET last_seen_up = NULL, "
+                      "created_at = '2030-01-01 00:00:00' WHERE host = 'b'")
+
+        assert column(refreshed(cache), 'service_last_seen')[1] == (
+            1893456000.0)
+
+    def test_that_go_take_their_hosts_along(self, cloud, cache):
+        cloud.execute("UPDATE services SET deleted = id WHERE host = 'b'")
+        assert column(refreshed(cache), 'host') == ['a', 'c']
+
+        cloud.execute('UPDATE services SET deleted = 0')
+        assert column(refreshed(cache), 'host') == ['a', 'b', 'c']
+
+
+class TestHosts:
+    def test_soft_deleted_disappear_and_may_come_back(self, cloud, cache):
+        cloud.execute("UPDATE compute_nodes SET deleted = id "
+                      "WHERE host = 'a'")
+        assert column(refreshed(cache), 'host') == ['b', 'c']
+
+        cloud.execute('UPDATE compute_nodes SET deleted = 0')
+        assert column(refreshed(cache), 'host') == ['a', 'b', 'c']
+
+    def test_changes_after_some_disappeared_go_to_the_right_rows(
+            self, cloud, cache):
+        cloud.execute("UPDATE compute_nodes SET deleted = id "
+                      "WHERE host = 'a'")
+        refreshed(cache)
+        cloud.execute("UPDATE compute_nodes SET vcpus_used = 4 "
+                      "WHERE host = 'c'")
+
+        assert column(refreshed(cache), 'vcpus_used') == [0, 4]
+
+    def test_may_be_renamed(self, cloud, cache):
+        cloud.execute("UPDATE services SET host = 'z' WHERE host = 'a'")
+        cloud.execute("UPDATE compute_nodes SET host = 'z', "
+                      "hypervisor_hostname = 'z' WHERE host = 'a'")
+
+        assert column(refreshed(cache), 'host') == ['b', 'c', 'z']
+
+
+class TestAggregates:
+    @pytest.fixture
+    def cache(self, cloud):
+        cloud.load(['a', 'b'], aggregates=[clouds.an_aggregate(
+            1, ['a'], metadata={'ssd': 'true'})])
+        cache = cache_of(cloud)
+        refreshed(cache)
+        return cache
+
+    @staticmethod
+    def seen(cache):
+        return [[(aggregate.id, aggregate.metadata) for aggregate in found]
+                for found in column(refreshed(cache), 'aggregates')]
+
+    def test_stand_on_their_hosts(self, cache):
+        assert self.seen(cache) == [[(1, {'ssd': 'true'})], []]
+
+    def test_gain_a_host_by_the_next_refresh(self, cloud, cache):
+        cloud.execute("INSERT INTO aggregate_hosts (aggregate_id, host, "
+                      "created_at) VALUES (1, 'b', '2030-01-01 00:00:00')")
+
+        assert self.seen(cache) == [[(1, {'ssd': 'true'})]] * 2
+
+    def test_lose_a_host_by_the_next_refresh(self, cloud, cache):
+        cloud.execute('DELETE FROM aggregate_hosts')
+
+        assert self.seen(cache) == [[], []]
+
+    def test_change_metadata_by_the_next_refresh(self, cloud, cache):
+        cloud.execute("UPDATE aggregate_metadata SET value = 'no', "
+                      "updated_at = '2030-01-01 00:00:00'")
+
+        assert self.seen(cache) == [[(1, {'ssd': 'no'})], []]
+
+    def test_disappear_by_the_next_refresh(self, cloud, cache):
+        for table in ('aggregate_hosts', 'aggregate_metadata', 'aggregates'):
+            cloud.execute(f'DELETE FROM {table}')
+
+        assert self.seen(cache) == [[], []]
+
+    def test_changed_behind_the_stamp_are_seen_once_forgotten(self, cloud,
+                                                              cache):
+        """A cast of Nova's API tells of what the stamp cannot show."""
+        old = '2020-01-01 00:00:00'
+        for table in ('aggregate_hosts', 'aggregate_metadata', 'aggregates',
+                      'host_mappings', 'cell_mappings'):
+            cloud.execute(f'UPDATE {table} SET created_at = ?', old)
+        self.seen(cache)
+        cloud.execute("UPDATE aggregate_metadata SET value = 'no'")
+        assert self.seen(cache) == [[(1, {'ssd': 'true'})], []]
+
+        cache.forget_aggregates()
+
+        assert self.seen(cache) == [[(1, {'ssd': 'no'})], []]
+
+    def test_stand_on_hosts_that_come_later(self, cloud, cache):
+        cloud.execute('UPDATE compute_nodes SET deleted = id')
+        cloud.execute("INSERT INTO aggregate_hosts (aggregate_id, host) "
+                      "VALUES (1, 'b')")
+        assert self.seen(cache) == []
+        cloud.execute('UPDATE compute_nodes SET deleted = 0')
+
+        assert self.seen(cache) == [[(1, {'ssd': 'true'})]] * 2
+
+
+class MemoryReader:
+    """One host whose used CPUs are whatever ``value`` is; counts reads.
+
+    pause: function called after a read took the value.
+    """
+
+    def __init__(self, pause=lambda: None):
+        self.value, self.reads, self._pause = 0, 0, pause
+
+    def read_hosts(self):
+        self.reads += 1
+        node = clouds.a_compute_node('a', id=1, vcpus_used=self.value,
+                                     updated_at=None)
+        service = clouds.a_service('a', id=1, last_seen_up=None,
+                                   created_at=None)
+        self._pause()
+        return [db_reader.CellRows(
+            db_reader.Cell(clouds.CELL_UUID, None, 'sqlite://'),
+            [tuple(node[name] for name in db_reader.COMPUTE_NODE_COLUMNS)],
+            [tuple(service[name] for name in db_reader.SERVICE_COLUMNS)])]
+
+    def api_stamp(self):
+        return ()
+
+    def aggregates(self):
+        return []
+
+    def host_cells(self):
+        return {}
+
+
+class TestSharedReads:
+    def test_serve_all_who_wait_together(self):
+        """Those that arrive during a read share the one after it."""
+        gate = threading.Event()
+        reader = MemoryReader(pause=lambda: gate.wait(10))
+        cache = host_cache.HostCache(reader, (1.0, 1.0, 1.0))
+        answers = []
+
+        def ask():
+            answers.append(column(cache.refresh(), 'vcpus_used'))
+
+        threads = [threading.Thread(target=ask) for _ in range(9)]
+        threads[0].start()
+        while not reader.reads:
+            time.sleep(0.001)
+        reader.value = 7
+        for thread in threads[1:]:
+            thread.start()
+        time.sleep(0.3)
+        gate.set()
+        for thread in threads:
+            thread.join(10)
+
+        assert reader.reads == 2
+        assert answers == [[0]] + [[7]] * 8
+
+    def test_never_give_a_caller_what_was_read_before_its_call(self):
+        reader = MemoryReader(
+            pause=lambda: time.sleep(random.random() / 2000))
+        cache = host_cache.HostCache(reader, (1.0, 1.0, 1.0))
+        numbers, lock, stale = itertools.count(1), threading.Lock(), []
+
+        def ask():
+            for _ in range(40):
+                with lock:
+                    written = reader.value = next(numbers)
+                seen = column(cache.refresh(), 'vcpus_used')[0]
+                if seen < written:
+                    stale.append((written, seen))
+
+        threads = [threading.Thread(target=ask) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+
+        assert stale == []
+        assert reader.reads <= 240

@@ -1,0 +1,146 @@
+"""What one bad row, or a database in trouble, does to the host table."""
+
+import threading
+import time
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.inventory import cache as host_cache
+from tests.builders import clouds
+from tests.unit.inventory.test_cache import cache_of
+from tests.unit.inventory.test_cache import column
+from tests.unit.inventory.test_cache import names
+from tests.unit.inventory.test_cache import refreshed
+
+
+@pytest.fixture
+def cache(cloud):
+    """A HostCache of the hosts a, b and c."""
+    cloud.load_nodes(*(clouds.a_compute_node(host) for host in 'abc'))
+    return cache_of(cloud)
+
+
+class TestRow:
+    @pytest.mark.parametrize('change', [
+        'host = NULL', 'memory_mb = 99999999999999999999',
+        'free_disk_gb = 9223372036854775807, disk_available_least = NULL',
+    ])
+    @pytest.mark.parametrize('late', [False, True])
+    def test_that_cannot_be_read_hides_no_other_host(self, cloud, cache,
+                                                     change, late):
+        """Whether it is so from the start or becomes so."""
+        if late:
+            refreshed(cache)
+        cloud.execute(f'UPDATE compute_nodes SET {change} '
+                      "WHERE hypervisor_hostname LIKE 'a%'")
+
+        assert [host for host, _ in names(refreshed(cache))] == ['b', 'c']
+
+    def test_without_a_host_in_either_table_is_left_out_with_a_warning(
+            self, cloud, cache, caplog):
+        """One for each table, however often they are read."""
+        host_cache._warn_nameless.cache_clear()
+        for table in ('compute_nodes', 'services'):
+            cloud.execute(f"UPDATE {table} SET host = NULL WHERE host = 'b'")
+
+        for host in 'ac':
+            cloud.execute('UPDATE compute_nodes SET vcpus_used = 3 '
+                          'WHERE host = ?', host)
+            assert names(refreshed(cache)) == [('a', 'a'), ('c', 'c')]
+
+        assert [text for text in caplog.messages if 'no host' in text] == [
+            f'1 row(s) of {table} are left out, as they have no host; the '
+            'first of them has the id 2'
+            for table in ('compute_nodes', 'services')]
+
+    @pytest.mark.parametrize('text', ['0000-00-00 00:00:00', 'junk'])
+    def test_without_a_readable_time_was_never_heard_from(self, cloud, cache,
+                                                          text):
+        """And no other host suffers from it."""
+        for change in ('services SET created_at', 'services SET last_seen_up',
+                       'compute_nodes SET updated_at'):
+            cloud.execute(f"UPDATE {change} = ? WHERE host = 'b'", text)
+
+        table = refreshed(cache)
+
+        for name in ('service_last_seen', 'updated'):
+            assert [time > 0 for time in column(table, name)] == [
+                True, False, True]
+
+    def test_that_is_mended_is_a_host_again(self, cloud, cache):
+        cloud.execute('UPDATE compute_nodes SET memory_mb = '
+                      "99999999999999999999 WHERE host = 'b'")
+        refreshed(cache)
+        cloud.execute('UPDATE compute_nodes SET memory_mb = 1024')
+
+        assert [host for host, _ in names(refreshed(cache))] == [*'abc']
+
+    def test_without_a_node_name_is_a_host_all_the_same(self, cloud, cache):
+        cloud.execute('UPDATE compute_nodes SET hypervisor_hostname = NULL '
+                      "WHERE host = 'a'")
+
+        assert names(refreshed(cache))[0] == ('a', '')
+
+    def test_of_an_aggregate_without_a_host_is_passed_over(self, cloud,
+                                                           cache):
+        cloud.execute("INSERT INTO aggregates (id, name) VALUES (9, 'x')")
+        cloud.execute('INSERT INTO aggregate_hosts (host, aggregate_id) '
+                      "VALUES (NULL, 9), ('b', 9)")
+
+        found = column(refreshed(cache), 'aggregates')
+
+        assert [len(aggregates) for aggregates in found] == [0, 1, 0]
+
+
+class TestCells:
+    def test_of_a_host_are_seen_when_they_are_mapped(self, cloud, cache):
+        """A host is known before a discovery maps it to its cell."""
+        cloud.execute("DELETE FROM host_mappings WHERE host = 'b'")
+        refreshed(cache)
+        cloud.execute('INSERT INTO cell_mappings (id, uuid, name) '
+                      "VALUES (9, 'the-cell', 'x')")
+        cloud.execute('INSERT INTO host_mappings (host, cell_id) '
+                      "VALUES ('b', 9)")
+
+        assert column(refreshed(cache), 'cell_uuid')[1] == 'the-cell'
+
+
+class SlowFailure:
+    """A reader whose reads fail after a while, from the second one on."""
+
+    def __init__(self, cache, error):
+        self._reader, self._error, self.reads = cache._reader, error, 0
+
+    def __getattr__(self, name):
+        return getattr(self._reader, name)
+
+    def read_hosts(self):
+        self.reads += 1
+        if self.reads > 1:
+            time.sleep(0.2)
+            raise self._error
+        return self._reader.read_hosts()
+
+
+@pytest.mark.parametrize('error', [
+    exception.DatabaseUnavailable('gone'), ZeroDivisionError('unforeseen')])
+def test_waiting_requests_share_a_failure(cache, error):
+    """None waits for the others' time-outs, or decides on what is old."""
+    reader = cache._reader = SlowFailure(cache, error)
+    cache.refresh()
+    raised = []
+
+    def ask():
+        with pytest.raises(type(error), match=str(error)):
+            cache.refresh()
+        raised.append(True)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(raised) == 8
+    assert reader.reads <= 4

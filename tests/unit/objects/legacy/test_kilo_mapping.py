@@ -1,0 +1,185 @@
+"""A RequestSpec answers the reads of filters written for Kilo."""
+
+import copy
+
+import pytest
+
+from nova_sched import objects
+from tests.builders import requests
+from tests.unit.objects import captures
+
+KILO = captures.args('34-kilo-style-call')
+
+
+def wished_host(filter_properties):
+    """What the filter of Kilo's tutorial reads."""
+    return filter_properties.get('scheduler_hints', {}).get('requested_host')
+
+
+def kilo_request(**properties):
+    """A request from a Kilo conductor with the filter properties."""
+    return objects.arguments.from_legacy_dicts(
+        KILO['request_spec'], {**KILO['filter_properties'], **properties})
+
+
+class TestHints:
+
+    @pytest.mark.parametrize('make', [
+        lambda hints: requests.a_request(hints=hints),
+        lambda hints: kilo_request(scheduler_hints=hints),
+        lambda hints: objects.arguments.from_wire(
+            requests.a_request(hints=hints).obj_to_primitive())])
+    @pytest.mark.parametrize('hints, wished', [
+        ({'requested_host': 'cn1'}, 'cn1'), ({}, None),
+        ({'other': 'x'}, None)])
+    def test_the_tutorial_s_filter_reads_its_hint(self, make, hints, wished):
+        """Whatever form the request came in, hints are not wrapped."""
+        assert wished_host(make(hints)) == wished
+
+    @pytest.mark.parametrize('spec', [
+        kilo_request(scheduler_hints=None),
+        objects.RequestSpec(flavor=requests.a_flavor(),
+                            scheduler_hints=None)])
+    def test_null_hints_are_an_absent_key(self, spec):
+        """get() with a default gives the default."""
+        assert wished_host(spec) is None
+        assert 'scheduler_hints' not in spec.keys()  # noqa: SIM118
+
+    def test_a_kilo_call_shows_hints_as_sent(self):
+        """Lists stay lists, numbers numbers."""
+        hints = {'a': ['x'], 'b': 5, 'c': {'d': None}}
+
+        assert kilo_request(scheduler_hints=hints)['scheduler_hints'] == hints
+
+    def test_hints_of_a_spec_are_unwrapped(self):
+        """One-element lists give the element, longer ones stay."""
+        spec = requests.a_request(hints={'a': ['x'], 'b': ['x', 'y']})
+
+        assert spec['scheduler_hints'] == {'a': 'x', 'b': ['x', 'y']}
+
+
+class TestKeys:
+
+    def test_absent_features_are_absent_keys(self):
+        """No retry, group or forced host: no key."""
+        spec = requests.a_request()
+
+        for key in ('retry', 'group_updated', 'group_hosts', 'force_hosts',
+                    'ignore_hosts', 'limits', 'instance_group'):
+            assert key not in list(spec)
+            assert spec.get(key, 'none') == 'none'
+
+    def test_present_features_have_kilo_s_form(self):
+        """Retries as pairs, groups as sets, names as lists."""
+        spec = requests.a_request(
+            retry=[('h1', 'n1')], force_hosts=['h2'], ignore_hosts=['h3'],
+            group={'policy': 'affinity', 'hosts': ['h4'],
+                   'members': ['u1']})
+
+        assert spec['retry'] == {'num_attempts': 2, 'hosts': [['h1', 'n1']]}
+        assert spec['force_hosts'] == ['h2']
+        assert spec['ignore_hosts'] == ['h3']
+        assert spec['group_updated'] is True
+        assert spec['group_hosts'] == {'h4'}
+        assert spec['group_policies'] == {'affinity'}
+
+    def test_flavor_and_instance_are_plain_dicts(self):
+        """Of the sizes and names that were asked for."""
+        spec = requests.a_request(memory_mb=64, vcpus=2,
+                                  extra_specs={'a': 'b'})
+
+        assert spec['instance_type']['memory_mb'] == 64
+        assert spec['instance_type'].get('extra_specs') == {'a': 'b'}
+        instance = spec['request_spec']['instance_properties']
+        assert instance['vcpus'] == 2
+        assert instance['uuid'] == requests.INSTANCE_UUID
+        assert instance['image_ref'] == requests.IMAGE_ID
+        assert spec['request_spec']['num_instances'] == 1
+        assert spec['project_id'] == 'a-project'
+
+    def test_image_properties_have_old_names_too(self):
+        """Kilo's rules looked for architecture, not hw_architecture."""
+        spec = requests.a_request(image_properties={
+            'hw_architecture': 'amd64', 'os_type': 'linux', 'mine': 'yes'})
+
+        assert spec['request_spec']['image']['properties'] == {
+            'hw_architecture': 'x86_64', 'architecture': 'x86_64',
+            'os_type': 'linux', 'mine': 'yes'}
+        assert spec['os_type'] == 'linux'
+
+    def test_without_image_the_image_is_empty(self):
+        """Reads of its properties with defaults still work."""
+        spec = requests.a_request(image=None)
+
+        assert spec['request_spec']['image'] == {}
+
+    def test_numa_and_pci_are_plain_in_instance_properties(self):
+        """The whole request_spec is plain values."""
+        spec = objects.arguments.from_legacy_dicts(
+            **captures.args('34-cap-4-2-legacy-dicts-numa-pci'))
+        instance = spec['request_spec']['instance_properties']
+
+        assert instance['numa_topology']['cells'][0]['memory'] == 4096
+        assert instance['pci_requests']['requests'][0]['count'] == 1
+        assert spec['pci_requests'] is spec.pci_requests
+
+    def test_a_kilo_call_shows_its_own_values(self):
+        """Keys that no object has are still there for plug-ins."""
+        spec = kilo_request(my_own_key=[1], group_updated=True,
+                            group_hosts=['h'], group_policies=['affinity'])
+        sent = KILO['request_spec']
+        seen = spec['request_spec']
+
+        assert spec['my_own_key'] == [1]
+        assert spec['group_hosts'] == {'h'}
+        assert seen['instance_properties']['hostname'] == 'vm1'
+        assert seen['instance_properties']['system_metadata'] == (
+            sent['instance_properties']['system_metadata'])
+        assert seen['image']['min_ram'] == '0'
+        assert seen['image']['properties']['hw_architecture'] == 'x86_64'
+        assert spec['instance_type']['memory_mb'] == 2048
+
+    def test_context_and_options_are_what_was_set(self):
+        """Also when they are set after the first read."""
+        spec = requests.a_request()
+        assert spec['context'] is None
+        assert spec['config_options'] == {}
+        context = object()
+
+        spec.legacy_context = context
+        spec.config_options = {'a': 1}
+
+        assert spec['context'] is context
+        assert spec['config_options'] == {'a': 1} == spec.config_options
+
+
+class TestMapping:
+
+    def test_in_asks_fields_and_keys(self):
+        """A set field counts, an unset one does not, a key counts."""
+        spec = objects.RequestSpec(flavor=requests.a_flavor())
+
+        assert 'flavor' in spec
+        assert 'image' not in spec
+        assert 'instance_type' in spec
+        assert 'nonsense' not in spec
+
+    def test_it_is_a_mapping_in_all_reads(self):
+        """keys, values, items, iteration and dict() agree."""
+        spec = requests.a_request()
+
+        assert list(spec) == list(spec.keys())
+        assert dict(spec) == dict(spec.items())
+        assert list(spec.values()) == [spec[key] for key in spec]
+        with pytest.raises(KeyError):
+            spec['nonsense']
+
+    def test_copies_keep_context_and_dicts(self):
+        """A copied request still shows the caller's own values."""
+        spec = kilo_request(my_own_key=1)
+        spec.legacy_context = context = object()
+
+        twin = copy.deepcopy(spec)
+
+        assert twin['my_own_key'] == 1
+        assert twin['context'] is context

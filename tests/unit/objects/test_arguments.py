@@ -1,0 +1,420 @@
+"""Malformed requests are refused with the field and its value."""
+
+import copy
+import json
+import re
+
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+from oslo_versionedobjects import exception as ovo_exception
+import pytest
+
+from nova_sched import exception
+from nova_sched import objects
+from tests.unit.objects import captures
+
+SPEC = captures.args('34-requested-destination-full')['spec_obj']
+NUMA_SPEC = captures.args('34-numa-pinned-hugepages')['spec_obj']
+KILO = captures.args('34-kilo-style-call')
+CAPPED = captures.args('34-cap-4-2-legacy-dicts-numa-pci')
+FLAVOR = ('flavor', 'nova_object.data')
+
+
+def changed(spec, path, value):
+    """A copy of an envelope with the value at a path of its data changed."""
+    spec = copy.deepcopy(spec)
+    place = spec['nova_object.data']
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return spec
+
+
+def refusal(spec):
+    """The reason a spec_obj is refused for."""
+    with pytest.raises(exception.InvalidInput) as caught:
+        objects.arguments.from_wire(spec)
+    return caught.value.kwargs['reason']
+
+
+class TestSpecObj:
+
+    @pytest.mark.parametrize('value', [None, 'x', 3, [], {}, [SPEC]])
+    def test_anything_but_a_spec_is_refused(self, value):
+        """spec_obj must be a RequestSpec object."""
+        assert refusal(value).startswith('spec_obj = ')
+        assert refusal(value).endswith('must be a RequestSpec object')
+
+    def test_an_object_of_another_type_is_refused(self):
+        """The reason names the type that was sent."""
+        assert refusal(SPEC['nova_object.data']['flavor']) == (
+            "spec_obj = <'Flavor' object>: must be a RequestSpec object")
+
+    @pytest.mark.parametrize('size', [
+        -1, 2 ** 31, 10 ** 30, pytest.param(10 ** 5000, id='huge'), 1.5,
+        float('nan'), 'many', True, [], {}])
+    @pytest.mark.parametrize('name', [
+        'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'swap'])
+    def test_senseless_sizes_are_refused(self, name, size):
+        """Sizes of the flavor are whole numbers from 0 to 2147483647."""
+        reason = refusal(changed(SPEC, (*FLAVOR, name), size))
+
+        assert reason.startswith(f'spec_obj.flavor.{name} = ')
+        assert reason.endswith('must be an integer from 0 to 2147483647')
+        assert len(reason) < 200
+
+    def test_a_reason_shows_field_and_value(self):
+        """The text is the dotted path, the value and what it must be."""
+        assert refusal(changed(SPEC, (*FLAVOR, 'memory_mb'), -1)) == (
+            'spec_obj.flavor.memory_mb = -1: '
+            'must be an integer from 0 to 2147483647')
+
+    @pytest.mark.parametrize('value', ['20', 20, 20.0, ' 20 '])
+    def test_a_number_may_come_as_text(self, value):
+        """'20' is 20."""
+        spec = objects.arguments.from_wire(
+            changed(SPEC, (*FLAVOR, 'memory_mb'), value))
+
+        assert spec.memory_mb == 20
+
+    @pytest.mark.parametrize('name', [
+        'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb'])
+    def test_a_size_must_be_there(self, name):
+        """A flavor without a size, or with null for it, is refused."""
+        assert refusal(changed(SPEC, (*FLAVOR, name), None)) == (
+            f'spec_obj.flavor.{name}: is missing')
+
+    @pytest.mark.parametrize('value', [None, 'absent'])
+    def test_a_spec_without_flavor_is_refused(self, value):
+        """Null and unset alike."""
+        spec = changed(SPEC, ('flavor',), None)
+        if value == 'absent':
+            del spec['nova_object.data']['flavor']
+
+        assert refusal(spec) == 'spec_obj.flavor: is missing'
+
+    @pytest.mark.parametrize('path, value, named', [
+        (('num_instances',), 0, 'num_instances = 0'),
+        (('num_instances',), 10001, 'num_instances = 10001'),
+        (('scheduler_hints',), ['a'], 'scheduler_hints = <list of 1 items>'),
+        (('scheduler_hints',), {'h': [{}]},
+         'scheduler_hints.h[0] = <dict of 0 items>'),
+        (('availability_zone',), 7, 'availability_zone = 7'),
+        (('availability_zone',), ['z'], 'availability_zone = '),
+        (('force_hosts',), 'h', "force_hosts = 'h'"),
+        (('force_hosts',), [1], 'force_hosts[0] = 1'),
+        (('ignore_hosts',), ['a', None], 'ignore_hosts[1] = None'),
+        (('instance_uuid',), 5, 'instance_uuid = 5'),
+        (('image',), 'cirros', "image = 'cirros'"),
+        (('image', 'nova_object.data', 'properties', 'nova_object.data'),
+         {'hw_architecture': 'pdp11'},
+         "image.properties.hw_architecture = 'pdp11'"),
+        (('image', 'nova_object.data', 'properties', 'nova_object.data'),
+         {'img_hv_requested_version': 'about 6'},
+         "image.properties.img_hv_requested_version = 'about 6'"),
+    ])
+    def test_the_wrong_field_is_named(self, path, value, named):
+        """Whatever is wrong, the reason says where and what."""
+        assert refusal(changed(SPEC, path, value)).startswith(
+            f'spec_obj.{named}')
+
+    @pytest.mark.parametrize('cpus', [[-1], [10 ** 9], ['a'], 3])
+    def test_numa_cells_are_checked(self, cpus):
+        """Guest CPUs are small numbers."""
+        path = ('numa_topology', 'nova_object.data', 'cells', 0,
+                'nova_object.data', 'pcpuset')
+
+        assert refusal(changed(NUMA_SPEC, path, cpus)).startswith(
+            'spec_obj.numa_topology.cells[0].pcpuset')
+
+    def test_passwords_are_not_shown(self):
+        """Neither a cell's URLs nor other URLs get into a reason."""
+        cell = ('requested_destination', 'nova_object.data', 'cell')
+        url = 'mysql://nova:secret@db/nova'
+
+        for path, value in [
+                (cell, {'url': url}), (cell, url),
+                ((*cell, 'nova_object.data', 'database_connection'), [url]),
+                (('num_instances',), url)]:
+            assert 'secret' not in refusal(changed(SPEC, path, value))
+
+    @pytest.mark.parametrize('key, value', [
+        ('nova_object.namespace', 'heat'), ('nova_object.namespace', None),
+        ('nova_object.version', 'one'), ('nova_object.version', 1.5),
+        ('nova_object.data', []), ('nova_object.data', None)])
+    def test_a_broken_envelope_is_refused(self, key, value):
+        """Namespace, version and data are checked."""
+        assert refusal({**SPEC, key: value}).startswith(f'spec_obj.{key} = ')
+
+    def test_an_unknown_major_version_is_incompatible(self):
+        """No conductor is asked; the call fails at once."""
+        with pytest.raises(ovo_exception.IncompatibleObjectVersion):
+            objects.arguments.from_wire({**SPEC, 'nova_object.version': '2.0'})
+
+    def test_what_newer_releases_add_is_ignored(self):
+        """A newer minor, unknown fields and unknown objects are no error."""
+        newer = changed(SPEC, ('teleport',), {
+            'nova_object.name': 'Teleporter', 'nova_object.data': {}})
+
+        spec = objects.arguments.from_wire(
+            {**newer, 'nova_object.version': '1.99'})
+
+        assert spec.wire_version == '1.99'
+        assert spec.obj_to_primitive()['nova_object.version'] == '1.99'
+        assert 'teleport' in spec.obj_to_primitive()['nova_object.data']
+
+    def test_an_object_passes_too(self):
+        """A RequestSpec that is one already is checked and taken."""
+        spec = objects.arguments.from_wire(SPEC)
+
+        assert objects.arguments.from_wire(spec) is spec
+        with pytest.raises(exception.InvalidInput):
+            objects.arguments.from_wire(objects.RequestSpec())
+
+
+class TestNesting:
+
+    @staticmethod
+    def deep(open_, close, levels=10000):
+        value = 1
+        for _ in range(levels):
+            value = {open_: value} if close == '}' else [value]
+        return value
+
+    @pytest.mark.parametrize('path', [
+        ('flavor',), ('image',), ('scheduler_hints', 'deep'),
+        ('numa_topology',), (*FLAVOR, 'extra_specs')])
+    @pytest.mark.parametrize('shape', ['nova_object.data', ']'])
+    def test_deep_junk_is_refused(self, path, shape):
+        """10,000 levels of lists or dicts do not end the worker."""
+        deep = self.deep(shape, '}' if shape != ']' else ']')
+
+        assert refusal(changed(SPEC, path, deep)).startswith('spec_obj.')
+
+    def test_deep_unknown_fields_are_ignored(self):
+        """What nobody reads does not matter, copied or not."""
+        deep = self.deep('a', '}')
+
+        spec = objects.arguments.from_wire(changed(SPEC, ('unknown',), deep))
+
+        assert copy.deepcopy(spec).memory_mb == spec.memory_mb
+
+    def test_deep_hints_of_the_dict_form_are_refused(self):
+        """A hint too deep to be made text is refused."""
+        with pytest.raises(exception.InvalidInput, match=r'scheduler_hints'):
+            objects.arguments.from_legacy_dicts(
+                KILO['request_spec'],
+                {**KILO['filter_properties'],
+                 'scheduler_hints': {'h': self.deep('a', '}')}})
+
+    def test_deep_json_text_is_refused(self):
+        """Text of a NUMA topology that is too deep is refused."""
+        with pytest.raises(exception.InvalidInput, match='numa_topology'):
+            legacy(instance={'numa_topology': '[' * 100000})
+
+
+def legacy(instance=None, spec=None, properties=None):
+    """A Kilo call with parts of it changed, made into a RequestSpec."""
+    request_spec = {**KILO['request_spec'], **(spec or {})}
+    request_spec['instance_properties'] = {
+        **request_spec['instance_properties'], **(instance or {})}
+    return objects.arguments.from_legacy_dicts(
+        request_spec, {**KILO['filter_properties'], **(properties or {})})
+
+
+class TestLegacyDicts:
+
+    @pytest.mark.parametrize('dicts', [(None, None), ({}, {}), ({}, None)])
+    def test_no_flavor_is_refused(self, dicts):
+        """Neither dict given, or both empty."""
+        with pytest.raises(exception.InvalidInput,
+                           match=r'request_spec\.instance_type: is missing'):
+            objects.arguments.from_legacy_dicts(*dicts)
+
+    @pytest.mark.parametrize('dicts', [([], {}), ('x', {}), ({}, 'x')])
+    def test_other_types_are_refused(self, dicts):
+        """Both arguments are dicts."""
+        with pytest.raises(exception.InvalidInput, match='must be a dict'):
+            objects.arguments.from_legacy_dicts(*dicts)
+
+    @pytest.mark.parametrize('changes, named', [
+        ({'spec': {'instance_type': {'memory_mb': -1}}},
+         'request_spec.instance_type.memory_mb = -1'),
+        ({'spec': {'num_instances': -2}}, 'request_spec.num_instances = -2'),
+        ({'instance': {'uuid': 4}},
+         'request_spec.instance_properties.uuid = 4'),
+        ({'instance': {'pci_requests': {'requests': [{'count': -1}]}}},
+         'request_spec.instance_properties.pci_requests.requests[0].count'),
+        ({'properties': {'retry': {'hosts': ['h']}}},
+         'filter_properties.retry.hosts[0]'),
+        ({'properties': {'limits': {'memory_mb': 'x'}}},
+         'filter_properties.limits.memory_mb'),
+        ({'properties': {'scheduler_hints': 'x'}},
+         'filter_properties.scheduler_hints'),
+        ({'properties': {'group_updated': True, 'group_hosts': 'h'}},
+         'filter_properties.group_hosts'),
+        ({'spec': {'image': {'properties': {'architecture': 'pdp11'}}}},
+         'request_spec.image.properties.hw_architecture'),
+    ])
+    def test_the_wrong_key_is_named(self, changes, named):
+        """The path begins with the argument's name."""
+        with pytest.raises(exception.InvalidInput) as caught:
+            legacy(**changes)
+
+        assert caught.value.kwargs['reason'].startswith(named)
+
+    def test_flavor_keys_of_other_releases_are_dropped(self):
+        """A flat flavor may have keys that we do not know."""
+        flavor = {**KILO['request_spec']['instance_type'], 'colour': 'red'}
+
+        assert legacy(spec={'instance_type': flavor}).memory_mb == 2048
+
+    def test_the_flavor_may_be_in_filter_properties_only(self):
+        """An empty instance_type in request_spec is none."""
+        assert legacy(spec={'instance_type': {}}).memory_mb == 2048
+
+    @pytest.mark.parametrize('image', [None, 'x', 7])
+    def test_an_image_that_is_no_dict_is_none(self, image):
+        """Volume boots have no image."""
+        assert legacy(spec={'image': image}).image is None
+
+    def test_hints_become_lists(self):
+        """Scalars are wrapped, structures become JSON text, null is none."""
+        spec = legacy(properties={'scheduler_hints': {
+            'a': 'x', 'b': ['x', 'y'], 'c': 1, 'd': {'k': [1]}, 'e': None}})
+
+        assert spec.scheduler_hints == {
+            'a': ['x'], 'b': ['x', 'y'], 'c': ['1'], 'd': ['{"k": [1]}']}
+
+    def test_null_hints_stay_null(self):
+        """No hints at all differ from empty ones."""
+        assert legacy(properties={'scheduler_hints': None}
+                      ).scheduler_hints is None
+
+    def test_a_group_object_goes_before_group_keys(self):
+        """An InstanceGroup envelope wins over the group_* keys."""
+        group = objects.InstanceGroup(uuid='u', policies=['affinity'],
+                                      hosts=['h1']).obj_to_primitive()
+
+        spec = legacy(properties={
+            'instance_group': group, 'group_updated': True,
+            'group_policies': ['anti-affinity'], 'group_hosts': ['h2']})
+
+        assert spec.instance_group.policy == 'affinity'
+        assert spec.instance_group.hosts == ['h1']
+
+    def test_without_group_there_is_none(self):
+        """Empty group keys make no group."""
+        assert legacy().instance_group is None
+
+    def test_a_flat_pci_request_is_read(self):
+        """Kilo's conductors send PCI requests as plain dicts."""
+        spec = legacy(instance={'pci_requests': {
+            'instance_uuid': 'u', 'requests': [
+                {'count': 2, 'spec': [{'vendor_id': '8086'}],
+                 'alias_name': 'nic', 'is_new': False,
+                 'request_id': None}]}})
+
+        assert spec.pci_requests.requests[0].count == 2
+
+    @pytest.mark.parametrize('retry', [None, {}])
+    def test_an_empty_retry_is_none(self, retry):
+        """No attempt was made before."""
+        assert legacy(properties={'retry': retry}).retry is None
+
+
+@pytest.mark.parametrize('value', [None, [], ['a'], ['a'] * 10000])
+def test_good_instance_uuids_pass(value):
+    """None or at most 10000 texts."""
+    objects.arguments.check_instance_uuids(value)
+
+
+def test_an_empty_instance_uuid_is_refused_by_its_place():
+    """Nothing could be claimed for it, nor found again."""
+    with pytest.raises(exception.InvalidInput, match=re.escape(
+            "instance_uuids[1] = '': must be the uuid of an instance")):
+        objects.arguments.check_instance_uuids(['a', '', 'b'])
+
+
+@pytest.mark.parametrize(('value', 'meant'), [
+    (True, True), (False, False), (None, False), ('false', False),
+    ('True', True), ('', False), (1, True), (0, False)])
+def test_a_flag_may_be_text(value, meant):
+    assert objects.arguments.flag('return_objects', value) is meant
+
+
+@pytest.mark.parametrize('value', ['maybe', [], {}])
+def test_a_flag_that_is_neither_is_refused(value):
+    with pytest.raises(exception.InvalidInput, match='return_objects = '):
+        objects.arguments.flag('return_objects', value)
+
+
+@pytest.mark.parametrize('value', [
+    'abc', {}, 5, [1], [None], [['a']], ['a'] * 10001])
+def test_bad_instance_uuids_are_refused(value):
+    """The argument is named."""
+    with pytest.raises(exception.InvalidInput, match='instance_uuids'):
+        objects.arguments.check_instance_uuids(value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda parts: st.lists(parts, max_size=4) | st.dictionaries(
+        st.text() | st.sampled_from([
+            'nova_object.name', 'nova_object.data', 'nova_object.version',
+            'nova_object.namespace', 'instance_type', 'image', 'cells']),
+        parts, max_size=4), max_leaves=12)
+
+
+@st.composite
+def mutated(draw, source):
+    """The JSON value with one random place replaced by any JSON value."""
+    value = copy.deepcopy(source)
+    place = value
+    while True:
+        key = draw(st.sampled_from(
+            sorted(place) if isinstance(place, dict) else range(len(place))))
+        below = place[key]
+        if not (isinstance(below, (dict, list)) and below
+                and draw(st.booleans() | st.just(True))):
+            place[key] = draw(JSON)
+            return value
+        place = below
+
+
+class TestAnyJson:
+    """Any input gives a RequestSpec or a typed refusal, nothing else."""
+
+    REFUSED = (exception.InvalidInput,
+               ovo_exception.IncompatibleObjectVersion)
+
+    @given(JSON | st.sampled_from([SPEC, NUMA_SPEC]).flatmap(mutated))
+    @settings(deadline=None, max_examples=400)
+    def test_as_spec_obj(self, value):
+        """Also in use: mapping, writing and copying it do not fail."""
+        try:
+            spec = objects.arguments.from_wire(value)
+        except self.REFUSED as error:
+            assert len(str(error)) < 500
+            return
+        assert spec.memory_mb >= 0
+        assert spec.get('scheduler_hints', {}) is not None
+        json.dumps(spec.obj_to_primitive())
+        copy.deepcopy(spec)
+        repr(spec)
+
+    @given(st.tuples(JSON, JSON)
+           | st.sampled_from([KILO, CAPPED]).flatmap(mutated).map(
+               lambda a: (a['request_spec'], a['filter_properties'])))
+    @settings(deadline=None, max_examples=400)
+    def test_as_legacy_dicts(self, dicts):
+        """The same for the two dicts."""
+        try:
+            spec = objects.arguments.from_legacy_dicts(*dicts)
+        except self.REFUSED as error:
+            assert len(str(error)) < 500
+            return
+        assert spec.memory_mb >= 0
+        assert spec['request_spec']['instance_type']['memory_mb'] >= 0
+        repr(spec)

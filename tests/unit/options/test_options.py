@@ -1,0 +1,193 @@
+"""Every option: there, explained, under all its names, secret if it is."""
+
+import importlib
+import pathlib
+import re
+
+from oslo_config import cfg
+import oslo_messaging
+import pytest
+
+from nova_sched import conf
+from nova_sched.options import libraries
+from nova_sched.options import sections
+from tests.unit.options import documented
+
+OURS = [(str(getattr(group, 'name', group) or 'DEFAULT'), opt)
+        for group, opts in conf.list_opts() for opt in opts]
+IDS = {'ids': lambda value: value if isinstance(value, str) else ''}
+
+#: Something to write for an option, by the type of what is read back.
+SAMPLES = {bool: ('true', True), int: ('7', 7), float: ('0.5', 0.5),
+           list: ('one,two', ['one', 'two']), str: ('text', 'text'),
+           type(None): ('text', 'text')}
+SPECIAL = {
+    'available_filters': ('a.B', ['a.B']),
+    'cpu_allocation_ratio': ('2.5', 2.5),
+    'default_level': ('WARN', 'WARN'),
+    'driver': ('text', 'text'),
+    'enabled_filters': ('one,two', ['one', 'two']),
+    'notification_format': ('both', 'both'),
+    'pool_timeout': ('7', 7),
+    ('oslo_messaging_notifications', 'driver'): ('log', ['log']),
+}
+
+
+def sample(section, name, default):
+    """What to write for an option and what must be read back."""
+    if default is documented.ANY:
+        return 'one,two', ['one', 'two']
+    written, read = SPECIAL.get((section, name)) or SPECIAL.get(name) or (
+        SAMPLES[type(default)])
+    if read is default:
+        return 'false', False
+    return written, read
+
+
+def value(config, section, name):
+    return (config if section == 'DEFAULT' else config[section])[name]
+
+
+class TestDocumentedOptions:
+    @pytest.mark.parametrize(('section', 'name', 'default', '_old'),
+                             documented.OPTIONS, **IDS)
+    def test_exists_with_its_default(self, parsed, section, name, default,
+                                     _old):
+        """An empty file gives each documented option its default."""
+        config = parsed()
+
+        assert (section, name) in sections.known_opts()
+        if default is not documented.ANY:
+            assert default == value(config, section, name)
+
+    @pytest.mark.parametrize(
+        ('section', 'name', 'default', 'old'),
+        [(section, name, default, old)
+         for section, name, default, olds in documented.OPTIONS
+         for old in olds], **IDS)
+    def test_old_name_in_default_works(self, parsed, section, name, default,
+                                       old):
+        """The name of Kilo and Mitaka in [DEFAULT] sets the option."""
+        written, read = sample(section, name, default)
+
+        config = parsed(f'[DEFAULT]\n{old} = {written}\n')
+
+        assert read == value(config, section, name)
+
+    @pytest.mark.parametrize(('section', 'name', 'old_section', 'old'),
+                             documented.MOVED, **IDS)
+    def test_old_name_elsewhere_works(self, parsed, section, name,
+                                      old_section, old):
+        """A name that an option had in another section sets it."""
+        default = value(parsed(), section, name)
+        written, read = sample(section, name, default)
+
+        config = parsed(f'[{old_section}]\n{old} = {written}\n')
+
+        assert read == value(config, section, name)
+
+    def test_new_name_wins_over_old(self, parsed):
+        """With both names in a file the current one counts."""
+        config = parsed('[DEFAULT]\nscheduler_max_attempts = 9\n'
+                        '[scheduler]\nmax_attempts = 4\n')
+
+        assert config.scheduler.max_attempts == 4
+
+    def test_old_sql_connection_is_not_the_api_database(self, parsed):
+        """[DEFAULT] sql_connection names the one database only."""
+        config = parsed('[DEFAULT]\nsql_connection = mysql://u:p@h/nova\n')
+
+        assert config.api_database.connection is None
+
+
+class TestListOpts:
+    @pytest.mark.parametrize(('section', 'opt'), OURS,
+                             ids=[f'{s}.{o.name}' for s, o in OURS])
+    def test_every_option_is_explained(self, section, opt):
+        """Each option has help."""
+        assert opt.help
+
+    def test_no_option_is_listed_twice(self):
+        """Section and name are unique."""
+        names = [(section, opt.dest) for section, opt in OURS]
+
+        assert len(names) == len(set(names))
+
+    @pytest.mark.parametrize('name', [
+        ('database', 'connection'), ('database', 'slave_connection'),
+        ('api_database', 'connection'), ('api_database', 'slave_connection'),
+        ('DEFAULT', 'transport_url'),
+        ('oslo_messaging_notifications', 'transport_url'),
+        ('oslo_messaging_rabbit', 'rabbit_password'),
+        ('trusted_computing', 'attestation_auth_blob'),
+        ('placement', 'password')], ids='.'.join)
+    def test_secrets_are_marked(self, name):
+        """What holds a password is not logged with the options."""
+        assert sections.known_opts()[name].secret
+
+    def test_host_of_the_build_machine_is_not_shown(self):
+        """A sample shows a placeholder for the host name."""
+        host, = (opt for _section, opt in OURS if opt.name == 'host')
+
+        assert host.sample_default == '<host name>'
+
+    def test_list_is_a_copy(self):
+        """Changing what is listed does not change what is registered."""
+        conf.list_opts()[0][1][0].default = 'changed'
+
+        assert conf.list_opts()[0][1][0].default != 'changed'
+
+
+class TestRegistration:
+    def test_two_configurations_are_apart(self, parsed):
+        """What is overridden in one is unknown to the other."""
+        first, second = parsed(), parsed()
+        first.set_override('max_attempts', 9, group='scheduler')
+
+        assert second.scheduler.max_attempts == 3
+
+    def test_registering_twice_is_harmless(self):
+        """Options may be registered on one ConfigOpts again."""
+        config = cfg.ConfigOpts()
+        conf.register_opts(config)
+        conf.register_opts(config)
+
+    def test_libraries_may_register_theirs_again(self, parsed):
+        """A transport can be made from a configuration with our options."""
+        config = parsed('[DEFAULT]\ntransport_url = fake://\n')
+
+        oslo_messaging.get_rpc_transport(config)
+        notifications = oslo_messaging.get_notification_transport(config)
+        oslo_messaging.Notifier(notifications)
+        for group, opts in libraries.list_lib_opts():
+            config.register_opts(opts, group)
+
+    def test_rpc_client_finds_metrics_and_tracing(self, parsed):
+        """Groups that oslo.messaging registers globally are there too.
+
+        Releases before 18.3 have no tracing.
+        """
+        config = parsed()
+        importlib.import_module('oslo_messaging.rpc.client')
+        registered = {group for group in cfg.CONF
+                      if group.startswith('oslo_messaging_')}
+
+        assert 'oslo_messaging_metrics' in config
+        assert registered <= set(config)
+
+
+@pytest.fixture(scope='module')
+def sample_file():
+    """The sample that is shipped: section -> text."""
+    path = pathlib.Path(__file__).parents[3].joinpath(
+        'etc', 'nova-sched', 'nova-sched.conf.sample')
+    parts = re.split(r'(?m)^\[(\w+)\]$', path.read_text())
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+class TestSample:
+    @pytest.mark.parametrize(('section', 'opt'), OURS,
+                             ids=[f'{s}.{o.name}' for s, o in OURS])
+    def test_shows_every_option(self, sample_file, section, opt):
+        """The shipped sample was generated after the last new option."""
+        assert f'\n#{opt.dest} =' in sample_file[section]

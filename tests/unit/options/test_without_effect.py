@@ -1,0 +1,61 @@
+"""An option is either read or said to do nothing."""
+
+import pathlib
+import re
+
+import pytest
+
+import nova_sched
+from nova_sched import conf
+from nova_sched.options import sections
+from nova_sched.options import without_effect
+
+ROOT = pathlib.Path(nova_sched.__file__).parent
+#: Modules of conf/ that read options instead of defining them.
+READERS = {'checking.py', 'database.py', 'messaging.py', 'names.py',
+           'settings.py'}
+CODE = [path.read_text() for path in ROOT.rglob('*.py')
+        if path.parent.name != 'conf' or path.name in READERS]
+
+#: Read under names that are put together.
+COMPOSED = {f'initial_{resource}_allocation_ratio'
+            for resource in ('cpu', 'ram', 'disk')}
+OWN = {(section.GROUP or 'DEFAULT', opt.dest)
+       for section in sections.SECTIONS for opt in section.OPTS}
+HELP = {(str(getattr(group, 'name', group) or 'DEFAULT'), opt.dest): opt.help
+        for group, opts in conf.list_opts() for opt in opts}
+IDLE = list(without_effect.options())
+
+
+def is_read(section, name):
+    """Whether code reads an option: as an attribute or by its quoted name."""
+    place = r'\bconf' if section == 'DEFAULT' else rf'\b{section}'
+    pattern = re.compile(rf"{place}\.{name}\b|multiplier_name = '{name}'")
+    return any(pattern.search(text) for text in CODE)
+
+
+@pytest.mark.parametrize(('section', 'name'), IDLE)
+def test_an_option_that_does_nothing_is_not_read(section, name):
+    """Else it is to be taken out of the table."""
+    assert not is_read(section, name)
+
+
+@pytest.mark.parametrize(('section', 'name'), sorted(
+    {option for option in OWN if option[0] != 'placement'} - set(IDLE)))
+def test_an_option_that_does_something_is_named_in_code(section, name):
+    """Else it belongs into the table."""
+    assert name in COMPOSED or any(
+        re.search(rf'\b{name}\b', text) for text in CODE)
+
+
+@pytest.mark.parametrize(('section', 'name'), sorted(OWN))
+def test_help_says_of_an_option_that_it_does_nothing(section, name):
+    """And says so of no other."""
+    assert HELP[section, name].endswith(without_effect.SENTENCE) == (
+        (section, name) in IDLE)
+
+
+def test_the_table_names_options_that_exist():
+    """Save those of oslo.db, which differ with its release."""
+    assert {(section, name) for section, name in IDLE
+            if 'database' not in section} <= set(sections.known_opts())

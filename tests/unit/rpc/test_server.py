@@ -1,0 +1,107 @@
+import threading
+
+import pytest
+
+from nova_sched import rpc
+from nova_sched.rpc import server as rpc_server
+from tests.builders import rules
+
+
+class Listener:
+    """A listener of oslo.messaging over a list of requests.
+
+    requests: delivered from the start.  late: delivered, and so
+    acknowledged, while the connection closes.
+    """
+
+    def __init__(self, requests=(), late=()):
+        self._requests, self._late = list(requests), list(late)
+        self._poll_style_listener = self
+        self.log = []
+
+    def start(self, on_incoming):
+        for request in self._requests:
+            on_incoming([request])
+
+    def stop(self):
+        self.log.append('stop')
+
+    def cleanup(self):
+        self.log.append('close')
+
+    def poll(self, batch_size):
+        return [self._late.pop(0)] if self._late else []
+
+
+@pytest.fixture
+def server():
+    """A function: a Listener, work on a request -> a server of 2 threads."""
+    def make(listener, work):
+        conf = rules.a_conf(DEFAULT__transport_url='fake://')
+        made = rpc.get_server(rpc.get_transport(conf), conf, [])
+        conf.set_override('executor_thread_pool_size', 2)
+        made._free = threading.Semaphore(2)
+        made._create_listener = lambda: rpc_server._Listener(listener)
+        made._process_incoming = lambda incoming: work(incoming[0])
+        return made
+    return make
+
+
+def test_the_service_uses_it():
+    conf = rules.a_conf(DEFAULT__transport_url='fake://')
+    made = rpc.get_server(rpc.get_transport(conf), conf, [])
+    assert isinstance(made, rpc_server.Server)
+
+
+def test_requests_that_arrive_while_the_connection_closes_are_worked_on(
+        server):
+    done = []
+    running = server(Listener(['a'], late=['b', 'c']), done.append)
+    running.start()
+    running.stop()
+    running.wait()
+    assert sorted(done) == ['a', 'b', 'c']
+
+
+def test_the_connection_closes_before_the_last_answer(server):
+    """What the broker still holds goes to other workers at once."""
+    listener, go_on = Listener(['slow']), threading.Event()
+    running = server(listener, lambda request: go_on.wait(10))
+    running.start()
+    running.stop()
+    assert listener.log == ['stop', 'close']
+    go_on.set()
+    running.wait()
+    assert listener.log == ['stop', 'close']
+
+
+def test_a_request_is_taken_only_when_a_thread_is_free(server):
+    go_on, begun = threading.Event(), []
+
+    def work(request):
+        begun.append(request)
+        assert go_on.wait(10)
+    running = server(Listener(['a', 'b', 'c', 'd']), work)
+    starting = threading.Thread(target=running.start)
+    starting.start()
+    starting.join(0.2)
+    assert starting.is_alive()
+    assert sorted(begun) == ['a', 'b']
+    go_on.set()
+    starting.join(10)
+    running.stop()
+    running.wait()
+    assert sorted(begun) == ['a', 'b', 'c', 'd']
+
+
+def test_work_that_fails_frees_its_thread(server):
+    begun = []
+
+    def work(request):
+        begun.append(request)
+        raise ValueError(request)
+    running = server(Listener(['a', 'b', 'c', 'd']), work)
+    running.start()
+    running.stop()
+    running.wait()
+    assert sorted(begun) == ['a', 'b', 'c', 'd']

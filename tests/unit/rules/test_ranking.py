@@ -1,0 +1,225 @@
+"""Narrowing by what a request names, before filters and weighers."""
+
+import logging
+
+import pytest
+
+from nova_sched.hosts.decision import Decision
+from nova_sched.plugins import loading as plugins
+from nova_sched.scheduler import filters
+from tests.builders import hosts
+from tests.builders import requests
+from tests.builders import rules
+from tests.builders.drivers import CELL1
+from tests.builders.drivers import CELL2
+from tests.builders.hosts import a_host
+
+FOUR = (a_host('alpha', nodename='n1', cell_uuid=CELL1),
+        a_host('alpha', nodename='n2', cell_uuid=CELL1),
+        a_host('Beta', nodename='n3', cell_uuid=CELL2),
+        a_host('gamma', nodename='n4', cell_uuid=CELL2))
+NODES = ['n1', 'n2', 'n3', 'n4']
+
+
+class RefusingFilter(filters.BaseHostFilter):
+    """No host is good enough."""
+
+    RUN_ON_REBUILD = True
+
+    def host_passes(self, host_state, filter_properties):
+        return False
+
+
+class RebuildRefusingFilter(RefusingFilter):
+    RUN_ON_REBUILD = False
+
+
+def ranked(spec, records=FOUR, enabled=('AllHostsFilter',), decision=None):
+    """What a Ranker makes of hosts in memory: ``Ranked``."""
+    ranker = plugins.load_ranker(rules.a_conf(
+        available_filters=['nova.scheduler.filters.all_filters',
+                           f'{__name__}.RefusingFilter',
+                           f'{__name__}.RebuildRefusingFilter'],
+        enabled_filters=list(enabled)))
+    block = hosts.hosts(*records)
+    if decision is None:
+        decision = Decision('req', 'uuid', 1, 0)
+    decision.hosts = len(block)
+    return ranker.ranked(block, spec, 0, decision)
+
+
+def nodes(spec, **kwargs):
+    """The names of the nodes that are left, in the order of the table."""
+    return sorted(ranked(spec, **kwargs).hosts.objects('nodename'))
+
+
+def to(**destination):
+    return {'requested_destination': requests.a_destination(**destination)}
+
+
+class TestNarrowing:
+    @pytest.mark.parametrize('named, left', [
+        pytest.param({}, NODES, id='nothing named'),
+        pytest.param(to(), NODES, id='a destination that names nothing'),
+        pytest.param(to(host='alpha'), ['n1', 'n2'],
+                     id='destination host: all its nodes'),
+        pytest.param(to(host='alpha', node='n2'), ['n2'],
+                     id='destination host and node'),
+        pytest.param(to(host='alpha', node=''), ['n1', 'n2'],
+                     id='destination with an empty node'),
+        pytest.param(to(host='alpha', node='n3'), [],
+                     id='destination node of another host'),
+        pytest.param(to(host='ALPHA'), [],
+                     id='destination host in another case'),
+        pytest.param(to(host='alpha', node='N1'), [],
+                     id='destination node in another case'),
+        pytest.param(to(cell=CELL2), ['n3', 'n4'], id='cell'),
+        pytest.param(to(cell=CELL2, allow_cross_cell_move=True), NODES,
+                     id='cell that the move may leave'),
+        pytest.param(to(cell='no-such-cell'), [], id='unknown cell'),
+        pytest.param(to(cell=CELL1, host='gamma'), [],
+                     id='destination host of another cell'),
+        pytest.param({'ignore_hosts': ['ALPHA']}, ['n3', 'n4'],
+                     id='ignored host in another case'),
+        pytest.param({'ignore_hosts': ['beta', 'gamma']}, ['n1', 'n2'],
+                     id='two ignored hosts'),
+        pytest.param({'ignore_hosts': ['delta']}, NODES,
+                     id='unknown ignored host'),
+        pytest.param({'ignore_hosts': ['alpha', 'beta', 'gamma']}, [],
+                     id='all ignored'),
+        pytest.param({'force_hosts': ['BETA']}, ['n3'],
+                     id='forced host in another case'),
+        pytest.param({'force_hosts': ['beta', 'gamma']}, ['n3', 'n4'],
+                     id='two forced hosts'),
+        pytest.param({'force_nodes': ['n2']}, ['n2'], id='forced node'),
+        pytest.param({'force_nodes': ['N2']}, [],
+                     id='forced node in another case'),
+        pytest.param({'force_hosts': ['alpha'], 'force_nodes': ['n1']},
+                     ['n1'], id='forced host and node'),
+        pytest.param({'force_hosts': ['alpha'], 'force_nodes': ['n3']}, [],
+                     id='forced node of another host'),
+        pytest.param({'ignore_hosts': ['alpha'], 'force_hosts': ['alpha']},
+                     [], id='a host both ignored and forced'),
+        pytest.param({'ignore_hosts': [], 'force_hosts': [],
+                      'force_nodes': []}, NODES, id='empty lists'),
+    ])
+    def test_leaves_what_the_request_names(self, named, left):
+        assert nodes(requests.a_request(**named)) == left
+
+    def test_goes_from_cell_and_destination_to_ignored_and_forced(self):
+        decision = Decision('req', 'uuid', 1, 0)
+
+        ranked(requests.a_request(
+            **to(cell=CELL1, host='alpha'), ignore_hosts=['x'],
+            force_hosts=['alpha'], force_nodes=['n1']), decision=decision)
+
+        assert [(step.name, step.before, step.after)
+                for step in decision.steps] == [
+            ('requested cell', 4, 2), ('force_nodes', 2, 1)]
+
+    def test_that_leaves_nothing_runs_no_filter(self):
+        decision = Decision('req', 'uuid', 1, 0)
+
+        ranked(requests.a_request(ignore_hosts=['alpha', 'beta', 'gamma']),
+               decision=decision)
+
+        assert [step.name for step in decision.steps] == ['ignore_hosts']
+
+
+class TestForcedHosts:
+    @pytest.mark.parametrize('forced', [
+        {'force_hosts': ['alpha']}, {'force_nodes': ['n1', 'n2']}])
+    def test_are_not_filtered(self, forced):
+        found = ranked(requests.a_request(**forced),
+                       enabled=['RefusingFilter'])
+
+        assert sorted(found.hosts.objects('nodename')) == ['n1', 'n2']
+        assert not found.filtered
+
+    def test_are_weighed(self):
+        found = ranked(
+            requests.a_request(force_hosts=['small', 'big']),
+            records=(a_host('small', free_ram_mb=1000),
+                     a_host('big', free_ram_mb=2000),
+                     a_host('huge', free_ram_mb=9000)))
+
+        assert found.hosts.objects('host') == ['big', 'small']
+
+    @pytest.mark.parametrize('hint', ['rebuild', 'anything'])
+    def test_are_filtered_when_a_check_type_is_given(self, hint):
+        spec = requests.a_request(force_hosts=['alpha'],
+                                  hints={'_nova_check_type': [hint]})
+
+        found = ranked(spec, enabled=['RefusingFilter'])
+
+        assert not len(found.hosts)
+        assert found.filtered
+
+    def test_are_not_filtered_when_the_check_type_is_empty(self):
+        spec = requests.a_request(force_hosts=['alpha'],
+                                  hints={'_nova_check_type': []})
+
+        assert nodes(spec, enabled=['RefusingFilter']) == ['n1', 'n2']
+
+
+class TestRequestedDestination:
+    def test_is_filtered(self):
+        assert nodes(requests.a_request(**to(host='alpha')),
+                     enabled=['RefusingFilter']) == []
+
+    @pytest.mark.parametrize('enabled, left', [
+        ('RebuildRefusingFilter', ['n1']), ('RefusingFilter', [])])
+    def test_of_a_rebuild_meets_only_the_filters_for_rebuilds(self, enabled,
+                                                              left):
+        spec = requests.a_request(**to(host='alpha', node='n1'),
+                                  hints={'_nova_check_type': ['rebuild']})
+
+        assert nodes(spec, enabled=[enabled]) == left
+
+
+class TestOrder:
+    def test_is_by_weight_and_then_by_name(self):
+        found = ranked(requests.a_request(), records=(
+            a_host('a', free_ram_mb=1000), a_host('b', free_ram_mb=3000),
+            a_host('c', free_ram_mb=1000), a_host('d', free_ram_mb=3000)))
+
+        assert found.hosts.objects('host') == ['b', 'd', 'a', 'c']
+
+    def test_of_no_hosts_is_empty(self):
+        assert not len(ranked(requests.a_request(), records=()).hosts)
+
+
+class TestLogs:
+    @pytest.mark.parametrize('named, text', [
+        (to(host='alpha', node='n1'),
+         'Host filter only checking host alpha and node n1'),
+        (to(host='delta', node='n1'),
+         'No hosts matched due to not matching requested destination '
+         '(delta, n1)'),
+        ({'ignore_hosts': ['beta', 'delta', 'ALPHA']},
+         'Host filter ignoring hosts: Beta, alpha'),
+        ({'force_hosts': ['beta', 'delta']},
+         'Host filter forcing available hosts to beta, delta'),
+        ({'force_hosts': ['delta']},
+         "No hosts matched due to not matching 'force_hosts' value of "
+         "'delta'"),
+        ({'force_nodes': ['n1']},
+         'Host filter forcing available nodes to n1'),
+        ({'force_nodes': ['n9', 'n8']},
+         "No nodes matched due to not matching 'force_nodes' value of "
+         "'n9, n8'"),
+    ])
+    def test_say_what_narrowed_the_hosts(self, caplog, named, text):
+        with caplog.at_level(logging.INFO, 'nova_sched'):
+            ranked(requests.a_request(**named))
+
+        assert text in caplog.messages
+
+    def test_show_filtered_and_weighed_hosts_when_debugging(self, caplog):
+        with caplog.at_level(logging.DEBUG, 'nova_sched'):
+            ranked(requests.a_request(force_hosts=['gamma']))
+
+        assert ('Filtered [(gamma, n4) ram: 32768MB disk: 512000MB io_ops: 0 '
+                'instances: 0, allocation_candidates: 0]') in caplog.messages
+        assert any(text.startswith('Weighed [WeighedHost [host: (gamma, n4)')
+                   for text in caplog.messages)
