@@ -1,1 +1,1 @@
-"""Requests in the forms of RPC 4.2 and older, and as Kilo's filters read them."""
+"""Requests of RPC 4.2 and older, and requests as Kilo's filters read them."""
