@@ -94,7 +94,7 @@ def _chain(bed):
     table, times = bed.table(), []
     for _ in range(_WARM + 1):
         hosts, spec = bed.hosts(table), bed.request(None)
-        record = decision.Decision(None, None, 1, 0, hosts=len(hosts))
+        record = decision.Decision(hosts=len(hosts))
         start = time.perf_counter()
         left = base_filters.FilterHandler().run(
             bed.chain, hosts, spec, 0, record)

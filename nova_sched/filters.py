@@ -15,6 +15,8 @@ Log texts are those that Nova's operators search for.
 import numpy as np
 from oslo_log import log as logging
 
+from nova_sched.rules import limits
+
 LOG = logging.getLogger(__name__)
 
 
@@ -85,14 +87,14 @@ class FilterHandler:
         host where that is known, named in the log.
         """
         LOG.debug('Starting with %d host(s)', len(hosts))
-        ran = []
+        ran, left_over = [], limits.of(hosts.snapshot)
         for filter_ in filters:
             if not filter_.run_filter_for_index(index):
                 continue
             before, name = hosts, type(filter_).__name__
             hosts, stop = self._one(filter_, name, before, spec_obj)
-            hosts.snapshot.note_ran(filter_, spec_obj)
-            decision.step(index, filter_, before.rows, hosts.rows)
+            left_over.ran(filter_, spec_obj)
+            decision.step(index, name, before.rows, hosts.rows)
             ran.append((name, before, hosts))
             if stop:
                 LOG.debug('Filter %s says to stop filtering', name)

@@ -9,6 +9,7 @@ going to serve, because connections do not survive a fork:
 3. Begin the driver's periodic work, if it has any (``_start_periodic``).
 
 ``stop`` takes it down in the opposite order, and answers what was accepted.
+``reset`` puts another driver in place of the one that serves (``_reload``).
 """
 
 import threading
@@ -27,6 +28,7 @@ from nova_sched import exception
 from nova_sched import rpc
 from nova_sched import version
 from nova_sched.db import engine
+from nova_sched.observe import recorder
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
 
@@ -43,6 +45,8 @@ START_GRACE = 1
 
 # [scheduler] periodic_task_interval = 0 means this many seconds.
 DEFAULT_PERIOD = 60
+
+MEBIBYTE = 2 ** 20
 
 LoopingCall = backend.get_component('FixedIntervalLoopingCall')
 
@@ -62,6 +66,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
 
     def __init__(self, conf):
         self.conf = conf
+        self._recorder = recorder.Recorder(
+            conf.nova_sched.decision_memory * MEBIBYTE)
         self._manager = None
         self._server = None
         self._transport = None
@@ -69,6 +75,11 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self._serving = threading.Event()
         self._stopping = threading.Event()
         self._stopped = threading.Event()
+        # One driver at a time is got ready, and set when it is not wanted.
+        self._replacing = threading.Lock()
+        self._outdated = threading.Event()
+        # Who has it decides which driver serves, and whether any does.
+        self._handing_over = threading.Lock()
 
     def start(self):
         """Serve; returns once requests are consumed.
@@ -79,13 +90,14 @@ class SchedulerService(backend.get_component('ServiceBase')):
         LOG.info('Starting %(topic)s node (version %(version)s)',
                  {'topic': rpc.TOPIC, 'version': version.version_string()})
         try:
-            self._manager = manager.SchedulerManager(self._start_driver())
+            self._manager = manager.SchedulerManager(
+                self._start_driver(), self._recorder)
             self._warn_of_no_hosts()
             self._start_server()
         except _StoppedEarly:
             LOG.info('Stopped before it could serve')
             return
-        self._start_periodic()
+        self._periodic = self._start_periodic(self.driver)
 
     @property
     def serving(self):
@@ -97,6 +109,11 @@ class SchedulerService(backend.get_component('ServiceBase')):
         """The driver that decides, once started."""
         return self._manager.driver
 
+    @property
+    def decisions(self):
+        """The records of what was decided, oldest first: list of Decision."""
+        return self._recorder.decisions
+
     def stop(self, graceful=True):
         """Take no more requests, answer the accepted ones, and let go.
 
@@ -104,7 +121,9 @@ class SchedulerService(backend.get_component('ServiceBase')):
         Takes at most [DEFAULT] manager_shutdown_timeout seconds; a graceless
         stop does not wait at all.
         """
-        self._stopping.set()
+        with self._handing_over:
+            self._stopping.set()
+        self._outdated.set()
         if self._serving.wait(START_GRACE):
             self._drain(self.conf.manager_shutdown_timeout if graceful else 0)
         self._stopped.set()
@@ -119,27 +138,87 @@ class SchedulerService(backend.get_component('ServiceBase')):
         The driver, its filters, weighers and host manager take the new
         values, without a pause: calls in flight finish on the old driver.
         What a connection was opened with takes a restart. On an error the
-        old driver stays, and the error is logged.
+        old driver stays, and the error is logged; while the database is
+        away the old driver stays as well, and it is tried again every
+        [database] retry_interval seconds, until the next ``reset`` or
+        ``stop``.
         """
+        if self._reread() and self._serving.is_set():
+            self._reload()
+
+    def _reread(self):
+        """Read the files again; False if the old values stay."""
         try:
-            if not self.conf.reload_config_files():
-                return      # it has logged why
-            logging.setup(self.conf, version.PACKAGE,
-                          version.version_string())
-            if self._serving.is_set():
+            # Not while a driver is being made of the values.
+            with self._replacing:
+                if not self.conf.reload_config_files():
+                    return False    # it has logged why
+                logging.setup(self.conf, version.PACKAGE,
+                              version.version_string())
+            return True
+        except (exception.NovaSchedException, cfg.Error) as exc:
+            error = exc
+        _log_refused(error)
+        return False
+
+    def _reload(self):
+        """Replace the driver, in the background if the database is away."""
+        self._outdated.set()
+        self._outdated = outdated = threading.Event()
+        if not self._replaced(outdated):
+            threading.Thread(target=self._reload_later, args=(outdated,),
+                             name='reload again', daemon=True).start()
+
+    def _reload_later(self, outdated):
+        while not outdated.wait(self.conf.database.retry_interval):
+            if self._replaced(outdated):
+                return
+
+    def _replaced(self, outdated):
+        """Try to replace the driver; False if it is to be tried again.
+
+        outdated: an Event that is set when it is not wanted any more.
+        """
+        error = None
+        with self._replacing:
+            if outdated.is_set() or self._stopping.is_set():
+                return True
+            try:
                 self._replace_driver()
-        except (exception.NovaSchedException, cfg.Error) as error:
-            LOG.error('Cannot apply the configuration, keeping the old one: '
-                      '%s', error)
+            except Exception as exc:
+                error = exc
+        if isinstance(error, exception.DatabaseUnavailable):
+            LOG.error('Cannot apply the configuration yet, keeping the old '
+                      'one, next try in %(wait)s seconds: %(reason)s',
+                      {'wait': self.conf.database.retry_interval,
+                       'reason': error})
+            return False
+        if error is None:
+            LOG.info('Configuration read again')
+        elif not isinstance(error, _StoppedEarly):
+            _log_refused(error)
+        return True
 
     def _replace_driver(self):
+        """Have a new driver serve; whatever is raised, the old one does."""
         old, fresh = self.driver, driver.load_driver(self.conf)
-        fresh.start()
-        fresh.take_over(old)
-        self._manager.driver = fresh
-        self._start_periodic()
-        old.stop()
-        LOG.info('Configuration read again')
+        periodic = None
+        try:
+            fresh.start()
+            periodic = self._start_periodic(fresh)
+            with self._handing_over:
+                if self._stopping.is_set():
+                    raise _StoppedEarly
+                # The last step that can fail: the old driver may send
+                # requests on to the new one from then on.
+                fresh.take_over(old)
+                self._manager.driver = fresh
+                self._recorder.reloaded()
+                self._periodic, periodic = periodic, self._periodic
+        except BaseException:
+            _let_go(fresh, periodic)
+            raise
+        _let_go(old, periodic)
 
     def waiting(self, what):
         """Called when the start cannot go on before something answers."""
@@ -160,14 +239,21 @@ class SchedulerService(backend.get_component('ServiceBase')):
 
     def _warn_of_no_hosts(self):
         """Say it where [database] is cell0's, as Nova's files have it."""
-        hosts = getattr(self.driver, 'host_manager', None)
-        if (self.conf.api_database.connection and hosts is not None
-                and not hosts.cache.current().size):
+        if self.conf.api_database.connection and self._host_count() == 0:
             LOG.warning(
                 'There is no compute host in [database], and this release '
                 'reads the hosts of that database only, not those of the '
                 'cells that [api_database] maps: requests find no host. Set '
                 "[database] connection to the database of the hosts' cell")
+
+    def _host_count(self):
+        try:
+            return self.driver.host_count()
+        except Exception as error:
+            # A third party's driver serves, whether or not it can count.
+            LOG.debug('The driver cannot say how many hosts there are: %r',
+                      error)
+            return None
 
     def _start_server(self):
         url = config.masked(config.transport_url(self.conf))
@@ -208,29 +294,18 @@ class SchedulerService(backend.get_component('ServiceBase')):
             answered.set()
         return None
 
-    def _start_periodic(self):
-        if self._periodic:
-            self._periodic.stop()
-            self._periodic = None
+    def _start_periodic(self, worker):
+        """Begin a driver's periodic work; what stops it, None for none."""
         interval = self.conf.scheduler.periodic_task_interval
         if (interval < 0 or not self.conf.periodic_enable
-                or not self._manager.driver.PERIODIC):
-            return
+                or not worker.PERIODIC):
+            return None
         interval = interval or DEFAULT_PERIOD
-        self._periodic = LoopingCall(self._run_periodic_tasks)
+        periodic = LoopingCall(_run_periodic_tasks, worker, interval)
         # The driver's start has just done the first round.
-        self._periodic.start(interval, initial_delay=interval,
-                             stop_on_exception=False)
-
-    def _run_periodic_tasks(self):
-        try:
-            self._manager.driver.run_periodic_tasks(
-                context.RequestContext())
-        except exception.DatabaseUnavailable as error:
-            LOG.warning('Periodic work of the driver failed, next try in '
-                        '%(interval)s seconds: %(error)s',
-                        {'interval': self.conf.scheduler
-                         .periodic_task_interval, 'error': error})
+        periodic.start(interval, initial_delay=interval,
+                       stop_on_exception=False)
+        return periodic
 
     def _drain(self, timeout):
         if self._periodic:
@@ -255,6 +330,33 @@ class SchedulerService(backend.get_component('ServiceBase')):
     def _sleep(self, seconds):
         if self._stopping.wait(seconds):
             raise _StoppedEarly
+
+
+def _run_periodic_tasks(worker, interval):
+    try:
+        worker.run_periodic_tasks(context.RequestContext())
+    except exception.DatabaseUnavailable as error:
+        LOG.warning('Periodic work of the driver failed, next try in '
+                    '%(interval)s seconds: %(error)s',
+                    {'interval': interval, 'error': error})
+
+
+def _let_go(unused, periodic):
+    """End a driver and its periodic work, if any."""
+    if periodic is not None:
+        periodic.stop()
+    try:
+        unused.stop()
+    except Exception:
+        # Another driver serves; nobody waits for this one.
+        LOG.exception('Stopping a driver failed')
+
+
+def _log_refused(error):
+    expected = isinstance(error, (exception.NovaSchedException, cfg.Error))
+    LOG.error('Cannot apply the configuration, keeping the old one: %s',
+              error if expected else repr(error),
+              exc_info=None if expected else error)
 
 
 def _report_silence(url, answered):

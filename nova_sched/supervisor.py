@@ -35,8 +35,6 @@ LOG = logging.getLogger(__name__)
 #: Exit status of a service that its configuration keeps from running.
 EXIT_CONFIGURATION = 2
 
-FILTER_SCHEDULER = 'filter_scheduler'
-
 
 class Worker(service.SchedulerService):
     """The scheduler in one of the worker processes, made in their parent.
@@ -168,11 +166,12 @@ def worker_count(conf):
     """How many worker processes to run.
 
     ``[scheduler] workers``; unset or 0 means one per usable CPU for the
-    filter scheduler and one for all others, whose state is per process.
+    filter scheduler and what derives from it, and one for drivers whose state
+    is per process.  Raises ConfigurationError for a driver that there is not.
     """
     if conf.scheduler.workers:
         return conf.scheduler.workers
-    if config.driver_name(conf) != FILTER_SCHEDULER:
+    if driver.driver_class(config.driver_name(conf)).ONE_PROCESS:
         return 1
     return len(os.sched_getaffinity(0))
 

@@ -16,8 +16,6 @@ import inspect
 import numpy as np
 from oslo_log import log as logging
 
-from nova_sched.hosts import decision
-
 LOG = logging.getLogger(__name__)
 
 
@@ -126,14 +124,29 @@ class Weighed:
     _parts: list
     _order: np.ndarray
 
-    def parts(self, position):
-        """What each weigher gave the host at a position of ``rows``."""
-        i = self._order[position]
-        return tuple(
-            decision.WeigherPart(
-                name, float(raw[i]), float(normalized[i]),
-                float(np.broadcast_to(multiplier, raw.shape)[i]))
-            for name, raw, normalized, multiplier in self._parts)
+    @property
+    def names(self):
+        """Of the weighers that ran: tuple."""
+        return tuple(part[0] for part in self._parts)
+
+    def weight(self, row):
+        """The weight of a table row."""
+        return self.weights.item(self.position(row))
+
+    def position(self, row):
+        """Where a table row stands among ``rows``."""
+        return int(np.flatnonzero(self.rows == row)[0])
+
+    def parts(self, row):
+        """What each weigher gave a host: float64 (weighers, 3).
+
+        Raw value, normalized value and multiplier.
+        """
+        i = self._order.item(self.position(row))
+        return np.array([
+            (raw[i], normalized[i],
+             multiplier[i] if np.ndim(multiplier) else multiplier)
+            for _, raw, normalized, multiplier in self._parts]).reshape(-1, 3)
 
 
 class WeightHandler:

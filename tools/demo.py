@@ -3,10 +3,14 @@
 Everything here is what an operator types: the service, and commands of
 ``nova-sched-manage``.  With the in-memory transport, which lives inside one
 process, service and commands share this one.
+
+The exit code is 1 when an answer is not what its heading says.
 """
 
 import argparse
 import contextlib
+import io
+import json
 import logging
 import pathlib
 import shlex
@@ -21,6 +25,7 @@ from nova_sched import service
 from nova_sched.cloud import fake as fake_cloud
 from nova_sched.cmd import manage
 from nova_sched.db import engine as db_engine
+from nova_sched.hosts.decision import REFUSED
 
 HOSTS = 20
 
@@ -37,6 +42,14 @@ driver = filter_scheduler
 """
 
 
+#: More than any host has, free or not.
+TOO_MUCH_RAM_MB = 2_000_000
+
+
+class Surprise(Exception):
+    """The answer is not what the heading says."""
+
+
 class Tour:
     """One service, one fake cloud, and the commands run against them."""
 
@@ -48,13 +61,33 @@ class Tour:
         """A heading."""
         print(f'\n== {text}\n', flush=True)
 
-    def run(self, command):
-        """Print and run one command line of nova-sched-manage."""
+    def run(self, command, succeeds=True):
+        """Print and run one command line of nova-sched-manage.
+
+        Raises Surprise when it fails, or does not where it should.
+        """
         print(f'$ nova-sched-manage {command}', flush=True)
-        manage.main(['--config-file', self._config_file,
-                     *shlex.split(command)])
+        code = self._manage(command)
+        self.expect((code == 0) == succeeds, f'exit code {code}')
+
+    def hosts(self):
+        """What "host list" shows, as {host: {column: value}}."""
+        listed = io.StringIO()
+        with contextlib.redirect_stdout(listed):
+            self.expect(self._manage('host list -f json') == 0, 'no hosts')
+        return {row['Host']: row for row in json.loads(listed.getvalue())}
+
+    def expect(self, holds, otherwise):
+        """Raise Surprise with the words of ``otherwise`` unless it holds."""
+        if not holds:
+            raise Surprise(otherwise)
+
+    def _manage(self, command):
+        code = manage.main(['--config-file', self._config_file,
+                            *shlex.split(command)])
         # Each command line adds a handler to the process it thinks its own.
         logging.getLogger().handlers.clear()
+        return code
 
     @contextlib.contextmanager
     def heartbeats(self):
@@ -81,6 +114,11 @@ class Tour:
             scheduler.stop()
 
 
+def last_decision(scheduler):
+    """The record of the service's last decision."""
+    return scheduler.decisions[-1]
+
+
 def show_decision(decision):
     """The record of a decision, as two tables."""
     steps = prettytable.PrettyTable(['Filter', 'Hosts before', 'Hosts after'])
@@ -93,7 +131,7 @@ def show_decision(decision):
             ['Weigher', 'Raw value', 'Normalized', 'Multiplier', 'Score'],
             title=f'{pick.host}: weight {pick.weight:.4f}, '
                   f'seed {decision.seed}')
-        for part in pick.parts:
+        for part in decision.parts(pick.index):
             parts.add_row([part.name, f'{part.raw:g}',
                            f'{part.normalized:.4f}', f'{part.multiplier:g}',
                            f'{part.score:.4f}'])
@@ -107,24 +145,36 @@ def show(tour):
     tour.run(f'cloud fake --hosts {HOSTS} --once')
     with tour.heartbeats() as cloud, tour.service() as scheduler:
         tour.run('host list')
-        decisions = scheduler.driver.decisions
+        tour.expect(len(tour.hosts()) == HOSTS, f'{len(tour.hosts())} hosts')
 
         tour.say('One instance, with alternates')
         tour.run('request call --vcpus 2 --ram 4096 --disk 20 --boot')
+        decision = last_decision(scheduler)
+        tour.expect(len(decision.picks) == 1 and decision.alternates,
+                    f'{len(decision.picks)} hosts and '
+                    f'{decision.alternates} alternates')
         tour.say('Why that host')
-        show_decision(decisions[-1])
+        show_decision(decision)
 
         tour.say('Four instances in one zone, each with alternates')
         tour.run('request call --count 4 --ram 8192 --disk 40 --zone az1 '
                  '--boot')
         cloud.audit()
-        selected = decisions[-1].picks[0].host
+        decision, hosts = last_decision(scheduler), tour.hosts()
+        zones = [hosts[pick.host]['Zone'] for pick in decision.picks]
+        tour.expect(zones == ['az1'] * 4 and decision.alternates >= 4,
+                    f'zones {zones}, {decision.alternates} alternates')
         tour.say('What the fake compute node made of it')
+        selected = decision.picks[0].host
         tour.run(f'host show {selected} -c host -c free_ram_mb '
                  '-c num_instances -c instances')
+        tour.expect(hosts[selected]['Instances'], 'no instance')
 
         tour.say('A request that no host can take, and why')
-        tour.run('request call --ram 500000 --disk 20 --zone az1')
+        tour.run(f'request call --ram {TOO_MUCH_RAM_MB} --disk 20 '
+                 '--zone az1', succeeds=False)
+        outcome = last_decision(scheduler).outcome
+        tour.expect(outcome == REFUSED, f'it was {outcome}')
     print('\nThat was the tour.')
 
 
@@ -142,7 +192,12 @@ def main():
         config_file.write_text(_CONFIG.format(
             transport_url=args.transport_url,
             database_url=f'sqlite:///{directory}/nova_sched.sqlite'))
-        show(Tour(config_file))
+        try:
+            show(Tour(config_file))
+        except Surprise as surprise:
+            print(f'\ndemo: that was not to be expected: {surprise}',
+                  file=sys.stderr)
+            return 1
     return 0
 
 

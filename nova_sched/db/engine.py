@@ -174,10 +174,15 @@ class Database:
         """A connection in one read transaction, given back rolled back.
 
         The transaction begins with the first statement of the block, so it
-        sees everything that was committed before the block.
+        sees everything that was committed before the block; and no statement
+        of it sees what was committed after the first.
         Raises DatabaseUnavailable for whatever the database refuses.
         """
         with self._translated(), self.engine.connect() as connection:
+            if connection.dialect.name == 'postgresql':
+                # Its default shows each statement a state of its own.
+                connection.execution_options(
+                    isolation_level='REPEATABLE READ')
             yield connection
 
     @contextlib.contextmanager

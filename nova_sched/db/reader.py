@@ -8,6 +8,7 @@ at once per table, not per read.
 """
 
 from concurrent import futures
+import contextlib
 import dataclasses
 import functools
 import logging
@@ -19,6 +20,7 @@ from nova_sched.db import api_reader
 from nova_sched.db import engine as db_engine
 from nova_sched.db import statements
 from nova_sched.db import tables
+from nova_sched.hosts import columns
 
 LOG = logging.getLogger(__name__)
 
@@ -27,20 +29,8 @@ LOG = logging.getLogger(__name__)
 # conductor would take a selection in it for a failure.
 SINGLE_CELL_UUID = '00000000-0000-0000-0000-000000000001'
 
-COMPUTE_NODE_COLUMNS = (
-    'id', 'uuid', 'host', 'hypervisor_hostname',
-    'vcpus', 'memory_mb', 'local_gb',
-    'vcpus_used', 'memory_mb_used', 'local_gb_used',
-    'free_ram_mb', 'free_disk_gb', 'disk_available_least',
-    'current_workload', 'running_vms',
-    'hypervisor_type', 'hypervisor_version', 'cpu_info', 'host_ip',
-    'supported_instances', 'pci_stats', 'metrics', 'stats', 'numa_topology',
-    'ram_allocation_ratio', 'cpu_allocation_ratio', 'disk_allocation_ratio',
-    'updated_at')
-
-SERVICE_COLUMNS = (
-    'id', 'uuid', 'host', 'disabled', 'disabled_reason', 'forced_down',
-    'last_seen_up', 'updated_at', 'created_at', 'version', 'report_count')
+COMPUTE_NODE_COLUMNS = columns.COMPUTE_NODE_COLUMNS
+SERVICE_COLUMNS = columns.SERVICE_COLUMNS
 
 INSTANCE_COLUMNS = (
     'uuid', 'host', 'node', 'project_id', 'user_id', 'vm_state', 'task_state',
@@ -103,7 +93,7 @@ class HostReader:
         self.cells = list(cells)
         self.compute_node_columns = tuple(compute_node_columns)
         self._cells = [
-            _CellReader(cell, options, self.compute_node_columns)
+            CellReader(cell, options, self.compute_node_columns)
             for cell in self.cells]
         self._api = _api_reader(conf)
 
@@ -117,13 +107,24 @@ class HostReader:
 
         Sees everything committed before the call.
         """
-        return self._each_cell(_CellReader.hosts)
+        return self.each_cell(CellReader.hosts)
+
+    def each_cell(self, read, *args):
+        """``read(reader, *args)`` of each cell's CellReader: list of results.
+
+        Several cells are read at the same time, each in a thread of its own.
+        """
+        if len(self._cells) == 1:
+            return [read(self._cells[0], *args)]
+        return _in_parallel(
+            {reader.cell: functools.partial(read, reader, *args)
+             for reader in self._cells})
 
     def locate_instances(self, uuids):
         """dict instance uuid -> host name, of those that are on a host."""
         uuids = list(uuids)
         found = {}
-        for part in self._each_cell(_CellReader.locate, uuids):
+        for part in self.each_cell(CellReader.locate, uuids):
             found.update(part)
         return found
 
@@ -133,7 +134,7 @@ class HostReader:
         Keys are INSTANCE_COLUMNS; memory_mb is MiB, the disk sizes GiB.
         """
         hosts = list(hosts)
-        return [row for part in self._each_cell(_CellReader.on_hosts, hosts)
+        return [row for part in self.each_cell(CellReader.on_hosts, hosts)
                 for row in part]
 
     def image_properties(self, hosts, names):
@@ -144,8 +145,8 @@ class HostReader:
         Returns tuples (host, instance uuid, name, text).
         """
         hosts, names = list(hosts), list(names)
-        return [row for part in self._each_cell(
-            _CellReader.image_properties, hosts, names) for row in part]
+        return [row for part in self.each_cell(
+            CellReader.image_properties, hosts, names) for row in part]
 
     def host_cells(self):
         """dict host name -> cell uuid; empty in a database without cells."""
@@ -168,13 +169,6 @@ class HostReader:
         is a few seconds old the value equals nothing.
         """
         return self._api.stamp()
-
-    def _each_cell(self, read, *args):
-        if len(self._cells) == 1:
-            return [read(self._cells[0], *args)]
-        return _in_parallel(
-            {reader.cell: functools.partial(read, reader, *args)
-             for reader in self._cells})
 
 
 def _in_parallel(jobs):
@@ -205,7 +199,7 @@ def _api_reader(conf):
     return api_reader.ApiReader(db_engine.database(conf, group))
 
 
-class _CellReader:
+class CellReader:
     """The statements of one cell database, compiled at first use."""
 
     def __init__(self, cell, options, compute_node_columns):
@@ -214,13 +208,24 @@ class _CellReader:
         self._columns = compute_node_columns
         self._statements = None
 
-    def hosts(self):
+    @contextlib.contextmanager
+    def moment(self):
+        """One read transaction: a Moment, that of the first question to it.
+
+        Raises DatabaseUnavailable for whatever the database refuses.
+        """
         with self.db.reading() as connection:
-            if self._statements is None:
-                self._statements = self._prepare(connection)
-            nodes, services = [statement.rows(connection)
-                               for statement in self._statements]
-        return CellRows(self.cell, nodes, services)
+            yield Moment(self, connection)
+
+    def hosts(self):
+        with self.moment() as moment:
+            return moment.rows()
+
+    def statements(self, connection):
+        """The statements for compute nodes and services: a pair."""
+        if self._statements is None:
+            self._statements = self._prepare(connection)
+        return self._statements
 
     def _prepare(self, connection):
         schema = statements.Schema(connection, self.db)
@@ -242,11 +247,10 @@ class _CellReader:
         return statements.FixedStatement(connection, statement)
 
     def locate(self, uuids):
-        c = tables.instances.c
-        rows = self._chunks(
-            sa.select(c.uuid, c.host).where(
-                c.deleted == 0, c.host.is_not(None)), c.uuid, uuids)
-        return dict(rows)
+        if not uuids:
+            return {}
+        with self.moment() as moment:
+            return moment.locate(uuids)
 
     def on_hosts(self, hosts):
         c = tables.instances.c
@@ -272,15 +276,39 @@ class _CellReader:
                 for host, uuid, key, value in rows]
 
     def _chunks(self, statement, column, values):
-        rows = []
         if not values:
-            return rows
+            return []
         with self.db.reading() as connection:
-            for start in range(0, len(values), _CHUNK):
-                chunk = values[start:start + _CHUNK]
-                rows += connection.execute(
-                    statement.where(column.in_(chunk))).all()
-        return rows
+            return _in_chunks(connection, statement, column, values)
+
+
+class Moment:
+    """A cell at one moment: all answers are of the same state of it."""
+
+    def __init__(self, reader, connection):
+        self._reader, self._connection = reader, connection
+
+    def rows(self):
+        """The living compute nodes and services: CellRows."""
+        return CellRows(self._reader.cell, *(
+            statement.rows(self._connection) for statement
+            in self._reader.statements(self._connection)))
+
+    def locate(self, uuids):
+        """dict instance uuid -> host name, of those that are on a host."""
+        c = tables.instances.c
+        return dict(_in_chunks(
+            self._connection, sa.select(c.uuid, c.host).where(
+                c.deleted == 0, c.host.is_not(None)), c.uuid, list(uuids)))
+
+
+def _in_chunks(connection, statement, column, values):
+    """The rows in which a column has one of the values: list."""
+    rows = []
+    for start in range(0, len(values), _CHUNK):
+        rows += connection.execute(statement.where(
+            column.in_(values[start:start + _CHUNK]))).all()
+    return rows
 
 
 def _node_host(schema):

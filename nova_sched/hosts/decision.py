@@ -1,16 +1,38 @@
-"""What was decided for one request, and why.
+"""The record of one request: what was asked, on which state, and what came.
 
-A ``Decision`` is filled while a request is decided.  The error text, the log
-line and everything that explains a choice afterwards are made from it.
+A ``Decision`` is filled while a request is decided and closed exactly once.
+The error text, the log line and whatever explains or repeats a choice are
+made from it. It holds plain data, and references to values that nobody
+changes.
+
+What grows with the cloud or the request is kept in arrays, and can be given
+up in steps when memory is short: ``forget_weights``, ``forget_rejected``.
 """
 
+import array
 import dataclasses
+import marshal
+import sys
 import time
 
 import numpy as np
-from oslo_log import log as logging
 
-LOG = logging.getLogger(__name__)
+#: How a request may end.
+PLACED, REFUSED, FAILED = 'placed', 'refused', 'failed'
+
+#: Hosts whose weights are kept longest, best first.
+BEST = 10
+
+#: Bytes of weights in one record; beyond them only those of the best hosts
+#: are kept of further instances, and beyond twice as many none.
+MOST_WEIGHTS = 4 << 20
+
+#: About what a small object and its place in a list take, in bytes.
+_ITEM = 64
+#: What plain JSON takes at most for each byte that it is marshalled to.
+_PER_BYTE = 8
+#: What a request takes of which nothing is known.
+_REQUEST = 32 << 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -25,7 +47,7 @@ class FilterStep:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeigherPart:
-    """What one weigher gave the picked host: multiplier * normalized."""
+    """What one weigher gave a host: multiplier * normalized."""
 
     name: str
     raw: float
@@ -39,105 +61,233 @@ class WeigherPart:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pick:
-    """One instance's host, its weight, and the parts the weight is made of."""
+    """One instance's host and its weight.
+
+    instance_uuid: None from callers that send none.
+    """
 
     index: int
+    instance_uuid: str | None
     host: str
     nodename: str
-    weight: float
-    parts: tuple
+    weight: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Claim:
+    """What Placement said to one claim."""
+
+    instance_uuid: str
+    host: str
+    nodename: str
+    taken: bool
+
+
+@dataclasses.dataclass
+class Weights:
+    """What was weighed for one instance, best first.
+
+    rows: int32 (n,).  weights: float64 (n,).
+    parts: float64 (weighers, 3): raw, normalized and multiplier of the picked
+        host; None when it is not kept.
+    """
+
+    rows: np.ndarray
+    weights: np.ndarray
+    parts: np.ndarray | None
+
+    @property
+    def nbytes(self):
+        return (self.rows.nbytes + self.weights.nbytes + _ITEM
+                + (0 if self.parts is None else self.parts.nbytes))
+
+    def cut(self):
+        """Keep the best hosts only."""
+        self.rows = self.rows[:BEST].copy()
+        self.weights = self.weights[:BEST].copy()
 
 
 @dataclasses.dataclass
 class Decision:
     """The record of one request.
 
-    hosts: how many hosts there were to begin with.
+    request_id: of the caller.  arrived: seconds since the epoch.
+    instance_uuid: that the request itself bears, or None.
+    instances: how many are wanted.
+    request: the arguments of the call as they came: dict.
+    generation: of the configuration: 1 at the start, one more each reload.
+    reads: (cell uuid, when its state was read, in seconds since the epoch).
+    clock: the time of the decision, seconds since the epoch.
     seed: what the request's random generator was seeded with; the same state,
-        request and seed give the same answer.
-    steps: every filter run, in order.  picks: one an instance that got a host.
+        request, clock and seed give the same answer.
+    in_flight: what was placed before and counted though no host reported it:
+        tuple of inventory.picks.InFlight.
+    offer: what Placement offered: a value of hosts.offer.  claims: in order.
+    hosts: how many hosts there were to begin with.
+    picks: one an instance that got a host.  alternates: how many in all.
+    weighers: names of those that ran.  weighed: Weights, one an instance.
+    tries: how often it was decided; more than once when another request took
+        meanwhile what this one had chosen.
     milliseconds: step name -> time taken.
-    refusal: why there was no answer; None for a request that got one.
+    outcome: PLACED, REFUSED or FAILED; None while it is open.
+    reason: why nothing was placed, in full; None for what was.
     """
 
-    request_id: str | None
-    instance_uuid: str | None
-    instances: int
-    seed: int
+    request_id: str | None = None
+    instance_uuid: str | None = None
+    instances: int = 0
+    seed: int = 0
+    arrived: float = dataclasses.field(default_factory=time.time)
+    request: dict = dataclasses.field(default_factory=dict)
+    generation: int = 0
+    reads: tuple = ()
+    clock: float = 0.0
+    in_flight: tuple = ()
+    offer: object = None
+    claims: list = dataclasses.field(default_factory=list)
     hosts: int = 0
-    steps: list = dataclasses.field(default_factory=list)
     picks: list = dataclasses.field(default_factory=list)
     alternates: int = 0
-    refusal: str | None = None
+    weighers: tuple = ()
+    weighed: list = dataclasses.field(default_factory=list)
+    tries: int = 1
     milliseconds: dict = dataclasses.field(default_factory=dict)
+    outcome: str | None = None
+    reason: str | None = None
+    #: Columns ``host`` and ``nodename`` of the table that rows are of.
+    names: tuple = dataclasses.field(default=(), repr=False)
+    _steps: array.array = dataclasses.field(
+        default_factory=lambda: array.array('q'), repr=False)
+    _rules: list = dataclasses.field(default_factory=list, repr=False)
     _rejected: dict = dataclasses.field(default_factory=dict, repr=False)
+    _weights_size: int = 0
+
+    @property
+    def steps(self):
+        """Every filter run, in order: list of FilterStep."""
+        numbers = iter(self._steps)
+        return [FilterStep(index, self._rules[rule], before, after)
+                for index, rule, before, after
+                in zip(numbers, numbers, numbers, numbers, strict=True)]
 
     def step(self, index, rule, before, after):
         """Record that a rule left ``after`` of the rows in ``before``.
 
-        rule: a filter, or the name of a step that is none.
+        rule: name of a filter, or of a step that is none.
         before, after: int arrays of table rows.
         """
-        name = rule if isinstance(rule, str) else type(rule).__name__
-        self.steps.append(FilterStep(index, name, len(before), len(after)))
+        if rule not in self._rules:
+            self._rules.append(rule)
+        self._steps.extend((index, self._rules.index(rule), len(before),
+                            len(after)))
         if len(after) < len(before):
             left = np.zeros(before.max() + 1, dtype=np.bool_)
             left[after] = True
-            self._rejected.setdefault(rule, []).append(before[~left[before]])
+            self._rejected.setdefault(rule, []).append(
+                before[~left[before]].astype(np.int32))
 
     def rejected(self):
-        """Per rule, in the order met: (rule, its name, rejected rows).
+        """Per rule, in the order met: (its name, rejected rows).
 
         A host rejected for one instance stays out for the later ones, so each
         row stands at one rule only and the counts add up.
         """
         for rule, parts in self._rejected.items():
-            name = rule if isinstance(rule, str) else type(rule).__name__
-            yield rule, name, np.concatenate(parts)
+            yield rule, np.concatenate(parts)
 
-    def reasons(self, snapshot, spec):
-        """Why hosts were rejected: '0 of 20 hosts: 12 RamFilter (...), ...'.
+    def picked(self, pick, weighed=None, row=None):
+        """Record an instance's host.
 
-        Most hosts first; equal counts in the order the rules ran.
+        weighed: weights.Weighed, and row: that of the host, if hosts were
+            weighed.
         """
-        counted = []
-        for rule, name, rows in self.rejected():
-            words = _words(rule, snapshot.block(rows), spec)
-            counted.append((len(rows), f'{len(rows)} {name}'
-                            + (f' ({words})' if words else '')))
-        counted.sort(key=lambda item: -item[0])
-        if not self.hosts:
-            return 'there are no hosts'
-        if not counted:
-            return f'none of {self.hosts} hosts was rejected'
-        left = self.hosts - sum(count for count, _ in counted)
-        return (f'{left} of {self.hosts} hosts: '
-                + ', '.join(text for _, text in counted))
+        self.picks.append(pick)
+        if weighed is None or self._weights_size > 2 * MOST_WEIGHTS:
+            return
+        self.weighers = weighed.names
+        kept = Weights(weighed.rows.astype(np.int32), weighed.weights,
+                       weighed.parts(row))
+        if self._weights_size > MOST_WEIGHTS:
+            kept.cut()
+        self._weights_size += kept.nbytes
+        self.weighed.append(kept)
 
-    def close(self, refusal=None):
-        """Note the outcome, and forget which rows were rejected.
+    def parts(self, index):
+        """What the weight of an instance's host is made of: list.
 
-        The table that the rows are of is gone; the counts stay, in ``steps``.
+        Of WeigherPart; empty when it is not kept.
         """
-        self.refusal = refusal
+        kept = self.weighed[index].parts if index < len(self.weighed) else None
+        if kept is None:
+            return []
+        return [WeigherPart(name, *numbers) for name, numbers
+                in zip(self.weighers, kept.tolist(), strict=True)]
+
+    def host_of(self, row):
+        """(host, node) that a row of this record is of."""
+        return tuple(column.values[column.codes.item(row)]
+                     for column in self.names)
+
+    def asked_uuids(self):
+        """The uuids of the instances, as far as the caller told: list."""
+        uuids = self.request.get('instance_uuids')
+        if isinstance(uuids, list) and uuids:
+            return [uuid for uuid in uuids if isinstance(uuid, str)]
+        return [] if self.instance_uuid is None else [self.instance_uuid]
+
+    def restart(self):
+        """Forget what was decided so far, to decide once more."""
+        self.tries += 1
+        for found in (self.picks, self.weighed, self.claims, self._rejected):
+            found.clear()
+        del self._steps[:]
+        self.alternates = self._weights_size = 0
+
+    def close(self, outcome, reason=None):
+        """Note how the request ended; once."""
+        assert self.outcome is None, f'closed before as {self.outcome}'
+        self.outcome, self.reason = outcome, reason
+
+    def forget_weights(self):
+        """Keep the weights of the best hosts only; the bytes given up."""
+        before = sum(kept.nbytes for kept in self.weighed)
+        for kept in self.weighed:
+            kept.cut()
+        return before - sum(kept.nbytes for kept in self.weighed)
+
+    def forget_rejected(self):
+        """Keep of the rejected hosts their counts only; the bytes given up.
+
+        The counts are in ``steps``.
+        """
+        freed = self._rejected_size()
         self._rejected.clear()
+        return freed
+
+    def size(self):
+        """About how many bytes the record takes, names of hosts apart."""
+        return (
+            1024 + self._request_size() + _ITEM * len(self.milliseconds)
+            + sum(kept.nbytes for kept in self.weighed)
+            + self._rejected_size() + sys.getsizeof(self._steps)
+            + sys.getsizeof(self.in_flight)
+            + 2 * _ITEM * (len(self.picks) + len(self.claims))
+            + len(self.reason or ''))
+
+    def _request_size(self):
+        try:
+            return _PER_BYTE * len(marshal.dumps(self.request))
+        except ValueError:
+            # Objects instead of plain JSON, from a caller in this process.
+            return _REQUEST
+
+    def _rejected_size(self):
+        return sum(part.nbytes + 2 * _ITEM
+                   for parts in self._rejected.values() for part in parts)
 
     def timed(self, name):
         """A context manager that adds its block's time under ``name``."""
         return _Timed(self.milliseconds, name)
-
-
-def _words(rule, hosts, spec):
-    """A filter's reason for the hosts it rejected, or ''."""
-    if isinstance(rule, str):
-        return ''
-    try:
-        return rule.reason(hosts, spec)
-    except Exception:
-        # An answer must not fail over the words for it.
-        LOG.exception('%s cannot say why it rejected %d host(s)',
-                      type(rule).__name__, len(hosts))
-        return ''
 
 
 class _Timed:

@@ -22,7 +22,7 @@ def named(spec):
 
 
 class Instances:
-    """Locations of instances: the database, plus this request's own picks.
+    """Locations of instances: the database, and what it does not show yet.
 
     locate: function of a list of uuids, returns {uuid: host name}.
     on_hosts: function that returns the instances of all hosts as dicts with
@@ -31,10 +31,14 @@ class Instances:
         properties, returns what ``HostReader.image_properties`` does; by
         default nothing is known of images.
     unseen: names of hosts of whose instances rules see none.
+    in_flight: function that returns {uuid: host name} of what other requests
+        have placed.
     """
 
     def __init__(self, locate, on_hosts,
-                 images=lambda hosts, names: (), unseen=frozenset()):
+                 images=lambda hosts, names: (), unseen=frozenset(),
+                 in_flight=dict):
+        self._in_flight, self._moving = in_flight, None
         self._locate, self._on_hosts = locate, on_hosts
         self._images, self._described = images, {}
         self._placed, self._unseen = {}, unseen
@@ -56,13 +60,16 @@ class Instances:
         unknown = [uuid for uuid in uuids if uuid not in self._located]
         if unknown:
             self._located |= dict.fromkeys(unknown) | self._locate(unknown)
-        hosts = self._located | self._placed if placed else self._located
+        hosts = self._located
+        if placed:
+            hosts = hosts | self._unreported()
         return {uuid: hosts[uuid] for uuid in uuids if hosts.get(uuid)}
 
     def on_host(self, host):
         """{uuid: instance} of the instances on a host, a new dict."""
         placed = {uuid: types.SimpleNamespace(uuid=uuid, host=host)
-                  for uuid, name in self._placed.items() if name == host}
+                  for uuid, name in self._unreported().items()
+                  if name == host}
         return self._listed().get(host, {}) | placed
 
     def each(self, name):
@@ -116,12 +123,15 @@ class Instances:
         self.running([*named(spec), *members])
 
     def place(self, uuid, host):
-        """From now on the instance counts as running on the host.
+        """From now on the instance counts as running on the host."""
+        self._placed[uuid] = host
 
-        The database may not show it yet.
-        """
-        self.add({uuid: host})
+    def forget_placed(self):
+        """Have nothing placed by this request, to decide it once more."""
+        self._placed, self._moving = {}, None
 
-    def add(self, placed):
-        """The same of several: {uuid: host name}."""
-        self._placed |= placed
+    def _unreported(self):
+        """{uuid: host name} of what the database may not show yet."""
+        if self._moving is None:
+            self._moving = self._in_flight()
+        return self._moving | self._placed

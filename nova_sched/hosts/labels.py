@@ -39,12 +39,32 @@ class Labels:
 
         Its list of values is a new one when most of the old is out of use.
         """
-        if len(self.values) > 2 * len(self.codes) + len(changes):
-            items = [self.values[code] for code in self.codes.tolist()]
-            return Labels.of(items).replaced(changes)
+        if self._is_worn(len(changes)):
+            return Labels.of(self.items()).replaced(changes)
         codes = self.codes.copy()
         for row, value in changes.items():
             codes[row] = _code(value, self.values, self._index)
+        return self._with(codes)
+
+    def without(self, rows):
+        """A new column without these rows, a list of ints."""
+        return self._with(np.delete(self.codes, rows))
+
+    def with_added(self, positions, items):
+        """A new column with a row before each position, ascending ints."""
+        if self._is_worn(len(items)):
+            return Labels.of(self.items()).with_added(positions, items)
+        added = [_code(item, self.values, self._index) for item in items]
+        return self._with(np.insert(self.codes, positions, added))
+
+    def items(self):
+        """The value of each row, as a list."""
+        return list(map(self.values.__getitem__, self.codes.tolist()))
+
+    def _is_worn(self, changes):
+        return len(self.values) > 2 * len(self.codes) + changes
+
+    def _with(self, codes):
         return Labels(codes, self.values, self._index, self._derived)
 
     def derived(self, codes, key, function, dtype):
@@ -85,6 +105,13 @@ class Labels:
 
     def __len__(self):
         return len(self.codes)
+
+    def _check(self):
+        """Assert every invariant of a column (used by tests)."""
+        assert self.codes.dtype == np.int32
+        assert all(0 <= code < len(self.values) for code in self.codes)
+        assert self._index == {value: code for code, value
+                               in enumerate(self.values)}
 
 
 def _code(value, values, index):

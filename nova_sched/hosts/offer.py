@@ -1,25 +1,16 @@
-"""What Placement offers a request, and claiming it.
+"""What Placement offers one request: one of three named values.
 
-``Candidates`` is one answer of Placement with the way to claim from it;
-``Claims`` is what one request has claimed so far. A request for which
-Placement was not asked has no Candidates at all (None).
+``NOT_ASKED``: Placement plays no part. ``NOTHING_FOUND``: it was asked and
+offers nothing. An ``Offer``: what it found.
 """
 
 import copy
 import dataclasses
-import json
 import typing
-
-from oslo_log import log as logging
-
-LOG = logging.getLogger(__name__)
-
-#: What an ``allocation_request`` says when there is nothing to claim.
-NO_CLAIM = 'null'
 
 
 @dataclasses.dataclass(frozen=True)
-class Candidates:
+class Offer:
     """The allocation requests that Placement offers for one request.
 
     by_provider: resource provider uuid -> list of the allocation requests
@@ -39,90 +30,41 @@ class Candidates:
     claim: typing.Callable
     release: typing.Callable
 
+    asked = True
+
     def of(self, provider_uuid):
         """A private copy of one provider's allocation requests: list."""
         return copy.deepcopy(self.by_provider.get(provider_uuid, []))
 
+    def __str__(self):
+        return f'{len(self.providers)} provider(s)'
 
-@dataclasses.dataclass(frozen=True)
-class Taken:
-    """A host taken for an instance.
 
-    row: of the host table.  request: the allocation request that was claimed,
-    or would be; None without Placement.
+class _NotAsked:
+    """Placement was not asked: all hosts are candidates, nothing is claimed.
     """
 
-    row: int
-    request: dict | None
+    asked = False
 
-    @property
-    def mapping(self):
-        """Request group -> provider uuids, or None without Placement."""
-        if self.request is None:
-            return None
-        return self.request.get('mappings') or {}
+    def of(self, provider_uuid):
+        return []
 
-    def on_the_wire(self):
-        """The allocation request as a Selection carries it: JSON text."""
-        return NO_CLAIM if self.request is None else json.dumps(self.request)
+    def __repr__(self):
+        return 'NOT_ASKED'
 
 
-class Claims:
-    """Takes hosts for the instances of one request.
+class _NothingFound:
+    """Placement was asked and offers nothing: there is no candidate."""
 
-    candidates: Candidates or None.  Nothing is claimed without them, nor for
-    callers that send no instance uuids.
-    """
+    asked = True
+    providers = frozenset()
 
-    def __init__(self, candidates, spec, instance_uuids):
-        self._candidates, self._spec = candidates, spec
-        self._claiming = candidates is not None and bool(instance_uuids)
-        self._claimed = []
+    def of(self, provider_uuid):
+        return []
 
-    def take(self, hosts, instance_uuid):
-        """The first of the hosts that can be had: ``Taken``, or None.
+    def __repr__(self):
+        return 'NOTHING_FOUND'
 
-        hosts: HostBlock, best first.
-        """
-        for row in hosts.rows.tolist():
-            if not self._claiming:
-                return self.first_of(hosts.snapshot, row)
-            taken = self.first_of(hosts.snapshot, row)
-            if taken is None:
-                LOG.debug('%s has no allocation candidate',
-                          hosts.snapshot.state(row))
-            elif self._candidates.claim(instance_uuid, taken.request,
-                                        self._spec):
-                self._claimed.append(instance_uuid)
-                return taken
-        return None
 
-    def first_of(self, snapshot, row):
-        """The host with its first allocation request: ``Taken``.
-
-        None for a host of which Placement offers none, or the filters left
-        none.
-        """
-        if not self._claiming:
-            return Taken(row, None)
-        requests = snapshot.state(row).allocation_candidates
-        return Taken(row, requests[0]) if requests else None
-
-    @property
-    def version(self):
-        """Microversion of what was claimed, or None."""
-        return self._candidates.version if self._claiming else None
-
-    def release(self):
-        """Give back all that was claimed, each as far as it can be."""
-        while self._claimed:
-            instance_uuid = self._claimed.pop()
-            try:
-                self._candidates.release(instance_uuid)
-            except Exception:
-                # The others must be given back nevertheless, and the caller
-                # is to learn why the request failed, not what came after.
-                LOG.exception(
-                    'The allocations of instance %s, which was not placed, '
-                    'could not be given back; remove them from Placement',
-                    instance_uuid)
+NOT_ASKED = _NotAsked()
+NOTHING_FOUND = _NothingFound()

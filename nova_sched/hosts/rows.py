@@ -1,33 +1,28 @@
-"""From a row of Nova's ``compute_nodes`` to one record of the host table.
+"""From rows of Nova's tables to one record of the host table.
 
 One bad row never hides the others: text that cannot be read counts as absent
 and is logged once per distinct cause.
 """
 
+import collections
 import datetime
 import functools
 import json
+import operator
 
 from oslo_log import log as logging
 
 from nova_sched.hardware.numa import topology as numa
 from nova_sched.hardware.pci import pools
+from nova_sched.hosts import columns
 from nova_sched.hosts.metrics import HostMetrics
 
 LOG = logging.getLogger(__name__)
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 
-#: Names that stay absent until a compute service reports its usage.
-_NOT_REPORTED = {
-    'uuid': None, 'hypervisor_type': None, 'hypervisor_version': None,
-    'host_ip': None, 'cpu_info': None, 'supported_instances': None,
-    'stats': None, 'metrics': HostMetrics(), 'pci_stats': None,
-    'numa_topology': None, 'updated': 0.0} | dict.fromkeys(
-        ('total_usable_ram_mb', 'free_ram_mb', 'total_usable_disk_gb',
-         'free_disk_mb', 'disk_mb_used', 'vcpus_total', 'vcpus_used',
-         'num_instances', 'num_io_ops', 'failed_builds'), 0)
-
+#: A row of Nova's table ``services``.
+Service = collections.namedtuple('Service', columns.SERVICE_COLUMNS)
 
 def seconds(moment):
     """A naive UTC datetime as seconds since the epoch; None as 0.0."""
@@ -53,31 +48,10 @@ def record(row, cell_uuid, ratios):
     if row['free_disk_gb'] is None:
         LOG.debug('Ignoring compute node %s as its usage has not been '
                   'updated yet.', row['uuid'])
-        return common | _NOT_REPORTED
-    stats = _stats(row['stats'])
-    return common | {
-        'uuid': row['uuid'],
-        'total_usable_ram_mb': row['memory_mb'],
-        'free_ram_mb': row['free_ram_mb'] or 0,
-        'total_usable_disk_gb': row['local_gb'],
-        'free_disk_mb': _free_disk_gb(row) * 1024,
-        'disk_mb_used': row['local_gb_used'] * 1024,
-        'vcpus_total': row['vcpus'],
-        'vcpus_used': row['vcpus_used'],
-        'num_instances': _count(stats, 'num_instances'),
-        'num_io_ops': _count(stats, 'io_workload'),
-        'failed_builds': _count(stats, 'failed_builds'),
-        'hypervisor_type': row['hypervisor_type'],
-        'hypervisor_version': row['hypervisor_version'],
-        'host_ip': row['host_ip'],
-        'cpu_info': row['cpu_info'],
-        'supported_instances': _list_text(row['supported_instances'],
-                                          'supported_instances'),
-        'stats': stats,
-        'metrics': HostMetrics(row['metrics']),
-        'pci_stats': pools.Pools.of(row['pci_stats']),
-        'numa_topology': numa.HostTopology.of(row['numa_topology']),
-        'updated': seconds(row['updated_at'])}
+        return common | columns.NOT_REPORTED
+    # Several columns count what is in there.
+    row = row | {'stats': _stats(row['stats'])}
+    return common | {name: read(row) for name, read in _REPORTED.items()}
 
 
 def bare_metal_record(row, cell_uuid, ratios):
@@ -93,16 +67,25 @@ def bare_metal_record(row, cell_uuid, ratios):
     return made | {'num_instances': 0, 'num_io_ops': 0, 'bare_metal': True}
 
 
-def _free_disk_gb(row):
+def service_columns(services):
+    """The columns that services fill: name -> list of values.
+
+    services: list of Service, one a host.
+    """
+    return {name: list(map(read, services))
+            for name, read in _OF_SERVICE.items()}
+
+
+def _free_disk_mb(row):
     free, least = row['free_disk_gb'], row['disk_available_least']
     if least is None:
-        return free
+        return free * 1024
     if least > free:
         LOG.warning('Host %(hostname)s has more disk space than database '
                     'expected (%(physical)s GB > %(database)s GB)',
                     {'physical': least, 'database': free,
                      'hostname': row['hypervisor_hostname']})
-    return min(free, least)
+    return min(free, least) * 1024
 
 
 def _stats(text):
@@ -151,3 +134,33 @@ def _list_text(text, column):
 def _warn_unreadable(column, text):
     LOG.warning('A compute node row holds unreadable %s, which count as '
                 'absent: %.200r', column, text)
+
+
+#: Columns whose value is not that of their source: functions of a row in
+#: which ``stats`` are a dict.
+_COMPUTED = {
+    'free_ram_mb': lambda row: row['free_ram_mb'] or 0,
+    'free_disk_mb': _free_disk_mb,
+    'disk_mb_used': lambda row: row['local_gb_used'] * 1024,
+    'num_instances': lambda row: _count(row['stats'], 'num_instances'),
+    'num_io_ops': lambda row: _count(row['stats'], 'io_workload'),
+    'failed_builds': lambda row: _count(row['stats'], 'failed_builds'),
+    'updated': lambda row: seconds(row['updated_at']),
+    'supported_instances': lambda row: _list_text(
+        row['supported_instances'], 'supported_instances'),
+    'metrics': lambda row: HostMetrics(row['metrics']),
+    'pci_stats': lambda row: pools.Pools.of(row['pci_stats']),
+    'numa_topology': lambda row: numa.HostTopology.of(row['numa_topology'])}
+
+_REPORTED = {
+    column.name: _COMPUTED.get(column.name)
+    or operator.itemgetter(*column.source.columns)
+    for column in columns.COLUMNS if column.reported}
+
+#: The same of a Service.
+_OF_SERVICE = {
+    'service': lambda row: row,
+    'service_disabled': lambda row: bool(row.disabled),
+    'service_forced_down': lambda row: bool(row.forced_down),
+    'service_last_seen': lambda row: seconds(
+        row.last_seen_up or row.created_at)}

@@ -49,8 +49,7 @@ class HostState:
         A list that filters may narrow by setting another one; empty when
         Placement was not asked, as in Nova.
         """
-        candidates = self._snapshot.candidates
-        return [] if candidates is None else candidates.of(self.uuid)
+        return self._snapshot.offer.of(self.uuid)
 
     def block(self):
         """This host alone, as the columns a built-in rule judges."""

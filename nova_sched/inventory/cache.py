@@ -1,31 +1,29 @@
 """The current host table, kept up to date from the databases.
 
-Each refresh reads the rows anew, but only rows that differ from those read
-before are parsed again; the rest of the table is shared between generations.
+Each refresh reads the cells anew.  Only rows that differ from those read
+before are parsed, and only their rows of the table's columns are written; the
+rest is shared between generations.
 """
 
-import collections
-import functools
+import bisect
+import itertools
+import operator
 import threading
 import time
 
 from oslo_log import log as logging
 
-from nova_sched import objects
-from nova_sched.db import reader as db_reader
+from nova_sched.hosts import columns as host_columns
 from nova_sched.hosts import rows as host_rows
 from nova_sched.hosts import table as host_table
+from nova_sched.inventory import api
+from nova_sched.inventory import cell as inventory
 
 LOG = logging.getLogger(__name__)
 
-_NODE = {name: i for i, name in enumerate(db_reader.COMPUTE_NODE_COLUMNS)}
-_SERVICE = {name: i for i, name in enumerate(db_reader.SERVICE_COLUMNS)}
-_Service = collections.namedtuple('_Service', db_reader.SERVICE_COLUMNS)
-_NODE_KEY = (_NODE['host'], _NODE['hypervisor_hostname'])
-
-#: Aggregates and cells are reread at least this often, in seconds, whatever
-#: the database's change stamp says.
-API_INTERVAL = 60.0
+_NODE = {name: i for i, name in enumerate(host_columns.COMPUTE_NODE_COLUMNS)}
+_HOST, _NAME = _NODE['host'], _NODE['hypervisor_hostname']
+_SERVICE_HOST = host_columns.SERVICE_COLUMNS.index('host')
 
 
 class HostCache:
@@ -35,22 +33,37 @@ class HostCache:
     ratios: (cpu, ram, disk) allocation ratios for rows that carry none.
     make_record: what makes a host's record of its row, like
         host_rows.record.
+    watcher: None, or an object that follows instances, with
+        ``uuids(hosts)``: the uuids of instances to look for, a list, when
+            the compute nodes of a set of hosts changed, came or went; asked
+            of each cell in a thread of its own;
+        ``rebase(table, located)``: told of each new table, and in located
+            for the uuids asked for, of cells that could be read, the host
+            that the instance was on at the moment of its cell's read, or
+            None.  What it returns is what ``refresh`` returns.
+
+    rows_parsed: how many records were made of rows.
+    cells_written: how many values were written into columns.
     """
 
-    def __init__(self, reader, ratios, make_record=host_rows.record):
+    def __init__(self, reader, ratios, make_record=host_rows.record,
+                 watcher=None):
         self._reader, self._ratios = reader, ratios
-        self._make_record = make_record
+        self._make_record, self._watcher = make_record, watcher
         self._lock = threading.Lock()
-        self._started, self._failure = -1.0, None
+        self._started, self._failure, self._answer = -1.0, None, None
+        self._cells = [inventory.CellInventory(cell) for cell in reader.cells]
+        self._api = api.ApiInventory(reader)
+        self._nodes, self._services = _Rows(_node_key), _Rows(
+            operator.itemgetter(_SERVICE_HOST))
         self._table = host_table.HostTable.from_records([])
-        self._nodes, self._services, self._rows = [], {}, {}
-        self._stamp, self._stamp_taken = None, -1.0
-        self._aggregates, self._cells = {}, {}
+        self.rows_parsed = self.cells_written = 0
 
     def refresh(self):
         """The table as of now: read after this call was made.
 
-        Callers that wait at the same time share one read, and its failure.
+        With a watcher, what that makes of the table.  Callers that wait at
+        the same time share one read, and its failure.
         Raises DatabaseUnavailable when the database cannot be read.
         """
         called = time.monotonic()
@@ -58,13 +71,13 @@ class HostCache:
             if self._started < called:
                 started, self._failure = time.monotonic(), None
                 try:
-                    self._read()
+                    self._answer = self._read()
                 except Exception as exc:
                     self._failure = exc
                 self._started = started
             if self._failure is not None:
                 raise self._failure
-            return self._table
+            return self._answer
 
     def current(self):
         """The table as last read."""
@@ -72,85 +85,125 @@ class HostCache:
 
     def forget_aggregates(self):
         """Have the next refresh read the aggregates again."""
-        self._stamp = None
+        self._api.forget()
 
     def _read(self):
-        cells = self._reader.read_hosts()
-        self._read_api()
-        nodes = [(cell.cell.uuid, row) for cell in cells
-                 for row in _named('compute_nodes', cell.compute_nodes, _NODE)]
-        services = {row[_SERVICE['host']]: row for cell in cells
-                    for row in _named('services', cell.services, _SERVICE)}
-        changed = self._changed(nodes, services)
-        if changed is None:
-            self._rebuild(nodes, services)
-        else:
-            self._patch(nodes, changed)
-        if services != self._services:
-            self._take_services(services)
-        self._nodes, self._services = nodes, services
+        """Read all, and take it over only if all of it worked."""
+        found = self._read_cells()
+        mapped = self._api.read()
+        nodes, changed = self._nodes.patched(
+            [changes.nodes for changes in found])
+        services, served = self._services.patched(
+            [changes.services for changes in found])
+        table = self._patched(nodes, changed, services, served, mapped)
+        table = table.of_reads(tuple(
+            (cell.cell.uuid, changes.began) for cell, changes
+            in zip(self._cells, found, strict=True)
+            if changes.rows is not None))
+        answer = table
+        if self._watcher is not None:
+            answer = self._watcher.rebase(table, _located(found))
+        for cell, changes in zip(self._cells, found, strict=True):
+            cell.take(changes)
+        self._api.take(mapped)
+        self._nodes, self._services, self._table = nodes, services, table
+        return answer
 
-    def _changed(self, nodes, services):
-        """Positions of the nodes that read otherwise than last time.
+    def _read_cells(self):
+        """Each cell's ``Changes``, in the order of the cells."""
+        cells = {cell.cell: cell for cell in self._cells}
+        wanted = (lambda hosts: ()) if self._watcher is None else (
+            self._watcher.uuids)
+        found = dict(self._reader.each_cell(lambda reader: (
+            reader.cell, cells[reader.cell].read(reader, wanted))))
+        return [found.get(cell.cell) or cell.lost() for cell in self._cells]
 
-        None when there are other hosts than last time.
+    def _patched(self, nodes, changed, services, served, mapped):
+        """The table with what is in other rows than before.
+
+        nodes, services: the rows of all cells, _Rows.
+        changed, served: keys of the nodes and services that differ.
+        mapped: api.Mapped.
         """
-        if (len(nodes) != len(self._nodes)
-                or services.keys() != self._services.keys()):
-            return None
-        changed = [position for position, (new, old) in enumerate(
-            zip(nodes, self._nodes, strict=True)) if new != old]
-        same = all(nodes[position][1][i] == self._nodes[position][1][i]
-                   for position in changed for i in _NODE_KEY)
-        return changed if same else None
+        moved = {host for host in served
+                 if (host in services) != (host in self._services)}
+        table = self._with_services(services, served - moved)
+        moved |= mapped.other_cells
+        if moved:
+            changed = changed | {key for key in nodes if key[0] in moved}
+        table = self._with_aggregates(table, mapped)
+        return self._with_hosts(table, nodes, changed, services, mapped)
 
-    def _patch(self, nodes, changed):
-        """Replace the rows of the nodes at the changed positions."""
-        changes = {}
-        for position in changed:
-            cell_uuid, node = nodes[position]
-            if node[_NODE['host']] not in self._services:
-                continue
-            row, record = self._rows.get(position), self._record(
-                cell_uuid, node)
-            if (row is None) != (record is None):
-                # The host can no longer be read, or can be read again.
-                return self._rebuild(nodes, self._services)
-            if record is not None:
-                del record['host'], record['nodename']
-                changes[row] = record
-        self._table = self._table.replaced(changes)
+    def _with_services(self, services, hosts):
+        rows = self._table.rows_of(hosts)
+        return self._written(
+            self._table, [row for row, _ in rows],
+            _service_columns(services, [host for _, host in rows]))
 
-    def _rebuild(self, nodes, services):
-        """Make the table anew, sorted by host and node name."""
-        named = {}
-        for position, (_, row) in enumerate(nodes):
-            host, node = (row[i] for i in _NODE_KEY)
-            if host in services:
-                named[host, node or ''] = position
-            else:
+    def _with_aggregates(self, table, mapped):
+        rows = table.rows_of(mapped.other_aggregates)
+        return self._written(table, [row for row, _ in rows], {
+            'aggregates': [mapped.aggregates.get(host, ())
+                           for _, host in rows]})
+
+    def _with_hosts(self, table, nodes, keys, services, mapped):
+        """The table with the rows of these keys as nodes has them."""
+        changes, gone, added = {}, [], []
+        for key in sorted(keys):
+            host, name = key
+            row, record = table.row(host, name), None
+            if key in nodes and host not in services:
                 LOG.warning('No compute service record found for host '
                             '%(host)s', {'host': host})
-        records, rows = [], {}
-        for _, position in sorted(named.items()):
-            record = self._record(*nodes[position])
-            if record is not None:
-                rows[position] = len(records)
-                records.append(record)
-        hosts = [record['host'] for record in records]
-        self._table = host_table.HostTable.from_records(
-            records, **self._service_columns(services, hosts),
-            service_up=[False] * len(hosts),
-            aggregates=[self._aggregates.get(host, ()) for host in hosts])
-        self._rows = rows
+            elif key in nodes:
+                record = self._record(nodes[key], mapped.cells)
+            if row is not None and record is not None:
+                changes[row] = record
+            elif record is not None:
+                added.append((key, record))
+            elif row is not None:
+                gone.append(row)
+        table = self._written(table, list(changes), {
+            name: [record[name] for record in changes.values()]
+            for name in self._of_node(changes.values())}).without(gone)
+        return self._with_added(table, added, services, mapped)
 
-    def _record(self, cell_uuid, row):
+    @staticmethod
+    def _of_node(records):
+        """The columns of records that can change with a node's row."""
+        return {name for record in itertools.islice(records, 1)
+                for name in record} - {'host', 'nodename'}
+
+    def _with_added(self, table, added, services, mapped):
+        """The table with a list of (key, record), sorted by key."""
+        if not added:
+            return table
+        present, hosts = table.keys(), [host for (host, _), _ in added]
+        values = {name: [record[name] for _, record in added]
+                  for name in added[0][1]}
+        values |= _service_columns(services, hosts) | {
+            'host': hosts, 'nodename': [node for (_, node), _ in added],
+            'service_up': [False] * len(hosts),
+            'aggregates': [mapped.aggregates.get(host, ())
+                           for host in hosts]}
+        self.cells_written += len(added) * len(values)
+        return table.with_added(
+            [bisect.bisect(present, key) for key, _ in added], values)
+
+    def _written(self, table, rows, values):
+        self.cells_written += len(rows) * len(values)
+        return table.with_cells(rows, values)
+
+    def _record(self, entry, cells):
         """A row's record; None, with a warning, if it cannot be made one."""
-        row = dict(zip(db_reader.COMPUTE_NODE_COLUMNS, row, strict=True))
+        number, row = entry
+        row = dict(zip(host_columns.COMPUTE_NODE_COLUMNS, row, strict=True))
+        self.rows_parsed += 1
         try:
             record = self._make_record(
-                row, self._cells.get(row['host'], cell_uuid), self._ratios)
-            host_table.check_record(record)
+                row, cells.get(row['host'], self._cells[number].cell.uuid),
+                self._ratios)
+            host_columns.check_record(record)
             return record
         except (TypeError, ValueError, OverflowError) as exc:
             LOG.warning('Compute node %(node)s is left out: its row cannot '
@@ -158,72 +211,83 @@ class HostCache:
                         {'node': row['hypervisor_hostname'], 'error': exc})
             return None
 
-    def _take_services(self, services):
-        self._table = self._table.with_columns(
-            **self._service_columns(services, self._hosts()))
 
-    @staticmethod
-    def _service_columns(services, hosts):
-        rows = [_Service._make(services[host]) for host in hosts]
-        seen, created, disabled, down = (_SERVICE[name] for name in (
-            'last_seen_up', 'created_at', 'disabled', 'forced_down'))
-        return {
-            'service': rows,
-            'service_disabled': [bool(row[disabled]) for row in rows],
-            'service_forced_down': [bool(row[down]) for row in rows],
-            'service_last_seen': [
-                host_rows.seconds(row[seen] or row[created]) for row in rows]}
+class _Rows(dict):
+    """The rows of all cells by a key: key -> (number of the cell, row).
 
-    def _read_api(self):
-        """Reread aggregates and cells if they changed, or at an interval."""
-        stamp, now = self._reader.api_stamp(), time.monotonic()
-        if stamp == self._stamp and now - self._stamp_taken < API_INTERVAL:
-            return
-        self._aggregates = _by_host(self._reader.aggregates())
-        cells = self._reader.host_cells()
-        if cells != self._cells:
-            # Have the hosts made anew, in their cells.
-            self._cells, self._nodes = cells, []
-        self._stamp, self._stamp_taken = stamp, now
-        self._table = self._table.with_columns(aggregates=[
-            self._aggregates.get(host, ()) for host in self._hosts()])
+    Of several rows with one key it is the last.
+    key: function of a row; rows for which it is None are left out.
+    """
 
-    def _hosts(self):
-        column = self._table.columns['host']
-        return [column.values[code] for code in column.codes.tolist()]
+    def __init__(self, key, entries=(), shared=()):
+        super().__init__(entries)
+        # key -> list of entries, by cell and id, where there are several.
+        self._key, self._shared = key, dict(shared)
+
+    def patched(self, changes):
+        """A new mapping and the keys that have another row in it: a set.
+
+        changes: for each cell a list of pairs (old row, new row).
+        """
+        if not any(changes):
+            return self, set()
+        made, touched = _Rows(self._key, self, self._shared), set()
+        for number, pairs in enumerate(changes):
+            for old, new in pairs:
+                touched.update(made._change(number, old, new))
+        return made, {key for key in touched
+                      if made.get(key) is not self.get(key)}
+
+    def _change(self, number, old, new):
+        """Replace a row by another; returns the keys that this touches."""
+        before = None if old is None else self._key(old)
+        after = None if new is None else self._key(new)
+        if after is not None and after not in (
+                self if before is None else self._shared) and (
+                before in (None, after)):
+            # Nearly always there is one row of a key, and it is this one.
+            self[after] = number, new
+            return (after,)
+        if before is not None:
+            self._keep(before, [entry for entry in self._all(before)
+                                if entry != (number, old)])
+        if after is not None:
+            self._keep(after, sorted([*self._all(after), (number, new)],
+                                     key=_place))
+        return {before, after} - {None}
+
+    def _all(self, key):
+        return self._shared.get(key) or ([self[key]] if key in self else [])
+
+    def _keep(self, key, entries):
+        self._shared.pop(key, None)
+        self.pop(key, None)
+        if entries:
+            self[key] = entries[-1]
+        if len(entries) > 1:
+            self._shared[key] = entries
 
 
-def _named(table, rows, columns):
-    """The rows that name their host; a warning tells, once, of others."""
-    host, id_ = columns['host'], columns['id']
-    nameless = [row[id_] for row in rows if row[host] is None]
-    if not nameless:
-        return rows
-    _warn_nameless(table, len(nameless), nameless[0])
-    return [row for row in rows if row[host] is not None]
+def _place(entry):
+    number, row = entry
+    return number, row[0]
 
 
-@functools.lru_cache(maxsize=1024)
-def _warn_nameless(table, count, first):
-    LOG.warning('%(count)d row(s) of %(table)s are left out, as they have no '
-                'host; the first of them has the id %(first)s',
-                {'count': count, 'table': table, 'first': first})
+def _node_key(row):
+    """Host and node name, by which the table is sorted."""
+    return None if row[_HOST] is None else (row[_HOST], row[_NAME] or '')
 
 
-def _by_host(rows):
-    """host -> tuple of its aggregates; equal sets are the same tuple."""
-    found = {}
-    for row in rows:
-        try:
-            aggregate = objects.Aggregate(**{
-                name: value for name, value in row.items()
-                if value is not None})
-        except ValueError as exc:
-            LOG.warning('Aggregate %(id)s is left out: %(error)s',
-                        {'id': row['id'], 'error': exc})
-            continue
-        for host in row['hosts']:
-            found.setdefault(host, []).append(aggregate)
-    tuples = {}
-    return {host: tuples.setdefault(tuple(aggregates), tuple(aggregates))
-            for host, aggregates in found.items()}
+def _service_columns(services, hosts):
+    """What these hosts' services fill: column name -> list of values."""
+    return host_rows.service_columns([
+        host_rows.Service._make(services[host][1]) for host in hosts])
+
+
+def _located(found):
+    """uuid -> host or None, from each cell's Changes."""
+    located = {}
+    for changes in found:
+        for uuid, host in changes.located.items():
+            located[uuid] = host or located.get(uuid)
+    return located

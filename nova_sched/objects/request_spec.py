@@ -33,6 +33,12 @@ def _hint_text(value):
 _HINTS = fields.list_of(fields.Kind(_hint_text))
 
 
+#: Attributes of what an instance takes of a host, and of every object.
+_DEMAND = frozenset((
+    '_obj_flavor', '_obj_numa_topology', '_obj_pci_requests',
+    '_obj_network_metadata', '_context', '_changed_fields', '_wire_version'))
+
+
 @base.Registry.register
 class RequestSpec(kilo_mapping.KiloMapping, base.NovaObject):
     """One request: flavor, image, wishes and limits of where it may go.
@@ -44,6 +50,7 @@ class RequestSpec(kilo_mapping.KiloMapping, base.NovaObject):
 
     VERSION = '1.15'
     SHARED = base.NovaObject.SHARED | kilo_mapping.KiloMapping.SHARED
+    REMEMBERED = kilo_mapping.KiloMapping.REMEMBERED
     fields = {
         'id': Field(fields.INTEGER),
         'image': Field(fields.nested(image_meta.ImageMeta), null=True),
@@ -95,6 +102,16 @@ class RequestSpec(kilo_mapping.KiloMapping, base.NovaObject):
             self.scheduler_hints = {
                 name: value for name, value in hints.items()
                 if value is not None}
+
+    def demand(self):
+        """What an instance takes of a host: a RequestSpec with that alone.
+
+        It shares all values with this one, but can be given others.
+        """
+        twin = RequestSpec.__new__(RequestSpec)
+        twin.__dict__.update({name: value for name, value
+                              in self.__dict__.items() if name in _DEMAND})
+        return twin
 
     @property
     def memory_mb(self):

@@ -12,6 +12,7 @@ from nova_sched.conf import filter_scheduler
 from nova_sched.conf import messaging
 from nova_sched.conf import metrics
 from nova_sched.conf import notifications
+from nova_sched.conf import nova_sched
 from nova_sched.conf import placement
 from nova_sched.conf import scheduler
 from nova_sched.conf import trusted_computing
@@ -22,7 +23,7 @@ from nova_sched.options import without_effect
 
 SECTIONS = (default, scheduler, filter_scheduler, metrics, database,
             placement, messaging, notifications, upgrade_levels, workarounds,
-            compute, trusted_computing)
+            compute, trusted_computing, nova_sched)
 
 
 def _group(section):

@@ -13,7 +13,7 @@ from nova_sched import exception
 from nova_sched import filters as base_filters
 from nova_sched import weights as base_weights
 from nova_sched.options import nearest
-from nova_sched.plugins import class_paths
+from nova_sched.plugins import classes
 from nova_sched.plugins import nova_names
 from nova_sched.rules import nova_classes
 from nova_sched.rules import ranking
@@ -22,12 +22,13 @@ from nova_sched.scheduler import weights
 
 LOG = logging.getLogger(__name__)
 
+_AVAILABLE = '[filter_scheduler] available_filters'
 _ENABLED = '[filter_scheduler] enabled_filters'
 _BAREMETAL = '[filter_scheduler] baremetal_enabled_filters'
+_WEIGHERS = '[filter_scheduler] weight_classes'
 
 #: The options that ``problems`` is about.
-OPTIONS = (class_paths.FILTERS_OPTION, _ENABLED, _BAREMETAL,
-           class_paths.WEIGHERS_OPTION)
+OPTIONS = (_AVAILABLE, _ENABLED, _BAREMETAL, _WEIGHERS)
 
 _ALL_FILTERS = 'nova.scheduler.filters.all_filters'
 
@@ -104,12 +105,12 @@ def make_filter(cls, conf):
 
     Raises ConfigurationError for a class that cannot judge or be made.
     """
-    return _made(cls, class_paths.FILTERS_OPTION, _FILTER_METHODS, conf)
+    return _made(cls, _AVAILABLE, _FILTER_METHODS, conf)
 
 
 def make_weigher(cls, conf):
     """A weigher of a class; otherwise as ``make_filter``."""
-    return _made(cls, class_paths.WEIGHERS_OPTION, _WEIGHER_METHODS, conf)
+    return _made(cls, _WEIGHERS, _WEIGHER_METHODS, conf)
 
 
 def _or_first_error(found):
@@ -134,10 +135,9 @@ def _available(conf):
     """({name: class}, errors)"""
     found, errors = _each(
         conf.filter_scheduler.available_filters,
-        lambda path: class_paths.load_classes(
-            path, filters.BaseHostFilter, all_filters,
-            class_paths.FILTERS_OPTION))
-    return class_paths.by_name(itertools.chain.from_iterable(found)), errors
+        lambda path: classes.load_classes(
+            path, filters.BaseHostFilter, all_filters, _AVAILABLE))
+    return classes.by_name(itertools.chain.from_iterable(found)), errors
 
 
 def _filters(conf):
@@ -168,11 +168,8 @@ def _is_configured(conf):
 def _weighers(conf):
     """([object], errors)"""
     def load(path):
-        return [
-            _made(cls, class_paths.WEIGHERS_OPTION, _WEIGHER_METHODS, conf)
-            for cls in class_paths.load_classes(
-                path, weights.BaseHostWeigher, all_weighers,
-                class_paths.WEIGHERS_OPTION)]
+        return [make_weigher(cls, conf) for cls in classes.load_classes(
+            path, weights.BaseHostWeigher, all_weighers, _WEIGHERS)]
 
     loaded, errors = _each(conf.filter_scheduler.weight_classes, load)
     return list(itertools.chain.from_iterable(loaded)), errors
@@ -201,16 +198,13 @@ def _made(cls, option, methods, conf):
             option, name, f'defines none of {", ".join(methods)}; write '
             f'{methods[0]} to judge one host, or {methods[1]} to judge all '
             'at once by columns')
-    try:
-        plugin = cls()
-        configure = getattr(plugin, 'configure', None)
-        if configure is not None:
-            configure(conf)
-    except Exception as exc:
-        # Another author's class may fail in any way; the operator needs to
-        # know which option brought it in.
-        raise exception.ConfigurationError(
-            option, name, f'cannot be set up: {exc!r}') from exc
+    return classes.set_up(lambda: _configured(cls(), conf), option, name)
+
+
+def _configured(plugin, conf):
+    configure = getattr(plugin, 'configure', None)
+    if configure is not None:
+        configure(conf)
     return plugin
 
 

@@ -14,6 +14,12 @@ on it. Two consequences of that are put right here, and one more delay:
   ``[oslo_messaging_rabbit] rabbit_qos_prefetch_count`` requests (0: any
   number) waits at the broker, where other workers find it.
 - An idle server looks only every five seconds whether it shall stop.
+
+Of what oslo.messaging keeps to itself, all but options is touched in this
+module alone, and ``requirements.txt`` bounds its version for it:
+``_drivers.amqpdriver``; of a server ``_create_listener``, ``_on_incoming``,
+``_process_incoming`` and ``_work_executor``; of a listener
+``_poll_style_listener``.
 """
 
 import threading

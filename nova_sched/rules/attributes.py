@@ -9,22 +9,20 @@ import math
 
 import numpy as np
 
+from nova_sched.hosts import columns
 from nova_sched.hosts import labels
-from nova_sched.hosts import table as host_table
 
-#: Columns that are named otherwise, or not at all, on Nova's host states.
-_NOT_IN_NOVA = frozenset((
-    'service_disabled', 'service_forced_down', 'service_up',
-    'service_last_seen', 'bare_metal'))
-
-_NUMBERS = frozenset(host_table.INTEGERS + host_table.FLOATS) - _NOT_IN_NOVA
+_SHOWN = [column for column in columns.COLUMNS if not column.ours]
+_NUMBERS = frozenset(
+    column.name for column in _SHOWN
+    if column.kind in (columns.INTEGER, columns.FLOAT))
+_LABELS = frozenset(
+    column.name for column in _SHOWN
+    if column.kind == columns.LABEL and not column.viewed)
 
 #: What is looked at host by host.
-_OBJECTS = frozenset((
-    'stats', 'metrics', 'pci_stats', 'numa_topology', 'aggregates',
-    'instances', 'allocation_candidates', 'supported_instances',
-    'service'))
-_LABELS = frozenset(host_table.LABELS) - _OBJECTS
+_OBJECTS = {'instances', 'allocation_candidates'} | {
+    column.name for column in _SHOWN if column.viewed}
 
 #: Values that are looked at once however often they occur.
 _SIMPLE = (str, int, float)

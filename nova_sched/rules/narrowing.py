@@ -1,88 +1,101 @@
-"""Filters that look at what Placement offers for a host, too.
+"""Narrowing the hosts by what a request names, before any filter runs.
 
-A host passes when one of its allocation candidates will do.  Those that will
-not are taken off the host for the rest of the request: later filters and the
-claim see only the others.  Where Placement was not asked, a host is judged
-once, without a candidate.
+Rules and log texts are those of Nova's host manager.
 """
 
-import itertools
-
-import numpy as np
 from oslo_log import log as logging
-
-from nova_sched.hardware.pci import devices as pci
 
 LOG = logging.getLogger(__name__)
 
-#: What a host is judged with where there is nothing to choose from.
-_NO_CANDIDATE = {'allocations': {}, 'mappings': {}}
+
+def _cell(hosts, spec_obj):
+    wanted = spec_obj.requested_destination
+    cell = wanted.cell if wanted is not None else None
+    if cell is None or wanted.allow_cross_cell_move:
+        return hosts
+    return hosts.where(hosts.named('cell_uuid', [cell.uuid]))
 
 
-class CandidateFilterMixin:
-    """Mixed into a filter of one's own that looks at candidates."""
-
-    def filter_candidates(self, host_state, filter_func):
-        """The allocation candidates of a host that will do: list.
-
-        filter_func: function of an allocation candidate, a dict with
-            ``allocations`` and ``mappings``, that says whether it will do.
-            Where Placement was not asked it gets one with nothing in them.
-        The others are taken off the host.
-        """
-        asked = host_state.block().snapshot.candidates is not None
-        candidates = (host_state.allocation_candidates if asked
-                      else [_NO_CANDIDATE])
-        verdicts = [bool(filter_func(candidate)) for candidate in candidates]
-        if asked:
-            _keep(type(self).__name__, host_state, verdicts)
-        return list(itertools.compress(candidates, verdicts))
+def _requested(hosts, spec_obj):
+    wanted = spec_obj.requested_destination
+    if wanted is None or wanted.host is None:
+        return hosts
+    mask = hosts.named('host', [wanted.host])
+    if wanted.node:
+        mask &= hosts.named('nodename', [wanted.node])
+    names = {'host': wanted.host, 'node': wanted.node}
+    if mask.any():
+        LOG.info('Host filter only checking host %(host)s and node %(node)s',
+                 names)
+    else:
+        LOG.info('No hosts matched due to not matching requested destination '
+                 '(%(host)s, %(node)s)', names)
+    return hosts.where(mask)
 
 
-def narrow(filter_, hosts, names, requests, judge):
-    """Which hosts pass: bool (n,); takes off candidates that will not do.
+def _ignored(hosts, spec_obj):
+    if not spec_obj.ignore_hosts:
+        return hosts
+    wanted = {name.lower() for name in spec_obj.ignore_hosts}
+    mask = hosts.judge('host', lambda name: name.lower() in wanted)
+    if mask.any():
+        LOG.info('Host filter ignoring hosts: %s', ', '.join(
+            sorted(set(hosts.where(mask).objects('host')))))
+    return hosts.where(~mask)
 
-    filter_: name of the filter, for the log.
-    names: of the label columns that the verdict depends on.
-    requests: list of InstancePCIRequest; all that matters of a candidate is
-        where the devices of these come from.
-    judge: function of (values, mappings): the values of these columns and
-        what each candidate of one host maps request groups to (one None where
-        Placement was not asked).  Returns a list of one verdict a mapping; is
-        called once for hosts that are alike.
+
+def _forced_hosts(hosts, spec_obj):
+    if not spec_obj.force_hosts:
+        return hosts
+    wanted = {name.lower() for name in spec_obj.force_hosts}
+    return _forced(hosts, hosts.judge('host', lambda n: n.lower() in wanted),
+                   'hosts', spec_obj.force_hosts)
+
+
+def _forced_nodes(hosts, spec_obj):
+    if not spec_obj.force_nodes:
+        return hosts
+    return _forced(hosts, hosts.named('nodename', spec_obj.force_nodes),
+                   'nodes', spec_obj.force_nodes)
+
+
+def _forced(hosts, mask, kind, names):
+    if mask.any():
+        LOG.info('Host filter forcing available %(kind)s to %(names)s',
+                 {'kind': kind, 'names': ', '.join(names)})
+    else:
+        LOG.info("No %(kind)s matched due to not matching 'force_%(kind)s' "
+                 "value of '%(names)s'",
+                 {'kind': kind, 'names': ', '.join(names)})
+    return hosts.where(mask)
+
+
+#: What a request may name, in the order in which it is looked at.
+_NARROWING = (('requested cell', _cell),
+              ('requested destination', _requested),
+              ('ignore_hosts', _ignored),
+              ('force_hosts', _forced_hosts),
+              ('force_nodes', _forced_nodes))
+
+#: What the steps are called in the record of a request.
+NAMES = frozenset(name for name, _ in _NARROWING)
+
+
+def narrowed(hosts, spec_obj, index, decision):
+    """The hosts that are left, and whether that is all there is to ask.
+
+    hosts: HostBlock.  index: which instance of the request.
+    decision: the Decision that records each step.
+    No filter is asked about hosts that are forced, or when the hosts to
+    ignore are all there are.
     """
-    if hosts.snapshot.candidates is None:
-        return hosts.judge_together(
-            names, lambda *values: judge(values, [None])[0])
-    known = {}
-    passes = np.zeros(len(hosts), dtype=np.bool_)
-    columns = zip(*(hosts.objects(name) for name in names), strict=True)
-    for i, (state, values) in enumerate(
-            zip(hosts.states(), columns, strict=True)):
-        mappings = [candidate.get('mappings') or {}
-                    for candidate in state.allocation_candidates]
-        key = values, tuple(pci.providers(requests, mapping)
-                            for mapping in mappings)
-        if key not in known:
-            try:
-                known[key] = judge(values, mappings)
-            except Exception as exc:
-                hosts.blame(exc, i)
-                raise
-        passes[i] = _keep(filter_, state, known[key])
-    return passes
-
-
-def _keep(filter_, state, verdicts):
-    """Take the refused candidates off a host; whether any is left."""
-    candidates = state.allocation_candidates
-    if LOG.isEnabledFor(logging.DEBUG):
-        for candidate, verdict in zip(candidates, verdicts, strict=True):
-            LOG.debug('%s tries allocation candidate: %s',
-                      filter_, candidate)
-            LOG.debug('%s %s allocation candidate: %s', filter_,
-                      'accepted' if verdict else 'rejected', candidate)
-    if not all(verdicts):
-        state.allocation_candidates = list(
-            itertools.compress(candidates, verdicts))
-    return any(verdicts)
+    for name, narrow in _NARROWING:
+        before = hosts
+        hosts = narrow(hosts, spec_obj)
+        if hosts is not before:
+            decision.step(index, name, before.rows, hosts.rows)
+        if narrow is _ignored and spec_obj.ignore_hosts and not len(hosts):
+            return hosts, True
+    forced = spec_obj.force_hosts or spec_obj.force_nodes
+    return hosts, bool(
+        forced and not spec_obj.get_scheduler_hint('_nova_check_type'))

@@ -6,77 +6,104 @@ repetition while there are enough.
 
 import random
 
+from nova_sched import exception
+from nova_sched.hosts import offer as placement_offer
 from nova_sched.hosts.decision import Pick
-from nova_sched.hosts.offer import Taken
-from nova_sched.scheduler import table_scheduler
+from nova_sched.scheduler import answer
+from nova_sched.scheduler import driver
+from nova_sched.scheduler import placing
+from nova_sched.scheduler.claims import Taken
 
 
-class ChanceScheduler(table_scheduler.TableScheduler):
+class ChanceScheduler(driver.HostScheduler):
     """Draws hosts at random among those that are up."""
 
     USES_ALLOCATION_CANDIDATES = False
 
-    def _select(self, snapshot, spec, instance_uuids, return_alternates,
-                decision):
-        decision.hosts = snapshot.size
-        self._check_count(decision, spec)
-        draw = random.Random(decision.seed)
-        nodes = self._nodes_by_host(snapshot, spec, decision)
-        hosts = sorted(nodes)
-        wanted = decision.instances
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            return_alternates=False,
+                            offer=placement_offer.NOT_ASKED, record=None):
+        wanted = placing.Wanted(
+            spec_obj, instance_uuids, self.count(spec_obj, instance_uuids),
+            self._max_attempts - 1 if return_alternates else 0)
+        record = self.opened(record, context, wanted, offer)
+        with record.timed('state'):
+            self.host_manager.refresh()
+            found = self.host_manager.instances(wanted.keys())
+        _view, hosts = self.hosts(wanted, found, record)
+        return _Draw(wanted, hosts, record).selections(self._default_zone)
+
+
+class _Draw:
+    """One request, drawn on one snapshot of the hosts."""
+
+    def __init__(self, wanted, hosts, record):
+        self._wanted, self._hosts, self._record = wanted, hosts, record
+        self._draw = random.Random(record.seed)
+
+    def selections(self, zone):
+        """Hosts and alternates: lists of Selection.  Raises NoValidHost."""
+        if not self._wanted.count:
+            self._refuse('There are not enough hosts available. The list of '
+                         'instance uuids is empty')
+        nodes = self._nodes_by_host()
+        hosts, wanted = sorted(nodes), self._wanted.count
         if len(hosts) >= wanted:
-            chosen = draw.sample(hosts, wanted)
+            chosen = self._draw.sample(hosts, wanted)
         else:
-            chosen = [draw.choice(hosts) for _ in range(wanted)]
-        picked = [(Taken(draw.choice(nodes[host]), None), {})
+            chosen = [self._draw.choice(hosts) for _ in range(wanted)]
+        picked = [(Taken(self._draw.choice(nodes[host])), {})
                   for host in chosen]
         spare = [host for host in hosts if host not in set(chosen)]
-        draw.shuffle(spare)
+        self._draw.shuffle(spare)
         alternates = []
-        if return_alternates:
-            alternates = [self._others(snapshot, taken.row, spare, nodes, draw)
+        if self._wanted.most_alternates:
+            alternates = [self._others(taken.row, spare, nodes)
                           for taken, _ in picked]
-            decision.alternates = sum(map(len, alternates))
-        self._record(snapshot, picked, decision)
-        self._finish(decision, spec)
-        return self._selections(snapshot, picked, alternates)
+        self._note(picked, alternates)
+        return answer.selections(self._hosts, picked, alternates, zone)
 
-    def _nodes_by_host(self, snapshot, spec, decision):
+    def _nodes_by_host(self):
         """host name -> rows of its nodes, of the hosts to draw from."""
-        everything = snapshot.block()
+        everything = self._hosts.block()
         up = everything.where(everything.service_up
                               & ~everything.service_disabled)
-        decision.step(0, 'service up', everything.rows, up.rows)
+        self._record.step(0, 'service up', everything.rows, up.rows)
         if not len(up):
-            self._no_valid_host(decision, spec,
-                                'Is the appropriate service running?')
-        left = up.where(~up.named('host', spec.ignore_hosts or []))
-        decision.step(0, 'ignore_hosts', up.rows, left.rows)
+            self._refuse('Is the appropriate service running?')
+        ignored = self._wanted.spec_obj.ignore_hosts or []
+        left = up.where(~up.named('host', ignored))
+        self._record.step(0, 'ignore_hosts', up.rows, left.rows)
         if not len(left):
-            self._no_valid_host(decision, spec,
-                                'Could not find another compute')
+            self._refuse('Could not find another compute')
         nodes = {}
         for host, row in zip(left.objects('host'), left.rows.tolist(),
                              strict=True):
             nodes.setdefault(host, []).append(row)
         return nodes
 
-    def _others(self, snapshot, row, spare, nodes, draw):
-        """Up to max_attempts - 1 alternates from the cell of a pick."""
-        cell = snapshot.cell('cell_uuid', row)
-        others, wanted = [], self._max_attempts - 1
+    def _others(self, row, spare, nodes):
+        """Up to as many alternates as wanted, from the cell of a pick."""
+        cell = self._hosts.cell('cell_uuid', row)
+        others = []
         for host in spare:
-            if len(others) == wanted:
+            if len(others) == self._wanted.most_alternates:
                 break
             same_cell = [other for other in nodes[host]
-                         if snapshot.cell('cell_uuid', other) == cell]
+                         if self._hosts.cell('cell_uuid', other) == cell]
             if same_cell:
-                others.append((Taken(draw.choice(same_cell), None), {}))
+                others.append((Taken(self._draw.choice(same_cell)), {}))
         return others
 
-    @staticmethod
-    def _record(snapshot, picked, decision):
-        for index, (taken, _) in enumerate(picked):
-            decision.picks.append(Pick(
-                index, snapshot.cell('host', taken.row),
-                snapshot.cell('nodename', taken.row), 0.0, ()))
+    def _note(self, picked, alternates):
+        for index, ((taken, _), key) in enumerate(
+                zip(picked, self._wanted.keys(), strict=True)):
+            self._record.picked(Pick(
+                index, key if isinstance(key, str) else None,
+                self._hosts.cell('host', taken.row),
+                self._hosts.cell('nodename', taken.row)))
+        self._record.alternates = sum(map(len, alternates))
+
+    def _refuse(self, reason):
+        self._record.reason = reason
+        raise exception.NoValidHost(reason=reason)

@@ -1,11 +1,16 @@
 """What a scheduler driver is, and loading the configured one."""
 
 import abc
+import inspect
+import random
 
 from oslo_log import log as logging
 
 from nova_sched import conf as config
-from nova_sched.plugins import kinds
+from nova_sched.hosts import decision
+from nova_sched.hosts import offer as placement_offer
+from nova_sched.plugins import classes
+from nova_sched.scheduler import host_manager
 
 LOG = logging.getLogger(__name__)
 
@@ -15,12 +20,15 @@ class Scheduler(abc.ABC):
 
     A third party adds one by an entry point in the namespace
     ``nova_sched.scheduler.driver``, or by its class path in
-    ``[scheduler] driver``.
+    ``[scheduler] driver``.  Making one does no I/O: see ``start``.
     """
 
     #: Whether the driver keeps its hosts in memory between requests and
     #: wants ``run_periodic_tasks`` called.
     PERIODIC = False
+    #: Whether a second process would decide without knowing what the first
+    #: one placed; then one worker runs, unless [scheduler] workers says else.
+    ONE_PROCESS = True
     #: Whether Placement's candidates are of use to the driver.
     USES_ALLOCATION_CANDIDATES = True
 
@@ -29,13 +37,16 @@ class Scheduler(abc.ABC):
 
     @abc.abstractmethod
     def select_destinations(self, context, spec_obj, instance_uuids,
-                            return_alternates=False, candidates=None):
+                            return_alternates=False,
+                            offer=placement_offer.NOT_ASKED, record=None):
         """Choose a host for each instance of a request.
 
         context: RequestContext.  spec_obj: a validated RequestSpec.
         instance_uuids: one text an instance; None from callers that send
             none, then ``spec_obj.num_instances`` counts.
-        candidates: candidates.Candidates; None if Placement was not asked.
+        offer: what Placement offers, a value of hosts.offer.  record: the
+            Decision of the request, to be filled.  A driver that takes
+            neither is given neither.
         Returns a list, in the order of the instances, of lists of Selection:
         the selected host and then its alternates, if asked for.
         Raises NoValidHost when not every instance gets a host.
@@ -57,6 +68,10 @@ class Scheduler(abc.ABC):
     def stop(self):
         """Let go of what ``start`` acquired."""
 
+    def host_count(self):
+        """How many hosts there are to choose from; None if unknown."""
+        return None
+
     def run_periodic_tasks(self, context):
         """Called every ``[scheduler] periodic_task_interval`` seconds."""
 
@@ -74,7 +89,73 @@ class Scheduler(abc.ABC):
         return len(instance_uuids)
 
 
-_DRIVER = kinds.Kind(
+class HostScheduler(Scheduler):
+    """Base class of drivers that decide on the hosts of a host manager."""
+
+    def __init__(self, conf):
+        super().__init__(conf)
+        self.host_manager = host_manager.load_host_manager(conf)
+        self._max_attempts = conf.scheduler.max_attempts
+        self._default_zone = conf.default_availability_zone
+
+    def start(self):
+        self.host_manager.refresh()
+
+    def stop(self):
+        self.host_manager.close()
+
+    def host_count(self):
+        return self.host_manager.count()
+
+    def update_aggregates(self, aggregates):
+        self.host_manager.forget_aggregates()
+
+    def delete_aggregate(self, aggregate):
+        self.host_manager.forget_aggregates()
+
+    def opened(self, record, context, wanted, offer):
+        """The record of a request that is about to be decided.
+
+        record: Decision of the caller's, or None for a new one.
+        """
+        record = decision.Decision() if record is None else record
+        record.request_id = context.request_id
+        record.instance_uuid = wanted.spec_obj.instance_uuid
+        record.instances, record.offer = wanted.count, offer
+        record.seed = record.seed or random.SystemRandom().getrandbits(48)
+        return record
+
+    def hosts(self, wanted, found, record):
+        """The hosts as they are at this moment, for one request alone.
+
+        found: Instances.  The record notes which they are.
+        Returns a picks.View and a HostSnapshot of it.
+        """
+        view = self.host_manager.view(wanted.keys())
+        record.clock = self.host_manager.now()
+        record.reads, record.in_flight = view.table.reads, view.in_flight
+        record.hosts = view.table.size
+        record.names = (view.table.columns['host'],
+                        view.table.columns['nodename'])
+        return view, self.host_manager.snapshot(
+            view.table, found, record.clock, record.offer)
+
+
+def extras(driver, **values):
+    """Those of the values that a driver's select_destinations takes: dict.
+
+    Third parties' need take no more than what ``Scheduler`` says without a
+    default, and return_alternates.
+    """
+    parameters = inspect.signature(driver.select_destinations).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD
+           for parameter in parameters.values()):
+        return values
+    return {name: value for name, value in values.items()
+            if name in parameters}
+
+
+_DRIVER = classes.Kind(
     '[scheduler] driver', 'nova_sched.scheduler.driver', 'driver', Scheduler,
     ', with a select_destinations method')
 
@@ -82,11 +163,12 @@ _DRIVER = kinds.Kind(
 def load_driver(conf):
     """The driver that ``[scheduler] driver`` names, constructed.
 
-    Raises ConfigurationError for a name that cannot be loaded.
+    Raises ConfigurationError for a name that cannot be loaded, and for a
+    driver that cannot be set up.
     """
     name = config.driver_name(conf)
     LOG.debug('Loading scheduler driver %s', name)
-    return driver_class(name)(conf)
+    return _DRIVER.make(name, conf)
 
 
 def driver_class(name):

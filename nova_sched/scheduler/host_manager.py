@@ -1,4 +1,7 @@
-"""Getting the hosts of a request, from whatever knows them."""
+"""The hosts of the cloud: reading them, and handing out copies to decide on.
+
+``inventory`` keeps them; here is all that a driver does with them.
+"""
 
 import time
 
@@ -7,9 +10,11 @@ import numpy as np
 from nova_sched import conf as config
 from nova_sched.db import reader as db_reader
 from nova_sched.hosts import instances
+from nova_sched.hosts import offer as placement_offer
 from nova_sched.hosts import rows as host_rows
 from nova_sched.inventory import cache as host_cache
-from nova_sched.plugins import kinds
+from nova_sched.inventory.picks import Picks
+from nova_sched.plugins import classes
 
 
 class HostManager:
@@ -18,51 +23,114 @@ class HostManager:
     A third party adds one by an entry point in the namespace
     ``nova_sched.scheduler.host_manager``, or by its class path in
     ``[scheduler] host_manager``.
-
-    cache: HostCache with the newest table.
     """
 
     def __init__(self, conf):
         self._reader = db_reader.HostReader(
             conf, db_reader.configured_cells(conf))
-        self.cache = host_cache.HostCache(
-            self._reader, config.fallback_ratios(conf), self.make_record)
         self._service_down_time = config.service_down_time(conf)
         self._pack_numa_cells = (
             conf.compute.packing_host_numa_cells_allocation_strategy)
+        self._picks = Picks(conf.nova_sched.pick_lifetime, self.now,
+                            self._pack_numa_cells)
+        self._cache = host_cache.HostCache(
+            self._reader, config.fallback_ratios(conf), self.make_record,
+            self._picks)
 
     def make_record(self, row, cell_uuid, ratios):
         """A host's record; arguments and result as of host_rows.record."""
         return host_rows.record(row, cell_uuid, ratios)
 
+    def now(self):
+        """Seconds since the epoch."""
+        return time.time()
+
+    def refresh(self):
+        """Read the hosts; what was committed before the call is seen.
+
+        Raises DatabaseUnavailable when they cannot be read.
+        """
+        self._cache.refresh()
+
+    def count(self):
+        """How many hosts there were when they were last read."""
+        return self._picks.view(()).table.size
+
+    def forget_aggregates(self):
+        """Have the next ``refresh`` read the aggregates again."""
+        self._cache.forget_aggregates()
+
     def close(self):
         """Close idle database connections; a later use opens new ones."""
         self._reader.close()
 
-    def instances(self, table):
-        """Where instances run, as far as a request asks: Instances."""
+    def take_over(self, predecessor):
+        """Have in flight what another host manager has, now and later."""
+        self._picks.take_over(predecessor._picks)
+
+    def instances(self, keys=()):
+        """Where instances run, as far as a request asks: Instances.
+
+        keys: what the request's own picks are known by.
+        """
+        table = self._picks.view(()).table
         return instances.Instances(
             self._reader.locate_instances,
             lambda: self._reader.instances_on(
                 table.columns['host'].values),
             images=self._reader.image_properties,
-            unseen=_bare_metal_hosts(table))
+            unseen=_bare_metal_hosts(table),
+            in_flight=lambda: self._picks.locations(set(keys)))
 
-    def snapshot(self, table, found=None, candidates=None):
+    def turn(self, alone=False):
+        """A context in which requests decide one after the other.
+
+        See inventory.picks.Picks.turn.
+        """
+        return self._picks.turn(alone)
+
+    def view(self, keys=()):
+        """The hosts as last read, with what is in flight: picks.View.
+
+        keys: of picks that do not count.
+        """
+        return self._picks.view(keys)
+
+    def snapshot(self, table, found, now=None,
+                 offer=placement_offer.NOT_ASKED):
         """A private HostSnapshot of a table, with which services are up.
 
         A service is up when it is not forced down and its last heartbeat is
-        at most service_down_time seconds away from now, past or future.
-        found: Instances of the request, if there are already.
-        candidates: candidates.Candidates, or None if Placement was not asked.
+        at most service_down_time seconds away from ``now``, past or future.
+        found: Instances of the request.  offer: what Placement offers.
         """
+        now = self.now() if now is None else now
         seen = table.columns['service_last_seen']
-        alive = np.abs(time.time() - seen) <= self._service_down_time
+        alive = np.abs(now - seen) <= self._service_down_time
         up = alive & ~table.columns['service_forced_down']
-        snapshot = table.with_columns(service_up=up).snapshot(
-            found or self.instances(table), candidates)
+        snapshot = table.with_columns(service_up=up).snapshot(found, offer)
         snapshot.pack_numa_cells = self._pack_numa_cells
         return snapshot
+
+    def siblings(self, wanted):
+        """What others have in flight of a request's server group: list."""
+        group = wanted.spec_obj.instance_group
+        if group is None:
+            return []
+        own = set(wanted.keys())
+        return [pick for pick in self._picks.of_group(
+            wanted.group, group.members or ())
+            if pick.key not in own]
+
+    def keep(self, view, snapshot, picks, wanted):
+        """Whether the picks of a request are in flight now.
+
+        Not if others have taken meanwhile what they depend on.  A rebuild
+        places nothing.
+        """
+        if wanted.spec_obj.is_rebuild:
+            return True
+        return self._picks.commit(view, picks, snapshot, wanted.related())
 
 
 def _bare_metal_hosts(table):
@@ -72,7 +140,7 @@ def _bare_metal_hosts(table):
     return frozenset(hosts.values[code] for code in codes.tolist())
 
 
-_HOST_MANAGER = kinds.Kind(
+_HOST_MANAGER = classes.Kind(
     '[scheduler] host_manager', 'nova_sched.scheduler.host_manager',
     'host manager', HostManager)
 
@@ -80,6 +148,7 @@ _HOST_MANAGER = kinds.Kind(
 def load_host_manager(conf):
     """The host manager that ``[scheduler] host_manager`` names, constructed.
 
-    Raises ConfigurationError for a name that cannot be loaded.
+    Raises ConfigurationError for a name that cannot be loaded, and for a
+    host manager that cannot be set up.
     """
-    return _HOST_MANAGER.load(config.host_manager_name(conf))(conf)
+    return _HOST_MANAGER.make(config.host_manager_name(conf), conf)

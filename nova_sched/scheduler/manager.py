@@ -9,8 +9,10 @@ import oslo_messaging as messaging
 from oslo_versionedobjects.exception import IncompatibleObjectVersion
 
 from nova_sched import exception
+from nova_sched.hosts import decision
 from nova_sched.objects import arguments
 from nova_sched.objects import selection
+from nova_sched.scheduler import driver
 
 LOG = logging.getLogger(__name__)
 
@@ -20,18 +22,22 @@ _UNSET = object()
 #: line without a traceback.
 _EXPECTED = (exception.NoValidHost, exception.InvalidInput,
              exception.DatabaseUnavailable, IncompatibleObjectVersion)
+#: Of these, what is an answer: no.
+_REFUSALS = (exception.NoValidHost, exception.InvalidInput,
+             IncompatibleObjectVersion)
 
 
 class SchedulerManager:
     """RPC endpoint of the scheduler: version 4.5 of Nova's interface.
 
     driver: a scheduler.driver.Scheduler that has been started.
+    recorder: takes the record of each request, as observe.recorder.Recorder.
     """
 
     target = messaging.Target(version='4.5')
 
-    def __init__(self, driver):
-        self.driver = driver
+    def __init__(self, driver, recorder):
+        self.driver, self.recorder = driver, recorder
 
     @messaging.expected_exceptions(*_EXPECTED)
     def select_destinations(self, ctxt, request_spec=None,
@@ -53,30 +59,51 @@ class SchedulerManager:
         IncompatibleObjectVersion for objects of an unknown major version,
         and DatabaseUnavailable.
         """
+        call = {'instance_uuids': instance_uuids,
+                'return_objects': return_objects,
+                'return_alternates': return_alternates}
+        if spec_obj is _UNSET:
+            call |= {'request_spec': request_spec,
+                     'filter_properties': filter_properties}
+        else:
+            call['spec_obj'] = spec_obj
+        record = decision.Decision(
+            request_id=getattr(ctxt, 'request_id', None), request=call,
+            generation=self.recorder.generation)
         try:
-            if spec_obj is _UNSET:
-                spec = arguments.from_legacy_dicts(request_spec,
-                                                 filter_properties)
-            else:
-                spec = arguments.from_wire(spec_obj)
-            arguments.check_instance_uuids(instance_uuids)
-            return_objects, return_alternates = (
-                arguments.flag('return_objects', return_objects),
-                arguments.flag('return_alternates', return_alternates))
-            spec.legacy_context = ctxt
-            selections = self.driver.select_destinations(
-                ctxt, spec, instance_uuids,
-                return_alternates=return_objects and return_alternates)
-        except exception.NoValidHost:
-            # The driver has told the log, with its reasons.
+            return self._answer(ctxt, call, record)
+        except BaseException as exc:
+            _close(record, exc)
             raise
-        except _EXPECTED as exc:
-            LOG.error('Request not answered: %s', exc)
-            raise
-        if return_objects:
-            return selection.to_wire(selections, spec.wire_version)
-        return selection.to_dicts([chosen[0] for chosen in selections],
-                                  spec.wire_version)
+        finally:
+            self.recorder.add(record)
+
+    def _answer(self, ctxt, call, record):
+        """The reply to one call, whose record is closed if there is one."""
+        if 'spec_obj' in call:
+            spec_obj = arguments.from_wire(call['spec_obj'])
+        else:
+            spec_obj = arguments.from_legacy_dicts(
+                call['request_spec'], call['filter_properties'])
+        uuids = call['instance_uuids']
+        arguments.check_instance_uuids(uuids)
+        as_objects, alternates = (
+            arguments.flag(name, call[name])
+            for name in ('return_objects', 'return_alternates'))
+        spec_obj.legacy_context = ctxt
+        record.instance_uuid = spec_obj.instance_uuid
+        record.instances = driver.Scheduler.count(spec_obj, uuids)
+        selections = self.driver.select_destinations(
+            ctxt, spec_obj, uuids, return_alternates=as_objects and alternates,
+            **driver.extras(self.driver, record=record))
+        _check_picks(record, selections)
+        if as_objects:
+            reply = selection.to_wire(selections, spec_obj.wire_version)
+        else:
+            reply = selection.to_dicts([chosen[0] for chosen in selections],
+                                       spec_obj.wire_version)
+        record.close(decision.PLACED)
+        return reply
 
     def update_aggregates(self, ctxt, aggregates):
         """Nova's API changed aggregates: have them read again."""
@@ -119,3 +146,28 @@ class BaseRPCEndpoint:
     def get_backdoor_port(self, ctxt):
         """None: this service listens on no backdoor."""
         return None
+
+
+def _close(record, exc):
+    """Close the record of a request that ended with an exception."""
+    if isinstance(exc, exception.NoValidHost):
+        # The reasons in full, where the driver has told them.
+        return record.close(decision.REFUSED, record.reason
+                            or exc.kwargs.get('reason', '').strip())
+    refused = isinstance(exc, _REFUSALS)
+    if isinstance(exc, _EXPECTED):
+        LOG.error('Request not answered: %s', exc)
+    record.close(decision.REFUSED if refused else decision.FAILED,
+                 str(exc) if isinstance(exc, _EXPECTED) else repr(exc))
+
+
+def _check_picks(record, selections):
+    """Have the picks on record of a driver that keeps no record itself."""
+    if record.picks:
+        return
+    uuids = record.asked_uuids()
+    for index, (chosen, *others) in enumerate(selections):
+        record.picked(decision.Pick(
+            index, uuids[index] if index < len(uuids) else None,
+            chosen.service_host, chosen.nodename))
+        record.alternates += len(others)

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from nova_sched.hosts import table as host_table
+from nova_sched.hosts import columns as host_columns
 from nova_sched.plugins import loading as plugins
 from nova_sched.testing import fuzz
 from nova_sched.testing import host_builders
@@ -107,9 +107,8 @@ def _check_case(ask, case, together):
 
 def _fingerprint(block, spec):
     """All that a rule could have changed in what it was given."""
-    columns = {name: copy.deepcopy(block.objects(name)) for name in (
-        *host_table.DTYPES, *host_table.LABELS, *host_table.OBJECTS)
-        if name != 'aggregates'}
+    columns = {name: copy.deepcopy(block.objects(name))
+               for name in host_columns.NAMES if name != 'aggregates'}
     aggregates = [[dict(aggregate.metadata) for aggregate in found]
                   for found in block.objects('aggregates')]
     return columns, aggregates, block.rows.tolist(), repr(spec)

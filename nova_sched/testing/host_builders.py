@@ -1,6 +1,5 @@
 """Hosts for tests: valid defaults, and no database behind them."""
 
-import collections
 import datetime
 import fnmatch
 import uuid
@@ -8,39 +7,34 @@ import uuid
 import numpy as np
 
 from nova_sched import objects
-from nova_sched.db import reader
 from nova_sched.hardware.numa import topology as numa
 from nova_sched.hardware.pci import pools
+from nova_sched.hosts import columns
 from nova_sched.hosts import instances
+from nova_sched.hosts import rows
 from nova_sched.hosts import table as host_table
 from nova_sched.hosts.metrics import HostMetrics
 
 NOW = 1_700_000_000.0
 
 _DEFAULTS = {
-    'cell_uuid': '00000000-0000-0000-0000-000000000001',
+    column.name: column.empty for column in columns.COLUMNS
+    if column.name not in ('host', 'nodename', 'uuid', 'service')} | {
+    'cell_uuid': '00000000-0000-0000-0000-000000000001', 'aggregates': (),
     'total_usable_ram_mb': 32768, 'free_ram_mb': 32768,
     'total_usable_disk_gb': 500, 'free_disk_mb': 500 * 1024,
-    'disk_mb_used': 0, 'vcpus_total': 16, 'vcpus_used': 0,
-    'num_instances': 0, 'num_io_ops': 0, 'failed_builds': 0,
-    'cpu_allocation_ratio': 16.0, 'ram_allocation_ratio': 1.5,
-    'disk_allocation_ratio': 1.0, 'updated': NOW, 'service_last_seen': NOW,
-    'service_disabled': False, 'service_forced_down': False,
-    'service_up': True, 'bare_metal': False, 'hypervisor_type': 'QEMU',
-    'hypervisor_version': 8002000, 'host_ip': '192.0.2.1', 'cpu_info': None,
-    'supported_instances': '[["x86_64", "kvm", "hvm"]]', 'stats': {},
-    'metrics': None, 'pci_stats': '[]', 'numa_topology': None,
-}
+    'vcpus_total': 16, 'cpu_allocation_ratio': 16.0,
+    'ram_allocation_ratio': 1.5, 'disk_allocation_ratio': 1.0,
+    'updated': NOW, 'service_last_seen': NOW, 'service_up': True,
+    'hypervisor_type': 'QEMU', 'hypervisor_version': 8002000,
+    'host_ip': '192.0.2.1', 'stats': {}, 'metrics': None, 'pci_stats': '[]',
+    'supported_instances': '[["x86_64", "kvm", "hvm"]]'}
 
-#: What a host is like whose compute service never reported its usage.
-NEVER_REPORTED = dict.fromkeys(
-    ('uuid', 'hypervisor_type', 'hypervisor_version', 'host_ip', 'cpu_info',
-     'supported_instances', 'stats', 'pci_stats')) | dict.fromkeys(
-    ('total_usable_ram_mb', 'free_ram_mb', 'total_usable_disk_gb',
-     'free_disk_mb', 'vcpus_total', 'updated'), 0)
-
-
-_Service = collections.namedtuple('_Service', reader.SERVICE_COLUMNS)
+#: What a host is like whose compute service never reported its usage, where
+#: that is not the default.
+NEVER_REPORTED = {
+    name: value for name, value in columns.NOT_REPORTED.items()
+    if name != 'metrics' and value != _DEFAULTS.get(name, ...)}
 
 
 def a_host(host=None, **values):
@@ -61,7 +55,7 @@ def a_host(host=None, **values):
     record.pop('disabled_reason', None)
     record['aggregates'] = tuple(
         an_aggregate(metadata) if isinstance(metadata, dict) else metadata
-        for metadata in record.get('aggregates', ()))
+        for metadata in record['aggregates'])
     return record
 
 
@@ -69,7 +63,7 @@ def _a_service(record):
     """A row of the database: a service that has no name yet."""
     seen = datetime.datetime.fromtimestamp(
         record['service_last_seen'], datetime.UTC).replace(tzinfo=None)
-    return _Service(
+    return rows.Service(
         id=1, uuid=None, host=None, version=70,
         disabled=record['service_disabled'],
         disabled_reason=record.get('disabled_reason'),

@@ -1,7 +1,11 @@
 """Drivers on hosts in memory: no database behind them."""
 
 from nova_sched import context
+from nova_sched.hosts.decision import Decision
+from nova_sched.inventory.picks import View
+from nova_sched.observe import recorder
 from nova_sched.scheduler import filter_scheduler
+from nova_sched.scheduler import manager
 from tests.builders import hosts
 from tests.builders import rules
 
@@ -22,27 +26,45 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
         super().__init__(rules.a_conf(**options))
         self._hosts, self.seed = hosts.table(*records), seed
         self._running = running or {}
+        #: The record of the last request.
+        self.decision = None
 
-    def _snapshot(self, candidates):
-        return self._hosts.snapshot(hosts.instances_on(self._running, {}),
-                                    candidates)
+    def _read_hosts(self):
+        pass
 
-    def _new_decision(self, context, spec, instance_uuids):
-        decision = super()._new_decision(context, spec, instance_uuids)
+    def hosts(self, wanted, found, record):
+        table = self._hosts
+        record.hosts = table.size
+        return View(table, (), (), 0, table), table.snapshot(
+            hosts.instances_on(self._running, {}), record.offer)
+
+    def opened(self, record, *args):
+        self.decision = super().opened(record or Decision(), *args)
         if self.seed is not None:
-            decision.seed = self.seed
-        return decision
+            self.decision.seed = self.seed
+        return self.decision
 
-    @property
-    def decision(self):
-        """The record of the last request."""
-        return self.decisions[-1]
+    def _placed(self, *args):
+        answer, _keep = super()._placed(*args)
+        return answer, lambda: True
+
+
+def door(driver, memory=1 << 24):
+    """The RPC endpoint before a driver, with a recorder of so many bytes."""
+    return manager.SchedulerManager(driver, recorder.Recorder(memory))
 
 
 def select(driver, spec, instance_uuids=None, **kwargs):
     """What a driver answers to a request: lists of Selection."""
     return driver.select_destinations(
         context.RequestContext(), spec, instance_uuids, **kwargs)
+
+
+def free_ram_mb(driver):
+    """{host: free MB} as the next request sees the hosts of a driver."""
+    table = driver.host_manager.view().table
+    return dict(zip(table.columns['host'].items(),
+                    table.columns['free_ram_mb'].tolist(), strict=True))
 
 
 def hosts_of(selections):

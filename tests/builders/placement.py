@@ -1,6 +1,6 @@
 """A Placement in memory: offers hosts, takes claims or refuses them."""
 
-from nova_sched.hosts.offer import Candidates
+from nova_sched.hosts.offer import Offer
 
 
 class Placement:
@@ -21,10 +21,10 @@ class Placement:
         self._keeps = set(keeps)
         self.claimed, self.released = [], []
 
-    def candidates(self):
+    def offer(self):
         """What a request is offered."""
-        return Candidates(self._offers, frozenset(self._offers),
-                          self.VERSION, self._claim, self._release)
+        return Offer(self._offers, frozenset(self._offers),
+                     self.VERSION, self._claim, self._release)
 
     def _release(self, instance_uuid):
         if instance_uuid in self._keeps:

@@ -4,16 +4,16 @@ from nova_sched.hosts import offer
 
 
 def offered(case, uuids):
-    """The Candidates of a case, or None if Placement was not asked.
+    """What Placement offers in a case: a value of hosts.offer.
 
     uuids: of all compute nodes, None for one that has none.
     """
     found = case.get('candidates')
     if found is None:
-        return None
+        return offer.NOT_ASKED
     if found == 'one-per-host':
         found = {uuid: [_whole_host(uuid)] for uuid in uuids}
-    return offer.Candidates(
+    return offer.Offer(
         by_provider=found, providers=frozenset(found), version='1.39',
         claim=lambda *args: True, release=lambda uuid: None)
 
@@ -27,7 +27,7 @@ def left(state):
     """Which candidates are left on a host, as indexes: list."""
     remaining, indexes = list(state.allocation_candidates), []
     for index, candidate in enumerate(
-            state.block().snapshot.candidates.of(state.uuid)):
+            state.block().snapshot.offer.of(state.uuid)):
         if remaining and candidate == remaining[0]:
             del remaining[0]
             indexes.append(index)

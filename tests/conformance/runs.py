@@ -60,23 +60,23 @@ def _driver(case, stage):
     base = DRIVERS[case['driver']]
 
     class Observed(base):
-        def _select(self, snapshot, *args):
-            self.snapshot = snapshot
-            return super()._select(snapshot, *args)
+        def hosts(self, *args):
+            view, self.snapshot = super().hosts(*args)
+            return view, self.snapshot
 
     driver = Observed(stage.conf(case))
     driver.start()
     return driver
 
 
-def _candidates(case):
+def _offer(case):
     """What Placement offered, and who of it refuses claims."""
     if case.get('alloc_reqs_by_rp_uuid') is None:
-        return None
+        return offer.NOT_ASKED
     # Where any of several answers is right, no claim was refused.
     refusing = (set() if 'selected_one_of' in case['expected']
                 else set(case.get('claim_fails', ())))
-    return offer.Candidates(
+    return offer.Offer(
         by_provider=case['alloc_reqs_by_rp_uuid'],
         providers=frozenset(case['provider_summaries']),
         version=case['allocation_request_version'],
@@ -85,18 +85,18 @@ def _candidates(case):
         release=lambda uuid: None)
 
 
-def _select(driver, request_, offered=None):
+def _select(driver, request_, offered=offer.NOT_ASKED):
     """The driver's answer to a request of a case."""
     spec = arguments.from_wire(request_['request_spec'])
     return driver.select_destinations(
         context.RequestContext(), spec, request_.get('instance_uuids'),
-        request_.get('return_alternates', False), candidates=offered)
+        request_.get('return_alternates', False), offer=offered)
 
 
 def _run(case, name, stage, expected):
     with stage.frozen():
         driver = _driver(case, stage)
-        selections = _select(driver, case, _candidates(case))
+        selections = _select(driver, case, _offer(case))
     if 'selected_one_of' in expected:
         (chosen, *_), = selections
         place = [chosen.service_host, chosen.nodename]
@@ -113,6 +113,8 @@ def _sequence(case, name, stage, expected):
         driver = _driver(case, stage)
         for request_, wanted in zip(case['requests'], expected['results'],
                                     strict=True):
+            if case.get('forgets'):
+                driver = _driver(case, stage)
             try:
                 selections = _select(driver, request_)
             except Exception as exc:

@@ -13,7 +13,6 @@ from nova_sched import conf as config
 from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine
 from nova_sched.db import schema
-from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import host_manager
 from tests.conformance import offers
 from tests.conformance import vectors
@@ -62,8 +61,7 @@ class Stage:
     @contextlib.contextmanager
     def frozen(self):
         """A context in which it is the cloud's own time."""
-        with (mock.patch.object(host_manager, 'time', self._clock),
-              mock.patch.object(filter_scheduler, 'time', self._clock)):
+        with mock.patch.object(host_manager, 'time', self._clock):
             yield
 
     def conf(self, case, **filter_scheduler_options):
@@ -84,10 +82,11 @@ class Stage:
                           case['config'].get('DEFAULT')], sort_keys=True)
         if key not in self._managers:
             manager = host_manager.load_host_manager(conf)
-            manager.cache.refresh()
+            manager.refresh()
             self._managers[key] = manager
         manager = self._managers[key]
-        table = manager.cache.current()
+        table = manager.view().table
         with self.frozen():
-            return manager.snapshot(table, candidates=offers.offered(
-                case, table.columns['uuid'].values))
+            return manager.snapshot(
+                table, manager.instances(), offer=offers.offered(
+                    case, table.columns['uuid'].values))

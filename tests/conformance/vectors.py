@@ -6,6 +6,8 @@ import gzip
 import json
 import pathlib
 
+from nova_sched.rules import nova_classes
+
 KINDS = ('filters', 'weighers', 'schedule', 'hoststates')
 
 _QUEENS_WEIGHERS = (
@@ -19,7 +21,11 @@ _QUEENS_WEIGHERS = (
 ERA_DEFAULTS = {
     'queens': {'filter_scheduler': {'weight_classes': [
         f'nova.scheduler.weights.{name}' for name in _QUEENS_WEIGHERS]}},
-    '2026.2': {'DEFAULT': {'initial_cpu_allocation_ratio': 4.0,
+    '2026.2': {'filter_scheduler': {'weight_classes': [
+        f'nova.scheduler.weights.{module}.{name}'
+        for module, names in nova_classes.WEIGHER_MODULES.items()
+        for name in names]},
+               'DEFAULT': {'initial_cpu_allocation_ratio': 4.0,
                            'initial_ram_allocation_ratio': 1.0,
                            'initial_disk_allocation_ratio': 1.0}},
 }

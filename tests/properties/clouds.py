@@ -7,6 +7,7 @@ import json
 from hypothesis import strategies as st
 import numpy as np
 
+from nova_sched.hosts.offer import NOT_ASKED
 from tests.builders.drivers import CELL1
 from tests.builders.drivers import CELL2
 from tests.builders.hosts import NEVER_REPORTED
@@ -126,25 +127,25 @@ class Cloud:
         """The hosts as a HostTable."""
         return table(*self.records)
 
-    def candidates(self):
-        """What a request is offered: Candidates or None."""
+    def offer(self):
+        """What Placement offers a request: a value of hosts.offer."""
         if self.offers is None:
-            return None
+            return NOT_ASKED
         return Placement({
             provider: [an_allocation_request(provider, **mappings)
                        for mappings in found]
             for provider, found in self.offers.items()},
-            self.refuses).candidates()
+            self.refuses).offer()
 
-    def snapshot(self, candidates):
+    def snapshot(self, offer):
         """The HostSnapshot of a request."""
         return self.table.snapshot(instances_on(self.running, {
             uuid: fields['image'] for uuid, fields in self.running.items()}),
-            candidates)
+            offer)
 
     def block(self, rows=None):
         """The hosts, or some rows, as nobody has looked at them yet."""
-        return self.snapshot(self.candidates()).block(
+        return self.snapshot(self.offer()).block(
             None if rows is None else np.array(rows, dtype=np.int64))
 
     def of(self, rows):

@@ -16,9 +16,10 @@ import pytest
 
 from nova_sched import filters as base_filters
 from nova_sched import weights as base_weights
-from nova_sched.hosts import table as host_table
+from nova_sched.hosts import columns as host_columns
 from nova_sched.hosts.decision import Decision
 from nova_sched.plugins import loading as plugins
+from nova_sched.rules import nova_classes
 from tests.builders.hosts import hosts
 from tests.builders.hosts import one
 from tests.builders.rules import a_conf
@@ -80,8 +81,7 @@ def agree(together, alone):
 
 def fingerprint(block):
     """All that a rule could have changed in what it was given."""
-    columns = {name: block.objects(name) for name in (
-        *host_table.DTYPES, *host_table.LABELS, *host_table.OBJECTS)}
+    columns = {name: block.objects(name) for name in host_columns.NAMES}
     columns['aggregates'] = [[aggregate.metadata for aggregate in found]
                              for found in columns['aggregates']]
     return columns, block.rows.tolist()
@@ -219,7 +219,7 @@ CHAIN = plugins.load_filters(a_conf())
 
 
 def run(block, spec):
-    decision = Decision(None, None, 1, 0, hosts=len(block))
+    decision = Decision(hosts=len(block))
     return base_filters.FilterHandler().run(
         CHAIN, block, spec, 0, decision), decision
 
@@ -231,7 +231,7 @@ def test_every_host_is_either_left_or_rejected_once(block, spec):
 
     if not isinstance(found, type):
         left, decision = found
-        rejected = [row for _, _, rows in decision.rejected()
+        rejected = [row for _, rows in decision.rejected()
                     for row in rows.tolist()]
         assert sorted([*left.rows.tolist(), *rejected]) == block.rows.tolist()
 
@@ -249,9 +249,11 @@ def test_weights_are_sorted_and_add_up(cloud, spec, weighers):
     if not isinstance(weighed, type):
         assert sorted(weighed.rows.tolist()) == [*range(len(cloud.records))]
         assert not (weighed.weights[1:] > weighed.weights[:-1]).any()
-        for position, weight in enumerate(weighed.weights.tolist()):
+        for row, weight in zip(weighed.rows.tolist(),
+                               weighed.weights.tolist(), strict=True):
             assert weight == pytest.approx(sum(
-                part.score for part in weighed.parts(position)), nan_ok=True)
+                normalized * multiplier for _, normalized, multiplier
+                in weighed.parts(row).tolist()), nan_ok=True)
 
 
 @given(data=st.data(), cloud=clouds(2, 6), spec=requests(), weighers=WEIGHERS)
@@ -268,7 +270,7 @@ def test_the_order_of_hosts_changes_nothing_but_ties(data, cloud, spec,
     assert by_row(order) == by_row(sorted(order))
 
 
-def test_every_rule_is_given_something_to_decide():
+def test_every_rule_of_novas_is_given_something_to_decide():
     """Among what is made up are clouds whose hosts it does not hold alike."""
     deciding = set()
 
@@ -281,6 +283,7 @@ def test_every_rule_is_given_something_to_decide():
                 deciding.add(name)
 
     look()
-    every = {cls.__name__ for cls in (*plugins.all_filters(),
-                                      *plugins.all_weighers())}
+    every = {name for modules in (nova_classes.FILTER_MODULES,
+                                  nova_classes.WEIGHER_MODULES)
+             for names in modules.values() for name in names}
     assert every - deciding == {'AllHostsFilter'}

@@ -4,7 +4,6 @@ Any few of the built-in filters are enabled, in any order; all weighers are.
 """
 
 import collections
-import copy
 import itertools
 import math
 
@@ -13,7 +12,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from nova_sched import exception
+from nova_sched.hosts.decision import Decision
 from nova_sched.plugins import loading as plugins
+from nova_sched.rules import ranking
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import select
 from tests.builders.requests import INSTANCE_UUID
@@ -33,6 +34,18 @@ SOME = [[INSTANCE_UUID, 'n1', 'm1'], ['n1', 'n2'], ['n1', 'n2', 'n3', 'n4']]
 Case = collections.namedtuple('Case', 'cloud spec uuids filters')
 
 
+class _Asked(Decision):
+    """A record that has the filters asked again about each pick."""
+
+    def __init__(self, scheduler):
+        super().__init__()
+        self._scheduler = scheduler
+
+    def picked(self, pick, weighed, row):
+        super().picked(pick, weighed, row)
+        self._scheduler.ask_again(pick.index, row)
+
+
 class CloudScheduler(MemoryScheduler):
     """The filter scheduler on the hosts of a case, with its filters.
 
@@ -48,26 +61,31 @@ class CloudScheduler(MemoryScheduler):
         """The Selections of a case; None if it is refused."""
         self._cloud, self.seed, self.doubted = case.cloud, seed, []
         self.ranker.filters = [self._built_ins[name] for name in case.filters]
+        self.ranker.ranked = self._ranked
         try:
-            return select(self, copy.deepcopy(case.spec), case.uuids,
-                          return_alternates=True,
-                          candidates=self._cloud.candidates())
+            return select(self, case.spec, case.uuids, return_alternates=True,
+                          offer=self._cloud.offer(), record=_Asked(self))
         except exception.NoValidHost:
             return None
 
-    def _snapshot(self, candidates):
-        return self._cloud.snapshot(candidates)
+    def hosts(self, wanted, found, record):
+        self._hosts = self._cloud.table
+        view, _ = super().hosts(wanted, found, record)
+        return view, self._cloud.snapshot(record.offer)
 
-    def _place(self, snapshot, taken, spec, instance_uuid, limits):
+    def _ranked(self, hosts, spec_obj, *args):
+        self._asked = hosts.snapshot, spec_obj
+        return ranking.Ranker.ranked(self.ranker, hosts, spec_obj, *args)
+
+    def ask_again(self, index, row):
         """Ask the filters again about the picked host alone."""
-        index = self.decision.picks[-1].index
-        block = (snapshot.state(taken.row).block() if index
-                 else self._cloud.block([taken.row]))
+        snapshot, spec_obj = self._asked
+        block = (snapshot.state(row).block() if index
+                 else self._cloud.block([row]))
         self.doubted += [
             (index, type(rule).__name__) for rule in self.ranker.filters
             if rule.run_filter_for_index(index)
-            and not rule.keep(block, spec).all()]
-        super()._place(snapshot, taken, spec, instance_uuid, limits)
+            and not rule.keep(block, spec_obj).all()]
 
     def errors_of_rules(self, case):
         """The classes of what any rule raises about any host alone."""
@@ -204,7 +222,7 @@ def test_the_counts_of_a_decision_add_up(driver, case):
         assert step.before == left >= step.after
         left = step.after
     if answer is None and decision.steps:
-        assert f'{left} of {decision.hosts} hosts: ' in decision.refusal
+        assert f'{left} of {decision.hosts} hosts: ' in decision.reason
     elif isinstance(answer, list):
         assert [(pick.host, pick.nodename) for pick in decision.picks] == [
             (chosen[0].service_host, chosen[0].nodename) for chosen in answer]

@@ -16,11 +16,15 @@ def headings(page):
 
 
 def table(page):
-    """The first table of a page whose rows are links: name -> other cells."""
-    parts = re.split(r'^[= ]+$', PAGES[page], flags=re.MULTILINE)
-    rows = next(part for part in parts if part.strip().startswith('`'))
-    cells = [re.split(r' {2,}', row) for row in rows.strip().splitlines()]
-    return {row[0].strip('`_'): row[1:] for row in cells}
+    """The first table of a page: name -> (link or None, other cells)."""
+    rows = re.split(r'^=+(?: +=+)+$', PAGES[page], flags=re.MULTILINE)[2]
+    found = {}
+    for row in rows.strip().splitlines():
+        first, *others = re.split(r' {2,}', row)
+        name, link = re.fullmatch(
+            r'`?(\w+)(?: <(\S+\.rst)>`_)?', first).groups()
+        found[name] = link, others
+    return found
 
 
 def blocks(kind):
@@ -60,7 +64,4 @@ def reasons():
 
 def links(page):
     """The files that a page links to, relative to it: list of texts."""
-    found = re.findall(
-        r'<([^<>\s]+\.(?:rst|md|sample))>`_|^\.\. _\S+: (\S+\.rst)$',
-        PAGES[page], re.MULTILINE)
-    return [one or other for one, other in found]
+    return re.findall(r'<([^<>\s]+\.(?:rst|md|sample))>`_', PAGES[page])

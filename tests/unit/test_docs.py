@@ -25,13 +25,18 @@ FILTERS = {cls.__name__: cls for cls in plugins.all_filters()}
 WEIGHERS = {cls.__name__: cls for cls in plugins.all_weighers()}
 OPTIONS = {(str(getattr(group, 'name', group) or 'DEFAULT'), opt.dest): opt
            for group, opts in config.list_opts() for opt in opts}
+NOVAS = {name for modules in (nova_classes.FILTER_MODULES,
+                              nova_classes.WEIGHER_MODULES)
+         for names in modules.values() for name in names}
 TYPES = {cfg.types.Integer: 'integer', cfg.types.Float: 'number',
          cfg.types.String: 'string', cfg.types.Boolean: 'boolean',
          cfg.types.List: 'list'}
 
 
-def index_of(name):
-    return 'filters/index.rst' if name in FILTERS else 'weighers/index.rst'
+#: (index page, rule, page of its own or None, other cells)
+ROWS = [(index, name, *row)
+        for index in ('filters/index.rst', 'weighers/index.rst')
+        for name, row in doc_pages.table(index).items()]
 
 
 def test_the_index_lists_all_filters_by_name():
@@ -42,21 +47,26 @@ def test_the_index_lists_all_weighers_in_the_order_they_run():
     assert list(doc_pages.table('weighers/index.rst')) == list(WEIGHERS)
 
 
-@pytest.mark.parametrize('name', [*FILTERS, *WEIGHERS])
-def test_a_rule_is_described_on_the_one_page_its_index_links_to(name):
-    index = index_of(name)
-    link, = re.findall(rf'^\.\. _{name}: (.+)$', doc_pages.PAGES[index],
-                       re.MULTILINE)
+@pytest.mark.parametrize('index, name, link, _cells', ROWS)
+def test_a_rule_is_described_on_the_one_page_its_index_links_to(
+        index, name, link, _cells):
+    """And on none, if all that there is to say stands in the index."""
+    pages = [str(pathlib.Path(index).parent / link)] if link else []
 
     assert [page for page in doc_pages.PAGES
             for title in doc_pages.headings(page)
-            if name in title.split(', ')] == [
-                str(pathlib.Path(index).parent / link)]
+            if name in title.split(', ')] == pages
 
 
-@pytest.mark.parametrize('name', FILTERS)
-def test_the_index_says_when_a_filter_runs_and_who_removed_it(name):
-    once, rebuild, gone = doc_pages.table(index_of(name))[name][1:]
+@pytest.mark.parametrize('index, name, link, _cells', ROWS)
+def test_a_rule_of_novas_has_a_page(index, name, link, _cells):
+    assert link or name not in NOVAS
+
+
+@pytest.mark.parametrize('name, cells', [
+    (name, cells) for _, name, _, cells in ROWS if name in FILTERS])
+def test_the_index_says_when_a_filter_runs_and_who_removed_it(name, cells):
+    once, rebuild, gone = cells[1:]
 
     assert (once, rebuild) == tuple(
         'yes' if flag else '-' for flag in (
@@ -65,13 +75,10 @@ def test_the_index_says_when_a_filter_runs_and_who_removed_it(name):
     assert gone in nova_classes.REMOVED_FILTERS.get(name, '-')
 
 
-@pytest.mark.parametrize('name', WEIGHERS)
-def test_the_index_says_how_much_a_weigher_counts(name):
-    option = (('metrics', 'weight_multiplier') if name == 'MetricsWeigher'
-              else ('filter_scheduler', WEIGHERS[name].multiplier_name))
-
-    assert float(doc_pages.table(index_of(name))[name][1]) == (
-        OPTIONS[option].default)
+@pytest.mark.parametrize('name, cells', [
+    (name, cells) for _, name, _, cells in ROWS if name in WEIGHERS])
+def test_the_index_says_how_much_a_weigher_counts(name, cells):
+    assert float(cells[1]) == rules.configured(WEIGHERS[name]).multiplier
 
 
 class Asked:
@@ -89,12 +96,13 @@ class Asked:
         return value
 
 
-def test_every_option_that_a_rule_reads_is_explained():
+def test_every_option_of_the_sample_that_a_rule_reads_is_explained():
+    """What a weigher declares itself is explained in its own file."""
     asked = Asked(rules.a_conf())
     for cls in (*FILTERS.values(), *WEIGHERS.values()):
         cls().configure(asked)
 
-    assert asked.read <= {
+    assert asked.read & OPTIONS.keys() <= {
         (section, name) for _, section, name, _ in doc_pages.options()}
 
 

@@ -44,7 +44,7 @@ def keeping(kept, once=False, base=filters.BaseHostFilter):
 def run(chain, block=None, spec=None, index=0):
     """What a chain leaves, and the Decision."""
     spec = spec or a_request()
-    decision = Decision('req-1', spec.instance_uuid, 1, 0, hosts=3)
+    decision = Decision('req-1', spec.instance_uuid, hosts=3)
     left = FilterHandler().run(chain, block if block is not None else abc(),
                                spec, index, decision)
     return left, decision

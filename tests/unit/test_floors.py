@@ -29,6 +29,7 @@ FLOORS = {
     'nova_sched.hosts': TABLE,
     'nova_sched.inventory': DECISION,
     'nova_sched.objects': GROUND,
+    'nova_sched.observe': PROCESS,
     'nova_sched.options': GROUND,
     'nova_sched.plugins': DECISION,
     'nova_sched.rpc': PORTS,

@@ -1,33 +1,18 @@
-import logging
 import threading
 
 import oslo_messaging
 import pytest
 
-from nova_sched import conf as config
-from nova_sched import context
 from nova_sched import service
-from nova_sched.scheduler import rpcapi
+from nova_sched.scheduler import driver
 from tests.builders import cloud_database
-from tests.builders import requests
 from tests.builders import rules
-
-
-@pytest.fixture(scope='module')
-def tables(tmp_path_factory):
-    return cloud_database.make_tables(tmp_path_factory.mktemp('tables'))
-
-
-@pytest.fixture
-def cloud(tables, tmp_path):
-    database = cloud_database.CloudDatabase(tables, tmp_path)
-    database.load(hosts=2)
-    yield database
-    database.close()
+from tests.builders.services import select
 
 
 @pytest.fixture
 def conf(cloud):
+    cloud.load(hosts=2)
     return cloud.conf(DEFAULT__transport_url='fake://',
                       DEFAULT__host='here')
 
@@ -50,23 +35,29 @@ def unreachable(tmp_path):
         database__max_retries=0, database__retry_interval=0.01)
 
 
-def select(conf):
-    """The hosts that a call over the transport selects."""
-    answer = rpcapi.SchedulerAPI(conf).select_destinations(
-        context.RequestContext(), requests.a_request(),
-        [requests.INSTANCE_UUID], return_objects=True)
-    return [chosen[0].service_host for chosen in answer]
+class NoHosts(driver.Scheduler):
+    """A driver with no idea of hosts."""
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            return_alternates=False, candidates=None):
+        return []
 
 
-class Changes:
-    """Stands in for files: what they say after the start."""
+class OwnHosts(NoHosts):
+    """A driver that keeps hosts in a way of its own."""
 
-    def __init__(self, conf, monkeypatch, **scheduler_options):
-        def reload_config_files():
-            for name, value in scheduler_options.items():
-                conf.set_override(name, value, 'scheduler')
-            return True
-        monkeypatch.setattr(conf, 'reload_config_files', reload_config_files)
+    host_manager = object()
+
+
+class NoHostCount(NoHosts):
+    """A driver that cannot say how many hosts there are."""
+
+    def host_count(self):
+        raise LookupError('not read yet')
+
+    @property
+    def host_manager(self):
+        raise LookupError('not read yet')
 
 
 class TestStart:
@@ -149,80 +140,6 @@ class TestStop:
         caller.join(10)
 
 
-class TestReset:
-    @pytest.fixture
-    def from_file(self, cloud, tmp_path):
-        """(a service that serves, the empty file it was configured by)"""
-        path = tmp_path / 'nova.conf'
-        path.touch()
-        conf = config.new_conf([], [str(path)])
-        conf.set_override('transport_url', 'fake://')
-        conf.set_override('connection', cloud.url, 'database')
-        scheduler = service.SchedulerService(conf)
-        scheduler.start()
-        yield scheduler, path
-        scheduler.stop()
-
-    def test_the_driver_is_rebuilt_from_the_files(
-            self, conf, running, monkeypatch):
-        Changes(conf, monkeypatch, driver='chance_scheduler')
-        before = running.driver
-        running.reset()
-        assert running.driver is not before
-        assert type(running.driver).__name__ == 'ChanceScheduler'
-        assert select(conf)[0] in ('host1', 'host2')
-
-    def test_a_driver_that_cannot_be_built_leaves_the_old_one(
-            self, conf, running, monkeypatch):
-        Changes(conf, monkeypatch, driver='no_such_driver')
-        before = running.driver
-        running.reset()
-        assert running.driver is before
-        assert select(conf)[0] in ('host1', 'host2')
-
-    def test_a_database_that_is_gone_leaves_the_old_driver(
-            self, conf, running, cloud, monkeypatch):
-        Changes(conf, monkeypatch)
-        before = running.driver
-        cloud.execute('ALTER TABLE services RENAME TO gone')
-        running.reset()
-        assert running.driver is before
-
-
-    def test_the_new_driver_takes_over_from_the_one_that_serves(
-            self, conf, running, monkeypatch):
-        """After its own start, and before it gets requests."""
-        Changes(conf, monkeypatch)
-        before, seen = running.driver, []
-        monkeypatch.setattr(
-            type(before), 'take_over',
-            lambda self, predecessor: seen.append(
-                (predecessor, running.driver,
-                 self.host_manager.cache.current().size)))
-        running.reset()
-        assert seen == [(before, before, 2)]
-        assert running.driver is not before
-
-    @pytest.mark.parametrize('text', [
-        '[filter_scheduler]\nhost_subset_size = abc\n',
-        '[DEFAULT]\ndebug = maybe\n', 'no configuration file',
-        '[filter_scheduler]\nenabled_filters = RamFilters\n'])
-    def test_a_file_that_cannot_be_used_leaves_the_old_driver(
-            self, from_file, caplog, monkeypatch, text):
-        """With one line that says so."""
-        scheduler, path = from_file
-        # It would take the handlers away that see the line.
-        monkeypatch.setattr(service.logging, 'setup', lambda conf, *_: (
-            conf.debug))
-        before = scheduler.driver
-        path.write_text(text)
-        caplog.clear()
-        scheduler.reset()
-        assert scheduler.driver is before
-        assert len([line for line in caplog.records
-                    if line.levelno >= logging.WARNING]) == 1
-
-
 class TestHosts:
     """That there are none where [database] leads is told at the start."""
 
@@ -248,6 +165,12 @@ class TestHosts:
     def test_in_the_database_of_their_cell_are_enough(self, cloud, warnings):
         assert warnings(cloud.url) == []
 
+    @pytest.mark.parametrize('cls', ['OwnHosts', 'NoHosts', 'NoHostCount'])
+    def test_that_a_third_partys_driver_knows_are_its_own_affair(
+            self, conf, cloud, warnings, cls):
+        conf.set_override('driver', f'{__name__}.{cls}', 'scheduler')
+        assert warnings(cloud.url) == []
+
 
 class TestPeriodicWork:
     @pytest.fixture
@@ -257,14 +180,14 @@ class TestPeriodicWork:
         started = []
 
         class Loop:
-            def __init__(self, work):
-                self.work = work
+            def __init__(self, work, *args):
+                self.work, self.args = work, args
 
             def start(self, interval, initial_delay, stop_on_exception):
                 started.append(interval)
                 assert initial_delay == interval
                 assert not stop_on_exception
-                self.work()
+                self.work(*self.args)
 
             def stop(self):
                 started.append('stopped')

@@ -8,6 +8,9 @@ import pytest
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import supervisor
+from nova_sched.scheduler import caching_scheduler
+from nova_sched.scheduler import driver
+from nova_sched.scheduler import filter_scheduler
 from tests.builders import rules
 
 
@@ -23,6 +26,22 @@ class Notes:
     @property
     def names(self):
         return [name for name, *_ in self.told]
+
+
+class MyFilterScheduler(filter_scheduler.FilterScheduler):
+    """Decides as its base class, on fresh state."""
+
+
+class MyCachingScheduler(caching_scheduler.CachingScheduler):
+    """Keeps state, as its base class."""
+
+
+class MyScheduler(driver.Scheduler):
+    """Keeps what it likes."""
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            return_alternates=False, candidates=None):
+        return []
 
 
 @pytest.fixture
@@ -44,15 +63,17 @@ class TestWorkerCount:
     @pytest.mark.parametrize('workers', [None, 0])
     @pytest.mark.parametrize('driver', [
         'filter_scheduler',
-        'nova.scheduler.filter_scheduler.FilterScheduler'])
+        'nova.scheduler.filter_scheduler.FilterScheduler',
+        f'{__name__}.MyFilterScheduler'])
     def test_the_filter_scheduler_has_one_a_cpu(self, driver, workers):
         conf = rules.a_conf(scheduler__workers=workers,
                             scheduler__driver=driver)
         assert supervisor.worker_count(conf) == len(os.sched_getaffinity(0))
 
     @pytest.mark.parametrize('driver', [
-        'caching_scheduler', 'chance_scheduler', 'my.own.Driver'])
-    def test_a_driver_that_keeps_state_has_one(self, driver):
+        'caching_scheduler', 'chance_scheduler',
+        f'{__name__}.MyCachingScheduler', f'{__name__}.MyScheduler'])
+    def test_a_driver_that_may_keep_state_has_one(self, driver):
         conf = rules.a_conf(scheduler__driver=driver)
         assert supervisor.worker_count(conf) == 1
 

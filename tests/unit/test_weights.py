@@ -74,18 +74,18 @@ class TestWeightHandler:
         assert weighed.weights.tolist() == [0.0] * len(block)
         assert len(weighed.rows) == len(block)
 
-    def test_tells_what_each_weigher_gave_the_host_at_a_position(self):
+    def test_tells_what_each_weigher_gave_the_host_in_a_row(self):
         class Doubled(FreeRam):
             def weight_multiplier(self, host_state):
                 return -2.0
 
         weighed = weigh([FreeRam(), Doubled()], ram(20, 50))
 
-        assert [(part.name, part.raw, part.normalized, part.multiplier,
-                 part.score) for part in weighed.parts(0)] == [
-            ('FreeRam', 20.0, 0.0, 1.0, 0.0),
-            ('Doubled', 20.0, 0.0, -2.0, 0.0)]
-        assert [part.score for part in weighed.parts(1)] == [1.0, -2.0]
+        assert weighed.names == ('FreeRam', 'Doubled')
+        assert weighed.parts(0).tolist() == [[20.0, 0.0, 1.0],
+                                             [20.0, 0.0, -2.0]]
+        assert weighed.parts(1).tolist() == [[50.0, 1.0, 1.0],
+                                             [50.0, 1.0, -2.0]]
 
     def test_an_error_in_a_weigher_fails_the_request(self, caplog):
         class Broken(weights.BaseHostWeigher):

@@ -10,7 +10,9 @@ from nova_sched.scheduler import host_manager
 
 def _states(conf):
     manager = host_manager.load_host_manager(conf)
-    return manager.snapshot(manager.cache.refresh()).block().states()
+    manager.refresh()
+    return manager.snapshot(manager.view().table,
+                            manager.instances()).block().states()
 
 
 def _status(state):

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 
 from nova_sched import objects
+from nova_sched.objects.limits import numa_limits
 
 
 @dataclasses.dataclass(slots=True)
@@ -118,7 +119,8 @@ def fitted(topology, guests):
 
 
 def limits_of(limits):
-    """Limits from a NUMATopologyLimits, or None from None."""
+    """Limits from what filters left, in whatever form; None from None."""
+    limits = numa_limits(limits)
     if limits is None:
         return None
     return Limits(limits.cpu_allocation_ratio, limits.ram_allocation_ratio)

@@ -32,6 +32,7 @@ class KiloMapping:
 
     SHARED = frozenset(('_kilo', '_kilo_source', '_legacy_context',
                         '_config_options', '_own_options'))
+    REMEMBERED = frozenset(('_kilo', '_own_options'))
 
     @property
     def legacy_context(self):

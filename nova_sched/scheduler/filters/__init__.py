@@ -14,11 +14,11 @@ import numpy as np
 
 from nova_sched import filters
 from nova_sched.rules import built_ins
-from nova_sched.rules import narrowing
+from nova_sched.rules import offered
 from nova_sched.rules import phrases
 
 #: The name plug-ins know.
-CandidateFilterMixin = narrowing.CandidateFilterMixin
+CandidateFilterMixin = offered.CandidateFilterMixin
 
 #: How many rejected hosts ``why_not`` is asked about.
 _ASKED = 100

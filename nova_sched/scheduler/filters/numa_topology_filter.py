@@ -5,8 +5,8 @@ from oslo_log import log as logging
 
 from nova_sched.hardware.numa import guest as numa_guest
 from nova_sched.hardware.numa import topology as numa
-from nova_sched.rules import narrowing
 from nova_sched.rules import numa_phrases
+from nova_sched.rules import offered
 from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class NUMATopologyFilter(filters.ColumnFilter):
         def judge(values, mappings):
             return self._fitting(wish, *values).verdicts(mappings)
 
-        return narrowing.narrow(type(self).__name__, hosts, _COLUMNS,
+        return offered.narrow(type(self).__name__, hosts, _COLUMNS,
                                  wish.pci, judge)
 
     def _fitting(self, wish, topology, pools, cpu_ratio, ram_ratio):

@@ -4,7 +4,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched.hardware.pci import devices as pci
-from nova_sched.rules import narrowing
+from nova_sched.rules import offered
 from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
 
@@ -27,7 +27,7 @@ class PciPassthroughFilter(filters.ColumnFilter):
             return [pools is not None and pci.fits(pools, requests, mapping)
                     for mapping in mappings]
 
-        passes = narrowing.narrow(type(self).__name__, hosts, ['pci_stats'],
+        passes = offered.narrow(type(self).__name__, hosts, ['pci_stats'],
                                    requests, judge)
         if LOG.isEnabledFor(logging.DEBUG):
             for state in hosts.where(~passes).states():

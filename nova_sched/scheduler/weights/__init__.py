@@ -9,9 +9,11 @@ A weigher written one host at a time::
 A built-in answers for all hosts at once (``ColumnWeigher.column``).
 """
 
+import inspect
 import itertools
 
 import numpy as np
+from oslo_config import cfg
 
 from nova_sched import weights
 from nova_sched.rules import aggregates as aggregate_values
@@ -32,11 +34,18 @@ class ColumnWeigher(BaseHostWeigher):
     #: Name of the multiplier's option in [filter_scheduler], which is also
     #: the key of an aggregate's metadata that overrides it.
     multiplier_name = None
+    #: The option's default, where ``conf/weighers.py`` does not declare it.
+    multiplier_default = 1.0
     #: 1, or -1 where a bigger value is to cost more.
     sign = 1.0
 
     def configure(self, conf):
-        self.multiplier = getattr(conf.filter_scheduler, self.multiplier_name)
+        name = self.multiplier_name
+        if not hasattr(conf.filter_scheduler, name):
+            conf.register_opt(cfg.FloatOpt(
+                name, default=self.multiplier_default,
+                help=inspect.getdoc(type(self))), 'filter_scheduler')
+        self.multiplier = getattr(conf.filter_scheduler, name)
 
     def column(self, hosts, spec_obj):
         """The raw values of a HostBlock of n rows: numbers (n,)."""

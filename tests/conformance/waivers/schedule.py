@@ -16,6 +16,8 @@ from tests.conformance.waivers import raised
 _WEIGHTS = ('weights: no negative free resources, multipliers of aggregates, '
             'no memory of other weighings, picks of the same request count')
 _FILLED_IN = 'a host that never reported its usage has ratios and a node name'
+_FORGETS = ('what was placed without a claim in Placement counts until its '
+            'instance shows on the host')
 _NODE = 'a destination without a node is all its nodes'
 
 #: What cannot be taken out of a case by a plug-in.
@@ -70,6 +72,9 @@ def _changes(difference):
                 yield _FILLED_IN, _filter(cls)
     if difference.is_queens:
         yield from _newer(difference)
+    if ('requests' in difference.case
+            and difference.case['driver'] == 'filter_scheduler'):
+        yield _FORGETS, _forgetting
 
 
 def _raising(difference):
@@ -120,6 +125,11 @@ def _filter(cls):
         case['config']['filter_scheduler'] = as_queens.with_filters(
             options, [cls])
     return change
+
+
+def _forgetting(case):
+    """Nova's filter scheduler forgets at each read, whatever it placed."""
+    case['forgets'] = True
 
 
 def _names_no_node(case):

@@ -47,8 +47,8 @@ class TestCheck:
          "error: [DEFAULT] debug = 'maybe': must be true or false"),
         ('[DEFAULT]\nservice_down_time = long\n', 'service_down_time'),
         ('[scheduler]\nhost_manager = my.module.HostManager\n',
-         "error: [scheduler] host_manager = 'my.module.HostManager': cannot "
-         'be imported'),
+         "error: [scheduler] host_manager = 'my.module.HostManager': there "
+         'is no module my'),
         ('[scheduler]\nhost_manager = ironic_host_manager\n'
          '[filter_scheduler]\nuse_baremetal_filters = true\n'
          'baremetal_enabled_filters = RamFilte\n',

@@ -6,6 +6,7 @@ import threading
 import types
 
 import pytest
+from sqlalchemy import event
 
 from nova_sched import exception
 from nova_sched.cloud import file as cloud_file
@@ -235,6 +236,58 @@ class TestSeveralCells:
 
     def test_no_cell_means_no_hosts(self, conf):
         assert reader.HostReader(conf, []).read_hosts() == []
+
+
+class TestMoment:
+    @staticmethod
+    def ask(hosts, ask):
+        """What ``ask(moment)`` returns in the only cell."""
+        def read(cell_reader):
+            with cell_reader.moment() as moment:
+                return ask(moment)
+        answer, = hosts.each_cell(read)
+        return answer
+
+    def test_gives_the_rows_and_where_instances_are(self, load, hosts):
+        server = clouds.an_instance('host2')
+        load(hosts=2, instances=[server])
+
+        rows, located = self.ask(hosts, lambda moment: (
+            moment.rows(), moment.locate([server['uuid'], 'nobody'])))
+
+        assert rows == hosts.read_hosts()[0]
+        assert located == {server['uuid']: 'host2'}
+
+    def test_does_not_see_what_is_committed_after_its_first_question(
+            self, load, hosts, execute):
+        server = clouds.an_instance('host1')
+        load(hosts=1, instances=[server])
+
+        def ask(moment):
+            rows = moment.rows()
+            execute("UPDATE instances SET host = 'host2'")
+            execute('UPDATE compute_nodes SET vcpus_used = 9')
+            return moment.rows() == rows, moment.locate([server['uuid']])
+
+        assert self.ask(hosts, ask) == (True, {server['uuid']: 'host1'})
+        assert hosts.locate_instances([server['uuid']]) == {
+            server['uuid']: 'host2'}
+
+    def test_is_one_on_postgresql_too(self, db, monkeypatch):
+        """Whose default is a state of its own for each statement."""
+        asked = []
+        # Any other database is taken for one, as none needs to be here.
+        monkeypatch.setattr(db.engine.dialect, 'name', 'postgresql')
+
+        @event.listens_for(db.engine, 'set_connection_execution_options')
+        def on_options(connection, options):
+            asked.append(dict(options))
+            options.clear()
+
+        with db.reading():
+            pass
+
+        assert asked == [{'isolation_level': 'REPEATABLE READ'}]
 
 
 class TestInstances:

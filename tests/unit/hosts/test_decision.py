@@ -1,87 +1,139 @@
 """The record of a decision."""
 
 import numpy as np
+import pytest
 
+from nova_sched.hosts import decision
 from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.decision import Pick
 from nova_sched.hosts.decision import WeigherPart
-from tests.builders.hosts import a_host
-from tests.builders.hosts import hosts
-from tests.builders.requests import a_request
+from nova_sched.weights import Weighed
 
-
-class SizeFilter:
-    """Rejects for a reason that counts what it is given."""
-
-    def reason(self, hosts, spec_obj):
-        return f'{len(hosts)} too small'
-
-
-class SilentFilter:
-    def reason(self, hosts, spec_obj):
-        return ''
-
-
-def a_decision(hosts):
-    return Decision('req-1', 'uuid', 1, 0, hosts=hosts)
+UUID = '8d3f2c1e-0000-4000-8000-00000000000a'
 
 
 def rows(*numbers):
     return np.array(numbers, dtype=int)
 
 
-def reasons(decision, count):
-    block = hosts(*(a_host() for _ in range(count)))
-    return decision.reasons(block.snapshot, a_request())
+def weighed(count):
+    """Hosts in rows 0, 1 ..., each a point lighter than the one before."""
+    weights = -np.arange(count, dtype=np.float64)
+    return Weighed(np.arange(count), weights, [
+        ('RAMWeigher', weights, weights, 1.0),
+        ('CPUWeigher', np.zeros(count), np.zeros(count), -2.0)],
+        np.arange(count))
 
 
-def test_counts_the_hosts_that_each_rule_rejected():
-    """Most first, with the rule's own words where it has any."""
-    decision, size = a_decision(6), SizeFilter()
-    decision.step(0, 'ignore_hosts', rows(0, 1, 2, 3, 4, 5),
-                  rows(1, 2, 3, 4, 5))
-    decision.step(0, SilentFilter(), rows(1, 2, 3, 4, 5), rows(2, 3, 4, 5))
-    decision.step(0, size, rows(2, 3, 4, 5), rows(5))
-    decision.step(1, size, rows(5), rows())
-
-    assert reasons(decision, 6) == (
-        '0 of 6 hosts: 4 SizeFilter (4 too small), 1 ignore_hosts, '
-        '1 SilentFilter')
-
-
-def test_hosts_that_were_not_rejected_are_counted_too():
-    decision = a_decision(3)
-    decision.step(0, 'service up', rows(0, 1, 2), rows(0, 2))
-
-    assert reasons(decision, 3) == '2 of 3 hosts: 1 service up'
-
-
-def test_says_that_there_were_no_hosts_at_all():
-    assert reasons(a_decision(0), 0) == 'there are no hosts'
-
-
-def test_says_that_no_host_was_rejected():
-    assert reasons(a_decision(5), 5) == 'none of 5 hosts was rejected'
+def picked(record, hosts=20, instances=1):
+    for index in range(instances):
+        record.picked(Pick(index, UUID, 'h', 'h'), weighed(hosts), 0)
+    return record
 
 
 def test_steps_tell_rule_and_counts():
-    decision = a_decision(2)
-    decision.step(0, SizeFilter(), rows(0, 1), rows(0, 1))
+    record = Decision()
+    record.step(0, 'SizeFilter', rows(0, 1), rows(0, 1))
+    record.step(1, 'SizeFilter', rows(0, 1), rows(1))
 
-    step, = decision.steps
-    assert (step.index, step.name, step.before, step.after) == (
-        0, 'SizeFilter', 2, 2)
-    assert list(decision.rejected()) == []
+    assert [(step.index, step.name, step.before, step.after)
+            for step in record.steps] == [
+        (0, 'SizeFilter', 2, 2), (1, 'SizeFilter', 2, 1)]
+
+
+def test_a_host_is_rejected_by_one_rule():
+    record = Decision()
+    record.step(0, 'SizeFilter', rows(0, 1, 2, 3), rows(1, 3))
+    record.step(1, 'ZoneFilter', rows(1, 3), rows(3))
+    record.step(1, 'SizeFilter', rows(3), rows())
+
+    assert {name: found.tolist() for name, found in record.rejected()} == {
+        'SizeFilter': [0, 2, 3], 'ZoneFilter': [1]}
 
 
 def test_times_add_up():
-    decision = a_decision(0)
+    record = Decision()
     for _ in range(2):
-        with decision.timed('filter'):
+        with record.timed('filter'):
             pass
 
-    assert decision.milliseconds['filter'] >= 0.0
-    assert list(decision.milliseconds) == ['filter']
+    assert record.milliseconds['filter'] >= 0.0
+    assert list(record.milliseconds) == ['filter']
 
 
 def test_a_part_of_a_weight_is_multiplier_times_normalized():
     assert WeigherPart('RAMWeigher', 512.0, 0.5, -2.0).score == -1.0
+
+
+def test_the_weight_of_a_pick_has_a_part_a_weigher():
+    record = picked(Decision())
+
+    assert record.parts(0) == [WeigherPart('RAMWeigher', 0.0, 0.0, 1.0),
+                               WeigherPart('CPUWeigher', 0.0, 0.0, -2.0)]
+    assert record.weighed[0].weights.tolist() == [-i for i in range(20)]
+
+
+@pytest.mark.parametrize('asked, uuids', [
+    ({'instance_uuids': [UUID, UUID]}, [UUID, UUID]),
+    ({'instance_uuids': None}, ['of the request']),
+    ({'instance_uuids': 'junk'}, ['of the request']),
+    ({'instance_uuids': [5, UUID]}, [UUID]), ({}, ['of the request'])])
+def test_names_the_instances_as_far_as_they_are_known(asked, uuids):
+    record = Decision(request=asked, instance_uuid='of the request')
+
+    assert record.asked_uuids() == uuids
+
+
+def test_is_closed_once():
+    record = Decision()
+    record.close(decision.FAILED, 'why')
+
+    with pytest.raises(AssertionError, match='closed before as failed'):
+        record.close(decision.PLACED)
+
+
+class TestSize:
+    def test_is_bounded_while_the_record_is_filled(self):
+        """A request for 2,000 instances on 10,000 hosts."""
+        record = picked(Decision(), hosts=10000, instances=2000)
+
+        assert len(record.picks) == 2000
+        assert record.size() < 3 * decision.MOST_WEIGHTS
+        assert len(record.weighed[0].rows) == 10000
+        assert len(record.weighed[-1].rows) == decision.BEST
+
+    def test_counts_what_the_request_holds(self):
+        small = Decision(request={'spec_obj': {}})
+        large = Decision(request={'spec_obj': {'hints': ['x' * 10000]}})
+
+        assert large.size() - small.size() > 10000
+
+    def test_is_a_guess_for_a_request_of_objects(self):
+        assert Decision(request={'spec_obj': object()}).size() > 1000
+
+    def test_shrinks_by_what_is_given_up(self):
+        record = picked(Decision(), hosts=1000)
+        record.step(0, 'SizeFilter', np.arange(1000), rows(0))
+        full = record.size()
+
+        freed = record.forget_weights()
+        assert record.size() == full - freed
+        assert len(record.weighed[0].weights) == decision.BEST
+        assert record.parts(0)
+
+        freed += record.forget_rejected()
+        assert record.size() == full - freed
+        assert list(record.rejected()) == []
+        assert [step.after for step in record.steps] == [1]
+
+
+def test_decided_once_more_has_only_the_last_try():
+    record = picked(Decision())
+    record.step(0, 'SizeFilter', rows(0, 1), rows(0))
+    record.alternates = 2
+
+    record.restart()
+
+    assert record.tries == 2
+    assert (record.picks, record.weighed, record.steps,
+            list(record.rejected()), record.alternates) == ([], [], [], [], 0)

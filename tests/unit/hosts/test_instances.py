@@ -24,9 +24,8 @@ class Asked:
 
 def made(placed=None):
     asked = Asked()
-    found = instances.Instances(asked.locate, asked.on_hosts)
-    found.add(placed or {})
-    return found, asked
+    return instances.Instances(asked.locate, asked.on_hosts,
+                               in_flight=lambda: placed or {}), asked
 
 
 class TestUnseen:

@@ -100,3 +100,33 @@ class TestDerived:
                 column.derived(column.codes, 'number', int, np.int64)
         assert column.derived(column.codes[:1], 'number', int,
                               np.int64).tolist() == [1]
+
+
+class TestRows:
+    def test_can_be_taken_out(self):
+        column = Labels.of(['a', 'b', 'a', 'c'])
+
+        less = column.without([0, 3])
+
+        less._check()
+        assert less.items() == ['b', 'a']
+        assert column.items() == ['a', 'b', 'a', 'c']
+
+    def test_can_be_put_before_others_and_at_the_end(self):
+        column = Labels.of(['b', 'd'])
+
+        more = column.with_added([0, 1, 2, 2], ['a', 'b', 'e', 'f'])
+
+        more._check()
+        assert more.items() == ['a', 'b', 'b', 'd', 'e', 'f']
+        assert column.items() == ['b', 'd']
+
+    def test_that_come_and_go_leave_no_more_values_than_twice_the_rows(self):
+        column = Labels.of(['a', 'b'])
+
+        for number in range(50):
+            column = column.with_added([2], [number]).without([2])
+
+        column._check()
+        assert column.items() == ['a', 'b']
+        assert len(column.values) <= 6

@@ -56,6 +56,58 @@ class TestHostTable:
         new._check()
         assert new.columns['service_up'].tolist() == [True, False]
 
+    def test_rows_can_be_taken_out_and_put_in(self):
+        """In columns of every kind."""
+        a, b, c, d = (dict(zip(whole.columns, cells, strict=True))
+                      for whole in [table(*map(a_host, 'abcd'))]
+                      for cells in zip(*map(whole.snapshot(None).block()
+                                            .objects, whole.columns),
+                                       strict=True))
+        old = table(b, d)
+
+        new = old.with_added([0, 1], {
+            name: [a[name], c[name]] for name in a}).without([1])
+
+        new._check()
+        assert new.keys() == [('a', 'a'), ('c', 'c'), ('d', 'd')]
+        assert new.columns['service'] == [
+            one['service'] for one in (a, c, d)]
+        assert old.keys() == [('b', 'b'), ('d', 'd')]
+
+    def test_tells_the_row_of_a_node(self):
+        two = table(a_host('a'), a_host('b', nodename='n'))
+
+        assert (two.row('b', 'n'), two.row('b', 'b')) == (1, None)
+        assert two.without([0]).row('b', 'n') == 0
+
+    def test_the_rows_of_the_nodes_are_looked_up_once_for_the_same_hosts(
+            self):
+        old = table(a_host('a'), a_host('b'))
+        found = old._keys.rows
+
+        new = old.replaced({1: {'vcpus_used': 1, 'uuid': 'other'}})
+        taken = new.with_columns(service_up=[True, False]).snapshot(None)
+        taken.consume(0, a_request(), now=0.0)
+
+        assert taken.as_table()._keys.rows is found
+
+    def test_all_generations_of_a_read_tell_when_it_began(self):
+        reads = (('cell', 5.0),)
+        read = table(a_host('a'), a_host('b')).of_reads(reads)
+
+        made = [read.replaced({0: {'vcpus_used': 1}}), read.without([0]),
+                read.with_columns(service_up=[True, False]),
+                read.snapshot(None).as_table()]
+
+        assert [one.reads for one in made] == [reads] * 4
+        assert table(a_host()).reads == ()
+
+    def test_rows_of_hosts_are_those_of_all_their_nodes(self):
+        three = table(a_host('a'), a_host('b'), a_host('a', nodename='a2'))
+
+        assert three.rows_of({'a', 'unknown'}) == [(0, 'a'), (2, 'a')]
+        assert three.rows_of(set()) == []
+
     def test_may_be_empty(self):
         empty = table()
 
@@ -115,6 +167,14 @@ class TestHostSnapshot:
                 in left.objects('pci_stats')] == [0, 2]
         assert all(len(generation.columns[name].values) == 1
                    for name in ('numa_topology', 'pci_stats'))
+
+    def test_limits_are_what_plug_ins_left_on_the_host(self):
+        snapshot = hosts(a_host(), a_host()).snapshot
+        snapshot.state(1).limits['memory_mb'] = 5
+
+        assert [snapshot.limits(row) for row in (0, 1)] == [
+            {}, {'memory_mb': 5}]
+        assert snapshot.limits(1) is not snapshot.state(1).limits
 
     def test_what_could_not_be_consumed_is_warned_of(self, caplog):
         """And what was consumed before stays consumed."""

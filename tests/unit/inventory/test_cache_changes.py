@@ -1,5 +1,6 @@
 """What a refresh of the host table takes over, and what it leaves alone."""
 
+import contextlib
 import itertools
 import random
 import threading
@@ -129,6 +130,13 @@ class TestHosts:
         assert column(refreshed(cache), 'host') == ['b', 'c', 'z']
 
 
+def age(cloud):
+    """Have all rows be old enough for the change stamp to be sure of them."""
+    for table in ('aggregate_hosts', 'aggregate_metadata', 'aggregates',
+                  'host_mappings', 'cell_mappings'):
+        cloud.execute(f"UPDATE {table} SET created_at = '2020-01-01 00:00:00'")
+
+
 class TestAggregates:
     @pytest.fixture
     def cache(self, cloud):
@@ -172,15 +180,30 @@ class TestAggregates:
     def test_changed_behind_the_stamp_are_seen_once_forgotten(self, cloud,
                                                               cache):
         """A cast of Nova's API tells of what the stamp cannot show."""
-        old = '2020-01-01 00:00:00'
-        for table in ('aggregate_hosts', 'aggregate_metadata', 'aggregates',
-                      'host_mappings', 'cell_mappings'):
-            cloud.execute(f'UPDATE {table} SET created_at = ?', old)
+        age(cloud)
         self.seen(cache)
         cloud.execute("UPDATE aggregate_metadata SET value = 'no'")
         assert self.seen(cache) == [[(1, {'ssd': 'true'})], []]
 
         cache.forget_aggregates()
+
+        assert self.seen(cache) == [[(1, {'ssd': 'no'})], []]
+
+    def test_forgotten_while_they_are_read_are_read_again(self, cloud, cache):
+        """The cast may tell of what came after they were read."""
+        reader, aggregates = cache._reader, cache._reader.aggregates
+
+        def late():
+            found = aggregates()
+            cloud.execute("UPDATE aggregate_metadata SET value = 'no'")
+            cache.forget_aggregates()
+            reader.aggregates = aggregates
+            return found
+
+        age(cloud)
+        cache.forget_aggregates()
+        reader.aggregates = late
+        assert self.seen(cache) == [[(1, {'ssd': 'true'})], []]
 
         assert self.seen(cache) == [[(1, {'ssd': 'no'})], []]
 
@@ -200,20 +223,29 @@ class MemoryReader:
     pause: function called after a read took the value.
     """
 
+    cell = db_reader.Cell(clouds.CELL_UUID, None, 'sqlite://')
+    cells = (cell,)
+
     def __init__(self, pause=lambda: None):
         self.value, self.reads, self._pause = 0, 0, pause
 
-    def read_hosts(self):
+    def each_cell(self, read):
+        return [read(self)]
+
+    def moment(self):
+        return contextlib.nullcontext(self)
+
+    def rows(self):
         self.reads += 1
         node = clouds.a_compute_node('a', id=1, vcpus_used=self.value,
                                      updated_at=None)
         service = clouds.a_service('a', id=1, last_seen_up=None,
                                    created_at=None)
         self._pause()
-        return [db_reader.CellRows(
-            db_reader.Cell(clouds.CELL_UUID, None, 'sqlite://'),
+        return db_reader.CellRows(
+            self.cell,
             [tuple(node[name] for name in db_reader.COMPUTE_NODE_COLUMNS)],
-            [tuple(service[name] for name in db_reader.SERVICE_COLUMNS)])]
+            [tuple(service[name] for name in db_reader.SERVICE_COLUMNS)])
 
     def api_stamp(self):
         return ()

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from nova_sched import exception
-from nova_sched.inventory import cache as host_cache
+from nova_sched.inventory import cell
 from tests.builders import clouds
 from tests.unit.inventory.test_cache import cache_of
 from tests.unit.inventory.test_cache import column
@@ -40,7 +40,7 @@ class TestRow:
     def test_without_a_host_in_either_table_is_left_out_with_a_warning(
             self, cloud, cache, caplog):
         """One for each table, however often they are read."""
-        host_cache._warn_nameless.cache_clear()
+        cell._warn_nameless.cache_clear()
         for table in ('compute_nodes', 'services'):
             cloud.execute(f"UPDATE {table} SET host = NULL WHERE host = 'b'")
 
@@ -115,12 +115,12 @@ class SlowFailure:
     def __getattr__(self, name):
         return getattr(self._reader, name)
 
-    def read_hosts(self):
+    def each_cell(self, read):
         self.reads += 1
         if self.reads > 1:
             time.sleep(0.2)
             raise self._error
-        return self._reader.read_hosts()
+        return self._reader.each_cell(read)
 
 
 @pytest.mark.parametrize('error', [

@@ -43,7 +43,7 @@ def ranked(spec, records=FOUR, enabled=('AllHostsFilter',), decision=None):
         enabled_filters=list(enabled)))
     block = hosts.hosts(*records)
     if decision is None:
-        decision = Decision('req', 'uuid', 1, 0)
+        decision = Decision('req', 'uuid')
     decision.hosts = len(block)
     return ranker.ranked(block, spec, 0, decision)
 
@@ -107,7 +107,7 @@ class TestNarrowing:
         assert nodes(requests.a_request(**named)) == left
 
     def test_goes_from_cell_and_destination_to_ignored_and_forced(self):
-        decision = Decision('req', 'uuid', 1, 0)
+        decision = Decision('req', 'uuid')
 
         ranked(requests.a_request(
             **to(cell=CELL1, host='alpha'), ignore_hosts=['x'],
@@ -118,7 +118,7 @@ class TestNarrowing:
             ('requested cell', 4, 2), ('force_nodes', 2, 1)]
 
     def test_that_leaves_nothing_runs_no_filter(self):
-        decision = Decision('req', 'uuid', 1, 0)
+        decision = Decision('req', 'uuid')
 
         ranked(requests.a_request(ignore_hosts=['alpha', 'beta', 'gamma']),
                decision=decision)
@@ -134,7 +134,6 @@ class TestForcedHosts:
                        enabled=['RefusingFilter'])
 
         assert sorted(found.hosts.objects('nodename')) == ['n1', 'n2']
-        assert not found.filtered
 
     def test_are_weighed(self):
         found = ranked(
@@ -153,7 +152,6 @@ class TestForcedHosts:
         found = ranked(spec, enabled=['RefusingFilter'])
 
         assert not len(found.hosts)
-        assert found.filtered
 
     def test_are_not_filtered_when_the_check_type_is_empty(self):
         spec = requests.a_request(force_hosts=['alpha'],

@@ -3,17 +3,16 @@
 import threading
 import time
 
+from oslo_utils import uuidutils
 import pytest
 
 from nova_sched import context
 from nova_sched import exception
-from nova_sched.scheduler import caching_scheduler
 from tests.builders import clouds
-from tests.builders import hosts
+from tests.builders import drivers
 from tests.builders import requests
 from tests.builders.drivers import picks
 from tests.builders.drivers import select
-from tests.builders.hosts import a_host
 from tests.builders.numa import a_cell
 from tests.builders.numa import a_guest
 from tests.builders.numa import cells_text
@@ -40,7 +39,10 @@ def a_driver(cloud, **options):
 
 
 def a_server(**kwargs):
-    return requests.a_request(memory_mb=1000, **kwargs)
+    """A request for an instance that nobody has asked for before."""
+    return requests.a_request(**{'memory_mb': 1000,
+                                 'instance_uuid': uuidutils.generate_uuid(),
+                                 **kwargs})
 
 
 def refresh(driver):
@@ -48,13 +50,23 @@ def refresh(driver):
 
 
 def free_mb(driver):
-    """Free memory of each host in the cache, MiB."""
-    return driver._table.snapshot(None).block().objects('free_ram_mb')
+    """Free memory of each host that requests see, MiB."""
+    return list(drivers.free_ram_mb(driver).values())
+
+
+def appear(cloud, host, *uuids):
+    """What a compute service does that takes instances: both tables."""
+    for uuid in uuids:
+        cloud.execute('INSERT INTO instances (uuid, host, node, deleted) '
+                      'VALUES (?, ?, ?, 0)', uuid, host, host)
+    cloud.execute('UPDATE compute_nodes SET free_ram_mb = free_ram_mb - ?, '
+                  'running_vms = running_vms + ? WHERE host = ?',
+                  1000 * len(uuids), len(uuids), host)
 
 
 class TestRequests:
     def test_need_no_database(self, cloud, one_host):
-        one_host.host_manager.cache._reader.close()
+        one_host.host_manager.close()
         cloud.path.unlink()
 
         assert picks(one_host, a_server()) == ['a']
@@ -116,7 +128,7 @@ class TestConsumption:
 
         refresh(driver)
 
-        left = driver._table.snapshot(None).block()
+        left = driver.host_manager.view().table.snapshot(None).block()
         assert left.objects('numa_topology')[0].cells[0].cpu_usage == 3
         assert left.objects('pci_stats')[0].free_devices == 1
 
@@ -130,8 +142,8 @@ class TestConsumption:
 
         assert free_mb(heir) == [3000]
 
-    def test_is_made_by_the_driver_that_took_over(self, cloud, one_host):
-        """A request that waited for the one before is decided there."""
+    def test_of_requests_that_the_one_before_still_decides_is_kept(
+            self, cloud, one_host):
         heir = a_driver(cloud)
         heir.take_over(one_host)
 
@@ -139,24 +151,36 @@ class TestConsumption:
 
         assert free_mb(heir) == [3000]
 
-    def test_ends_with_a_newer_report_of_the_node(self, cloud, one_host):
-        select(one_host, a_server(num_instances=3))
-        cloud.execute('UPDATE compute_nodes SET free_ram_mb = 2500, '
+    def test_ends_when_the_instance_shows_on_the_host(self, cloud, one_host):
+        first, second = a_server(), a_server()
+        for spec in (first, second):
+            select(one_host, spec)
+        appear(cloud, 'a', first.instance_uuid)
+
+        refresh(one_host)
+
+        assert free_mb(one_host) == [2000]
+
+    def test_stays_when_a_node_reports_without_the_instance(self, cloud,
+                                                            one_host):
+        select(one_host, a_server())
+        cloud.execute('UPDATE compute_nodes SET free_ram_mb = 3500, '
                       'updated_at = ?', LATER)
 
         refresh(one_host)
 
         assert free_mb(one_host) == [2500]
 
-    def test_stays_when_a_node_reports_something_older(self, cloud,
-                                                       one_host):
-        select(one_host, a_server(num_instances=3))
-        cloud.execute('UPDATE compute_nodes SET free_ram_mb = 3500, '
-                      "updated_at = '2020-01-01 00:00:00'")
+    def test_ends_with_its_lifetime(self, cloud):
+        cloud.load_nodes(clouds.a_compute_node(
+            'a', memory_mb=4000, free_ram_mb=4000))
+        driver = a_driver(cloud, nova_sched__pick_lifetime=0)
+        select(driver, a_server())
+        time.sleep(0.01)
 
-        refresh(one_host)
+        refresh(driver)
 
-        assert free_mb(one_host) == [1000]
+        assert free_mb(driver) == [4000]
 
     @pytest.mark.parametrize('spec', [
         {'num_instances': 5}, {'memory_mb': 4001},
@@ -185,20 +209,19 @@ class TestConsumption:
         driver = a_driver(cloud)
         select(driver, a_server(num_instances=2))
         assert free_mb(driver) == [31256, 31256]
-        cloud.execute("UPDATE compute_nodes SET updated_at = ? "
-                      "WHERE host = 'a'", LATER)
+        cloud.execute("UPDATE compute_nodes SET free_ram_mb = 30000 "
+                      "WHERE host = 'a'")
 
         refresh(driver)
 
-        assert free_mb(driver) == [32256, 31256]
+        assert free_mb(driver) == [29000, 31256]
 
     def test_outlives_hosts_that_come_and_go(self, cloud):
         cloud.load(['b', 'c'])
         driver = a_driver(cloud)
         select(driver, a_server(num_instances=2))
         cloud.execute("UPDATE compute_nodes SET host = 'a', "
-                      "hypervisor_hostname = 'a', updated_at = ? "
-                      "WHERE host = 'b'", LATER)
+                      "hypervisor_hostname = 'a' WHERE host = 'b'")
         cloud.execute("UPDATE services SET host = 'a' WHERE host = 'b'")
 
         refresh(driver)
@@ -216,16 +239,20 @@ class TestConsumption:
 
         assert found == ['a', 'b']
 
-    def test_of_a_group_is_forgotten_once_the_node_reported(self, cloud):
-        cloud.load(['a'])
+    def test_of_a_host_that_is_missing_from_one_refresh_comes_back_with_it(
+            self, cloud):
+        cloud.load(['a', 'b'])
         driver = a_driver(cloud)
-        spec = {'policy': 'anti-affinity', 'members': [OLD]}
-        assert picks(driver, requests.a_request(group=spec), [OLD]) == ['a']
-        cloud.execute('UPDATE compute_nodes SET updated_at = ?', LATER)
+        select(driver, a_server(num_instances=2))
+        cloud.execute("UPDATE compute_nodes SET deleted = id "
+                      "WHERE host = 'b'")
+        refresh(driver)
+        assert free_mb(driver) == [31256]
+        cloud.execute('UPDATE compute_nodes SET deleted = 0')
+
         refresh(driver)
 
-        assert picks(driver, requests.a_request(group=spec),
-                     [clouds.a_uuid(78)]) == ['a']
+        assert free_mb(driver) == [31256, 31256]
 
 
 class TestFailedRefresh:
@@ -288,52 +315,3 @@ class TestConcurrentRequests:
             f'h{number}' for number in range(10) for _ in range(3))
         assert len(refused) == 8 * 6 - 30
         assert free_mb(driver) == [500] * 10
-
-
-class TestCarryOver:
-    def carried(self, old, new):
-        table, kept = caching_scheduler.carry_over(
-            hosts.table(*old), hosts.table(*new))
-        table._check()
-        block = table.snapshot(None).block()
-        return dict(zip(block.objects('host'), block.objects('free_ram_mb'),
-                        strict=True)), kept
-
-    def test_takes_the_newer_of_both_for_each_host(self):
-        old = [a_host(name, updated=5.0, free_ram_mb=1) for name in 'abc']
-        new = [a_host('a', updated=4.0, free_ram_mb=2),
-               a_host('b', updated=5.0, free_ram_mb=2),
-               a_host('c', updated=6.0, free_ram_mb=2)]
-
-        assert self.carried(old, new) == ({'a': 1, 'b': 2, 'c': 2}, {'a'})
-
-    def test_finds_hosts_whatever_their_rows(self):
-        old = [a_host(name, updated=5.0, free_ram_mb=number)
-               for number, name in enumerate('bdf')]
-        new = [a_host(name, updated=1.0, free_ram_mb=99) for name in 'abcdeg']
-
-        assert self.carried(old, new) == (
-            {'a': 99, 'b': 0, 'c': 99, 'd': 1, 'e': 99, 'g': 99}, {'b', 'd'})
-
-    @pytest.mark.parametrize('old, new, found', [
-        ([], [a_host('a', free_ram_mb=7)], {'a': 7}),
-        ([a_host('a')], [], {}), ([], [], {}),
-        ([a_host('a')], [a_host('b', free_ram_mb=7)], {'b': 7})])
-    def test_of_nothing_in_common_is_the_new_table(self, old, new, found):
-        assert self.carried(old, new) == (found, set())
-
-    def test_keeps_nodes_of_one_host_apart(self):
-        old = [a_host('a', nodename=name, updated=5.0, free_ram_mb=number)
-               for number, name in enumerate(('n1', 'n2'))]
-        new = [a_host('a', nodename='n2', updated=1.0, free_ram_mb=99)]
-
-        assert self.carried(old, new) == ({'a': 1}, {'a'})
-
-    def test_changes_neither_table(self):
-        old = hosts.table(a_host('a', updated=5.0, free_ram_mb=1))
-        new = hosts.table(a_host('a', updated=4.0, free_ram_mb=2))
-
-        caching_scheduler.carry_over(old, new)
-
-        assert old.columns['free_ram_mb'].tolist() == [1]
-        assert new.columns['free_ram_mb'].tolist() == [2]

@@ -1,10 +1,9 @@
 """The chance scheduler: any host that is up."""
 
-import logging
-
 import pytest
 
 from nova_sched import exception
+from nova_sched.hosts.decision import Decision
 from tests.builders import clouds
 from tests.builders import requests
 from tests.builders.drivers import CELL1
@@ -105,15 +104,14 @@ class TestAnswer:
         assert selection.allocation_request == 'null'
         assert selection.allocation_request_version is None
 
-    def test_is_on_record(self, chance, caplog):
-        driver = chance(['a', 'b'])
-        with caplog.at_level(logging.INFO, 'nova_sched'):
-            found = picks(driver, requests.a_request())
+    def test_is_on_record(self, chance):
+        driver, record = chance(['a', 'b']), Decision()
+        [[selection]] = select(driver, requests.a_request(), record=record)
 
-        [pick] = driver.decisions[-1].picks
-        assert [pick.host] == found
-        assert sum(text.startswith('Request for instance')
-                   for text in caplog.messages) == 1
+        [pick] = record.picks
+        assert pick.host == selection.service_host
+        assert pick.instance_uuid == requests.INSTANCE_UUID
+        assert record.steps[0].name == 'service up'
 
     def test_of_an_empty_list_of_uuids_is_a_refusal(self, chance):
         driver = chance(['a'])
@@ -137,15 +135,6 @@ class TestRefusal:
 
         assert refusal(driver, requests.a_request(
             ignore_hosts=['a', 'b'])) == 'Could not find another compute'
-
-    def test_is_logged_in_one_line(self, chance, caplog):
-        driver = chance([])
-        with caplog.at_level(logging.INFO, 'nova_sched'):
-            refusal(driver, requests.a_request())
-
-        [line] = [text for text in caplog.messages
-                  if text.startswith('Request for instance')]
-        assert 'refused: Is the appropriate service running?' in line
 
 
 class TestAlternates:

@@ -27,6 +27,14 @@ class UnfinishedScheduler(driver.Scheduler):
     """Lacks its only method."""
 
 
+class ImpossibleScheduler(ThirdPartyScheduler):
+    """Cannot be made."""
+
+    def __init__(self, conf):
+        super().__init__(conf)
+        raise FileNotFoundError('/etc/racks.yaml')
+
+
 class StrangeScheduler:
     """Derives from nothing."""
 
@@ -68,8 +76,9 @@ class TestWrongNames:
         ('nova.scheduler.filter_scheduler.FilterSheduler',
          'did you mean filter_scheduler?'),
         ('nova.scheduler.fake.Driver', 'no such driver; choose from'),
-        ('no_such_module.Driver', "No module named 'no_such_module'"),
-        (f'{__name__}.NoSuchClass', 'cannot be imported'),
+        ('no_such_module.Driver', 'there is no module no_such_module; check'),
+        (f'{__name__}.ThirdPartySheduler', 'did you mean '
+         f'{__name__}.ThirdPartyScheduler?'),
         (f'{__name__}.NO_CLASS', 'is no driver'),
         ('json.decoder', 'is no driver'),
         (f'{__name__}.StrangeScheduler', 'is no driver; it must be a class '
@@ -77,7 +86,9 @@ class TestWrongNames:
         (f'{__name__}.UnfinishedScheduler',
          'with a select_destinations method'),
         ('tests.unit.scheduler.broken_driver.Driver',
-         "cannot be imported (ZeroDivisionError('in the module')"),
+         "broken_driver failed: ZeroDivisionError('in the module')"),
+        (f'{__name__}.ImpossibleScheduler',
+         "cannot be set up: FileNotFoundError('/etc/racks.yaml')"),
     ])
     def test_stop_with_what_is_wrong_and_what_to_write(self, cloud, name,
                                                        hint):
@@ -87,6 +98,17 @@ class TestWrongNames:
         assert str(refused.value).startswith(
             f'[scheduler] driver = {name!r}: ')
         assert hint in str(refused.value)
+
+    @pytest.mark.parametrize('option, value', [
+        ('scheduler__host_manager', 'no_such_manager'),
+        ('enabled_filters', ['NoSuchFilter'])])
+    def test_of_what_a_driver_loads_are_told_as_those_of_their_option(
+            self, cloud, option, value):
+        """Not as a driver that cannot be set up."""
+        with pytest.raises(exception.ConfigurationError) as refused:
+            driver.load_driver(cloud.conf(**{option: value}))
+
+        assert refused.value.option.endswith(option.rpartition('__')[2])
 
 
 class TestThirdParty:
@@ -102,6 +124,8 @@ class TestThirdParty:
         made.stop()
 
         assert not made.PERIODIC
+        assert made.ONE_PROCESS
+        assert made.host_count() is None
 
     @pytest.mark.parametrize('uuids, count', [
         (None, 3), ([], 0), (['a'], 1), (['a', 'b', 'c', 'd'], 4)])
@@ -110,3 +134,12 @@ class TestThirdParty:
         spec = requests.a_request(num_instances=3)
 
         assert ThirdPartyScheduler.count(spec, uuids) == count
+
+
+class TestHostCount:
+    @pytest.mark.parametrize('name', [
+        'filter_scheduler', 'caching_scheduler', 'chance_scheduler'])
+    def test_is_that_of_the_last_read(self, cloud, name):
+        cloud.load(3)
+
+        assert cloud.driver(name).host_count() == 3

@@ -1,6 +1,5 @@
 """The filter scheduler: instance by instance, and what it answers."""
 
-import contextlib
 import logging
 
 import pytest
@@ -16,7 +15,7 @@ from tests.builders.hosts import a_host
 
 PLUGINS = ['nova.scheduler.filters.all_filters',
            f'{__name__}.OneInstanceFilter', f'{__name__}.OneIoOpFilter',
-           f'{__name__}.OncePerRequestFilter']
+           f'{__name__}.OncePerRequestFilter', f'{__name__}.SeenFilter']
 
 
 class OneInstanceFilter(filters.BaseHostFilter):
@@ -40,6 +39,17 @@ def a_scheduler(*records, enabled=('RamFilter',), **options):
 
 def uuids(count):
     return [clouds.a_uuid(number) for number in range(1, count + 1)]
+
+
+class SeenFilter(filters.BaseHostFilter):
+    """Notes the instance that each request for a host is about."""
+
+    def __init__(self):
+        self.seen = []
+
+    def host_passes(self, host_state, spec_obj):
+        self.seen.append(spec_obj.instance_uuid)
+        return True
 
 
 class TestHowManyInstances:
@@ -68,11 +78,11 @@ class TestHowManyInstances:
             'The list of instance uuids is empty')
 
     def test_filters_see_the_uuid_of_each_instance(self):
-        scheduler, spec = a_scheduler(a_host('a')), requests.a_request()
+        scheduler = a_scheduler(a_host('a'), enabled=['SeenFilter'])
 
-        select(scheduler, spec, uuids(2))
+        select(scheduler, requests.a_request(), uuids(2))
 
-        assert spec.instance_uuid == uuids(2)[-1]
+        assert scheduler.ranker.filters[0].seen == uuids(2)
 
 
 class TestConsumption:
@@ -246,19 +256,21 @@ class TestDecisionRecord:
             (1, 'RamFilter', 3, 3)]
 
     def test_names_each_pick_with_the_parts_of_its_weight(self, scheduler):
-        first, second = scheduler.decision.picks
+        decision = scheduler.decision
+        first, second = decision.picks
 
         assert (first.index, first.host, first.nodename) == (0, 'a', 'a')
         assert (second.index, second.host) == (1, 'b')
-        assert first.parts[0].name == 'RAMWeigher'
-        assert first.parts[0].raw == 3000.0
+        assert [first.instance_uuid, second.instance_uuid] == uuids(2)
+        assert decision.parts(0)[0].name == 'RAMWeigher'
+        assert decision.parts(0)[0].raw == 3000.0
         for pick in (first, second):
             assert pick.weight == pytest.approx(
-                sum(part.score for part in pick.parts))
+                sum(part.score for part in decision.parts(pick.index)))
 
     def test_times_each_step(self, scheduler):
         assert list(scheduler.decision.milliseconds) == [
-            'state', 'filter', 'weigh']
+            'state', 'wait', 'filter', 'weigh']
 
     def test_counts_alternates(self):
         scheduler = a_scheduler(*(a_host(name) for name in 'abcde'))
@@ -277,38 +289,8 @@ class TestDecisionRecord:
         assert scheduler.decision.picks == []
         assert [step.after for step in scheduler.decision.steps] == [0]
 
-    def test_is_kept_of_the_last_hundred_requests(self):
-        scheduler = a_scheduler(a_host('a'))
 
-        for _ in range(101):
-            select(scheduler, requests.a_request())
-
-        assert len(scheduler.decisions) == 100
-
-
-class TestLogLine:
-    def lines(self, caplog, spec, instance_uuids=None):
-        scheduler = a_scheduler(a_host('a'), a_host('b'), seed=7)
-        with (caplog.at_level(logging.INFO, 'nova_sched'),
-              contextlib.suppress(exception.NoValidHost)):
-            select(scheduler, spec, instance_uuids)
-        return [text for text in caplog.messages
-                if text.startswith('Request for instance')]
-
-    def test_is_one_for_a_placed_request(self, caplog):
-        [line] = self.lines(caplog, requests.a_request(), uuids(2))
-
-        assert 'placed on a, b; 0 alternate(s), 2 hosts' in line
-        assert line.endswith('seed 7')
-
-    @pytest.mark.parametrize('spec, text', [
-        ({'memory_mb': 10 ** 6}, 'refused: 0 of 2 hosts: 2 RamFilter'),
-        ({'force_hosts': ['x']}, 'refused: No such host - host: x')])
-    def test_is_one_for_a_refused_request(self, caplog, spec, text):
-        [line] = self.lines(caplog, requests.a_request(**spec))
-
-        assert text in line
-
+class TestLogTrail:
     def test_names_the_picked_host_when_debugging(self, caplog):
         with caplog.at_level(logging.DEBUG, 'nova_sched'):
             select(a_scheduler(a_host('a')), requests.a_request())

@@ -131,15 +131,6 @@ class TestAffinity:
 
 
 class TestGroupHosts:
-    @pytest.mark.parametrize('policy', ['affinity', 'soft-affinity'])
-    def test_gain_the_host_of_each_instance(self, policy):
-        spec = a_request(policy, hosts=['b'])
-        scheduler = a_scheduler()
-
-        found = picks(scheduler, spec, UUIDS[:2])
-
-        assert spec.instance_group.hosts == ['b', *found]
-
     @pytest.mark.parametrize('policy, found', [
         ('affinity', ['b', 'b']), ('anti-affinity', ['a', 'c'])])
     def test_are_looked_up_when_the_caller_says_none(self, cloud, policy,

@@ -17,8 +17,15 @@ def manager(cloud):
     return manager
 
 
-def snapshot(manager, **kwargs):
-    return manager.snapshot(manager.cache.refresh(), **kwargs)
+def table(manager):
+    """The hosts as they are now: HostTable."""
+    manager.refresh()
+    return manager.view().table
+
+
+def snapshot(manager):
+    """A snapshot of the hosts as they are now."""
+    return manager.snapshot(table(manager), manager.instances())
 
 
 def up(cloud, manager, **service):
@@ -35,6 +42,14 @@ def up(cloud, manager, **service):
 
 class ThirdPartyManager(host_manager.HostManager):
     """Changes nothing."""
+
+
+class ImpossibleManager(host_manager.HostManager):
+    """Cannot be made."""
+
+    def __init__(self, conf):
+        super().__init__(conf)
+        raise KeyError('rack')
 
 
 NO_CLASS = 5
@@ -61,9 +76,11 @@ class TestNames:
         ('host_manger', 'no such host manager; did you mean host_manager?'),
         ('nova.scheduler.host_manager.MyHostManager',
          'no such host manager; did you mean host_manager?'),
-        ('no_such_module.Manager', "No module named 'no_such_module'"),
+        ('no_such_module.Manager', 'there is no module no_such_module; check'),
         (f'{__name__}.NO_CLASS', 'is no host manager; it must be a class '
          'derived from nova_sched.scheduler.host_manager.HostManager'),
+        (f'{__name__}.ImpossibleManager',
+         "cannot be set up: KeyError('rack')"),
     ])
     def test_that_lead_nowhere_stop_with_what_to_write(self, cloud, name,
                                                        hint):
@@ -112,23 +129,25 @@ class TestSnapshots:
     def test_share_nothing_that_one_of_them_changes(self, cloud, manager):
         cloud.load(['a'])
         made = manager()
-        table = made.cache.refresh()
-        first, second = made.snapshot(table), made.snapshot(table)
+        hosts = table(made)
+        first, second = (made.snapshot(hosts, made.instances())
+                         for _ in range(2))
 
         first.consume(0, requests.a_request(memory_mb=1000), 5.0)
 
         assert first.cell('free_ram_mb', 0) == 31256
         assert second.cell('free_ram_mb', 0) == 32256
-        assert table.columns['free_ram_mb'].tolist() == [32256]
+        assert hosts.columns['free_ram_mb'].tolist() == [32256]
 
     def test_keep_what_plug_ins_set_on_a_host_to_themselves(self, cloud,
                                                             manager):
         cloud.load(['a'])
         made = manager()
-        table = made.cache.refresh()
-        made.snapshot(table).state(0).limits['memory_mb'] = 5
+        hosts = table(made)
+        made.snapshot(hosts, made.instances()).state(
+            0).limits['memory_mb'] = 5
 
-        assert made.snapshot(table).state(0).limits == {}
+        assert made.snapshot(hosts, made.instances()).state(0).limits == {}
 
 
 class TestInstances:
@@ -146,10 +165,11 @@ class TestInstances:
     def test_placed_lately_count_too(self, cloud, manager):
         cloud.load(['a'])
         made = manager()
-        found = made.instances(made.cache.refresh())
-        found.add({clouds.a_uuid(1): 'a', clouds.a_uuid(2): 'gone'})
+        hosts, found = table(made), made.instances()
+        found.place(clouds.a_uuid(1), 'a')
+        found.place(clouds.a_uuid(2), 'gone')
 
-        shown = snapshot(made, found=found)
+        shown = made.snapshot(hosts, found)
 
         assert list(shown.state(0).instances) == [clouds.a_uuid(1)]
         assert shown.instances.located([clouds.a_uuid(1)]) == {

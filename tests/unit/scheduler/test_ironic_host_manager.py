@@ -25,7 +25,9 @@ def states(cloud):
     def states(*nodes, **lists):
         cloud.load_nodes(*nodes, **lists)
         manager = ironic_host_manager.IronicHostManager(cloud.conf())
-        hosts = manager.snapshot(manager.cache.refresh()).block()
+        manager.refresh()
+        hosts = manager.snapshot(manager.view().table,
+                                 manager.instances()).block()
         return {state.nodename: state for state in hosts.states()}
     return states
 

@@ -9,6 +9,7 @@ from nova_sched import objects
 from nova_sched.scheduler import manager
 from nova_sched.scheduler import rpcapi
 from tests.builders import clouds
+from tests.builders import drivers
 from tests.builders import messages
 from tests.builders import requests
 from tests.builders import rules
@@ -22,10 +23,11 @@ UUIDS = [clouds.a_uuid(1), clouds.a_uuid(2)]
 class FaultyScheduler(MemoryScheduler):
     """Fails with a fault of its own on instances named so."""
 
-    def _select(self, snapshot, spec, *args):
-        if spec.instance_uuid == 'fault':
+    def select_destinations(self, context, spec_obj, *args, **kwargs):
+        if spec_obj.instance_uuid == 'fault':
             raise ZeroDivisionError('of the driver')
-        return super()._select(snapshot, spec, *args)
+        return super().select_destinations(context, spec_obj, *args, **kwargs)
+
 
 
 @pytest.fixture(scope='module', params=['fake://', 'kombu+memory://'])
@@ -38,7 +40,7 @@ def bus(request):
     with (messages.transport(conf, request.param) as made,
           messages.serving(made, conf,
                            manager.BaseRPCEndpoint('scheduler'),
-                           manager.SchedulerManager(scheduler))):
+                           drivers.door(scheduler))):
         yield conf, made
 
 
@@ -54,7 +56,7 @@ def wire():
     scheduler = MemoryScheduler(a_host('a'), a_host('b'))
     with (messages.transport(conf) as made, messages.recording(
             made, conf, manager.BaseRPCEndpoint('scheduler'),
-            manager.SchedulerManager(scheduler)) as written):
+            drivers.door(scheduler)) as written):
         yield made, written
 
 

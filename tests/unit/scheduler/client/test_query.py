@@ -4,9 +4,9 @@ import pytest
 
 from nova_sched import context
 from nova_sched import exception
-from nova_sched.scheduler import manager
 from nova_sched.scheduler.client import query
 from tests.builders import clouds
+from tests.builders import drivers
 from tests.builders import messages
 from tests.builders import requests
 from tests.builders import rules
@@ -21,7 +21,7 @@ UUIDS = [clouds.a_uuid(1)]
 def client():
     """A client of a scheduler with the two hosts a and b."""
     conf = rules.a_conf(DEFAULT__control_exchange='query')
-    door = manager.SchedulerManager(
+    door = drivers.door(
         MemoryScheduler(a_host('a'), a_host('b')))
     with (messages.transport(conf) as made,
           messages.serving(made, conf, door)):

@@ -118,7 +118,7 @@ def test_may_depend_on_the_request():
 
 
 def test_that_fail_name_the_host(caplog):
-    record = decision.Decision(None, None, 1, 0)
+    record = decision.Decision()
 
     with pytest.raises(KeyError):
         base_filters.FilterHandler().run(

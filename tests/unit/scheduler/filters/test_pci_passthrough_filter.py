@@ -61,7 +61,7 @@ def offered():
     block = hosts(with_pools(
         a_pool(rp_uuid='p1', count=1), a_pool(rp_uuid='p2', count=2),
         uuid='node'))
-    block.snapshot.candidates = Placement({'node': [
+    block.snapshot.offer = Placement({'node': [
         an_allocation_request('node', **{'nic-id-0': ['p1'],
                                          'nic-id-1': ['p1']}),
         an_allocation_request('node', **{'nic-id-0': ['p1'],
@@ -70,7 +70,7 @@ def offered():
                                          'nic-id-1': ['p3']}),
         an_allocation_request('node', **{'nic-id-0': ['p2'],
                                          'nic-id-1': ['p2']}),
-    ]}).candidates()
+    ]}).offer()
     return block
 
 

@@ -74,7 +74,7 @@ def a_scheduler(*enabled, **options):
 def ask(scheduler, placement, uuids=(FIRST,), **kwargs):
     spec = requests.a_request(num_instances=len(uuids or 'x'))
     return select(scheduler, spec, list(uuids) if uuids else None,
-                  candidates=placement.candidates(), **kwargs)
+                  offer=placement.offer(), **kwargs)
 
 
 class TestOfferedHosts:

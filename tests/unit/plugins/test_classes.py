@@ -7,7 +7,7 @@ import types
 import pytest
 
 from nova_sched import exception
-from nova_sched.plugins import class_paths
+from nova_sched.plugins import classes
 from nova_sched.rules import built_ins
 from nova_sched.rules import nova_classes
 
@@ -56,7 +56,7 @@ def plugin():
 
 
 def load(*paths, built_in=FILTERS):
-    return class_paths.load_classes(paths, Base, built_in, OPTION)
+    return classes.load_classes(paths, Base, built_in, OPTION)
 
 
 class TestLoadClasses:
@@ -66,7 +66,7 @@ class TestLoadClasses:
 
     def test_one_path_as_text(self, plugin):
         """A single string is as good as a list of one."""
-        assert [plugin.MyFilter] == class_paths.load_classes(
+        assert [plugin.MyFilter] == classes.load_classes(
             'example_plugin.MyFilter', Base, FILTERS, OPTION)
 
     def test_function_gives_classes_unchecked(self, plugin):
@@ -111,11 +111,11 @@ class TestLoadClasses:
 
     def test_later_class_of_a_name_counts(self, plugin):
         """A custom class takes the place of the built-in of its name."""
-        classes = class_paths.by_name(load(
+        named = classes.by_name(load(
             'nova.scheduler.filters.all_filters', 'example_plugin.RamFilter'))
 
         assert {'DiskFilter': DiskFilter,
-                'RamFilter': plugin.RamFilter} == classes
+                'RamFilter': plugin.RamFilter} == named
 
 
 class TestNovasPaths:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nova_sched.rules import narrowing
+from nova_sched.rules import offered
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.pci import a_pci_request
@@ -29,16 +29,16 @@ class Judge:
 def offering(**offers):
     """Hosts a, b ... with the providers of their candidates."""
     block = hosts(*(a_host(name, uuid=name) for name in offers))
-    block.snapshot.candidates = Placement({
+    block.snapshot.offer = Placement({
         name: [an_allocation_request(name, **{'nic-id-0': [provider]})
                for provider in providers]
-        for name, providers in offers.items()}).candidates()
+        for name, providers in offers.items()}).offer()
     return block
 
 
 def narrow(block, judge):
-    return narrowing.narrow('AFilter', block, ['pci_stats'], REQUESTS,
-                             judge).tolist()
+    return offered.narrow('AFilter', block, ['pci_stats'], REQUESTS,
+                          judge).tolist()
 
 
 def left(block):
@@ -76,8 +76,8 @@ def test_hosts_that_are_alike_are_judged_once():
 
 def test_a_candidate_of_an_old_placement_maps_nothing():
     block = hosts(a_host('a', uuid='a', pci_stats=None))
-    block.snapshot.candidates = Placement(
-        {'a': [{'allocations': {'a': {}}}]}).candidates()
+    block.snapshot.offer = Placement(
+        {'a': [{'allocations': {'a': {}}}]}).offer()
     judge = Judge(None)
 
     assert narrow(block, judge) == [True]
@@ -111,7 +111,7 @@ def test_logs_each_candidate(caplog):
         'AFilter rejected allocation candidate']
 
 
-class WithNic(narrowing.CandidateFilterMixin):
+class WithNic(offered.CandidateFilterMixin):
     """Wants the request's first device to come from p1."""
 
     def good(self, host_state):

@@ -1,0 +1,126 @@
+"""The search for NUMA cells beside the walk whose answers it gives.
+
+``python -m benchmarks.numa_walk [--seconds 5]``.  The walk is the one that
+``hardware/numa/search.py`` describes: over ``itertools.permutations`` of the
+host cells, each verdict asked for once.  It is given up after so many
+seconds; then ``>`` stands before its time and before the ratio.  Guests ask
+for big pages, of which host cell n has n + 1:
+
+- ``at once``: every host cell has enough for every guest cell;
+- ``at last``: only the very last selection will do;
+- ``not``: two guest cells need the same host cell.
+"""
+
+import argparse
+import itertools
+import json
+import statistics
+import time
+
+from nova_sched import objects
+from nova_sched.hardware.numa import cells as numa_cells
+from nova_sched.hardware.numa import guest as numa_guest
+from nova_sched.hardware.numa import topology as numa
+
+_GUESTS, _HOSTS = (1, 2, 4, 8), (2, 4, 8, 16)
+_CPUS, _MEMORY, _TIMES = 8, 16384, 21
+_LIMITS = numa_guest.Limits(1.0, 1.0)
+#: Function of (guest cells, host cells): the pages that guest cells need.
+_CASES = {
+    'at once': lambda guests, hosts: [1] * guests,
+    'at last': lambda guests, hosts: range(hosts, hosts - guests, -1),
+    'not': lambda guests, hosts: (
+        [hosts] * 2 + [1] * (guests - 2) if guests > 1 else [hosts + 1])}
+
+
+class Walk(numa.Fitting):
+    """A host and a guest, fitted by trying one selection after the other."""
+
+    def fits(self, seconds):
+        """Whether the guest fits; None if it takes longer."""
+        guests, known = self._guests, {}
+        end = time.perf_counter() + seconds
+        for number, selection in enumerate(itertools.permutations(
+                range(len(self._hosts)), len(guests))):
+            if not number % 10000 and time.perf_counter() > end:
+                return None
+            for index, position in enumerate(selection):
+                key = self._hosts[position].id, guests[index].id
+                if key not in known:
+                    known[key] = self._try(index, position)
+                if not known[key]:
+                    break
+                guests[index].id = key[0]
+            else:
+                return True
+        return False
+
+
+def main():
+    """Measure and print; an error if the two answer differently."""
+    parser = argparse.ArgumentParser('python -m benchmarks.numa_walk')
+    parser.add_argument('--seconds', type=float, default=5)
+    seconds = parser.parse_args().seconds
+    _row('fits', 'guest cells', 'host cells', 'search ms', 'walk ms',
+         'walk / search')
+    print('|' + '---|' * 6)
+    for what, guests, hosts in itertools.product(_CASES, _GUESTS, _HOSTS):
+        if guests <= hosts:
+            _row(what, guests, hosts,
+                 *_one(_host(hosts), _CASES[what](guests, hosts), seconds))
+
+
+def _one(topology, pages, seconds):
+    wish = numa_guest.Wish.of(_request(pages))
+    found, search = _timed(lambda: numa.Fitting(
+        topology, wish, None, _LIMITS), lambda fitting: fitting.fit())
+    fits, walk = _timed(lambda: Walk(topology, wish, None, _LIMITS),
+                        lambda fitting: fitting.fits(seconds))
+    if fits not in (None, found is not None):
+        raise SystemExit(f'the walk found {fits}, the search {found}')
+    more = '> ' if fits is None else ''
+    return (f'{search:.2f}', f'{more}{walk:.2f}',
+            f'{more}{walk / search:.1f}')
+
+
+def _timed(make, ask):
+    """(answer, median milliseconds); once if that takes a second."""
+    times = []
+    while len(times) < _TIMES and sum(times) < 1000:
+        start = time.perf_counter()
+        answer = ask(make())
+        times.append((time.perf_counter() - start) * 1000)
+    return answer, statistics.median(times)
+
+
+def _host(count):
+    made = numa.HostTopology.of(json.dumps(numa_cells.primitive([
+        numa_cells.HostCell(
+            id=number, cpuset=frozenset(_cpus(number)), pcpuset=frozenset(),
+            memory=_MEMORY, pages=(
+                numa_cells.Pages(4, _MEMORY * 256, 0, 0),
+                numa_cells.Pages(2048, number + 1, 0, 0)))
+        for number in range(count)], True)))
+    assert len(made.cells) == count
+    return made
+
+
+def _cpus(number):
+    return range(number * _CPUS, (number + 1) * _CPUS)
+
+
+def _request(pages):
+    return objects.RequestSpec(
+        numa_topology=objects.InstanceNUMATopology(cells=[
+            objects.InstanceNUMACell(
+                id=number, memory=2 * count, pagesize=2048, pcpuset=set(),
+                cpuset={2 * number, 2 * number + 1})
+            for number, count in enumerate(pages)]))
+
+
+def _row(*cells):
+    print('| ' + ' | '.join(map(str, cells)) + ' |', flush=True)
+
+
+if __name__ == '__main__':
+    main()

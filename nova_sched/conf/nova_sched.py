@@ -1,0 +1,23 @@
+"""[nova_sched]: what only this service has."""
+
+from oslo_config import cfg
+
+GROUP = 'nova_sched'
+HELP = "What this service has beyond Nova's."
+
+OPTS = [
+    cfg.IntOpt(
+        'pick_lifetime', default=300, min=0, help="""
+How many seconds the host of an instance counts as taken when nothing was
+claimed in Placement and the instance does not show on that host in the
+database. Raise it when compute services take longer than this to begin a
+build, or hosts are filled twice; lower it when many builds fail before they
+begin, or hosts look fuller than they are.
+"""),
+    cfg.IntOpt(
+        'decision_memory', default=32, min=1, help="""
+How many MB of memory each worker keeps of the decisions it has made, to
+explain them. The oldest lose the weights of all but the best ten hosts first,
+then the names of the hosts that were rejected, and are then forgotten.
+"""),
+]

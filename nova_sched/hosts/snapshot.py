@@ -1,0 +1,133 @@
+"""One request's private copy of the host table.
+
+It shares every column with the table until the request first writes to it.
+"""
+
+import numpy as np
+from oslo_log import log as logging
+
+from nova_sched.hardware import consumption
+from nova_sched.hosts import block
+from nova_sched.hosts import labels
+from nova_sched.hosts.offer import NOT_ASKED
+from nova_sched.hosts.state import HostState
+
+LOG = logging.getLogger(__name__)
+
+
+class HostSnapshot:
+    """One request's private hosts.
+
+    table: the generation it starts from.
+    instances: an object with ``located(uuids) -> {uuid: host}`` and
+        ``on_host(host) -> {uuid: instance}``; where instances run.
+    offer: what Placement offers, a value of hosts.offer.
+    """
+
+    #: Whether instances go to the NUMA cells of a host that are used most.
+    pack_numa_cells = False
+
+    def __init__(self, table, instances, offer=NOT_ASKED):
+        self.size, self._table = table.size, table
+        self.instances = instances
+        self.offer = offer
+        self._columns = dict(table.columns)
+        self._owned = set()
+        self._states = {}
+
+    def column(self, name):
+        """The stored column: array, ``Labels`` or list of objects."""
+        return self._columns[name]
+
+    def cell(self, name, row):
+        """One value as a plain Python object.  KeyError: no such column."""
+        column = self._columns[name]
+        if isinstance(column, np.ndarray):
+            return column.item(row)
+        if isinstance(column, labels.Labels):
+            return column.values[column.codes.item(row)]
+        return column[row]
+
+    def state(self, row):
+        """The row as a HostState; the same object all through the request."""
+        state = self._states.get(row)
+        if state is None:
+            state = self._states[row] = HostState(self, row)
+        return state
+
+    def block(self, rows=None):
+        """These rows (int array), or all of them, as rules see them."""
+        return block.HostBlock(self, rows)
+
+    def limits(self, row):
+        """What the compute node is to enforce on this host: dict.
+
+        What plug-ins left on the host's state; rules that know more of it put
+        a function of their own in the place of this one.
+        """
+        return dict(self.state(row).limits)
+
+    def consume(self, row, spec_obj, now, mapping=None, limits=None):
+        """Take one instance of the request out of a host's free resources.
+
+        RAM, disk (root and ephemeral, never swap) and CPUs of the flavor, its
+        share of NUMA cells and PCI devices, one instance and one I/O
+        operation.  A bare-metal node is all taken, by any instance.  Changes
+        this snapshot only, and the request's NUMA topology.
+
+        mapping: request group -> provider uuids, as was claimed, or None.
+        limits: what the filters leave the compute node to enforce: dict.
+        """
+        if self.cell('bare_metal', row):
+            return self._consume_all(row, now)
+        disk_mb = (spec_obj.root_gb + spec_obj.ephemeral_gb) * 1024
+        for name, delta in (('free_ram_mb', -spec_obj.memory_mb),
+                            ('free_disk_mb', -disk_mb),
+                            ('vcpus_used', spec_obj.vcpus),
+                            ('num_instances', 1)):
+            self._writable(name)[row] += delta
+        try:
+            self._consume_hardware(row, spec_obj, mapping, limits or {})
+        except consumption.FailedError as error:
+            LOG.warning('Selected host: %(host)s failed to consume from '
+                        'instance. Error: %(error)s',
+                        {'host': self.state(row), 'error': error})
+        else:
+            self._writable('num_io_ops')[row] += 1
+            self._writable('updated')[row] = now
+
+    def _consume_hardware(self, row, spec_obj, mapping, limits):
+        before = [self.cell(name, row) for name in consumption.COLUMNS]
+        hardware = consumption.Hardware(*before)
+        try:
+            hardware.take(spec_obj, limits.get('numa_topology'), mapping,
+                          self.pack_numa_cells)
+        finally:
+            for name, old, new in zip(consumption.COLUMNS, before,
+                                      hardware.columns(), strict=True):
+                if new is not old:
+                    self._relabel(name, row, new)
+
+    def _relabel(self, name, row, value):
+        column = self._columns[name]
+        if name not in self._owned:
+            column = column.private()
+            self._owned.add(name)
+        self._columns[name] = column.replaced({row: value})
+
+    def _consume_all(self, row, now):
+        for name, value in (('free_ram_mb', 0), ('free_disk_mb', 0),
+                            ('vcpus_used', self.cell('vcpus_total', row)),
+                            ('updated', now)):
+            self._writable(name)[row] = value
+
+    def _writable(self, name):
+        if name not in self._owned:
+            self._columns[name] = self._columns[name].copy()
+            self._owned.add(name)
+        return self._columns[name]
+
+    def as_table(self):
+        """The snapshot with all that was consumed, as a new generation."""
+        self._owned.clear()
+        return self._table.of(dict(self._columns))

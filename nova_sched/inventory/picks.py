@@ -1,0 +1,403 @@
+"""What this process has placed and no host reports yet: picks in flight.
+
+Without a claim in Placement nothing else remembers a pick until its instance
+shows on the host in the database, and a request that comes in between would
+be given the same room again. So:
+
+1. Whoever decides takes a ``view``: the hosts as last read, less what is in
+   flight on them; less the picks of the request's own instances, because a
+   call that is repeated must not count twice.
+2. What was chosen is added by ``commit``, unless another request has taken
+   something of it since the view; then it is to be decided anew.
+3. Each read of the hosts says which of their rows changed (``uuids``) and
+   where the instances are that were placed there, as of the same moment
+   (``rebase``). A pick no longer counts once its instance shows on the host
+   and the host's row has changed with it, or a moment later; when it shows
+   elsewhere than before; and at the latest when its lifetime is over.
+
+Callers tell a server group's hosts as of when they asked, so the picks of a
+group are remembered for its other requests, counted or not.
+"""
+
+import collections
+import contextlib
+import dataclasses
+import threading
+
+import numpy as np
+
+from nova_sched.hosts import columns
+from nova_sched.hosts.table import HostTable
+
+#: Seconds after which an instance that shows on its host is in the host's
+#: row, too, though the row has not changed since.
+GRACE = 1.0
+
+#: Picks that are looked for a second though their hosts report nothing new.
+LOOKED_FOR = 1000
+
+#: Seconds that a decision waits for others to end before it goes on beside
+#: them; their picks are then compared.
+PATIENCE = 0.1
+
+#: Commits that are remembered to be compared with views from before them.
+REMEMBERED = 1000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InFlight:
+    """One pick.
+
+    key: the instance's uuid; something else for one that has none.
+    demand: RequestSpec with what an instance takes.
+    numa_limits: NUMATopologyLimits that the filters left, or None.
+    group: what its server group is known by, or None.
+    at: when it was placed, seconds since the epoch.
+    """
+
+    key: object
+    host: str
+    nodename: str
+    demand: object
+    numa_limits: object
+    group: str | None
+    at: float
+
+    @property
+    def place(self):
+        return self.host, self.nodename
+
+
+@dataclasses.dataclass(slots=True)
+class _Watched:
+    """A pick, and what reads have shown of its instance.
+
+    shown: when it was first seen on its host.  elsewhere: where else it was
+    when it was first looked for.  counts: whether the host lacks it yet.
+    """
+
+    pick: InFlight
+    shown: float | None = None
+    elsewhere: str | None = None
+    counts: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """The hosts as one decision sees them.
+
+    table: HostTable with what is in flight.  in_flight: the picks that count
+    in it, a tuple of InFlight.  own: keys of the request's own picks.
+    """
+
+    table: HostTable
+    in_flight: tuple
+    own: tuple
+    version: int
+    base: HostTable
+
+
+class Picks:
+    """The picks in flight of one process, on the hosts as last read.
+
+    lifetime: seconds that a pick counts at most.
+    clock: function that returns seconds since the epoch.
+    pack_numa_cells: as of HostSnapshot.
+    """
+
+    def __init__(self, lifetime, clock, pack_numa_cells=False):
+        self._lifetime, self._clock = lifetime, clock
+        self._pack_numa_cells = pack_numa_cells
+        self._lock, self._turn = threading.RLock(), threading.Lock()
+        self._base = self._table = HostTable.from_records([])
+        self._watched = collections.OrderedDict()
+        self._by_host, self._by_group = {}, {}
+        self._version, self._commits = 0, collections.deque(maxlen=REMEMBERED)
+        self._changed, self._looked, self._swept = set(), None, 0.0
+        self._heir = None
+
+    # Reading: what a watcher of the host cache does.
+
+    def uuids(self, hosts):
+        """The instances to look for when the rows of these hosts changed."""
+        with self._lock:
+            self._changed |= hosts
+            if self._looked is None:
+                self._looked = self._due()
+            return [*dict.fromkeys([*self._looked, *(
+                key for host in self._by_host.keys() & hosts
+                for key in self._by_host[host] if isinstance(key, str))])]
+
+    def _due(self):
+        """The next of those that are looked for now and then: list."""
+        now = self._clock()
+        count = int(min(now - self._swept, self._lifetime) * LOOKED_FOR)
+        if count < LOOKED_FOR * GRACE:
+            return []
+        self._swept = now
+        due = [key for key, _ in zip(self._watched, range(count),
+                                     strict=False)]
+        for key in due:
+            self._watched.move_to_end(key)
+        return [key for key in due if isinstance(key, str)]
+
+    def rebase(self, table, located):
+        """Take the hosts as read: HostTable with what is in flight.
+
+        located: uuid -> host or None, of all that ``uuids`` asked for.
+        """
+        with self._lock:
+            changed, self._changed, self._looked = self._changed, set(), None
+            now = self._clock()
+            places = self._expire(now)
+            for key, host in located.items():
+                watched = self._watched.get(key)
+                if watched is not None and self._look_at(
+                        watched, host, changed, now):
+                    places.add(watched.pick.place)
+            if table.columns is self._base.columns and not places:
+                self._base = table
+                self._table = self._table.of_reads(table.reads)
+            else:
+                self._take(table, changed, places)
+            return self._table
+
+    def _expire(self, now):
+        """Forget the picks whose lifetime is over; places where they count.
+
+        The others may be in any order.
+        """
+        over = [watched for watched in self._watched.values()
+                if now - watched.pick.at > self._lifetime]
+        for watched in over:
+            self._uncount(watched)
+            self._forget(watched.pick)
+        return {watched.pick.place for watched in over}
+
+    def _look_at(self, watched, host, changed, now):
+        """Whether a pick counts no more, its instance being on ``host``."""
+        pick = watched.pick
+        if host == pick.host:
+            if watched.shown is None:
+                watched.shown = now
+            if not watched.counts or (pick.host not in changed
+                                      and now - watched.shown < GRACE):
+                return False
+            self._uncount(watched)
+            if pick.group is None:
+                self._forget(pick)
+            return True
+        if watched.shown is None and (host is None
+                                      or watched.elsewhere in (None, host)):
+            # Not built yet, or on its way from where it was before.
+            watched.elsewhere = host
+            return False
+        self._uncount(watched)
+        self._forget(pick)
+        return True
+
+    def _uncount(self, watched):
+        pick = watched.pick
+        watched.counts = False
+        counted = self._by_host.get(pick.host, {})
+        if counted.pop(pick.key, None) and not counted:
+            del self._by_host[pick.host]
+
+    def _forget(self, pick):
+        self._watched.pop(pick.key, None)
+        if pick.group is not None:
+            group = self._by_group.get(pick.group, {})
+            if group.pop(pick.key, None) and not group:
+                del self._by_group[pick.group]
+
+    def _take(self, table, changed, places):
+        """Put what is in flight on a table of other values."""
+        before, self._base = self._table, table
+        counted = {pick.place for on_host in self._by_host.values()
+                   for pick in on_host.values()}
+        kept = [(before.row(*place), table.row(*place), place)
+                for place in counted
+                if place[0] not in changed and place not in places]
+        kept = [item for item in kept if None not in item]
+        self._table = _with_consumed(table, before, kept)
+        anew = counted - {place for _, _, place in kept}
+        if anew:
+            self._table = self._placed(self._table, anew)
+
+    # Deciding.
+
+    @contextlib.contextmanager
+    def turn(self, alone=False):
+        """Decide one after the other, as far as that takes no long wait.
+
+        alone: with nobody else committing meanwhile, however long it takes.
+        """
+        taken = self._turn.acquire(timeout=-1 if alone else PATIENCE)
+        try:
+            with self._lock if alone else contextlib.nullcontext():
+                yield
+        finally:
+            if taken:
+                self._turn.release()
+
+    def view(self, keys):
+        """The hosts for a request with picks of these keys: ``View``."""
+        with self._lock:
+            own = tuple(key for key in keys if key in self._watched)
+            table = self._table
+            counted = [self._watched[key].pick for key in own
+                       if self._watched[key].counts]
+            if counted:
+                table = self._redone(table, {pick.place for pick in counted},
+                                     without=set(own))
+            return View(table, tuple(
+                watched.pick for watched in self._watched.values()
+                if watched.counts and watched.pick.key not in own),
+                own, self._version, self._base)
+
+    def commit(self, view, picks, snapshot, related=frozenset()):
+        """Whether the picks are in flight now; if not, decide once more.
+
+        view: that they were chosen on.  picks: list of InFlight.
+        snapshot: HostSnapshot of the view with the picks consumed.
+        related: instances and groups that the choice depended on: their keys.
+        """
+        with self._lock:
+            places = {pick.place for pick in picks}
+            if self._is_taken(view, places, related):
+                return False
+            places |= self._replace(view.own, picks)
+            unchanged = (view.version == self._version
+                         and view.base.columns is self._base.columns)
+            self._version += 1
+            self._commits.append((self._version, places, {
+                name for pick in picks for name in (pick.key, pick.group)
+                if name is not None}))
+            self._table = (snapshot.as_table() if unchanged
+                           else self._redone(self._table, places))
+            if self._heir is not None:
+                self._heir.add(picks)
+            return True
+
+    def _is_taken(self, view, places, related):
+        """Whether commits since the view touch what was chosen on it."""
+        if self._version - view.version > len(self._commits):
+            return True
+        return any(places & others or related & names
+                   for version, others, names in reversed(self._commits)
+                   if version > view.version)
+
+    def _replace(self, own, picks):
+        """Put picks in place of those of the same request; their places."""
+        places = set()
+        for key in own:
+            watched = self._watched.get(key)
+            if watched is not None:
+                places.add(watched.pick.place)
+                self._uncount(watched)
+                self._forget(watched.pick)
+        for pick in picks:
+            self._watched[pick.key] = _Watched(pick)
+            self._by_host.setdefault(pick.host, {})[pick.key] = pick
+            if pick.group is not None:
+                self._by_group.setdefault(pick.group, {})[pick.key] = pick
+        return places
+
+    def of_group(self, group, members):
+        """The picks of a server group: list of InFlight.
+
+        group: what it is known by, or None.  members: uuids.
+        """
+        with self._lock:
+            found = dict(self._by_group.get(group, {}))
+            for uuid in members:
+                if uuid in self._watched:
+                    found[uuid] = self._watched[uuid].pick
+            return list(found.values())
+
+    def locations(self, without=()):
+        """{uuid: host} of what is in flight, a new dict.
+
+        without: keys that are left out.
+        """
+        with self._lock:
+            return {key: watched.pick.host
+                    for key, watched in self._watched.items()
+                    if watched.counts and key not in without}
+
+    # Handing on.
+
+    def add(self, picks):
+        """Have these picks in flight, too."""
+        with self._lock:
+            own = tuple(pick.key for pick in picks)
+            places = self._replace(own, picks)
+            places |= {pick.place for pick in picks}
+            self._version += 1
+            self._commits.clear()
+            self._table = self._redone(self._table, places)
+
+    def take_over(self, predecessor):
+        """Have in flight what the picks of another host manager have, also
+        what requests commit there that are not decided yet.
+        """
+        with predecessor._lock:
+            self.add([watched.pick for watched
+                      in predecessor._watched.values() if watched.counts])
+            predecessor._heir = self
+
+    # Consuming.
+
+    def _redone(self, table, places, without=frozenset()):
+        """A table in which these places have what is read, less the picks.
+
+        without: keys of picks that do not count.
+        """
+        rows = [(self._base.row(*place), table.row(*place), place)
+                for place in places]
+        table = _with_consumed(table, self._base, [
+            item for item in rows if None not in item])
+        return self._placed(table, places, without)
+
+    def _placed(self, table, places, without=frozenset()):
+        """A table with the picks at these places consumed."""
+        scratch = table.snapshot(None)
+        scratch.pack_numa_cells = self._pack_numa_cells
+        for host, nodename in places:
+            for pick in self._by_host.get(host, {}).values():
+                row = table.row(*pick.place)
+                if (pick.nodename != nodename or row is None
+                        or pick.key in without):
+                    continue
+                scratch.consume(row, pick.demand.demand(), pick.at, None,
+                                {'numa_topology': pick.numa_limits})
+        return scratch.as_table()
+
+
+def _with_consumed(table, source, rows):
+    """A table that has what is consumed of some rows from another one.
+
+    rows: list of (row of the source, row of the table, ...).
+    """
+    if not rows:
+        return table
+    was, now = (np.array([item[side] for item in rows]) for side in (0, 1))
+    values = {}
+    for name in columns.CONSUMED:
+        theirs, ours = source.columns[name], table.columns[name]
+        if isinstance(ours, np.ndarray):
+            values[name] = ours.copy()
+            values[name][now] = theirs[was]
+        else:
+            values[name] = _relabelled(ours, theirs, was, now)
+    return table.of(table.columns | values)
+
+
+def _relabelled(ours, theirs, was, now):
+    """Labels with those of other rows where they differ."""
+    changes = {}
+    for at, row in zip(was.tolist(), now.tolist(), strict=True):
+        value = theirs.values[theirs.codes.item(at)]
+        if value != ours.values[ours.codes.item(row)]:
+            changes[row] = value
+    return ours.private().replaced(changes) if changes else ours

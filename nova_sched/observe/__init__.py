@@ -1,0 +1,1 @@
+"""What is seen of the service from outside: its records and log lines."""

@@ -1,0 +1,84 @@
+"""The records of the requests that this process has ended.
+
+They are bounded in bytes. When there are more, the oldest give up the weights
+of all but the best hosts, and when none has any left, the rows of rejected
+hosts; then the oldest are forgotten.
+"""
+
+import collections
+import threading
+
+from nova_sched.observe import log_line
+
+#: Bytes of one name in the two columns that the rows of records are of.
+_PER_NAME = 4
+
+
+class Recorder:
+    """Keeps closed Decisions, and writes the log line of each.
+
+    memory: bytes that the records may take.
+    """
+
+    def __init__(self, memory):
+        self._memory, self._lock = memory, threading.Lock()
+        self._records = collections.deque()
+        # Those that can still give something up, oldest first.
+        self._with_weights = collections.deque()
+        self._with_rejected = collections.deque()
+        self._sizes, self._names = {}, collections.Counter()
+        #: About how many bytes the records take.
+        self.size = 0
+        #: Of the configuration: 1 at the start, one more each reload.
+        self.generation = 1
+
+    @property
+    def decisions(self):
+        """The records there are, oldest first: list of Decision."""
+        with self._lock:
+            return list(self._records)
+
+    def reloaded(self):
+        """Count one more reading of the configuration."""
+        self.generation += 1
+
+    def add(self, record):
+        """Keep the record of a request that has ended, and log it."""
+        log_line.write(record)
+        size = record.size()
+        with self._lock:
+            for kept in (self._records, self._with_weights,
+                         self._with_rejected):
+                kept.append(record)
+            self._sizes[id(record)] = size
+            self.size += size + self._count_names(record, 1)
+            while self.size > self._memory and self._records:
+                self._shrink()
+
+    def _shrink(self):
+        """Give up the least useful of what is kept."""
+        if self._with_weights:
+            record = self._with_weights.popleft()
+            freed = record.forget_weights()
+        elif self._with_rejected:
+            record = self._with_rejected.popleft()
+            freed = record.forget_rejected()
+        else:
+            record = self._records.popleft()
+            self.size -= (self._sizes.pop(id(record))
+                          - self._count_names(record, -1))
+            return
+        self._sizes[id(record)] -= freed
+        self.size -= freed
+
+    def _count_names(self, record, change):
+        """Bytes more, or less, for the names of hosts that records share."""
+        total = 0
+        for column in record.names:
+            before = self._names[id(column)]
+            self._names[id(column)] += change
+            if not before or not self._names[id(column)]:
+                total += change * _PER_NAME * len(column)
+            if not self._names[id(column)]:
+                del self._names[id(column)]
+        return total

@@ -1,0 +1,227 @@
+"""The classes that options name, whoever wrote them.
+
+A driver or host manager is named by an entry point or by the dotted path of
+its class: ``Kind``.  Filters and weighers are named by paths only, several at
+a time: ``load_classes``, by Nova's rules from Kilo on:
+
+1. A path is a module and, after its last dot, an attribute.  A public class
+   derived from the base class is taken; a plain function is called without
+   arguments and the classes it returns are taken unchecked.
+2. ``nova.scheduler.filters.all_filters`` and
+   ``nova.scheduler.weights.all_weighers`` stand for all built-in classes,
+   and Nova's class paths for the built-in classes of the same names.
+3. Classes are known by their bare names. Of two classes with one name the
+   later one counts (``by_name``), so one's own class can take the place of a
+   built-in.
+
+Anything else, and whatever another author's code raises, is a
+ConfigurationError with the option, the value, and the nearest right value.
+"""
+
+import collections.abc
+import dataclasses
+import functools
+import importlib
+from importlib import metadata
+import inspect
+
+from stevedore import driver
+
+from nova_sched import exception
+from nova_sched.options import nearest
+from nova_sched.rules import built_ins
+from nova_sched.rules import nova_classes
+
+#: Package below ``nova.scheduler`` -> modules of Nova's, the name for all.
+_PACKAGES = {
+    'filters': (nova_classes.FILTER_MODULES, 'all_filters'),
+    'weights': (nova_classes.WEIGHER_MODULES, 'all_weighers'),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What an option may name that takes one class.
+
+    option: ``[group] name``.  namespace: of the entry points.
+    noun: what such a class is called.  base: the class to derive from.
+    must_have: what it must have besides, in words that follow ``base``.
+    """
+
+    option: str
+    namespace: str
+    noun: str
+    base: type
+    must_have: str = ''
+
+    def names(self):
+        """The entry points that are installed, sorted."""
+        return sorted(metadata.entry_points(group=self.namespace).names)
+
+    def load(self, name):
+        """The class of an entry point's name or of a class path.
+
+        Raises ConfigurationError when there is none, or when it is none of
+        this kind.
+        """
+        names = self.names()
+        if name not in names and ('.' not in name
+                                  or name.startswith('nova.scheduler.')):
+            raise exception.ConfigurationError(
+                self.option, name, f'no such {self.noun}; '
+                + nearest.did_you_mean(name.rsplit('.', 1)[-1], names))
+        cls = (self._of_entry_point(name) if name in names
+               else _imported(name, self.option, name))
+        if not (isinstance(cls, type) and issubclass(cls, self.base)
+                and not inspect.isabstract(cls)):
+            raise exception.ConfigurationError(
+                self.option, name, f'is no {self.noun}; it must be a class '
+                f'derived from {self.base.__module__}.'
+                f'{self.base.__qualname__}{self.must_have}')
+        return cls
+
+    def make(self, name, conf):
+        """An object of the class that ``load`` finds, made with ``conf``.
+
+        Raises ConfigurationError as ``load`` does, and for a class that
+        cannot be set up.
+        """
+        cls = self.load(name)
+        return set_up(lambda: cls(conf), self.option, name)
+
+    def _of_entry_point(self, name):
+        try:
+            return driver.DriverManager(self.namespace, name,
+                                        invoke_on_load=False).driver
+        except Exception as exc:
+            # Another author's module may fail in any way; the operator needs
+            # to know which option brought it in.
+            raise exception.ConfigurationError(
+                self.option, name, f'its entry point in {self.namespace} '
+                f'cannot be imported: {exc!r}') from exc
+
+
+def set_up(build, option, value):
+    """What ``build()`` returns.
+
+    Raises ConfigurationError: its own, or one with what else it raised.
+    """
+    try:
+        return build()
+    except exception.ConfigurationError:
+        raise
+    except Exception as exc:
+        raise exception.ConfigurationError(
+            option, value, f'cannot be set up: {exc!r}') from exc
+
+
+def load_classes(paths, base, package_classes, option):
+    """The classes that the values of an option name: list, in their order.
+
+    paths: dotted paths, or one as text.  base: what classes must derive from.
+    package_classes: the built-in classes, which Nova's paths stand for, or a
+    function that returns them, called when the first is asked for.
+    option: ``[group] name`` for messages.
+    Raises ConfigurationError when a path leads to no such class.
+    """
+    @functools.cache
+    def built_in():
+        return by_name(package_classes() if callable(package_classes)
+                       else package_classes)
+
+    paths = [paths] if isinstance(paths, str) else paths
+    return [cls for path in paths
+            for cls in _load_one(path.strip(), base, built_in, option)]
+
+
+def by_name(classes):
+    """Classes by bare name; of two with one name the later: dict."""
+    return {cls.__name__: cls for cls in classes}
+
+
+def _load_one(path, base, built_in, option):
+    found = _built_in(path, built_in, option)
+    if found is not None:
+        return found
+    target = _imported(path, option, path)
+    if inspect.isclass(target):
+        if built_ins.is_rule(target, base):
+            return [target]
+    elif inspect.isfunction(target):
+        return _called(target, option, path)
+    raise exception.ConfigurationError(
+        option, path, f'Class {path} could not be found: Not a class of the '
+        f'correct type; it must derive from {base.__module__}.'
+        f'{base.__qualname__}, have a public name, or be a function that '
+        'returns such classes')
+
+
+def _built_in(path, built_in, option):
+    """Built-in classes for a path of Nova's; None for one to be imported."""
+    root, _, below = path.partition('.scheduler.')
+    package, _, rest = below.partition('.')
+    if root not in ('nova', 'nova_sched') or package not in _PACKAGES:
+        return None
+    modules, all_name = _PACKAGES[package]
+    if rest == all_name:
+        return list(built_in().values())
+    module, _, name = rest.rpartition('.')
+    if name in modules.get(module, ()):
+        if name in built_in():
+            return [built_in()[name]]
+        raise exception.ConfigurationError(
+            option, path, f'{name} is not available in this release; '
+            f'available are {", ".join(sorted(built_in()))}')
+    if root == 'nova_sched':
+        return None         # a module that Nova does not have
+    # The name of the class says more about what was meant than the path.
+    right = {all_name: all_name} | {
+        known: f'{where}.{known}' for where, names in modules.items()
+        for known in names if known in built_in()}
+    near = right[nearest.nearest(name, right) or all_name]
+    raise exception.ConfigurationError(
+        option, path,
+        f'no such class; did you mean nova.scheduler.{package}.{near}?')
+
+
+def _imported(path, option, value):
+    """What a dotted path leads to; value: how the option says it."""
+    module_name, _, name = path.rpartition('.')
+    if not module_name:
+        raise exception.ConfigurationError(
+            option, value, 'is no dotted path; write module.Class')
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as exc:
+        raise exception.ConfigurationError(
+            option, value, f'there is no module {exc.name}; check the '
+            "spelling and that it is installed for this service's Python"
+        ) from exc
+    except Exception as exc:
+        # Another author's module may fail in any way; the operator needs to
+        # know which option brought it in.
+        raise exception.ConfigurationError(
+            option, value, f'importing {module_name} failed: {exc!r}'
+        ) from exc
+    if not hasattr(module, name):
+        public = [n for n, member in vars(module).items()
+                  if inspect.isclass(member) or inspect.isfunction(member)]
+        near = nearest.nearest(name, public)
+        raise exception.ConfigurationError(
+            option, value, f'{module_name} has no {name}' + (
+                f'; did you mean {module_name}.{near}?' if near else ''))
+    return getattr(module, name)
+
+
+def _called(function, option, path):
+    """The classes that a function returns."""
+    try:
+        classes = function()
+    except Exception as exc:
+        # As above: whatever it raises, it is this option's fault.
+        raise exception.ConfigurationError(
+            option, path, f'calling it failed: {exc!r}') from exc
+    if not isinstance(classes, collections.abc.Iterable):
+        raise exception.ConfigurationError(
+            option, path, f'returns {classes!r} instead of a list of classes')
+    return list(classes)

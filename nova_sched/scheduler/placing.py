@@ -1,0 +1,332 @@
+"""One request on its way to hosts.
+
+``Placing.run``, on one private snapshot of the hosts:
+
+1. What the request names must be there (``_check_names``); its server group
+   gets to know what other requests have placed of it (``_prepare_group``).
+2. Per instance: filter and weigh what the previous instance's filters left
+   (``Ranker.ranked``), choose among the best (``Choice.order``), take the
+   first that can be claimed (``Claims.take``), and consume it on the snapshot
+   (``_next_pick``).
+3. Too few picks: NoValidHost with the reasons counted (``_refuse``).
+4. Alternates for each pick, from its own cell (``_alternates``), and the
+   answer.
+
+Whoever calls gives claims back, and has what was placed without one in flight
+(``picks``).
+"""
+
+import dataclasses
+import itertools
+import random
+
+import numpy as np
+from oslo_log import log as logging
+from oslo_utils import uuidutils
+
+from nova_sched import exception
+from nova_sched.hosts import decision
+from nova_sched.hosts import instances
+from nova_sched.hosts import offer as placement_offer
+from nova_sched.inventory.picks import InFlight
+from nova_sched.objects import copies
+from nova_sched.rules import reasons
+from nova_sched.scheduler import answer
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """How one of the best hosts is drawn.
+
+    shuffle: put those that weigh as much as the best in random order first.
+    subset_size: one of so many of the first is taken.
+    """
+
+    shuffle: bool
+    subset_size: int
+
+    def order(self, weights, draw):
+        """New order of positions in the weights, best first; None for theirs.
+
+        weights: float64 (n,), descending.  draw: random.Random.
+        """
+        order = list(range(len(weights)))
+        if not order or (not self.shuffle and self.subset_size == 1):
+            return None
+        if self.shuffle:
+            best = order[:int((weights == weights[0]).sum())]
+            draw.shuffle(best)
+            order[:len(best)] = best
+        chosen = draw.randrange(min(self.subset_size, len(order)))
+        order.insert(0, order.pop(chosen))
+        return order
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """What a caller asks for.
+
+    spec_obj: RequestSpec as it was given.
+    instance_uuids: one an instance; None from callers that send none.
+    count: how many instances.  most_alternates: for each of them.
+    context: RequestContext of the call.
+    options: content of the operator's JSON file of options.
+    """
+
+    spec_obj: object
+    instance_uuids: list | None
+    count: int
+    most_alternates: int = 0
+    context: object = None
+    options: dict = dataclasses.field(default_factory=dict)
+
+    def own_spec(self):
+        """The request as rules get it: a RequestSpec of one's own."""
+        own = copies.clone(self.spec_obj)
+        own.legacy_context = self.context
+        own.config_options = self.options
+        return own
+
+    def keys(self):
+        """What each instance's pick is known by: list.
+
+        Callers of before Pike name the first instance only.
+        """
+        if self.instance_uuids is not None:
+            return list(self.instance_uuids)
+        first = self.spec_obj.instance_uuid
+        return [(first, index) if index or first is None else first
+                for index in range(self.count)]
+
+    @property
+    def group(self):
+        """What the request's server group is known by: text, or None.
+
+        Callers of before Liberty send its hosts and policy only, and leave
+        its name in the hints.
+        """
+        group = self.spec_obj.instance_group
+        if group is None:
+            return None
+        hint = self.spec_obj.get_scheduler_hint('group')
+        return group.uuid or (hint if isinstance(hint, str) else None)
+
+    def related(self):
+        """Keys of the instances and groups that the choice depends on: set."""
+        group = self.spec_obj.instance_group
+        members = group.members or () if group is not None else ()
+        return {self.group, *self.keys(), *members,
+                *instances.named(self.spec_obj)} - {None}
+
+
+class Placing:
+    """Places the instances of one request.
+
+    wanted: Wanted.  hosts: HostSnapshot, which is changed here.
+    ranker: rules.ranking.Ranker.  choice: Choice.  claims: scheduler.claims.
+    siblings: the picks in flight of the request's server group.
+    record: Decision, filled here: its seed and clock are the request's.
+    zone: name of the zone of hosts in none.
+    """
+
+    def __init__(self, wanted, hosts, ranker, choice, claims, record,
+                 siblings=(), zone=None):
+        self._wanted, self._spec_obj = wanted, wanted.own_spec()
+        self._hosts, self._ranker, self._choice = hosts, ranker, choice
+        self._claims, self._record, self._zone = claims, record, zone
+        self._siblings = siblings
+        self._draw = random.Random(record.seed)
+        self._picked, self._ranked = [], None
+        #: What was placed: list of InFlight.
+        self.picks = []
+
+    def run(self):
+        """A host and alternates for each instance: lists of Selection.
+
+        Raises NoValidHost, and whatever a rule raises.
+        """
+        self._check_names()
+        self._prepare_group()
+        left = self._offered()
+        for index, key in enumerate(self._wanted.keys()):
+            left = self._next_pick(index, key, left)
+            if left is None:
+                self._refuse()
+        return answer.selections(
+            self._hosts, self._picked, self._alternates(), self._zone,
+            self._claims.version)
+
+    def _check_names(self):
+        if not self._wanted.count:
+            self._raise('There are not enough hosts available. The list of '
+                        'instance uuids is empty')
+        if self._record.offer is placement_offer.NOTHING_FOUND:
+            self._record.reason = 'Placement offers no host'
+            raise exception.NoValidHost(reason='')
+        unknown = _unknown_host(self._hosts, self._spec_obj)
+        if unknown:
+            self._raise(unknown)
+
+    def _prepare_group(self):
+        """Give the server group members and hosts that picks can join.
+
+        A caller that has not said where the members run has them looked up;
+        what others have placed of the group since is added.
+        """
+        group = self._spec_obj.instance_group
+        if group is None:
+            return
+        if group.hosts is None:
+            located = self._hosts.instances.running(group.members or ())
+            group.hosts = sorted(set(located.values()))
+        members, hosts = list(group.members or ()), list(group.hosts)
+        for pick in self._siblings:
+            if pick.host not in hosts:
+                hosts.append(pick.host)
+            if isinstance(pick.key, str) and pick.key not in members:
+                members.append(pick.key)
+        group.members, group.hosts = members, hosts
+
+    def _offered(self):
+        """The hosts of which Placement says that they could do: HostBlock."""
+        hosts, offer = self._hosts.block(), self._record.offer
+        if offer is placement_offer.NOT_ASKED:
+            return hosts
+        offered = hosts.where(hosts.named('uuid', offer.providers))
+        self._record.step(0, 'allocation candidates', hosts.rows,
+                          offered.rows)
+        return offered
+
+    def _next_pick(self, index, key, left):
+        """Place one instance; the HostBlock left for the next, or None.
+
+        left: what the filters of the instance before left.
+        """
+        uuids = self._wanted.instance_uuids
+        uuid = uuids[index] if uuids else None
+        if uuid is not None:
+            self._spec_obj.instance_uuid = uuid
+        self._spec_obj.forget_mapping()
+        self._ranked = ranked = self._choose(left, index, self._record)
+        taken = self._claims.take(ranked.hosts, uuid, self._spec_obj)
+        if taken is None:
+            rows = ranked.hosts.rows
+            if len(rows):
+                self._record.step(index, 'claims refused', rows, rows[:0])
+            return None
+        limits = self._hosts.limits(taken.row)
+        self._picked.append((taken, limits))
+        self._note(index, key, taken, limits)
+        self._hosts.consume(taken.row, self._spec_obj, self._record.clock,
+                            taken.mapping, limits)
+        self._join_group(uuid, self._hosts.cell('host', taken.row))
+        return ranked.hosts
+
+    def _choose(self, left, index, record):
+        """Ranked hosts with the drawn one in front."""
+        ranked = self._ranker.ranked(left, self._spec_obj, index, record)
+        order = self._choice.order(ranked.weighed.weights, self._draw)
+        if order is None:
+            return ranked
+        return dataclasses.replace(ranked, hosts=self._hosts.block(
+            ranked.weighed.rows[order]))
+
+    def _note(self, index, key, taken, limits):
+        """Put an instance's host on record, and in flight."""
+        state, weighed = self._hosts.state(taken.row), self._ranked.weighed
+        LOG.debug('Selected host: %(host)s', {'host': state})
+        self._record.picked(decision.Pick(
+            index, key if isinstance(key, str) else None, state.host,
+            state.nodename, weighed.weight(taken.row)), weighed, taken.row)
+        self.picks.append(InFlight(
+            key, state.host, state.nodename, self._spec_obj.demand(),
+            limits.get('numa_topology'), self._wanted.group,
+            self._record.clock))
+
+    def _join_group(self, instance_uuid, host):
+        """Have an instance in its group, for its successors to see.
+
+        instance_uuid: None from callers that send none; such an instance
+            joins its group under a uuid made up for this request.
+        """
+        group = self._spec_obj.instance_group
+        if group is None:
+            return
+        if instance_uuid is None:
+            instance_uuid = uuidutils.generate_uuid()
+            group.members.append(instance_uuid)
+        group.hosts.append(host)
+        self._hosts.instances.place(instance_uuid, host)
+
+    def _refuse(self):
+        """Raise NoValidHost because not every instance got a host."""
+        count, placed = self._wanted.count, len(self._picked)
+        LOG.debug('There are %(hosts)d hosts available but '
+                  '%(required_count)d instances requested to build.',
+                  {'hosts': placed, 'required_count': count})
+        reason = reasons.counted(self._record, self._ranker.filters,
+                                 self._hosts, self._spec_obj)
+        if placed:
+            reason = (f'{placed} of {count} instances could be placed; '
+                      f'{reason}')
+        self._raise(f'There are not enough hosts available. {reason}', reason)
+
+    def _raise(self, text, reason=None):
+        self._record.reason = (reason or text).strip()
+        raise exception.NoValidHost(reason=text)
+
+    def _alternates(self):
+        """Hosts that could take an instance instead of its pick.
+
+        Returns per instance a list of (Taken, limits): hosts of the pick's
+        cell that are nobody's pick and have something to claim, in order of
+        weight; an empty list if none are wanted.
+        """
+        wanted = self._wanted.most_alternates
+        if wanted < 1:
+            return []
+        ranked = self._ranked
+        if len(self._picked) > 1:
+            # Once more, with all that was consumed; not for the record.
+            ranked = self._choose(ranked.hosts, len(self._picked) - 1,
+                                  decision.Decision())
+        picks = [taken.row for taken, _ in self._picked]
+        rows = ranked.hosts.rows
+        rows = rows[~np.isin(rows, picks)]
+        cells = self._hosts.column('cell_uuid').codes
+        by_cell = {cell: self._first(rows[cells[rows] == cell], wanted)
+                   for cell in np.unique(cells[picks]).tolist()}
+        alternates = [by_cell[cells.item(row)] for row in picks]
+        self._record.alternates = sum(map(len, alternates))
+        return alternates
+
+    def _first(self, rows, wanted):
+        """The first rows with something to claim: list of (Taken, limits)."""
+        found = (self._claims.first_of(self._hosts, row)
+                 for row in rows.tolist())
+        return [(taken, self._hosts.limits(taken.row)) for taken
+                in itertools.islice(filter(None, found), wanted)]
+
+
+def _unknown_host(hosts, spec_obj):
+    """Why a host or node that the request names cannot be had, or None.
+
+    Of several forced ones each may be the right one.
+    """
+    wanted, every = spec_obj.requested_destination, hosts.block()
+    if wanted is not None and wanted.host is not None:
+        names, nodes = [wanted.host], [wanted.node]
+        known_host = every.named('host', names).any()
+    else:
+        names = spec_obj.force_hosts or [None]
+        nodes = spec_obj.force_nodes or [None]
+        # Only forced hosts are compared without regard to case.
+        folded = {name.lower() for name in spec_obj.force_hosts or ()}
+        known_host = not folded or every.judge(
+            'host', lambda name: name.lower() in folded).any()
+    known_node = not any(nodes) or every.named('nodename', nodes).any()
+    if known_host and known_node:
+        return None
+    return f'No such host - host: {names[0]} node: {nodes[0]} '

@@ -1,0 +1,23 @@
+"""Calling a service that runs, and waiting for what it does."""
+
+import time
+
+from nova_sched import context
+from nova_sched.scheduler import rpcapi
+from tests.builders import requests
+
+
+def select(conf):
+    """The hosts that a call over the transport selects."""
+    answer = rpcapi.SchedulerAPI(conf).select_destinations(
+        context.RequestContext(), requests.a_request(),
+        [requests.INSTANCE_UUID], return_objects=True)
+    return [chosen[0].service_host for chosen in answer]
+
+
+def wait_for(condition):
+    """Return when a condition holds, at most ten seconds later."""
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

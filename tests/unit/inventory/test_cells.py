@@ -1,0 +1,233 @@
+"""What is read of a cell is of one moment, and a watcher is told of it."""
+
+import logging
+import time
+
+import pytest
+
+from nova_sched import conf as config
+from nova_sched import exception
+from nova_sched.db import reader as db_reader
+from nova_sched.inventory import cache as host_cache
+from tests.builders import clouds
+from tests.builders.cloud_database import CloudDatabase
+from tests.builders.cloud_database import make_tables
+from tests.unit.inventory.test_cache import column
+from tests.unit.inventory.test_cache import refreshed
+
+ONE, TWO = clouds.a_uuid(101), clouds.a_uuid(102)
+SERVER, OTHER = clouds.a_uuid(1), clouds.a_uuid(2)
+
+
+class Watcher:
+    """Looks for the uuids in ``wanted``; keeps what it was told.
+
+    meanwhile: function called when it is asked.
+    """
+
+    def __init__(self, *wanted, meanwhile=lambda: None):
+        self.wanted, self._meanwhile = list(wanted), meanwhile
+        self.hosts, self.located, self.tables = [], [], []
+
+    def uuids(self, hosts):
+        self._meanwhile()
+        self.hosts.append(hosts)
+        return self.wanted
+
+    def rebase(self, table, located):
+        self.tables.append(table)
+        self.located.append(located)
+        return f'rebased {len(self.tables)}'
+
+
+class Cells:
+    """Two cells with databases of their own, and a cache of both."""
+
+    def __init__(self, directory):
+        tables, self.databases, cells = make_tables(directory), {}, []
+        for uuid, name in ((ONE, 'one'), (TWO, 'two')):
+            (directory / name).mkdir()
+            self.databases[uuid] = CloudDatabase(tables, directory / name)
+            cells.append(db_reader.Cell(uuid, name, self.databases[uuid].url))
+        self._conf = self.databases[ONE].conf()
+        self._reader = db_reader.HostReader(self._conf, cells)
+
+    def cache(self, watcher=None):
+        return host_cache.HostCache(
+            self._reader, config.fallback_ratios(self._conf),
+            watcher=watcher)
+
+    def close(self):
+        self._reader.close()
+        for database in self.databases.values():
+            database.close()
+
+
+@pytest.fixture
+def cells(tmp_path):
+    """Cells with the hosts a and b, and c; SERVER is on c."""
+    cells = Cells(tmp_path)
+    cells.databases[ONE].load(['a', 'b'], host_mappings=[])
+    cells.databases[TWO].load(['c'], host_mappings=[], instances=[
+        clouds.an_instance('c', uuid=SERVER)])
+    yield cells
+    cells.close()
+
+
+@pytest.fixture
+def one_cell(cells):
+    """The database of a cell with host c, and function: a cache of it."""
+    database = cells.databases[TWO]
+    conf = database.conf()
+
+    def cache(watcher):
+        reader = db_reader.HostReader(conf, db_reader.configured_cells(conf))
+        return host_cache.HostCache(reader, (1.0, 1.0, 1.0), watcher=watcher)
+
+    return database, cache
+
+
+class TestTable:
+    def test_has_the_hosts_of_all_cells(self, cells):
+        table = refreshed(cells.cache())
+
+        assert column(table, 'host') == [*'abc']
+        assert column(table, 'cell_uuid') == [ONE, ONE, TWO]
+
+    def test_tells_when_the_read_of_each_cell_began(self, cells):
+        cache = cells.cache()
+        for _ in range(2):
+            before = time.time()
+            reads = refreshed(cache).reads
+
+            assert [uuid for uuid, _ in reads] == [ONE, TWO]
+            assert all(before <= began <= time.time() for _, began in reads)
+
+    def test_is_without_a_cell_while_that_cannot_be_read(self, cells,
+                                                         caplog):
+        caplog.set_level(logging.WARNING)
+        cache, two = cells.cache(), cells.databases[TWO]
+        refreshed(cache)
+        two.execute('ALTER TABLE services RENAME TO moved')
+
+        table = refreshed(cache)
+
+        assert column(table, 'host') == ['a', 'b']
+        assert [uuid for uuid, _ in table.reads] == [ONE]
+        assert f'Failed to get computes for cell {TWO}(two)' in caplog.text
+        two.execute('ALTER TABLE moved RENAME TO services')
+        assert column(refreshed(cache), 'host') == [*'abc']
+
+    def test_has_of_a_node_in_two_cells_that_of_the_later_one(self, cells):
+        two, cache = cells.databases[TWO], cells.cache()
+        two.execute("UPDATE compute_nodes SET host = 'a', vcpus_used = 9, "
+                    "hypervisor_hostname = 'a'")
+
+        assert column(refreshed(cache), 'vcpus_used') == [9, 0]
+        two.execute('UPDATE compute_nodes SET deleted = id')
+        assert column(refreshed(cache), 'vcpus_used') == [0, 0]
+
+
+class TestWatcher:
+    def test_is_asked_about_hosts_whose_nodes_changed_came_or_went(
+            self, cells):
+        watcher, one = Watcher(), cells.databases[ONE]
+        cache = cells.cache(watcher)
+        cache.refresh()
+        assert sorted(map(sorted, watcher.hosts)) == [['a', 'b'], ['c']]
+
+        for sql, hosts in (
+                ("UPDATE compute_nodes SET vcpus_used = 1 WHERE host = 'a'",
+                 {'a'}),
+                ("UPDATE compute_nodes SET deleted = id WHERE host = 'b'",
+                 {'b'}),
+                ("UPDATE compute_nodes SET host = 'z' WHERE host = 'a'",
+                 {'a', 'z'}),
+                ("UPDATE compute_nodes SET host = NULL WHERE host = 'z'",
+                 {'z'}),
+                ('UPDATE services SET report_count = 9', set())):
+            watcher.hosts.clear()
+            one.execute(sql)
+            cache.refresh()
+            assert sorted(watcher.hosts, key=len) == [set(), hosts], sql
+
+    def test_is_told_where_each_instance_is_that_it_asked_for(self, cells):
+        """Whichever cell it is in; None for those on no host."""
+        watcher = Watcher(SERVER, OTHER)
+        cache = cells.cache(watcher)
+
+        cache.refresh()
+
+        assert watcher.located == [{SERVER: 'c', OTHER: None}]
+
+    def test_is_told_nothing_of_what_it_did_not_ask_for(self, cells):
+        watcher = Watcher()
+
+        cells.cache(watcher).refresh()
+
+        assert watcher.located == [{}]
+
+    def test_answers_what_a_refresh_returns(self, one_cell):
+        """At each refresh, whether something has changed or not."""
+        watcher = Watcher()
+        cache = one_cell[1](watcher)
+
+        assert [cache.refresh(), cache.refresh()] == [
+            'rebased 1', 'rebased 2']
+        assert watcher.tables[-1] is cache.current()
+        assert watcher.tables[-1].reads > watcher.tables[0].reads
+
+    def test_is_told_of_a_table_before_that_is_published(self, one_cell):
+        watcher = Watcher()
+        cache = one_cell[1](watcher)
+        sizes = []
+        watcher.rebase = lambda table, located: sizes.append(
+            (table.size, cache.current().size))
+
+        cache.refresh()
+
+        assert sizes == [(1, 0)]
+
+    def test_is_asked_and_told_anew_after_it_failed(self, one_cell):
+        """Nothing is taken over of a refresh that fails."""
+        watcher = Watcher()
+        cache = one_cell[1](watcher)
+        watcher.rebase, rebase = lambda *_: 1 / 0, watcher.rebase
+        with pytest.raises(ZeroDivisionError):
+            cache.refresh()
+        watcher.rebase = rebase
+
+        cache.refresh()
+
+        assert watcher.hosts == [{'c'}] * 2
+        assert watcher.tables[0].size == 1
+
+    def test_gets_rows_and_instances_of_the_same_moment(self, one_cell):
+        """A server that comes and is reported meanwhile is in neither."""
+        database, cache = one_cell
+
+        def build():
+            database.execute('UPDATE compute_nodes SET vcpus_used = 7')
+            database.execute('UPDATE instances SET uuid = ?', OTHER)
+
+        watcher = Watcher(SERVER, OTHER, meanwhile=build)
+        cache = cache(watcher)
+
+        cache.refresh()
+        watcher._meanwhile = lambda: None
+        cache.refresh()
+
+        assert [column(table, 'vcpus_used') for table in watcher.tables] == [
+            [0], [7]]
+        assert watcher.located == [{SERVER: 'c', OTHER: None},
+                                   {SERVER: None, OTHER: 'c'}]
+
+    def test_is_not_told_of_a_read_that_failed(self, one_cell):
+        database, cache = one_cell
+        watcher = Watcher(SERVER)
+        database.execute('ALTER TABLE instances RENAME TO moved')
+
+        with pytest.raises(exception.DatabaseUnavailable):
+            cache(watcher).refresh()
+
+        assert watcher.tables == []

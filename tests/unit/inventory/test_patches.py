@@ -1,0 +1,266 @@
+"""A refresh parses and writes what changed, and nothing else."""
+
+import random
+
+import pytest
+
+from nova_sched.hosts import columns
+from nova_sched.inventory import cell
+from tests.builders import clouds
+from tests.unit.inventory.test_cache import cache_of
+from tests.unit.inventory.test_cache import column
+from tests.unit.inventory.test_cache import names
+from tests.unit.inventory.test_cache import refreshed
+
+HOSTS = 200
+OF_SERVICES = sum(column.of('services') for column in columns.COLUMNS)
+ALL = len(columns.COLUMNS)
+#: Host and node name stay; services and aggregates are not in a node's row.
+OF_NODES = ALL - OF_SERVICES - len(
+    ('host', 'nodename', 'aggregates', 'service_up'))
+
+
+class Work:
+    """What refreshes of a cache cost since it was asked last."""
+
+    def __init__(self, cache):
+        self._cache, self._before = cache, (0, 0)
+
+    def __call__(self):
+        """Refresh; how many rows were parsed and cells written for it."""
+        refreshed(self._cache)
+        before, self._before = self._before, (
+            self._cache.rows_parsed, self._cache.cells_written)
+        return tuple(now - then for now, then
+                     in zip(self._before, before, strict=True))
+
+
+@pytest.fixture
+def work(cloud):
+    """Work of a cache of 200 hosts, host1 in an aggregate, read once."""
+    cloud.load(HOSTS, aggregates=[clouds.an_aggregate(1, ['host1'])])
+    work = Work(cache_of(cloud))
+    assert work() == (HOSTS, HOSTS * ALL)
+    return work
+
+
+class TestWork:
+    def test_of_nothing_changed_is_nothing(self, work):
+        assert work() == (0, 0)
+
+    def test_of_a_heartbeat_is_the_service_cells_of_one_row(self, cloud,
+                                                            work):
+        cloud.execute('UPDATE services SET report_count = 9 '
+                      "WHERE host = 'host7'")
+
+        assert work() == (0, OF_SERVICES)
+
+    def test_of_a_report_is_one_row(self, cloud, work):
+        cloud.execute('UPDATE compute_nodes SET vcpus_used = 9 '
+                      "WHERE host = 'host7'")
+
+        assert work() == (1, OF_NODES)
+
+    def test_of_one_host_more_is_its_row(self, cloud, work):
+        cloud.execute('UPDATE compute_nodes SET deleted = id '
+                      "WHERE host = 'host7'")
+        assert work() == (0, 0)
+        cloud.execute('UPDATE compute_nodes SET deleted = 0')
+
+        assert work() == (1, ALL)
+
+    def test_of_a_service_that_comes_is_the_row_of_its_host(self, cloud,
+                                                            work):
+        cloud.execute("UPDATE services SET deleted = id WHERE host = 'host7'")
+        assert work() == (0, 0)
+        cloud.execute('UPDATE services SET deleted = 0')
+
+        assert work() == (1, ALL)
+
+    def test_of_a_host_mapped_to_another_cell_is_its_row(self, cloud, work):
+        cloud.execute('INSERT INTO cell_mappings (id, uuid, name) '
+                      "VALUES (9, 'the-cell', 'x')")
+        cloud.execute('UPDATE host_mappings SET cell_id = 9 '
+                      "WHERE host = 'host7'")
+
+        assert work() == (1, OF_NODES)
+
+    def test_of_a_host_in_one_more_aggregate_is_one_cell(self, cloud, work):
+        cloud.execute('INSERT INTO aggregates (id, name) '
+                      "VALUES (2, 'two')")
+        cloud.execute('INSERT INTO aggregate_hosts (aggregate_id, host) '
+                      "VALUES (2, 'host7')")
+
+        assert work() == (0, 1)
+
+    def test_of_a_read_without_the_stamp_is_nothing_if_it_is_the_same(
+            self, work):
+        work._cache.forget_aggregates()
+
+        assert work() == (0, 0)
+
+
+def drop_constraints(cloud, *tables):
+    """Let a database hold what a schema of ours would refuse."""
+    for table in tables:
+        cloud.execute(f'CREATE TABLE old AS SELECT * FROM {table}')
+        cloud.execute(f'DROP TABLE {table}')
+        cloud.execute(f'ALTER TABLE old RENAME TO {table}')
+
+
+class TestDuplicates:
+    """Of several rows with one host and node name the newest counts."""
+
+    @pytest.fixture
+    def cache(self, cloud):
+        cloud.load_nodes(
+            clouds.a_compute_node('a', id=1, vcpus_used=1),
+            clouds.a_compute_node('b', id=2),
+            clouds.a_compute_node('x', id=3, vcpus_used=3))
+        drop_constraints(cloud, 'compute_nodes', 'services')
+        cloud.execute("UPDATE compute_nodes SET host = 'a', "
+                      "hypervisor_hostname = 'a' WHERE id = 3")
+        cache = cache_of(cloud)
+        assert column(refreshed(cache), 'vcpus_used') == [3, 0]
+        return cache
+
+    def test_the_older_one_may_change(self, cloud, cache):
+        cloud.execute('UPDATE compute_nodes SET vcpus_used = 7 WHERE id = 1')
+        parsed = cache.rows_parsed
+
+        assert column(refreshed(cache), 'vcpus_used') == [3, 0]
+        assert cache.rows_parsed == parsed
+
+    def test_the_older_one_takes_its_place_when_it_goes(self, cloud, cache):
+        cloud.execute('UPDATE compute_nodes SET deleted = id WHERE id = 3')
+
+        assert column(refreshed(cache), 'vcpus_used') == [1, 0]
+
+    def test_the_newer_one_hides_it_even_if_it_cannot_be_read(self, cloud,
+                                                              cache):
+        cloud.execute('UPDATE compute_nodes SET vcpus_used = 1 << 62, '
+                      'memory_mb = 99999999999999999999 WHERE id = 3')
+
+        assert names(refreshed(cache)) == [('b', 'b')]
+
+    def test_an_older_service_takes_the_place_of_one_that_goes(self, cloud,
+                                                               cache):
+        cloud.execute('INSERT INTO services (id, host, "binary", disabled, '
+                      "deleted) VALUES (9, 'a', 'nova-compute', 1, 0)")
+        assert column(refreshed(cache), 'service_disabled') == [True, False]
+        cloud.execute('UPDATE services SET deleted = id WHERE id = 9')
+
+        assert column(refreshed(cache), 'service_disabled') == [False, False]
+
+
+class TestDifferences:
+    ONE, TWO, TOO = (1, 'a'), (2, 'b'), (2, 'c')
+
+    @pytest.mark.parametrize(('old', 'new', 'expected'), [
+        ([], [], []),
+        ([ONE, TWO], [ONE, (2, 'b')], []),
+        ([ONE, TWO], [ONE, TOO], [(TWO, TOO)]),
+        ([ONE], [ONE, TWO], [(None, TWO)]),
+        ([ONE, TWO], [TWO], [(ONE, None)]),
+        ([ONE], [TWO], [(ONE, None), (None, TWO)]),
+        ([ONE, TWO], [TOO], [(ONE, None), (TWO, TOO)]),
+    ])
+    def test_are_pairs_of_what_was_and_what_is(self, old, new, expected):
+        assert cell.differences(old, new) == expected
+
+    def test_are_not_looked_for_in_rows_that_are_the_same_objects(self):
+        class Row(tuple):
+            __slots__ = ()
+
+            def __ne__(self, other):
+                raise AssertionError('looked into')
+
+        rows = [Row((1, 'a')), Row((2, 'b'))]
+
+        assert cell.differences(rows, list(rows)) == []
+
+
+def test_a_refresh_that_fails_takes_nothing_over(cloud):
+    """Not even what it had read before it failed."""
+    cloud.load(['a', 'b'])
+    cache = cache_of(cloud)
+    refreshed(cache)
+    cloud.execute("UPDATE compute_nodes SET vcpus_used = 5 WHERE host = 'a'")
+    cloud.execute("UPDATE services SET disabled = 1 WHERE host = 'b'")
+    make_record, cache._make_record = cache._make_record, lambda *_: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        cache.refresh()
+    cache._make_record = make_record
+
+    table = refreshed(cache)
+
+    assert column(table, 'vcpus_used') == [5, 0]
+    assert column(table, 'service_disabled') == [False, True]
+
+
+#: What may happen to a cloud, with a number and a host's name drawn.
+EVENTS = (
+    "UPDATE compute_nodes SET vcpus_used = {n} WHERE host = '{h}'",
+    "UPDATE compute_nodes SET stats = '{{\"io_workload\": {n}}}' "
+    "WHERE host = '{h}'",
+    "UPDATE compute_nodes SET free_disk_gb = NULL WHERE host = '{h}'",
+    'UPDATE compute_nodes SET free_disk_gb = {n}',
+    "UPDATE compute_nodes SET deleted = id WHERE host = '{h}'",
+    "UPDATE compute_nodes SET deleted = 0 WHERE host = '{h}'",
+    "UPDATE compute_nodes SET host = '{h}' WHERE id = {n}",
+    "UPDATE compute_nodes SET hypervisor_hostname = 'n{n}' WHERE id = {n}",
+    "UPDATE compute_nodes SET host = '{h}', hypervisor_hostname = '{h}' "
+    'WHERE id = {n}',
+    'UPDATE compute_nodes SET hypervisor_hostname = NULL WHERE id = {n}',
+    'UPDATE compute_nodes SET host = NULL WHERE id = {n}',
+    'UPDATE compute_nodes SET memory_mb = 99999999999999999999 '
+    'WHERE id = {n}',
+    'UPDATE compute_nodes SET memory_mb = {n}',
+    'DELETE FROM compute_nodes WHERE id = {n}',
+    'INSERT INTO compute_nodes SELECT * FROM spare WHERE id = {n} AND '
+    'id NOT IN (SELECT id FROM compute_nodes)',
+    "UPDATE services SET report_count = {n} WHERE host = '{h}'",
+    'UPDATE services SET report_count = {n}',
+    "UPDATE services SET disabled = 1 - disabled WHERE host = '{h}'",
+    "UPDATE services SET deleted = id WHERE host = '{h}'",
+    "UPDATE services SET deleted = 0 WHERE host = '{h}'",
+    "UPDATE services SET host = '{h}' WHERE id = {n}",
+    "INSERT INTO aggregate_hosts (aggregate_id, host) VALUES (1, '{h}')",
+    "DELETE FROM aggregate_hosts WHERE host = '{h}'",
+    "UPDATE aggregate_metadata SET value = '{n}'",
+    "UPDATE host_mappings SET cell_id = 9 WHERE host = '{h}'",
+    "DELETE FROM host_mappings WHERE host = '{h}'",
+)
+
+
+def contents(table):
+    """All values of a table, by host and node name."""
+    block = table.snapshot(None).block()
+    return {name: [[(one.id, one.metadata) for one in value]
+                   if name == 'aggregates' else value
+                   for value in block.objects(name)]
+            for name in columns.NAMES}
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_the_patched_table_is_that_of_a_new_cache(cloud, seed):
+    """Whatever happens in whatever order."""
+    draw, hosts = random.Random(seed), [*'abcdef']
+    cloud.load(hosts, aggregates=[
+        clouds.an_aggregate(1, ['a'], metadata={'x': '0'})])
+    drop_constraints(cloud, 'compute_nodes', 'services', 'aggregate_hosts')
+    cloud.execute('CREATE TABLE spare AS SELECT * FROM compute_nodes')
+    cloud.execute('INSERT INTO cell_mappings (id, uuid, name) '
+                  "VALUES (9, 'the-cell', 'x')")
+    cache = cache_of(cloud)
+    refreshed(cache)
+
+    for _ in range(30):
+        for _ in range(draw.randint(1, 3)):
+            event = draw.choice(EVENTS).format(
+                n=draw.randint(1, 7), h=draw.choice(hosts))
+            cloud.execute(event)
+        cache.forget_aggregates()
+        table = refreshed(cache)
+
+        assert contents(table) == contents(refreshed(cache_of(cloud))), event

@@ -1,0 +1,121 @@
+"""The records of ended requests: bounded in bytes, one log line each."""
+
+import logging
+
+import numpy as np
+import pytest
+
+from nova_sched.hosts import decision
+from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.decision import Pick
+from nova_sched.hosts.labels import Labels
+from nova_sched.observe.recorder import Recorder
+from nova_sched.weights import Weighed
+
+UUIDS = [f'00000000-0000-4000-8000-{number:012}' for number in range(300)]
+
+
+def a_record(hosts=1000, names=(), instances=1):
+    """A closed record that weighed so many hosts and rejected as many."""
+    record = Decision(instances=instances, hosts=2 * hosts, names=names,
+                      request={'instance_uuids': UUIDS[:instances]})
+    weights = np.zeros(hosts)
+    for index in range(instances):
+        record.picked(Pick(index, UUIDS[index], f'h{index}', f'h{index}'),
+                      Weighed(np.arange(hosts), weights, [
+                          ('RAMWeigher', weights, weights, 1.0)],
+                          np.arange(hosts)), 0)
+    record.step(0, 'SizeFilter', np.arange(2 * hosts), np.arange(hosts))
+    record.close(decision.PLACED)
+    return record
+
+
+def kept(recorder):
+    """What the records still hold, oldest first: list of (bool, bool)."""
+    return [(len(record.weighed[0].rows) > decision.BEST,
+             bool(list(record.rejected()))) for record in recorder.decisions]
+
+
+class TestMemory:
+    def test_keeps_all_while_there_is_room(self):
+        recorder = Recorder(1 << 20)
+        for _ in range(10):
+            recorder.add(a_record())
+
+        assert kept(recorder) == [(True, True)] * 10
+        assert recorder.size == sum(
+            record.size() for record in recorder.decisions)
+
+    def test_gives_up_weights_first_then_rejected_hosts_then_records(self):
+        """Of the oldest in each case."""
+        size = a_record().size()
+        recorder, seen = Recorder(4 * size), []
+        for _ in range(40):
+            recorder.add(a_record())
+            seen.append(kept(recorder))
+
+        assert seen[4][0] == (False, True)
+        assert seen[4][-1] == (True, True)
+        first = next(state for state in seen if (False, False) in state)
+        assert (True, True) not in first[:-1]
+        assert len(seen[-1]) < 40
+
+    @pytest.mark.parametrize('hosts, instances', [(10, 1), (1000, 30),
+                                                  (5000, 200)])
+    def test_is_never_exceeded(self, hosts, instances):
+        recorder = Recorder(1 << 20)
+        for _ in range(20):
+            recorder.add(a_record(hosts, instances=instances))
+
+            assert recorder.size <= 1 << 20
+            assert recorder.size == sum(
+                record.size() for record in recorder.decisions)
+
+    def test_counts_names_that_records_share_once(self):
+        names = tuple(Labels.of([f'h{i}' for i in range(1000)])
+                      for _ in range(2))
+        recorder = Recorder(1 << 24)
+        recorder.add(a_record(names=names))
+        one = recorder.size
+        recorder.add(a_record(names=names))
+
+        assert recorder.size - one == a_record().size()
+        assert one - a_record().size() == 2 * 4 * 1000
+
+    def test_is_free_again_when_records_are_forgotten(self):
+        recorder = Recorder(1)
+        recorder.add(a_record(names=(Labels.of('abc'), Labels.of('abc'))))
+
+        assert recorder.decisions == []
+        assert recorder.size == 0
+
+
+class TestLine:
+    def lines(self, caplog, record):
+        with caplog.at_level(logging.INFO, 'nova_sched'):
+            Recorder(1 << 20).add(record)
+        return caplog.messages
+
+    def test_names_each_instance_with_its_host(self, caplog):
+        [line] = self.lines(caplog, a_record(instances=3))
+
+        assert line.startswith(
+            f'Placed 3 instance(s): {UUIDS[0]} on h0, {UUIDS[1]} on h1, '
+            f'{UUIDS[2]} on h2; 0 alternate(s), 2000 hosts')
+
+    def test_counts_those_beyond_the_first_hundred(self, caplog):
+        [line] = self.lines(caplog, a_record(10, instances=250))
+
+        assert f'{UUIDS[99]} on h99 and 150 more; ' in line
+        assert UUIDS[100] not in line
+
+    @pytest.mark.parametrize('outcome', [decision.REFUSED, decision.FAILED])
+    def test_names_the_instances_that_were_not_placed_and_why(self, caplog,
+                                                              outcome):
+        record = Decision(instances=2, seed=7, milliseconds={'state': 1.25},
+                          request={'instance_uuids': UUIDS[:2]})
+        record.close(outcome, 'no hosts')
+
+        assert self.lines(caplog, record) == [
+            f'{outcome.capitalize()} 2 instance(s) ({UUIDS[0]}, {UUIDS[1]}): '
+            'no hosts; 0 alternate(s), 0 hosts, state 1.2 ms, seed 7']

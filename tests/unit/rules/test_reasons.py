@@ -1,0 +1,73 @@
+"""Why no host was left, counted by the rule that rejected it."""
+
+import numpy as np
+
+from nova_sched.hosts.decision import Decision
+from nova_sched.rules import reasons
+from tests.builders.hosts import a_host
+from tests.builders.hosts import hosts
+from tests.builders.requests import a_request
+
+
+class SizeFilter:
+    """Rejects for a reason that counts what it is given."""
+
+    def reason(self, hosts, spec_obj):
+        return f'{len(hosts)} too small'
+
+
+class SilentFilter:
+    def reason(self, hosts, spec_obj):
+        return ''
+
+
+class BrokenFilter:
+    def reason(self, hosts, spec_obj):
+        raise ValueError('lost for words')
+
+
+def rows(*numbers):
+    return np.array(numbers, dtype=int)
+
+
+def counted(record, count):
+    block = hosts(*(a_host() for _ in range(count)))
+    return reasons.counted(record, [SizeFilter(), SilentFilter(),
+                                    BrokenFilter()], block.snapshot,
+                           a_request())
+
+
+def test_most_come_first_with_the_rule_s_own_words_where_it_has_any():
+    record = Decision(hosts=6)
+    record.step(0, 'ignore_hosts', rows(0, 1, 2, 3, 4, 5),
+                rows(1, 2, 3, 4, 5))
+    record.step(0, 'SilentFilter', rows(1, 2, 3, 4, 5), rows(2, 3, 4, 5))
+    record.step(0, 'SizeFilter', rows(2, 3, 4, 5), rows(5))
+    record.step(1, 'SizeFilter', rows(5), rows())
+
+    assert counted(record, 6) == (
+        '0 of 6 hosts: 4 SizeFilter (4 too small), 1 ignore_hosts, '
+        '1 SilentFilter')
+
+
+def test_hosts_that_were_not_rejected_are_counted_too():
+    record = Decision(hosts=3)
+    record.step(0, 'service up', rows(0, 1, 2), rows(0, 2))
+
+    assert counted(record, 3) == '2 of 3 hosts: 1 service up'
+
+
+def test_there_may_be_no_hosts_at_all():
+    assert counted(Decision(), 0) == 'there are no hosts'
+
+
+def test_no_host_may_have_been_rejected():
+    assert counted(Decision(hosts=5), 5) == 'none of 5 hosts was rejected'
+
+
+def test_a_rule_without_words_does_not_fail_the_answer(caplog):
+    record = Decision(hosts=1)
+    record.step(0, 'BrokenFilter', rows(0), rows())
+
+    assert counted(record, 1) == '0 of 1 hosts: 1 BrokenFilter'
+    assert 'BrokenFilter cannot say why' in caplog.text
