@@ -18,7 +18,6 @@ def measure(conf, instances, calls):
     """
     scheduler = caching_scheduler.CachingScheduler(conf)
     scheduler.start()
-    table = scheduler._table
     ctxt = context.RequestContext(is_admin=True)
     specs = iter([_arguments(instances) for _ in range(calls + 1)])
 
@@ -28,7 +27,6 @@ def measure(conf, instances, calls):
                                       return_alternates=True)
 
     result = load.run(decide, 1, 600, calls)
-    scheduler._table = table
     scheduler.stop()
     return result
 

@@ -10,7 +10,8 @@ import time
 from nova_sched import objects
 from nova_sched.hardware.numa import cells as numa_cells
 from nova_sched.hardware.numa import guest as numa_guest
-from nova_sched.hardware.numa import topology as numa
+from nova_sched.hardware.numa.topology import Fitting
+from nova_sched.hardware.numa.topology import HostTopology
 from nova_sched.hardware.pci import pools
 
 HOST_CELLS, GUEST_CELLS = 16, 8
@@ -25,7 +26,7 @@ def measure():
         times = []
         for _ in range(_TIMES):
             start = time.perf_counter()
-            fitted = numa.Fitting(
+            fitted = Fitting(
                 topology, numa_guest.Wish.of(spec), devices,
                 numa_guest.Limits(1.0, 1.0)).fit()
             times.append((time.perf_counter() - start) * 1000)
@@ -69,7 +70,7 @@ def _host(memory, newer=True):
         siblings=tuple(frozenset(_cpus(number)[i:i + 2])
                        for i in range(0, _CPUS, 2)))
         for number, size in enumerate(memory)]
-    return numa.HostTopology.of(json.dumps(
+    return HostTopology.of(json.dumps(
         numa_cells.primitive(cells, newer)))
 
 

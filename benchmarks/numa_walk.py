@@ -20,7 +20,8 @@ import time
 from nova_sched import objects
 from nova_sched.hardware.numa import cells as numa_cells
 from nova_sched.hardware.numa import guest as numa_guest
-from nova_sched.hardware.numa import topology as numa
+from nova_sched.hardware.numa.topology import Fitting
+from nova_sched.hardware.numa.topology import HostTopology
 
 _GUESTS, _HOSTS = (1, 2, 4, 8), (2, 4, 8, 16)
 _CPUS, _MEMORY, _TIMES = 8, 16384, 21
@@ -33,7 +34,7 @@ _CASES = {
         [hosts] * 2 + [1] * (guests - 2) if guests > 1 else [hosts + 1])}
 
 
-class Walk(numa.Fitting):
+class Walk(Fitting):
     """A host and a guest, fitted by trying one selection after the other."""
 
     def fits(self, seconds):
@@ -72,7 +73,7 @@ def main():
 
 def _one(topology, pages, seconds):
     wish = numa_guest.Wish.of(_request(pages))
-    found, search = _timed(lambda: numa.Fitting(
+    found, search = _timed(lambda: Fitting(
         topology, wish, None, _LIMITS), lambda fitting: fitting.fit())
     fits, walk = _timed(lambda: Walk(topology, wish, None, _LIMITS),
                         lambda fitting: fitting.fits(seconds))
@@ -94,7 +95,7 @@ def _timed(make, ask):
 
 
 def _host(count):
-    made = numa.HostTopology.of(json.dumps(numa_cells.primitive([
+    made = HostTopology.of(json.dumps(numa_cells.primitive([
         numa_cells.HostCell(
             id=number, cpuset=frozenset(_cpus(number)), pcpuset=frozenset(),
             memory=_MEMORY, pages=(

@@ -4,7 +4,7 @@ For one instance of a request (``FilterHandler.run``):
 
 1. Each filter, in the configured order, gets the rows still alive.
 2. A built-in answers with a boolean column; a filter written one host at a
-   time is asked host by host through row views (``HostFilter.keep``).
+   time is asked host by host through row views (``BaseFilter.keep``).
 3. Filters that need only run once a request are left out for the second and
    later instances; on a rebuild most filters pass every host unseen.
 4. The first filter that leaves no host ends the run.

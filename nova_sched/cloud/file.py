@@ -29,7 +29,7 @@ _METADATA_KEYS = ('instance_uuid', 'key', 'value')
 
 
 class NotACloud(exception.NovaSchedException):
-    """A file that should be a cloud snapshot is something else."""
+    """A file that should hold a cloud holds something else."""
 
 
 def load(engine, cloud, now=None, shift=False):

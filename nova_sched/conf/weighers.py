@@ -6,6 +6,7 @@ from nova_sched.conf import types
 
 GROUP = 'filter_scheduler'
 
+
 def _multiplier(name, default, help_text, minimum=None, in_default=False):
     aliases = {'deprecated_name': name,
                'deprecated_group': 'DEFAULT'} if in_default else {}

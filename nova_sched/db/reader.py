@@ -81,8 +81,9 @@ class HostReader:
     """Reads hosts from the cells and everything else from the API database.
 
     The API database is ``[api_database] connection`` where that is set, else
-    ``[database] connection``.  compute_node_columns: what read_hosts selects,
-    a subset of COMPUTE_NODE_COLUMNS for callers that need no long texts.
+    ``[database] connection``.  compute_node_columns: what is read of
+    compute nodes, a subset of COMPUTE_NODE_COLUMNS for callers that need no
+    long texts.
     All methods raise DatabaseUnavailable, except that of several cells a
     failing one is left out with a warning.
     """
@@ -101,13 +102,6 @@ class HostReader:
         """Close the idle connections of this process."""
         for reader in (*self._cells, self._api):
             reader.db.close()
-
-    def read_hosts(self):
-        """Living compute nodes and nova-compute services: list[CellRows].
-
-        Sees everything committed before the call.
-        """
-        return self.each_cell(CellReader.hosts)
 
     def each_cell(self, read, *args):
         """``read(reader, *args)`` of each cell's CellReader: list of results.
@@ -216,10 +210,6 @@ class CellReader:
         """
         with self.db.reading() as connection:
             yield Moment(self, connection)
-
-    def hosts(self):
-        with self.moment() as moment:
-            return moment.rows()
 
     def statements(self, connection):
         """The statements for compute nodes and services: a pair."""

@@ -15,8 +15,8 @@ On hosts of before Train, devices are taken before the usage grows.
 import dataclasses
 
 from nova_sched.hardware.numa import guest as numa_guest
-from nova_sched.hardware.numa import topology as numa
-from nova_sched.hardware.pci import devices as pci
+from nova_sched.hardware.numa.topology import Fitting
+from nova_sched.hardware.pci import devices as pci_devices
 
 #: Columns of the host table that hold a host's hardware.
 COLUMNS = ('numa_topology', 'pci_stats')
@@ -29,7 +29,7 @@ class FailedError(Exception):
 class Hardware:
     """One host's cells and devices; ``take`` changes both attributes.
 
-    topology: numa.HostTopology or None.  pools: pools.Pools or None.
+    topology: HostTopology or None.  pools: pools.Pools or None.
     """
 
     def __init__(self, topology, pools):
@@ -39,49 +39,49 @@ class Hardware:
         """The values for COLUMNS."""
         return self.topology, self.pools
 
-    def take(self, spec, limits, mapping, pack):
+    def take(self, spec_obj, limits, mapping, pack):
         """Take what one instance of a request needs.
 
-        spec: RequestSpec; its numa_topology becomes the fitted one.
+        spec_obj: RequestSpec; its numa_topology becomes the fitted one.
         limits: NUMATopologyLimits that the filters left, or None.
         mapping: of the claimed candidate, or None.
-        pack: as in numa.Fitting.
+        pack: as in Fitting.
         Raises FailedError; steps before it stay done.
         """
-        guests = self._fitted(spec, limits, mapping, pack)
+        guests = self._fitted(spec_obj, limits, mapping, pack)
         steps = [self._take_cells, self._take_devices]
         if self.topology is not None and not self.topology.is_newer:
             steps.reverse()
         for step in steps:
-            step(spec, guests, mapping)
+            step(spec_obj, guests, mapping)
 
-    def _fitted(self, spec, limits, mapping, pack):
+    def _fitted(self, spec_obj, limits, mapping, pack):
         """The guest cells as placed; None without any."""
         topology = self.topology
-        wish = numa_guest.Wish.of(spec)
+        wish = numa_guest.Wish.of(spec_obj)
         if wish is None or topology is None or not topology.cells:
             return None
-        guests = numa.Fitting(topology, wish, self.pools,
-                              numa_guest.limits_of(limits), pack).fit(mapping)
-        spec.numa_topology = None if guests is None else numa_guest.fitted(
-            spec.numa_topology, guests)
+        guests = Fitting(topology, wish, self.pools,
+                         numa_guest.limits_of(limits), pack).fit(mapping)
+        spec_obj.numa_topology = None if guests is None else numa_guest.fitted(
+            spec_obj.numa_topology, guests)
         return guests
 
-    def _take_cells(self, spec, guests, mapping):
+    def _take_cells(self, spec_obj, guests, mapping):
         if guests:
             self.topology = self.topology.with_cells(
                 _used_by_all(cell, guests, self.topology.is_newer)
                 for cell in self.topology.cells)
 
-    def _take_devices(self, spec, guests, mapping):
-        requests = numa_guest.pci_requests(spec)
+    def _take_devices(self, spec_obj, guests, mapping):
+        requests = numa_guest.pci_requests(spec_obj)
         if not requests or self.pools is None:
             return
-        cells = None if guests is None else pci.Cells(
+        cells = None if guests is None else pci_devices.Cells(
             frozenset(guest.id for guest in guests),
             {cell.id: cell.socket for cell in self.topology.cells})
         for request in requests:
-            left = pci.apply(self.pools, [request], mapping, cells)
+            left = pci_devices.apply(self.pools, [request], mapping, cells)
             if left is None:
                 raise FailedError(f'PCI device request {request} failed')
             self.pools = left

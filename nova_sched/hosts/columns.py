@@ -129,8 +129,8 @@ COLUMNS = (
 )
 
 
-def _of_kind(*kinds):
-    return tuple(column.name for column in COLUMNS if column.kind in kinds)
+def _of_kind(kind):
+    return tuple(column.name for column in COLUMNS if column.kind == kind)
 
 
 def _read_from(table):
@@ -141,8 +141,7 @@ def _read_from(table):
 
 
 NAMES = tuple(column.name for column in COLUMNS)
-INTEGERS, FLOATS, BOOLEANS = map(_of_kind, (INTEGER, FLOAT, BOOLEAN))
-LABELS, OBJECTS = map(_of_kind, (LABEL, OBJECT))
+INTEGERS, LABELS = _of_kind(INTEGER), _of_kind(LABEL)
 
 #: The types of the columns that are arrays.
 DTYPES = {column.name: _DTYPES[column.kind]

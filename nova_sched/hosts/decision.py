@@ -29,8 +29,13 @@ MOST_WEIGHTS = 4 << 20
 
 #: About what a small object and its place in a list take, in bytes.
 _ITEM = 64
-#: What plain JSON takes at most for each byte that it is marshalled to.
-_PER_BYTE = 8
+#: What plain JSON takes for each byte that it is marshalled to, and besides
+#: for each dict and list in it.
+_PER_BYTE, _PER_DICT, _PER_LIST = 8, 150, 80
+#: Characters of a uuid, and about as many as are kept of a huge request.
+_UUID = 36
+#: What a pick in flight keeps of its request.
+_DEMAND = 1 << 10
 #: What a request takes of which nothing is known.
 _REQUEST = 32 << 10
 
@@ -121,7 +126,7 @@ class Decision:
     seed: what the request's random generator was seeded with; the same state,
         request, clock and seed give the same answer.
     in_flight: what was placed before and counted though no host reported it:
-        tuple of inventory.picks.InFlight.
+        tuple of InFlight (inventory).
     offer: what Placement offered: a value of hosts.offer.  claims: in order.
     hosts: how many hosts there were to begin with.
     picks: one an instance that got a host.  alternates: how many in all.
@@ -244,9 +249,15 @@ class Decision:
         self.alternates = self._weights_size = 0
 
     def close(self, outcome, reason=None):
-        """Note how the request ended; once."""
-        assert self.outcome is None, f'closed before as {self.outcome}'
-        self.outcome, self.reason = outcome, reason
+        """Note how the request ended; what was noted first stays."""
+        if self.outcome is None:
+            self.outcome = outcome
+            self.reason = None if reason is None else str(reason)
+
+    def forget_request(self):
+        """Keep of the call only whose instances it was about."""
+        self.request = {'instance_uuids': [
+            uuid[:_UUID] for uuid in self.asked_uuids()[:_UUID]]}
 
     def forget_weights(self):
         """Keep the weights of the best hosts only; the bytes given up."""
@@ -271,12 +282,15 @@ class Decision:
             + sum(kept.nbytes for kept in self.weighed)
             + self._rejected_size() + sys.getsizeof(self._steps)
             + sys.getsizeof(self.in_flight)
-            + 2 * _ITEM * (len(self.picks) + len(self.claims))
+            + (_DEMAND + 2 * _ITEM) * len(self.picks)
+            + 2 * _ITEM * len(self.claims)
             + len(self.reason or ''))
 
     def _request_size(self):
         try:
-            return _PER_BYTE * len(marshal.dumps(self.request))
+            text = marshal.dumps(self.request)
+            return (_PER_BYTE * len(text) + _PER_DICT * text.count(b'{')
+                    + _PER_LIST * text.count(b'['))
         except ValueError:
             # Objects instead of plain JSON, from a caller in this process.
             return _REQUEST

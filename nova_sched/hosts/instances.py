@@ -12,11 +12,11 @@ import types
 HINTS = ('different_host', 'same_host')
 
 
-def named(spec):
+def named(spec_obj):
     """The uuids of the instances that hints of a RequestSpec name: list."""
     found = []
     for hint in HINTS:
-        uuids = spec.get_scheduler_hint(hint)
+        uuids = spec_obj.get_scheduler_hint(hint)
         found += uuids if isinstance(uuids, list) else [uuids]
     return [uuid for uuid in found if isinstance(uuid, str)]
 
@@ -57,12 +57,12 @@ class Instances:
 
     def running(self, uuids, placed=True):
         """{uuid: host name} of those of the instances that are on a host."""
+        # First, so that what shows in the database meanwhile is in either.
+        unreported = self._unreported() if placed else {}
         unknown = [uuid for uuid in uuids if uuid not in self._located]
         if unknown:
             self._located |= dict.fromkeys(unknown) | self._locate(unknown)
-        hosts = self._located
-        if placed:
-            hosts = hosts | self._unreported()
+        hosts = self._located | unreported
         return {uuid: hosts[uuid] for uuid in uuids if hosts.get(uuid)}
 
     def on_host(self, host):
@@ -116,19 +116,24 @@ class Instances:
                 for host, described in found.items()}
         return {host: known[host] for host in hosts}
 
-    def look_up(self, spec):
+    def look_up(self, spec_obj):
         """Read now where the instances are that a RequestSpec names."""
-        group = spec.instance_group
+        group = spec_obj.instance_group
         members = group.members or [] if group is not None else []
-        self.running([*named(spec), *members])
+        self.running([*named(spec_obj), *members])
 
     def place(self, uuid, host):
         """From now on the instance counts as running on the host."""
         self._placed[uuid] = host
 
-    def forget_placed(self):
-        """Have nothing placed by this request, to decide it once more."""
-        self._placed, self._moving = {}, None
+    def catch_up(self):
+        """Have nothing placed by this request, and all that others placed.
+
+        Called when the request is about to be decided, perhaps once more.
+        """
+        self._placed = {}
+        if self._moving is not None:
+            self._moving = self._moving | self._in_flight()
 
     def _unreported(self):
         """{uuid: host name} of what the database may not show yet."""

@@ -94,10 +94,11 @@ class Labels:
 
         The shared one must only be added to by whoever refreshes the table.
         """
+        # Before the values: it must not know of more of them than there are.
+        derived = dict(self._derived)
         values = list(self.values)
         return Labels(self.codes, values, {
-            value: code for code, value in enumerate(values)},
-            dict(self._derived))
+            value: code for code, value in enumerate(values)}, derived)
 
     def code(self, value):
         """The code of ``value``; -1 when no row ever had it."""

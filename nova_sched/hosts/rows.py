@@ -12,7 +12,7 @@ import operator
 
 from oslo_log import log as logging
 
-from nova_sched.hardware.numa import topology as numa
+from nova_sched.hardware.numa.topology import HostTopology
 from nova_sched.hardware.pci import pools
 from nova_sched.hosts import columns
 from nova_sched.hosts.metrics import HostMetrics
@@ -23,6 +23,7 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 
 #: A row of Nova's table ``services``.
 Service = collections.namedtuple('Service', columns.SERVICE_COLUMNS)
+
 
 def seconds(moment):
     """A naive UTC datetime as seconds since the epoch; None as 0.0."""
@@ -150,7 +151,7 @@ _COMPUTED = {
         row['supported_instances'], 'supported_instances'),
     'metrics': lambda row: HostMetrics(row['metrics']),
     'pci_stats': lambda row: pools.Pools.of(row['pci_stats']),
-    'numa_topology': lambda row: numa.HostTopology.of(row['numa_topology'])}
+    'numa_topology': lambda row: HostTopology.of(row['numa_topology'])}
 
 _REPORTED = {
     column.name: _COMPUTED.get(column.name)

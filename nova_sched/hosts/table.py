@@ -20,7 +20,7 @@ class HostTable:
     """One generation of the state of all hosts; immutable.
 
     columns: name -> array (n,) for the names of columns.DTYPES, ``Labels``
-        for those of LABELS, list of n objects for those of OBJECTS.
+        for those of columns.LABELS, list of n objects for the others.
     reads: tuple of (cell uuid, seconds since the epoch when the read of that
         cell began which this state is from).
     """

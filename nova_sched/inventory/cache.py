@@ -17,7 +17,7 @@ from nova_sched.hosts import columns as host_columns
 from nova_sched.hosts import rows as host_rows
 from nova_sched.hosts import table as host_table
 from nova_sched.inventory import api
-from nova_sched.inventory import cell as inventory
+from nova_sched.inventory.cell import CellInventory
 
 LOG = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class HostCache:
         self._make_record, self._watcher = make_record, watcher
         self._lock = threading.Lock()
         self._started, self._failure, self._answer = -1.0, None, None
-        self._cells = [inventory.CellInventory(cell) for cell in reader.cells]
+        self._cells = [CellInventory(cell) for cell in reader.cells]
         self._api = api.ApiInventory(reader)
         self._nodes, self._services = _Rows(_node_key), _Rows(
             operator.itemgetter(_SERVICE_HOST))
@@ -78,10 +78,6 @@ class HostCache:
             if self._failure is not None:
                 raise self._failure
             return self._answer
-
-    def current(self):
-        """The table as last read."""
-        return self._table
 
     def forget_aggregates(self):
         """Have the next refresh read the aggregates again."""

@@ -24,10 +24,11 @@ import contextlib
 import dataclasses
 import threading
 
-import numpy as np
-
-from nova_sched.hosts import columns
 from nova_sched.hosts.table import HostTable
+from nova_sched.inventory import consumed
+from nova_sched.inventory.in_flight import UNSEEN
+from nova_sched.inventory.in_flight import Watched
+from nova_sched.inventory.in_flight import is_uuid
 
 #: Seconds after which an instance that shows on its host is in the host's
 #: row, too, though the row has not changed since.
@@ -44,57 +45,21 @@ PATIENCE = 0.1
 REMEMBERED = 1000
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class InFlight:
-    """One pick.
-
-    key: the instance's uuid; something else for one that has none.
-    demand: RequestSpec with what an instance takes.
-    numa_limits: NUMATopologyLimits that the filters left, or None.
-    group: what its server group is known by, or None.
-    at: when it was placed, seconds since the epoch.
-    """
-
-    key: object
-    host: str
-    nodename: str
-    demand: object
-    numa_limits: object
-    group: str | None
-    at: float
-
-    @property
-    def place(self):
-        return self.host, self.nodename
-
-
-@dataclasses.dataclass(slots=True)
-class _Watched:
-    """A pick, and what reads have shown of its instance.
-
-    shown: when it was first seen on its host.  elsewhere: where else it was
-    when it was first looked for.  counts: whether the host lacks it yet.
-    """
-
-    pick: InFlight
-    shown: float | None = None
-    elsewhere: str | None = None
-    counts: bool = True
-
-
 @dataclasses.dataclass(frozen=True)
 class View:
     """The hosts as one decision sees them.
 
     table: HostTable with what is in flight.  in_flight: the picks that count
     in it, a tuple of InFlight.  own: keys of the request's own picks.
+    version: how often anything was committed before.  whole: the HostTable
+    in which own picks count as well.
     """
 
     table: HostTable
     in_flight: tuple
     own: tuple
     version: int
-    base: HostTable
+    whole: HostTable
 
 
 class Picks:
@@ -114,7 +79,9 @@ class Picks:
         self._by_host, self._by_group = {}, {}
         self._version, self._commits = 0, collections.deque(maxlen=REMEMBERED)
         self._changed, self._looked, self._swept = set(), None, 0.0
-        self._heir = None
+        # The thread that decides alone, if any: others commit behind it.
+        self._alone, self._free = None, threading.Condition(self._lock)
+        self._closed = False
 
     # Reading: what a watcher of the host cache does.
 
@@ -126,7 +93,7 @@ class Picks:
                 self._looked = self._due()
             return [*dict.fromkeys([*self._looked, *(
                 key for host in self._by_host.keys() & hosts
-                for key in self._by_host[host] if isinstance(key, str))])]
+                for key in self._by_host[host] if is_uuid(key))])]
 
     def _due(self):
         """The next of those that are looked for now and then: list."""
@@ -139,7 +106,7 @@ class Picks:
                                      strict=False)]
         for key in due:
             self._watched.move_to_end(key)
-        return [key for key in due if isinstance(key, str)]
+        return [key for key in due if is_uuid(key)]
 
     def rebase(self, table, located):
         """Take the hosts as read: HostTable with what is in flight.
@@ -187,10 +154,10 @@ class Picks:
             if pick.group is None:
                 self._forget(pick)
             return True
-        if watched.shown is None and (host is None
-                                      or watched.elsewhere in (None, host)):
-            # Not built yet, or on its way from where it was before.
+        if watched.elsewhere is UNSEEN:
             watched.elsewhere = host
+        if watched.shown is None and host in (None, watched.elsewhere):
+            # Not built yet, or on its way from where it was before.
             return False
         self._uncount(watched)
         self._forget(pick)
@@ -219,7 +186,7 @@ class Picks:
                 for place in counted
                 if place[0] not in changed and place not in places]
         kept = [item for item in kept if None not in item]
-        self._table = _with_consumed(table, before, kept)
+        self._table = consumed.copied(table, before, kept)
         anew = counted - {place for _, _, place in kept}
         if anew:
             self._table = self._placed(self._table, anew)
@@ -230,13 +197,18 @@ class Picks:
     def turn(self, alone=False):
         """Decide one after the other, as far as that takes no long wait.
 
-        alone: with nobody else committing meanwhile, however long it takes.
+        alone: nobody else may commit meanwhile, however long it takes.
         """
         taken = self._turn.acquire(timeout=-1 if alone else PATIENCE)
         try:
-            with self._lock if alone else contextlib.nullcontext():
-                yield
+            if alone:
+                self._alone = threading.get_ident()
+            yield
         finally:
+            if alone:
+                with self._lock:
+                    self._alone = None
+                    self._free.notify_all()
             if taken:
                 self._turn.release()
 
@@ -253,7 +225,7 @@ class Picks:
             return View(table, tuple(
                 watched.pick for watched in self._watched.values()
                 if watched.counts and watched.pick.key not in own),
-                own, self._version, self._base)
+                own, self._version, self._table)
 
     def commit(self, view, picks, snapshot, related=frozenset()):
         """Whether the picks are in flight now; if not, decide once more.
@@ -264,19 +236,18 @@ class Picks:
         """
         with self._lock:
             places = {pick.place for pick in picks}
-            if self._is_taken(view, places, related):
+            while self._alone not in (None, threading.get_ident()):
+                self._free.wait()
+            if self._closed or self._is_taken(view, places, related):
                 return False
             places |= self._replace(view.own, picks)
-            unchanged = (view.version == self._version
-                         and view.base.columns is self._base.columns)
+            unchanged = view.whole.columns is self._table.columns
             self._version += 1
             self._commits.append((self._version, places, {
                 name for pick in picks for name in (pick.key, pick.group)
                 if name is not None}))
             self._table = (snapshot.as_table() if unchanged
                            else self._redone(self._table, places))
-            if self._heir is not None:
-                self._heir.add(picks)
             return True
 
     def _is_taken(self, view, places, related):
@@ -297,11 +268,20 @@ class Picks:
                 self._uncount(watched)
                 self._forget(watched.pick)
         for pick in picks:
-            self._watched[pick.key] = _Watched(pick)
-            self._by_host.setdefault(pick.host, {})[pick.key] = pick
-            if pick.group is not None:
-                self._by_group.setdefault(pick.group, {})[pick.key] = pick
+            self._watch(Watched(pick))
         return places
+
+    def _watch(self, watched):
+        """Remember one more pick, in place of any of the same key."""
+        pick = watched.pick
+        if pick.key in self._watched:
+            self._uncount(self._watched[pick.key])
+            self._forget(self._watched[pick.key].pick)
+        self._watched[pick.key] = watched
+        if watched.counts:
+            self._by_host.setdefault(pick.host, {})[pick.key] = pick
+        if pick.group is not None:
+            self._by_group.setdefault(pick.group, {})[pick.key] = pick
 
     def of_group(self, group, members):
         """The picks of a server group: list of InFlight.
@@ -327,24 +307,27 @@ class Picks:
 
     # Handing on.
 
-    def add(self, picks):
-        """Have these picks in flight, too."""
+    def take_over(self, predecessor):
+        """Have in flight what the picks of another host manager have.
+
+        Nothing is committed there from then on.
+        """
+        with predecessor._lock:
+            self.add(map(dataclasses.replace, predecessor._watched.values()))
+            predecessor._closed = True
+
+    def add(self, found):
+        """Have in flight what was elsewhere: Watched, or InFlight."""
         with self._lock:
-            own = tuple(pick.key for pick in picks)
-            places = self._replace(own, picks)
-            places |= {pick.place for pick in picks}
+            places = set()
+            for each in found:
+                watched = each if isinstance(each, Watched) else (
+                    Watched(each))
+                self._watch(watched)
+                places.add(watched.pick.place)
             self._version += 1
             self._commits.clear()
             self._table = self._redone(self._table, places)
-
-    def take_over(self, predecessor):
-        """Have in flight what the picks of another host manager have, also
-        what requests commit there that are not decided yet.
-        """
-        with predecessor._lock:
-            self.add([watched.pick for watched
-                      in predecessor._watched.values() if watched.counts])
-            predecessor._heir = self
 
     # Consuming.
 
@@ -355,7 +338,7 @@ class Picks:
         """
         rows = [(self._base.row(*place), table.row(*place), place)
                 for place in places]
-        table = _with_consumed(table, self._base, [
+        table = consumed.copied(table, self._base, [
             item for item in rows if None not in item])
         return self._placed(table, places, without)
 
@@ -372,32 +355,3 @@ class Picks:
                 scratch.consume(row, pick.demand.demand(), pick.at, None,
                                 {'numa_topology': pick.numa_limits})
         return scratch.as_table()
-
-
-def _with_consumed(table, source, rows):
-    """A table that has what is consumed of some rows from another one.
-
-    rows: list of (row of the source, row of the table, ...).
-    """
-    if not rows:
-        return table
-    was, now = (np.array([item[side] for item in rows]) for side in (0, 1))
-    values = {}
-    for name in columns.CONSUMED:
-        theirs, ours = source.columns[name], table.columns[name]
-        if isinstance(ours, np.ndarray):
-            values[name] = ours.copy()
-            values[name][now] = theirs[was]
-        else:
-            values[name] = _relabelled(ours, theirs, was, now)
-    return table.of(table.columns | values)
-
-
-def _relabelled(ours, theirs, was, now):
-    """Labels with those of other rows where they differ."""
-    changes = {}
-    for at, row in zip(was.tolist(), now.tolist(), strict=True):
-        value = theirs.values[theirs.codes.item(at)]
-        if value != ours.values[ours.codes.item(row)]:
-            changes[row] = value
-    return ours.private().replaced(changes) if changes else ours

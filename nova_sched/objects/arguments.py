@@ -7,7 +7,7 @@ all its sizes, and every value has its type and a sensible range.
 from nova_sched.objects import fields
 from nova_sched.objects import request_spec
 from nova_sched.objects.fields import MalformedError
-from nova_sched.objects.legacy import dicts as legacy
+from nova_sched.objects.legacy import dicts as legacy_dicts
 
 _SPEC = fields.nested(request_spec.RequestSpec)
 _SIZES = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')
@@ -23,12 +23,12 @@ def from_wire(spec_obj):
     """
     try:
         try:
-            spec = _SPEC.read(spec_obj)
+            spec_obj = _SPEC.read(spec_obj)
         except MalformedError as error:
             error.under('spec_obj')
             raise
-        _check_flavor(spec, 'spec_obj', 'flavor')
-        return spec
+        _check_flavor(spec_obj, 'spec_obj', 'flavor')
+        return spec_obj
     except (MalformedError, RecursionError) as error:
         raise _invalid(error, 'spec_obj') from None
 
@@ -40,9 +40,10 @@ def from_legacy_dicts(request_spec, filter_properties):
     Raises InvalidInput, IncompatibleObjectVersion as from_wire does.
     """
     try:
-        spec = legacy.spec_from_dicts(request_spec, filter_properties)
-        _check_flavor(spec, 'request_spec', 'instance_type')
-        return spec
+        spec_obj = legacy_dicts.spec_from_dicts(
+            request_spec, filter_properties)
+        _check_flavor(spec_obj, 'request_spec', 'instance_type')
+        return spec_obj
     except (MalformedError, RecursionError) as error:
         raise _invalid(error, 'request_spec') from None
 
@@ -57,8 +58,9 @@ def check_instance_uuids(value):
     try:
         _UUIDS.read(value)
         if len(value) > request_spec.MAX_INSTANCES:
-            raise MalformedError(value, 'must have at most '
-                            f'{request_spec.MAX_INSTANCES} items')
+            raise MalformedError(
+                value,
+                f'must have at most {request_spec.MAX_INSTANCES} items')
     except MalformedError as error:
         raise error.under('instance_uuids').as_invalid_input() from None
 
@@ -83,11 +85,11 @@ def _read_uuid(value):
 _UUIDS = fields.list_of(fields.Kind(_read_uuid))
 
 
-def _check_flavor(spec, *path):
-    if spec.flavor is None:
+def _check_flavor(spec_obj, *path):
+    if spec_obj.flavor is None:
         raise MalformedError.missing(*path)
     for name in _SIZES:
-        if not spec.flavor.obj_attr_is_set(name):
+        if not spec_obj.flavor.obj_attr_is_set(name):
             raise MalformedError.missing(*path, name)
 
 

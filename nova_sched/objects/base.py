@@ -185,7 +185,7 @@ class NovaObject(ovo_base.VersionedObject):
             major, minor = version_tuple(version)
         except (TypeError, ValueError, AttributeError):
             raise MalformedError(version, 'must be a version such as 1.0',
-                            _VERSION) from None
+                                 _VERSION) from None
         if major not in (cls.MAJORS or version_tuple(cls.VERSION)[:1]):
             raise ovo_exception.IncompatibleObjectVersion(
                 objname=cls.obj_name(), objver=version,
@@ -220,7 +220,7 @@ class NovaObject(ovo_base.VersionedObject):
             raise MalformedError(envelope, f'must be a {cls.__name__} object')
         if envelope.get(_NAMESPACE) != 'nova':
             raise MalformedError(envelope.get(_NAMESPACE), "must be 'nova'",
-                            _NAMESPACE)
+                                 _NAMESPACE)
         version = envelope.get(_VERSION)
         number = cls.check_version(version)
         data = envelope.get(_DATA)

@@ -34,7 +34,7 @@ def _read_predicate(value):
             versionutils.VersionPredicate(text)
     except ValueError:
         raise MalformedError(value, 'must be version conditions such as '
-                        '>=6.0,<6.2') from None
+                             '>=6.0,<6.2') from None
     return text
 
 

@@ -9,12 +9,14 @@ LOG = logging.getLogger(__name__)
 #: Instances that are named in a line; the others are counted.
 SHOWN = 100
 
+#: Characters of a reason.
+LONGEST = 4000
+
 
 def write(record):
     """Write the line of a request that has ended: a closed Decision."""
-    LOG.info('%(outcome)s %(count)d instance(s)%(what)s; %(alternates)d '
+    LOG.info('Request for %(count)d instance(s)%(what)s; %(alternates)d '
              'alternate(s), %(hosts)d hosts%(times)s, seed %(seed)d', {
-                 'outcome': record.outcome.capitalize(),
                  'count': record.instances, 'what': _what(record),
                  'alternates': record.alternates, 'hosts': record.hosts,
                  'times': ''.join(f', {name} {ms:.1f} ms' for name, ms
@@ -25,12 +27,21 @@ def write(record):
 def _what(record):
     """Which instance is where, or which was not placed, and why: text."""
     if record.outcome == decision.PLACED:
-        return ': ' + _listed([f'{pick.instance_uuid or "one"} on {pick.host}'
-                               for pick in record.picks[:SHOWN]],
-                              len(record.picks))
+        return ' placed: ' + _listed(
+            [f'{_shown(pick.instance_uuid or "one")} on {_shown(pick.host)}'
+             for pick in record.picks[:SHOWN]], len(record.picks))
     asked = record.asked_uuids()
-    named = f' ({_listed(asked[:SHOWN], len(asked))})' if asked else ''
-    return f'{named}: {record.reason}'
+    shown = list(map(_shown, asked[:SHOWN]))
+    named = f' ({_listed(shown, len(asked))})' if asked else ''
+    reason = _shown(record.reason or '', LONGEST)
+    return f'{named} {record.outcome}: {reason}'
+
+
+def _shown(text, longest=80):
+    """A text from outside on one line, cut when it is too long."""
+    text = str(text)
+    text = text if len(text) <= longest else f'{text[:longest]}...'
+    return text if text.isprintable() else repr(text)[1:-1]
 
 
 def _listed(texts, count):

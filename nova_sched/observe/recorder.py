@@ -10,6 +10,9 @@ import threading
 
 from nova_sched.observe import log_line
 
+#: A record that takes more than one in so many bytes keeps no request.
+_SHARE = 8
+
 #: Bytes of one name in the two columns that the rows of records are of.
 _PER_NAME = 4
 
@@ -46,6 +49,10 @@ class Recorder:
         """Keep the record of a request that has ended, and log it."""
         log_line.write(record)
         size = record.size()
+        if size > self._memory // _SHARE:
+            # One huge call must not cost the records of all others.
+            record.forget_request()
+            size = record.size()
         with self._lock:
             for kept in (self._records, self._with_weights,
                          self._with_rejected):

@@ -44,18 +44,18 @@ class Resource:
 #: An instance's disk is root, ephemeral and swap.
 DISK = Resource(
     'MB', limit='disk_gb', per_limit=1024,
-    needed=lambda spec: ((spec.root_gb + spec.ephemeral_gb) * 1024
-                         + spec.swap),
+    needed=lambda spec_obj: (
+        (spec_obj.root_gb + spec_obj.ephemeral_gb) * 1024 + spec_obj.swap),
     total=lambda hosts: hosts.total_usable_disk_gb * 1024,
     free=lambda hosts: hosts.free_disk_mb)
 
 RAM = Resource(
-    'MB', limit='memory_mb', needed=lambda spec: spec.memory_mb,
+    'MB', limit='memory_mb', needed=lambda spec_obj: spec_obj.memory_mb,
     total=lambda hosts: hosts.total_usable_ram_mb,
     free=lambda hosts: hosts.free_ram_mb)
 
 CPUS = Resource(
-    'VCPUs', limit='vcpu', needed=lambda spec: spec.vcpus,
+    'VCPUs', limit='vcpu', needed=lambda spec_obj: spec_obj.vcpus,
     total=lambda hosts: hosts.vcpus_total,
     free=lambda hosts: hosts.vcpus_total - hosts.vcpus_used)
 

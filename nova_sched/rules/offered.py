@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 from oslo_log import log as logging
 
-from nova_sched.hardware.pci import devices as pci
+from nova_sched.hardware.pci import devices as pci_devices
 
 LOG = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ def narrow(filter_, hosts, names, requests, judge):
             zip(hosts.states(), columns, strict=True)):
         mappings = [candidate.get('mappings') or {}
                     for candidate in state.allocation_candidates]
-        key = values, tuple(pci.providers(requests, mapping)
+        key = values, tuple(pci_devices.providers(requests, mapping)
                             for mapping in mappings)
         if key not in known:
             try:

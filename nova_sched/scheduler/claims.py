@@ -69,11 +69,13 @@ class Claims:
         return None
 
     def _claim(self, state, taken, instance_uuid, spec_obj):
+        # First: it may have been taken though no answer comes.
+        self._claimed.append(instance_uuid)
         accepted = self._offer.claim(instance_uuid, taken.request, spec_obj)
         self._record.claims.append(Claim(
             instance_uuid, state.host, state.nodename, accepted))
-        if accepted:
-            self._claimed.append(instance_uuid)
+        if not accepted:
+            self._claimed.pop()
         return accepted
 
     def first_of(self, snapshot, row):

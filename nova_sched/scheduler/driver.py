@@ -177,8 +177,3 @@ def driver_class(name):
     Raises ConfigurationError when there is none, or when it is no driver.
     """
     return _DRIVER.load(name)
-
-
-def driver_names():
-    """The names of all installed drivers, sorted."""
-    return _DRIVER.names()

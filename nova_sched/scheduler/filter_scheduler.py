@@ -7,8 +7,8 @@
 2. Decide on a private snapshot (``placing.Placing``), which claims in
    Placement if that made an offer.
 3. What was not claimed is in flight from then on, for all requests to see. If
-   another request has taken some of it meanwhile, decide once more
-   (``_remembered``).
+   another request has taken some of it meanwhile, decide once more; if
+   another driver has taken over, there (``_remembered``).
 """
 
 import contextlib
@@ -39,12 +39,15 @@ class FilterScheduler(driver.HostScheduler):
         self.ranker = plugins.load_ranker(conf)
         self._options = scheduler_options.SchedulerOptions(
             conf.scheduler_json_config_location)
+        #: The driver that has taken over, at a reload of the configuration.
+        self.successor = None
         self._choice = placing.Choice(
             conf.filter_scheduler.shuffle_best_same_weighed_hosts,
             max(1, conf.filter_scheduler.host_subset_size))
 
     def take_over(self, predecessor):
         if isinstance(predecessor, FilterScheduler):
+            predecessor.successor = self
             self.host_manager.take_over(predecessor.host_manager)
 
     def select_destinations(self, context, spec_obj, instance_uuids,
@@ -87,7 +90,10 @@ class FilterScheduler(driver.HostScheduler):
                 if keep():
                     return answer
             record.restart()
-            found.forget_placed()
+            if self.successor is not None:
+                return self.successor.select_destinations(
+                    wanted.context, wanted.spec_obj, wanted.instance_uuids,
+                    wanted.most_alternates > 0, record.offer, record)
         raise AssertionError('what is decided alone cannot come too late')
 
     def _placed(self, wanted, found, record):
@@ -97,6 +103,7 @@ class FilterScheduler(driver.HostScheduler):
         and returns whether it could.
         """
         view, hosts = self.hosts(wanted, found, record)
+        found.catch_up()
         claims = Claims(record.offer, wanted.instance_uuids, record)
         made = placing.Placing(
             wanted, hosts, self.ranker, self._choice, claims, record,

@@ -12,7 +12,7 @@ from nova_sched.db import reader as db_reader
 from nova_sched.hosts import instances
 from nova_sched.hosts import offer as placement_offer
 from nova_sched.hosts import rows as host_rows
-from nova_sched.inventory import cache as host_cache
+from nova_sched.inventory.cache import HostCache
 from nova_sched.inventory.picks import Picks
 from nova_sched.plugins import classes
 
@@ -33,7 +33,7 @@ class HostManager:
             conf.compute.packing_host_numa_cells_allocation_strategy)
         self._picks = Picks(conf.nova_sched.pick_lifetime, self.now,
                             self._pack_numa_cells)
-        self._cache = host_cache.HostCache(
+        self._cache = HostCache(
             self._reader, config.fallback_ratios(conf), self.make_record,
             self._picks)
 

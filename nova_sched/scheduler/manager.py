@@ -76,7 +76,16 @@ class SchedulerManager:
             _close(record, exc)
             raise
         finally:
+            self._keep(record)
+
+    def _keep(self, record):
+        """Hand a closed record on, whatever becomes of it there."""
+        try:
             self.recorder.add(record)
+        except Exception:
+            # The answer must not suffer from the words about it.
+            LOG.exception('The record of request %s is lost',
+                          record.request_id)
 
     def _answer(self, ctxt, call, record):
         """The reply to one call, whose record is closed if there is one."""
@@ -93,9 +102,9 @@ class SchedulerManager:
         spec_obj.legacy_context = ctxt
         record.instance_uuid = spec_obj.instance_uuid
         record.instances = driver.Scheduler.count(spec_obj, uuids)
-        selections = self.driver.select_destinations(
+        selections = list(map(list, self.driver.select_destinations(
             ctxt, spec_obj, uuids, return_alternates=as_objects and alternates,
-            **driver.extras(self.driver, record=record))
+            **driver.extras(self.driver, record=record))))
         _check_picks(record, selections)
         if as_objects:
             reply = selection.to_wire(selections, spec_obj.wire_version)
@@ -150,15 +159,21 @@ class BaseRPCEndpoint:
 
 def _close(record, exc):
     """Close the record of a request that ended with an exception."""
-    if isinstance(exc, exception.NoValidHost):
-        # The reasons in full, where the driver has told them.
-        return record.close(decision.REFUSED, record.reason
-                            or exc.kwargs.get('reason', '').strip())
-    refused = isinstance(exc, _REFUSALS)
-    if isinstance(exc, _EXPECTED):
+    if isinstance(exc, _EXPECTED) and not isinstance(
+            exc, exception.NoValidHost):
         LOG.error('Request not answered: %s', exc)
-    record.close(decision.REFUSED if refused else decision.FAILED,
-                 str(exc) if isinstance(exc, _EXPECTED) else repr(exc))
+    record.close(decision.REFUSED if isinstance(exc, _REFUSALS)
+                 else decision.FAILED, record.reason or _words(exc))
+
+
+def _words(exc):
+    """What an exception says, of whatever class and with whatever in it."""
+    try:
+        if isinstance(exc, exception.NoValidHost):
+            return str(exc.kwargs.get('reason', '')).strip()
+        return str(exc) if isinstance(exc, _EXPECTED) else repr(exc)
+    except Exception:
+        return type(exc).__name__
 
 
 def _check_picks(record, selections):

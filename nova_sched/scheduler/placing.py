@@ -28,7 +28,7 @@ from nova_sched import exception
 from nova_sched.hosts import decision
 from nova_sched.hosts import instances
 from nova_sched.hosts import offer as placement_offer
-from nova_sched.inventory.picks import InFlight
+from nova_sched.inventory.in_flight import InFlight
 from nova_sched.objects import copies
 from nova_sched.rules import reasons
 from nova_sched.scheduler import answer
@@ -81,6 +81,8 @@ class Wanted:
     most_alternates: int = 0
     context: object = None
     options: dict = dataclasses.field(default_factory=dict)
+    #: Stands for the instance of a request that names none.
+    nobody: object = dataclasses.field(default_factory=object)
 
     def own_spec(self):
         """The request as rules get it: a RequestSpec of one's own."""
@@ -97,8 +99,9 @@ class Wanted:
         if self.instance_uuids is not None:
             return list(self.instance_uuids)
         first = self.spec_obj.instance_uuid
-        return [(first, index) if index or first is None else first
-                for index in range(self.count)]
+        if first is None:
+            return [(self.nobody, index) for index in range(self.count)]
+        return [first, *((first, index) for index in range(1, self.count))]
 
     @property
     def group(self):

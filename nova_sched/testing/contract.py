@@ -38,8 +38,8 @@ def check_filter(cls, hosts=(), requests=(), together=False, **options):
     """
     rule = plugins.make_filter(cls, rules.a_conf(**options))
 
-    def ask(block, spec):
-        kept = rule.keep(block, spec)
+    def ask(block, spec_obj):
+        kept = rule.keep(block, spec_obj)
         answer = [False] * len(block) if kept is None else kept.tolist()
         assert len(answer) == len(block), (
             f'{len(answer)} answers for {len(block)} hosts')
@@ -57,8 +57,8 @@ def check_weigher(cls, hosts=(), requests=(), together=False, **options):
     """
     rule = plugins.make_weigher(cls, rules.a_conf(**options))
 
-    def ask(block, spec):
-        raw = rule.raw(block, spec).tolist()
+    def ask(block, spec_obj):
+        raw = rule.raw(block, spec_obj).tolist()
         assert len(raw) == len(block), (
             f'{len(raw)} weights for {len(block)} hosts')
         factors = np.broadcast_to(rule.multipliers(block), len(block))
@@ -80,15 +80,15 @@ def _check(ask, cases, together):
             names = [state.host for state in case.hosts().states()]
             raise AssertionError(
                 f'{exc if isinstance(exc, AssertionError) else repr(exc)}\n'
-                f'Request: {case.spec!r}\nHosts {names}: '
+                f'Request: {case.spec_obj!r}\nHosts {names}: '
                 f'{case.records}\nInstances: {case.running}') from exc
 
 
 def _check_case(ask, case, together):
-    block, spec = case.hosts(), case.request()
-    before = _fingerprint(block, spec)
-    answer = ask(block, spec)
-    assert _fingerprint(block, spec) == before, (
+    block, spec_obj = case.hosts(), case.request()
+    before = _fingerprint(block, spec_obj)
+    answer = ask(block, spec_obj)
+    assert _fingerprint(block, spec_obj) == before, (
         'the hosts or the request were changed')
     again = ask(case.hosts(), case.request())
     assert again == answer, f'the answer was {answer}, and then {again}'
@@ -105,10 +105,10 @@ def _check_case(ask, case, together):
             'is alone')
 
 
-def _fingerprint(block, spec):
+def _fingerprint(block, spec_obj):
     """All that a rule could have changed in what it was given."""
     columns = {name: copy.deepcopy(block.objects(name))
                for name in host_columns.NAMES if name != 'aggregates'}
     aggregates = [[dict(aggregate.metadata) for aggregate in found]
                   for found in block.objects('aggregates')]
-    return columns, aggregates, block.rows.tolist(), repr(spec)
+    return columns, aggregates, block.rows.tolist(), repr(spec_obj)

@@ -23,7 +23,7 @@ class Case:
 
     records: list
     running: dict
-    spec: object
+    spec_obj: object
 
     def hosts(self):
         """The hosts as a HostBlock that nobody has seen yet."""
@@ -32,13 +32,13 @@ class Case:
 
     def request(self):
         """A RequestSpec that nobody has seen yet."""
-        return copy.deepcopy(self.spec)
+        return copy.deepcopy(self.spec_obj)
 
 
-def case(number, records, specs):
+def case(number, records, requests):
     """The case of a number, always the same.
 
-    records, specs: hosts and requests of whoever tests, to mix in.
+    records, requests: hosts and requests of whoever tests, to mix in.
     """
     draw = random.Random(number)
     made = [_a_host(draw, f'fuzz{i}') for i in range(draw.randint(0, 4))]
@@ -47,9 +47,9 @@ def case(number, records, specs):
     names = [record['host'] for record in made if 'host' in record]
     running = {uuid: draw.choice(names) for uuid in _UUIDS
                if names and draw.random() < 0.5}
-    spec = (draw.choice(specs) if specs and draw.random() < 0.7
-            else _a_request(draw))
-    return Case(made, running, spec)
+    spec_obj = (draw.choice(requests) if requests and draw.random() < 0.7
+                else _a_request(draw))
+    return Case(made, running, spec_obj)
 
 
 def _a_host(draw, name):

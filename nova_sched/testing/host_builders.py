@@ -7,7 +7,7 @@ import uuid
 import numpy as np
 
 from nova_sched import objects
-from nova_sched.hardware.numa import topology as numa
+from nova_sched.hardware.numa.topology import HostTopology
 from nova_sched.hardware.pci import pools
 from nova_sched.hosts import columns
 from nova_sched.hosts import instances
@@ -48,7 +48,7 @@ def a_host(host=None, **values):
     record['metrics'] = HostMetrics(record['metrics'])
     if record['pci_stats'] is not None:
         record['pci_stats'] = pools.Pools.of(record['pci_stats'])
-    record['numa_topology'] = numa.HostTopology.of(record['numa_topology'])
+    record['numa_topology'] = HostTopology.of(record['numa_topology'])
     if host is not None:
         record['host'] = host
     record.setdefault('service', _a_service(record))

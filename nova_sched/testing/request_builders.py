@@ -65,7 +65,7 @@ def a_request(*, hints=None, image_properties=None, group=None, retry=None,
         retry = a_retry(*retry)
     kw.setdefault('flavor', a_flavor(**sizes))
     kw.setdefault('image', an_image(image_properties))
-    spec = objects.RequestSpec(**{
+    spec_obj = objects.RequestSpec(**{
         'instance_uuid': INSTANCE_UUID, 'num_instances': 1,
         'project_id': 'a-project', 'user_id': 'a-user',
         'availability_zone': None, 'numa_topology': None,
@@ -74,5 +74,5 @@ def a_request(*, hints=None, image_properties=None, group=None, retry=None,
         'requested_destination': None, 'retry': retry, 'limits': None,
         'instance_group': group, 'scheduler_hints': hints or {},
         'is_bfv': False, 'requested_resources': [], **kw})
-    spec.wire_version = wire_version
-    return spec
+    spec_obj.wire_version = wire_version
+    return spec_obj

@@ -27,18 +27,18 @@ def configured(cls, **options):
     return rule
 
 
-def weights(weigher, block, spec=None):
+def weights(weigher, block, spec_obj=None):
     """The weights of a HostBlock's hosts, in their order, by one weigher.
 
-    spec: by default a request that asks for little.
+    spec_obj: by default a request that asks for little.
     """
     weighed = base_weights.WeightHandler().weigh(
-        [weigher], block, spec or request_builders.a_request())
+        [weigher], block, spec_obj or request_builders.a_request())
     by_row = dict(zip(weighed.rows.tolist(), weighed.weights.tolist(),
                       strict=True))
     return [by_row[row] for row in block.rows.tolist()]
 
 
-def survivors(rule, block, spec):
+def survivors(rule, block, spec_obj):
     """The names of the hosts a filter leaves of a HostBlock."""
-    return block.where(rule.keep(block, spec)).objects('host')
+    return block.where(rule.keep(block, spec_obj)).objects('host')

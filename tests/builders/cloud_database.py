@@ -19,6 +19,15 @@ def make_tables(directory):
     return path
 
 
+def cell_rows(hosts):
+    """What a HostReader reads of the hosts: one CellRows a cell."""
+    def rows(cell):
+        with cell.moment() as moment:
+            return moment.rows()
+
+    return hosts.each_cell(rows)
+
+
 class CloudDatabase:
     """A database file, what changes it, and drivers that read it.
 

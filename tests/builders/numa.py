@@ -5,7 +5,7 @@ import json
 from nova_sched import objects
 from nova_sched.hardware.numa import cells as numa_cells
 from nova_sched.hardware.numa import guest as numa_guest
-from nova_sched.hardware.numa import topology as numa
+from nova_sched.hardware.numa.topology import HostTopology
 
 FOUR_CORES = ({0, 4}, {1, 5}, {2, 6}, {3, 7})
 
@@ -39,7 +39,7 @@ def cells_text(*cells, newer=True):
 
 def a_topology(*cells, newer=True):
     """The HostTopology of a host of today, or of Queens."""
-    return numa.HostTopology.of(cells_text(*cells, newer=newer))
+    return HostTopology.of(cells_text(*cells, newer=newer))
 
 
 def guest_cell(id=0, floating=0, pinned=0,

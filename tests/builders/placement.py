@@ -10,15 +10,16 @@ class Placement:
         stands for one request each.
     refuses: provider uuids from which nothing can be claimed.
     keeps: uuids of the instances whose claims it fails to take back.
+    silent: of those whose claims it takes and never answers.
     """
 
     VERSION = '1.36'
 
-    def __init__(self, offers, refuses=(), keeps=()):
+    def __init__(self, offers, refuses=(), keeps=(), silent=()):
         if not isinstance(offers, dict):
             offers = {uuid: [an_allocation_request(uuid)] for uuid in offers}
         self._offers, self._refuses = offers, set(refuses)
-        self._keeps = set(keeps)
+        self._keeps, self._silent = set(keeps), set(silent)
         self.claimed, self.released = [], []
 
     def offer(self):
@@ -35,6 +36,8 @@ class Placement:
         if self._refuses & request['allocations'].keys():
             return False
         self.claimed.append((instance_uuid, *request['allocations']))
+        if instance_uuid in self._silent:
+            raise TimeoutError
         return True
 
 

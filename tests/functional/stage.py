@@ -203,8 +203,10 @@ class Stage:
 class Caller:
     """Asks a scheduler as a conductor does.
 
-    client: a SchedulerQueryClient.
+    client: a SchedulerQueryClient.  asked: the instances of the last call.
     """
+
+    asked = ()
 
     def __init__(self, client):
         self._client = client
@@ -213,12 +215,19 @@ class Caller:
             **request):
         """Lists of Selection, for a RequestSpec or keywords of a_request."""
         uuids = [str(uuid.uuid4()) for _ in range(count)]
+        self.asked = uuids
         if spec is None:
             spec = requests.a_request(
                 num_instances=count, instance_uuid=uuids[0], **request)
         return self._client.select_destinations(
             context.RequestContext(request_id=request_id), spec, uuids,
             return_objects=True, return_alternates=alternates)
+
+    def place(self, spec):
+        """Lists of Selection for the one instance that a RequestSpec names."""
+        return self._client.select_destinations(
+            context.RequestContext(), spec, [spec.instance_uuid],
+            return_objects=True, return_alternates=True)
 
     def pick(self, **request):
         """The name of the host for one instance."""
@@ -243,16 +252,13 @@ def names(answer):
             for chosen in answer]
 
 
-def boot(cloud, answer, flavor):
+def boot(cloud, uuids, answer, flavor):
     """Bring up what an answer says, and let the hosts report it.
 
-    flavor: objects.Flavor.  Returns the uuids of the instances.
+    uuids: of the instances.  flavor: objects.Flavor.
     """
     sizes = {name: getattr(flavor, name) for name in
              ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')}
-    uuids = []
-    for selected, *_ in answer:
-        uuids.append(str(uuid.uuid4()))
-        cloud.boot(uuids[-1], selected.service_host, selected.nodename, sizes)
+    for name, (selected, *_) in zip(uuids, answer, strict=True):
+        cloud.boot(name, selected.service_host, selected.nodename, sizes)
     cloud.audit()
-    return uuids

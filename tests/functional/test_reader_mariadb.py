@@ -12,6 +12,7 @@ from nova_sched.db import engine as db_engine
 from nova_sched.db import reader
 from nova_sched.db import schema
 from nova_sched.db import tables
+from tests.builders.cloud_database import cell_rows
 from tests.functional import conftest
 
 pytestmark = pytest.mark.real
@@ -41,7 +42,7 @@ def database(conf):
 def hosts(conf):
     """A reader that has read everything once."""
     hosts = reader.HostReader(conf, reader.configured_cells(conf))
-    hosts.read_hosts()
+    cell_rows(hosts)
     yield hosts
     hosts.close()
 
@@ -66,7 +67,7 @@ def change(database, table, where, **values):
 def read_anew(conf):
     fresh = reader.HostReader(conf, reader.configured_cells(conf))
     try:
-        return fresh.read_hosts()
+        return cell_rows(fresh)
     finally:
         fresh.close()
 
@@ -101,7 +102,7 @@ def test_a_change_of_any_column_is_seen(conf, database, hosts, column):
             sa.select(column).where(table.c.id == 2)).scalar()
     for value in (another(column, old), *([None] * column.nullable), old):
         change(database, table, 2, **{column.name: value})
-        assert hosts.read_hosts() == read_anew(conf)
+        assert cell_rows(hosts) == read_anew(conf)
 
 
 @pytest.mark.parametrize('before, after', [
@@ -113,15 +114,15 @@ def test_texts_are_not_mixed_up_with_their_neighbours(
     for pair in before, after:
         change(database, tables.compute_nodes, 1,
                stats=pair[0], numa_topology=pair[1])
-        assert hosts.read_hosts() == read_anew(conf)
+        assert cell_rows(hosts) == read_anew(conf)
 
 
 def test_a_row_that_did_not_change_is_not_sent_again(
         database, hosts, sent):
-    before, = hosts.read_hosts()
+    before, = cell_rows(hosts)
     assert not [text for text in sent if 'cpu_info, ' in text]
     change(database, tables.compute_nodes, 3, vcpus_used=7)
-    after, = hosts.read_hosts()
+    after, = cell_rows(hosts)
     same = [new is old for new, old in zip(
         after.compute_nodes, before.compute_nodes, strict=True)]
     assert same == [True, True, False, True, True]
@@ -135,13 +136,13 @@ def test_hosts_that_come_and_go_are_seen(conf, database, hosts):
             sa.select(nodes).where(nodes.c.id == 4)).mappings().one()
     with database.writing() as connection:
         connection.execute(nodes.delete().where(nodes.c.id == 4))
-    assert hosts.read_hosts() == read_anew(conf)
+    assert cell_rows(hosts) == read_anew(conf)
     with database.writing() as connection:
         connection.execute(nodes.insert(), dict(row))
     change(database, nodes, 1, deleted=1)
-    assert hosts.read_hosts() == read_anew(conf)
+    assert cell_rows(hosts) == read_anew(conf)
     change(database, nodes, 1, deleted=0)
-    rows, = hosts.read_hosts()
+    rows, = cell_rows(hosts)
     assert [row[0] for row in rows.compute_nodes] == [1, 2, 3, 4, 5]
 
 
@@ -152,7 +153,7 @@ def test_any_series_of_changes_reads_as_a_new_reader_does(
         for _ in range(choose.randrange(4)):
             change(database, tables.compute_nodes, choose.randint(1, HOSTS),
                    vcpus_used=choose.randrange(10**6))
-        assert hosts.read_hosts() == read_anew(conf)
+        assert cell_rows(hosts) == read_anew(conf)
 
 
 def test_image_properties_are_found_by_name_and_by_how_it_begins(
@@ -194,7 +195,7 @@ def test_a_zero_date_is_no_time_and_harms_no_other_row(
     change(database, column.table, 1, **{column.name: moment})
     set_zero_date(database, column, 'id = 2')
 
-    read, = hosts.read_hosts()
+    read, = cell_rows(hosts)
 
     times = [row[names.index(column.name)] for row in getattr(read, rows)]
     assert times[:2] == [moment, None]

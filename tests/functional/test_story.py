@@ -36,8 +36,8 @@ def test_what_was_booted_counts_in_the_next_answer(any_stage, driver):
     instances = {}
     for _ in HOSTS:
         answer = caller.ask(**LARGE)
-        uuid, = stages.boot(cloud, answer, requests.a_flavor(**LARGE))
-        instances[stages.picks(answer)[0]] = uuid
+        stages.boot(cloud, caller.asked, answer, requests.a_flavor(**LARGE))
+        instances[stages.picks(answer)[0]] = caller.asked[0]
     assert sorted(instances) == HOSTS
     with pytest.raises(exception.NoValidHost,
                        match='0 of 4 hosts: 4 RamFilter'):
@@ -85,7 +85,8 @@ def test_a_server_group_keeps_its_instances_apart(any_stage, driver):
     """
     cloud, caller = play(any_stage, driver)
     answer = caller.ask(count=3, group={'hosts': []})
-    members = stages.boot(cloud, answer, requests.a_flavor())
+    members = caller.asked
+    stages.boot(cloud, members, answer, requests.a_flavor())
     group = requests.a_group(members=members)
     group.hosts = None
     fourth = caller.pick(group=group)
@@ -112,6 +113,6 @@ def test_two_daemons_share_the_work(stage):
     caller = stage.client()
     for future in caller.crowd(40, callers=8):
         assert future.result(processes.PATIENCE)
-    served = [len(daemon.said('Request for instance')) for daemon in daemons]
+    served = [len(daemon.said('instance(s) placed: ')) for daemon in daemons]
     assert sum(served) == 40
     assert min(served) > 0

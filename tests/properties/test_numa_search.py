@@ -65,7 +65,7 @@ class Case:
         return place, asked
 
     def may_fit(self, guests, by_id):
-        """A function for Hope, of what the guests have come to want."""
+        """A function for Matching, of what the guests have come to want."""
         def may_fit(index, position):
             sizes = self.fits[index][position]
             return not (by_id and None in sizes) and any(
@@ -99,7 +99,7 @@ def walked(case, by_id):
     return None, guests, asked
 
 
-class Last:
+class Rules:
     """The rules for a complete selection, from a case's list."""
 
     def __init__(self, case):
@@ -115,7 +115,7 @@ class Last:
 
 
 class Patient(numa_search.Search):
-    """Never asks whether there is hope."""
+    """Never asks whether anything can be found."""
 
     FIRST_LOOK = 1 << 60
 
@@ -129,10 +129,10 @@ class Impatient(numa_search.Search):
 def searched(case, rules, search=Patient, final=True):
     guests = case.guests()
     place, asked = case.place(guests, rules.shared)
-    hope = matching.Hope(case.host_ids, len(guests), case.may_fit(
+    possible = matching.Matching(case.host_ids, len(guests), case.may_fit(
         guests, rules.shared))
-    found = search(rules(case.hosts(), guests, place), hope,
-                   Last(case) if case.refused else None, final).found()
+    found = search(rules(case.hosts(), guests, place), possible,
+                   Rules(case) if case.refused else None, final).found()
     return found, guests, asked
 
 
@@ -191,7 +191,7 @@ def test_verdicts_of_their_own_as_in_a_plain_walk(case):
 @pytest.mark.parametrize('rules', [numa_search.ById, numa_search.ByCell])
 @given(case=CASES)
 @MANY
-def test_hope_is_only_lost_when_nothing_can_be_found(rules, final, case):
+def test_it_is_only_given_up_when_nothing_can_be_found(rules, final, case):
     found, guests, _ = searched(case, rules, Impatient, final)
     wanted, left, _ = walked(case, rules.shared)
 

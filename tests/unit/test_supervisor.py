@@ -40,7 +40,7 @@ class MyScheduler(driver.Scheduler):
     """Keeps what it likes."""
 
     def select_destinations(self, context, spec_obj, instance_uuids,
-                            return_alternates=False, candidates=None):
+                            return_alternates=False):
         return []
 
 

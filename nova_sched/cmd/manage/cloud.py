@@ -88,7 +88,7 @@ class Load(command.Command):
         schema.sync(self.app.conf)
         database = db_engine.database(self.app.conf)
         hosts = cloud_file.load(database.engine, cloud,
-                              shift=not parsed_args.as_saved)
+                                shift=not parsed_args.as_saved)
         self.app.stdout.write(
             f'{hosts} compute nodes loaded into {database.masked}\n')
 

@@ -16,7 +16,7 @@ from nova_sched import objects
 from nova_sched import rpc
 from nova_sched.cloud import fake as fake_cloud
 from nova_sched.db import engine as db_engine
-from nova_sched.objects import arguments as object_request
+from nova_sched.objects import arguments
 from nova_sched.scheduler import rpcapi
 
 COLUMNS = ('Instance', 'Choice', 'Host', 'Node', 'Zone', 'Limits')
@@ -133,12 +133,12 @@ class Call(lister.Lister):
         conf = self.app.conf
         conf.set_override('long_rpc_timeout', parsed_args.timeout)
         uuids = [uuidutils.generate_uuid() for _ in range(parsed_args.count)]
-        spec = build_spec(parsed_args, uuids)
+        spec_obj = build_spec(parsed_args, uuids)
         answer = self._answer(
-            spec, uuids, return_objects=True,
+            spec_obj, uuids, return_objects=True,
             return_alternates=not parsed_args.no_alternates)
         if parsed_args.boot:
-            self._boot(spec, uuids, answer)
+            self._boot(spec_obj, uuids, answer)
         return COLUMNS, list(rows(uuids, answer))
 
     def _answer(self, *args, **kwargs):
@@ -172,10 +172,10 @@ class Call(lister.Lister):
                 'broker up, and does a scheduler serve the topic '
                 f'{conf.scheduler_topic} there?') from None
 
-    def _boot(self, spec, uuids, answer):
+    def _boot(self, spec_obj, uuids, answer):
         cloud = fake_cloud.FakeCloud(
             db_engine.database(self.app.conf).engine)
-        wanted = object_request.from_wire(spec).flavor
+        wanted = arguments.from_wire(spec_obj).flavor
         flavor = {name: getattr(wanted, name) for name in (
             'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')}
         for uuid, (selected, *_) in zip(uuids, answer, strict=True):

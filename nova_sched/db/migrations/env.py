@@ -1,4 +1,4 @@
-"""Alembic's entry point; db/api.py hands over an open connection."""
+"""Alembic's entry point; db/schema.py hands over an open connection."""
 
 from alembic import context
 

@@ -72,31 +72,31 @@ class Wish:
     networks: object
 
     @classmethod
-    def of(cls, spec):
+    def of(cls, spec_obj):
         """The wish of a RequestSpec; None if it has no NUMA topology."""
-        topology = spec.numa_topology
+        topology = spec_obj.numa_topology
         if topology is None:
             return None
         return cls(
             tuple(map(tried, topology.cells)),
             topology.emulator_threads_policy == 'isolate',
-            pci_requests(spec), network_metadata(spec))
+            pci_requests(spec_obj), network_metadata(spec_obj))
 
     def copies(self):
         """The cells to try on one host: list of GuestCell."""
         return [copy.copy(cell) for cell in self.cells]
 
 
-def pci_requests(spec):
+def pci_requests(spec_obj):
     """The list of InstancePCIRequest of a RequestSpec."""
-    return spec.pci_requests.requests if spec.pci_requests else []
+    return spec_obj.pci_requests.requests if spec_obj.pci_requests else []
 
 
-def network_metadata(spec):
+def network_metadata(spec_obj):
     """The NetworkMetadata of a RequestSpec; None if it has none."""
-    if not spec.obj_attr_is_set('network_metadata'):
+    if not spec_obj.obj_attr_is_set('network_metadata'):
         return None
-    return spec.network_metadata
+    return spec_obj.network_metadata
 
 
 def tried(cell):

@@ -9,40 +9,41 @@ a token under which another one that fits was, or may be, tried first.
 import functools
 
 
-class Hope:
-    """What may be found for some guest cells on some host cells.
+class Matching:
+    """Which of some host cells each of some guest cells may be on.
 
     fits: function (guest index, host position) -> whether the guest cell fits
         there with any page size it may come to have; changes nothing.
     host_ids: of the host cells, in the order in which they are tried.
 
-    Sets of host cells are masks of their positions.  After ``is_lost``,
-    ``rows`` has that of the host cells each guest cell fits on, and ``within``
-    those that may take any.
+    Sets of host cells are masks of their positions.  After ``is_impossible``
+    was asked, ``rows`` has that of the host cells each guest cell fits on,
+    and ``within`` those that may take any.
     """
 
     def __init__(self, host_ids, guest_count, fits):
         self.host_ids, self.guest_count, self._asked = (
             host_ids, guest_count, fits)
         self.rows, self.within, self._settled = None, 0, False
-        self.is_gone = False
+        self.is_ruled_out = False
 
-    def is_lost(self, tokens, shared, settled, good=None, bad=None):
+    def is_impossible(self, tokens, shared, settled, good=None, bad=None):
         """Whether the guest cells that now have these tokens cannot match.
 
         shared: whether tokens are ids, under which verdicts are shared.
         settled: whether all page sizes are.
         good, bad: token -> host cells it was accepted or refused on, or None
-            for whatever they are; then it is lost for good (``is_gone``).
+            for whatever they are; a match is then ruled out for good
+            (``is_ruled_out``).
         """
         rows = self._fitting_rows(settled)
         if shared:
             rows = self._shared_rows(rows, tokens, good or {}, bad or {})
         self.within = _union(rows)
-        lost = not can_match(rows)
-        if lost and good is None:
-            self.is_gone = True
-        return lost
+        impossible = not can_match(rows)
+        if impossible and good is None:
+            self.is_ruled_out = True
+        return impossible
 
     def _fitting_rows(self, settled):
         if self.rows is None or (settled and not self._settled):

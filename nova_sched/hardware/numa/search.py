@@ -21,7 +21,7 @@ can be left out (``_again``).  Below a beginning nothing needs to be walked if
 3. it was walked before from the same tokens (``_memory``), or
 4. the guest cells that are left cannot all be matched (``ByCell`` only).
 
-After a while it is asked whether there is any hope at all (``numa_hope``),
+After a while it is asked whether anything can be found at all (``matching``),
 and verdicts that are certain are no longer asked for.  The only thing that
 may then differ from the walk is to which CPUs of its own host cell a guest
 cell is pinned: Nova's may be those of one it was tried on before.
@@ -29,10 +29,11 @@ cell is pinned: Nova's may be those of one it was tried on before.
 
 import itertools
 
-from nova_sched.hardware.numa import matching
+from nova_sched.hardware.numa.matching import bits
+from nova_sched.hardware.numa.matching import can_match
 
 #: Outcomes that end the search, less than any place in a path.
-_FOUND, _HOPELESS = -1, -2
+_FOUND, _IMPOSSIBLE = -1, -2
 
 
 class _Tokens:
@@ -89,20 +90,20 @@ class Search:
 
     tokens: ById or ByCell; its ``place(guest index, host position)`` tries a
         guest cell on a host cell.
-    hope: matching.Hope of the guest cells on the host cells.
-    last: numa_last.LastRules, or None if nothing is asked of a complete
+    matching: Matching of the guest cells with the host cells.
+    rules: selection.SelectionRules, or None if nothing is asked of a complete
         selection.
     final: whether it does not matter how the guest cells are left if nothing
         is found.
     """
 
-    #: Steps until it is looked for the first time whether there is hope.
+    #: Steps until it is first asked whether anything can be found.
     FIRST_LOOK = 100
 
-    def __init__(self, tokens, hope, last, final=True):
-        self._tokens, self._hope, self._last = tokens, hope, last
-        self._final = final
-        self._ids, self._size = hope.host_ids, hope.guest_count
+    def __init__(self, tokens, matching, rules, final=True):
+        self._tokens, self._matching = tokens, matching
+        self._rules, self._final = rules, final
+        self._ids, self._size = matching.host_ids, matching.guest_count
         self._everything = (1 << len(self._ids)) - 1
         self._good, self._bad = {}, {}
         self._memory, self._known = {}, 0
@@ -119,7 +120,7 @@ class Search:
     def _explore(self, depth, free):
         """Walk what begins with the path; ``free`` is left, as bits.
 
-        Returns _FOUND; _HOPELESS; None if there is nothing; or the place in
+        Returns _FOUND; _IMPOSSIBLE; None if there is nothing; or the place in
         the path whose guest cell is refused when tried again.
         """
         if depth == self._size:
@@ -127,12 +128,12 @@ class Search:
         if self._is_stable(depth) and self._skipped(depth, free):
             return None
         state, known = self._state(depth), self._known
-        for number, position in enumerate(matching.bits(free)):
+        for number, position in enumerate(bits(free)):
             refused = self._again(depth) if number else None
             if refused is not None:
                 return refused
-            if self._is_hopeless():
-                return _HOPELESS
+            if self._is_impossible():
+                return _IMPOSSIBLE
             outcome = self._below(depth, free, position)
             if outcome is not None and outcome < depth:
                 return outcome
@@ -152,10 +153,10 @@ class Search:
         return outcome
 
     def _is_good(self, free):
-        return self._last is None or self._last.allow(
+        return self._rules is None or self._rules.allow(
             self._everything & ~free)
 
-    def _is_hopeless(self):
+    def _is_impossible(self):
         """Whether, after so many steps, nothing can be found any more."""
         self._steps += 1
         if self._steps < self._next_look:
@@ -163,13 +164,14 @@ class Search:
         self._next_look *= 2
         tokens, shared = self._state(0), self._tokens.shared
         settled = self._tokens.are_settled()
-        if self._hope.is_lost(tokens, shared, settled):
+        if self._matching.is_impossible(tokens, shared, settled):
             return True
         if settled:
             self._learn(tokens)
         return self._final and (
-            self._hope.is_lost(tokens, shared, settled, self._good, self._bad)
-            or not self._some_good(self._everything, self._hope.within,
+            self._matching.is_impossible(
+                tokens, shared, settled, self._good, self._bad)
+            or not self._some_good(self._everything, self._matching.within,
                                    self._size))
 
     def _learn(self, tokens):
@@ -177,7 +179,7 @@ class Search:
 
         Shared ones are if all guest cells fit on the same host cells.
         """
-        rows = self._hope.rows
+        rows = self._matching.rows
         if self._tokens.shared:
             if len(set(rows)) > 1:
                 return
@@ -248,7 +250,7 @@ class Search:
         complete: whether ``state`` are the tokens of all cells left.
         """
         taking = self._taking(state, free)
-        positions = matching.bits(taking)
+        positions = bits(taking)
         askers = set(state).union(self._ids[p] for p in positions)
         if not all(self._good.get(token, 0) & taking == taking
                    and self._bad.get(token, 0) & free == free & ~taking
@@ -266,9 +268,9 @@ class Search:
         return free
 
     def _some_good(self, free, taking, count):
-        if self._last is None:
+        if self._rules is None:
             return True
-        return self._last.allow_some(self._everything & ~free, taking, count)
+        return self._rules.allow_some(self._everything & ~free, taking, count)
 
     def _unmatched(self, state, free, end):
         """The same tokens, if it is known that some cell finds no place."""
@@ -278,9 +280,9 @@ class Search:
         if end < len(state):
             return state
         rows = [self._good.get(token, 0) & free for token in state]
-        if not matching.can_match(rows):
+        if not can_match(rows):
             return state
-        if self._last is None:
+        if self._rules is None:
             return None
         taking = self._taking(state, free)
         if any(row != taking for row in rows) or self._some_good(
@@ -291,7 +293,7 @@ class Search:
 
 def subsets(mask, most):
     """All masks of at most so many of the bits of a mask, big ones first."""
-    bits = [1 << position for position in matching.bits(mask)]
-    for count in range(min(most, len(bits)), -1, -1):
-        for some in itertools.combinations(bits, count):
+    single = [1 << position for position in bits(mask)]
+    for count in range(min(most, len(single)), -1, -1):
+        for some in itertools.combinations(single, count):
             yield sum(some)

@@ -7,10 +7,10 @@ import functools
 
 from nova_sched.hardware.numa import matching
 from nova_sched.hardware.numa import search as numa_search
-from nova_sched.hardware.pci import devices as pci
+from nova_sched.hardware.pci import devices as pci_devices
 
 
-class LastRules:
+class SelectionRules:
     """The rules for a complete selection, on one host.
 
     hosts: HostCells in the order in which they are tried; selections are
@@ -30,8 +30,8 @@ class LastRules:
                  if self._looks_at_pools}
         self._counting = sum(
             1 << position for position, cell in enumerate(hosts)
-            if cell.id in nodes or (wish.networks is not None
-            and cell.networks is not None))
+            if cell.id in nodes or (
+                wish.networks is not None and cell.networks is not None))
         self._socket_at = [cell.socket for cell in hosts]
         self._by_socket = (
             self._looks_at_pools and None not in self._socket_at
@@ -53,7 +53,7 @@ class LastRules:
         return tuple(self._supply(request) for request in self._wish.pci)
 
     def _supply(self, request):
-        free = pci.free_on_nodes(self._pools, request)
+        free = pci_devices.free_on_nodes(self._pools, request)
         here = [free[cell.id] for cell in self._hosts]
         policy = request.numa_policy or 'legacy'
         if policy == 'preferred' or (policy == 'socket' and self._by_socket):
@@ -98,10 +98,12 @@ class LastRules:
         return True
 
     def _has_devices(self, cells):
-        return not self._looks_at_pools or pci.apply(
+        if not self._looks_at_pools:
+            return True
+        ids = frozenset(cell.id for cell in cells)
+        return pci_devices.apply(
             self._pools, self._wish.pci, self._mapping,
-            pci.Cells(frozenset(cell.id for cell in cells), self._sockets)
-        ) is not None
+            pci_devices.Cells(ids, self._sockets)) is not None
 
 
 def networks_allow(hosts, chosen, wanted):

@@ -4,8 +4,8 @@
 
 1. The host's cells are put in the order in which to try them (``_ordered``).
 2. The first selection of them that takes all guest cells, one each, is looked
-   for (``numa_search``); whether one takes one is decided in ``numa_place``.
-3. Devices and networks must be near to the selection (``numa_last``).
+   for (``search``); whether one takes one is decided in ``cell_fit``.
+3. Devices and networks must be near to the selection (``selection``).
 
 Whose rules hold is read from the host's report.  Compute services of before
 Train did not tell the CPUs for pinned guests from others; on their hosts
@@ -21,7 +21,7 @@ from nova_sched.hardware.numa import cell_fit
 from nova_sched.hardware.numa import cells as numa_cells
 from nova_sched.hardware.numa import matching
 from nova_sched.hardware.numa import search as numa_search
-from nova_sched.hardware.numa.selection import LastRules
+from nova_sched.hardware.numa.selection import SelectionRules
 
 
 class HostTopology(reports.Report):
@@ -85,8 +85,9 @@ class Fitting:
             (cell_fit.place, numa_search.ById) if today
             else (cell_fit.place_queens, numa_search.ByCell))
         self._hosts = _ordered(topology, wish, pools, pack)
-        self._hope = matching.Hope([cell.id for cell in self._hosts],
-                                    len(self._guests), self._may_fit)
+        self._matching = matching.Matching(
+            [cell.id for cell in self._hosts], len(self._guests),
+            self._may_fit)
 
     def verdicts(self, mappings):
         """Whether the guest fits with each candidate's mapping: list."""
@@ -99,11 +100,11 @@ class Fitting:
         mapping: of the allocation candidate, or None.
         final: whether this is the last attempt.
         """
-        if self._hope.is_gone or len(self._hosts) < len(self._guests):
+        if self._matching.is_ruled_out or len(self._hosts) < len(self._guests):
             return None
         found = numa_search.Search(
-            self._tokens(self._hosts, self._guests, self._try), self._hope,
-            LastRules.of(self._hosts, self._wish, self._pools, mapping),
+            self._tokens(self._hosts, self._guests, self._try), self._matching,
+            SelectionRules.of(self._hosts, self._wish, self._pools, mapping),
             final).found()
         return None if found is None else self._guests
 

@@ -1,6 +1,6 @@
 """A host's free PCI devices as plug-ins see them."""
 
-from nova_sched.hardware.pci import devices as pci
+from nova_sched.hardware.pci import devices as pci_devices
 
 
 class DeviceStats:
@@ -34,9 +34,10 @@ class DeviceStats:
         cells = None
         if numa_cells:
             host_cells = self._topology.cells if self._topology else ()
-            cells = pci.Cells(frozenset(cell.id for cell in numa_cells),
-                              {cell.id: cell.socket for cell in host_cells})
-        return pci.fits(self._found, requests, provider_mapping, cells)
+            cells = pci_devices.Cells(
+                frozenset(cell.id for cell in numa_cells),
+                {cell.id: cell.socket for cell in host_cells})
+        return pci_devices.fits(self._found, requests, provider_mapping, cells)
 
     def __repr__(self):
         return f'{type(self).__name__}({self.pools})'

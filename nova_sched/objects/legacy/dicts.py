@@ -17,14 +17,15 @@ from nova_sched.objects import instance_group
 from nova_sched.objects import limits
 from nova_sched.objects import numa
 from nova_sched.objects import pci
-from nova_sched.objects import request_spec as spec_module
 from nova_sched.objects import retries
 from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.legacy import image as image_legacy
+from nova_sched.objects.request_spec import MAX_INSTANCES
+from nova_sched.objects.request_spec import RequestSpec
 
 _INSTANCE = 'request_spec.instance_properties'
 _NAMES = fields.list_of(fields.NAME)
-_SPEC = fields.nested(spec_module.RequestSpec)
+_SPEC = fields.nested(RequestSpec)
 
 
 def spec_from_dicts(request_spec, filter_properties):
@@ -35,30 +36,30 @@ def spec_from_dicts(request_spec, filter_properties):
     request_spec = _dict(request_spec, 'request_spec')
     properties = _dict(filter_properties, 'filter_properties')
     instance = _dict(request_spec.get('instance_properties'), _INSTANCE)
-    spec = spec_module.RequestSpec.from_data({
+    spec_obj = RequestSpec.from_data({
         'image': _part(request_spec, 'request_spec', 'image',
                        image_legacy.image_from_dict),
         'flavor': _flavor(request_spec, properties),
         'num_instances': _part(
             request_spec, 'request_spec', 'num_instances',
-            fields.between(1, spec_module.MAX_INSTANCES).read),
+            fields.between(1, MAX_INSTANCES).read),
         **_of_instance(instance),
         **_of_properties(properties),
         'requested_resources': None,
         'is_bfv': False,
     }, '1.0')
-    spec.wire_version = _wire_version(spec)
-    spec.remember_dicts(request_spec, properties)
-    return spec
+    spec_obj.wire_version = _wire_version(spec_obj)
+    spec_obj.remember_dicts(request_spec, properties)
+    return spec_obj
 
 
-def _wire_version(spec):
+def _wire_version(spec_obj):
     """The RequestSpec that a caller would have sent in place of dicts.
 
     Only the objects among the dicts tell its release: those of NUMA cells
     with dedicated CPUs, since version 1.5, are of after Ussuri.
     """
-    cells = spec.numa_topology.cells if spec.numa_topology else ()
+    cells = spec_obj.numa_topology.cells if spec_obj.numa_topology else ()
     newer = any(base.version_tuple(cell.wire_version) >= (1, 5)
                 for cell in cells)
     return '1.13' if newer else '1.0'
@@ -158,7 +159,7 @@ def _hints(value):
                 (hint if isinstance(hint, (list, tuple)) else [hint])]
         except (ValueError, RecursionError):
             raise MalformedError(hint, 'must be text or a list of text',
-                            name) from None
+                                 name) from None
     return hints
 
 
@@ -187,45 +188,46 @@ def _group(properties):
         {**group, 'uuid': uuid}, '1.9')
 
 
-def to_request_spec_dict(spec):
+def to_request_spec_dict(spec_obj):
     """The dict request_spec of RPC 4.0 for a request.
 
-    spec: RequestSpec or its envelope.  Nested objects are envelopes, as
+    spec_obj: RequestSpec or its envelope.  Nested objects are envelopes, as
     later releases send them under a version cap.  Also the payload of
     unversioned notifications.
     """
-    spec = _SPEC.read(spec)
+    spec_obj = _SPEC.read(spec_obj)
     return {
-        'num_instances': spec.num_instances,
-        'image': {} if spec.image is None else {
-            name: _plain(value) for name, value in spec.image.flat().items()},
+        'num_instances': spec_obj.num_instances,
+        'image': {} if spec_obj.image is None else {
+            name: _plain(value)
+            for name, value in spec_obj.image.flat().items()},
         'instance_properties': {
-            'numa_topology': _envelope(spec.numa_topology),
-            'pci_requests': _envelope(spec.pci_requests),
-            'project_id': spec.project_id,
-            'user_id': spec.user_id,
-            'availability_zone': spec.availability_zone,
-            'uuid': spec.instance_uuid,
-            'root_gb': spec.root_gb,
-            'ephemeral_gb': spec.ephemeral_gb,
-            'memory_mb': spec.memory_mb,
-            'vcpus': spec.vcpus,
+            'numa_topology': _envelope(spec_obj.numa_topology),
+            'pci_requests': _envelope(spec_obj.pci_requests),
+            'project_id': spec_obj.project_id,
+            'user_id': spec_obj.user_id,
+            'availability_zone': spec_obj.availability_zone,
+            'uuid': spec_obj.instance_uuid,
+            'root_gb': spec_obj.root_gb,
+            'ephemeral_gb': spec_obj.ephemeral_gb,
+            'memory_mb': spec_obj.memory_mb,
+            'vcpus': spec_obj.vcpus,
         },
-        'instance_type': _envelope(spec.flavor) or {},
+        'instance_type': _envelope(spec_obj.flavor) or {},
     }
 
 
-def to_filter_properties_dict(spec):
+def to_filter_properties_dict(spec_obj):
     """The dict filter_properties of RPC 4.0; see to_request_spec_dict."""
-    spec = _SPEC.read(spec)
-    made = {name: getattr(spec, name)
+    spec_obj = _SPEC.read(spec_obj)
+    made = {name: getattr(spec_obj, name)
             for name in ('ignore_hosts', 'force_hosts', 'force_nodes')}
-    made['requested_destination'] = _envelope(spec.requested_destination)
+    made['requested_destination'] = _envelope(spec_obj.requested_destination)
     made['scheduler_hints'] = {
-        name: spec.get_scheduler_hint(name)
-        for name in spec.scheduler_hints or {}}
-    made['retry'] = spec.retry and spec.retry.to_dict()
-    group = spec.instance_group
+        name: spec_obj.get_scheduler_hint(name)
+        for name in spec_obj.scheduler_hints or {}}
+    made['retry'] = spec_obj.retry and spec_obj.retry.to_dict()
+    group = spec_obj.instance_group
     if group is not None:
         made |= {'group_updated': True, 'group_hosts': group.hosts or [],
                  'group_policies': group.policies,
@@ -233,7 +235,7 @@ def to_filter_properties_dict(spec):
                  'group_uuid': group.uuid}
     made = {key: value for key, value in made.items()
             if value or (key.startswith('group_') and value is not None)}
-    limits_ = {} if spec.limits is None else spec.limits.to_dict()
+    limits_ = {} if spec_obj.limits is None else spec_obj.limits.to_dict()
     if 'numa_topology' in limits_:
         limits_['numa_topology'] = limits_['numa_topology'].obj_to_primitive(
             '1.0')

@@ -25,9 +25,9 @@ _SETS = frozenset(('group_hosts', 'group_policies', 'group_members'))
 class KiloMapping:
     """Mapping side of a RequestSpec.
 
-    ``'k' in spec`` is true for a set field of the RequestSpec as well as for
-    a key of the mapping.  All else about the mapping is as for a dict that
-    nobody changes.
+    ``'k' in spec_obj`` is true for a set field of the RequestSpec as well as
+    for a key of the mapping.  All else about the mapping is as for a dict
+    that nobody changes.
     """
 
     SHARED = frozenset(('_kilo', '_kilo_source', '_legacy_context',
@@ -103,19 +103,19 @@ class KiloMapping:
         return self._mapping().items()
 
 
-def _filter_properties(spec):
+def _filter_properties(spec_obj):
     """The whole mapping of a request."""
-    request_spec = _request_spec(spec)
-    properties = _features(spec)
-    sent_spec, sent_properties = spec.__dict__.get(
+    request_spec = _request_spec(spec_obj)
+    properties = _features(spec_obj)
+    sent_spec, sent_properties = spec_obj.__dict__.get(
         '_kilo_source', ({}, {}))
     for part in ('image', 'instance_properties'):
         sent = sent_spec.get(part)
         if isinstance(sent, dict):
             request_spec[part] = _overlaid(request_spec[part], sent)
     # Of several instances each has its own.
-    if spec.instance_uuid is not None:
-        request_spec['instance_properties']['uuid'] = spec.instance_uuid
+    if spec_obj.instance_uuid is not None:
+        request_spec['instance_properties']['uuid'] = spec_obj.instance_uuid
     request_spec = _overlaid(request_spec, {
         key: value for key, value in sent_spec.items()
         if key not in ('image', 'instance_properties', 'instance_type')})
@@ -125,9 +125,9 @@ def _filter_properties(spec):
     instance = request_spec['instance_properties']
     return {
         **properties,
-        'context': spec.legacy_context,
+        'context': spec_obj.legacy_context,
         'request_spec': request_spec,
-        'config_options': spec.config_options,
+        'config_options': spec_obj.config_options,
         'instance_type': request_spec['instance_type'],
         'project_id': instance['project_id'],
         'os_type': instance['os_type'],
@@ -151,53 +151,53 @@ def _is_envelope(value):
     return isinstance(value, dict) and 'nova_object.name' in value
 
 
-def _request_spec(spec):
-    image = {} if spec.image is None else spec.image.flat()
-    if spec.image is not None:
-        today = spec.image.properties.flat()
+def _request_spec(spec_obj):
+    image = {} if spec_obj.image is None else spec_obj.image.flat()
+    if spec_obj.image is not None:
+        today = spec_obj.image.properties.flat()
         old = {name: today[now] for name, now in _OLD_PROPERTIES.items()
                if now in today}
         image['properties'] = {**today, **old}
     return {
         'image': image,
-        'instance_properties': _instance_properties(spec, image),
-        'instance_type': {'extra_specs': {}, **spec.flavor.flat()},
-        'num_instances': spec.num_instances,
+        'instance_properties': _instance_properties(spec_obj, image),
+        'instance_type': {'extra_specs': {}, **spec_obj.flavor.flat()},
+        'num_instances': spec_obj.num_instances,
     }
 
 
-def _instance_properties(spec, image):
-    numa, pci = spec.numa_topology, spec.pci_requests
+def _instance_properties(spec_obj, image):
+    numa, pci = spec_obj.numa_topology, spec_obj.pci_requests
     return {
-        'uuid': spec.instance_uuid,
-        'project_id': spec.project_id,
-        'user_id': spec.user_id,
-        'availability_zone': spec.availability_zone,
+        'uuid': spec_obj.instance_uuid,
+        'project_id': spec_obj.project_id,
+        'user_id': spec_obj.user_id,
+        'availability_zone': spec_obj.availability_zone,
         'image_ref': image.get('id'),
         'os_type': image.get('properties', {}).get('os_type'),
-        'memory_mb': spec.memory_mb,
-        'vcpus': spec.vcpus,
-        'root_gb': spec.root_gb,
-        'ephemeral_gb': spec.ephemeral_gb,
+        'memory_mb': spec_obj.memory_mb,
+        'vcpus': spec_obj.vcpus,
+        'root_gb': spec_obj.root_gb,
+        'ephemeral_gb': spec_obj.ephemeral_gb,
         'numa_topology': None if numa is None else numa.flat(),
         'pci_requests': None if pci is None else pci.flat(),
     }
 
 
-def _features(spec):
+def _features(spec_obj):
     """The keys that are only there when the request uses them."""
-    made = {name: getattr(spec, name) for name in _PLAIN_LISTS}
-    made['pci_requests'] = spec.pci_requests
-    made['requested_destination'] = spec.requested_destination
-    if spec.retry is not None:
-        made['retry'] = spec.retry.to_dict()
-    if spec.limits is not None:
-        made['limits'] = spec.limits.to_dict()
-    if spec.scheduler_hints is not None:
+    made = {name: getattr(spec_obj, name) for name in _PLAIN_LISTS}
+    made['pci_requests'] = spec_obj.pci_requests
+    made['requested_destination'] = spec_obj.requested_destination
+    if spec_obj.retry is not None:
+        made['retry'] = spec_obj.retry.to_dict()
+    if spec_obj.limits is not None:
+        made['limits'] = spec_obj.limits.to_dict()
+    if spec_obj.scheduler_hints is not None:
         made['scheduler_hints'] = {
-            name: spec.get_scheduler_hint(name)
-            for name in spec.scheduler_hints}
-    group = spec.instance_group
+            name: spec_obj.get_scheduler_hint(name)
+            for name in spec_obj.scheduler_hints}
+    group = spec_obj.instance_group
     if group is not None:
         made |= {
             'instance_group': group,

@@ -35,10 +35,10 @@ class BaseHostFilter(filters.BaseFilter):
     #: True: also run when an instance is rebuilt on its own host.
     RUN_ON_REBUILD = False
 
-    def _filter_one(self, obj, spec):
-        if spec.is_rebuild and not self.RUN_ON_REBUILD:
+    def _filter_one(self, obj, spec_obj):
+        if spec_obj.is_rebuild and not self.RUN_ON_REBUILD:
             return True
-        return self.host_passes(obj, spec)
+        return self.host_passes(obj, spec_obj)
 
     def host_passes(self, host_state, filter_properties):
         """True if the host can take the instance.
@@ -71,7 +71,7 @@ class BaseHostFilter(filters.BaseFilter):
             return ''
         asked = hosts.snapshot.block(hosts.rows[:_ASKED])
         text = phrases.tallied([self.why_not(state, spec_obj)
-                              for state in asked.states()])
+                                for state in asked.states()])
         if text and len(asked) < len(hosts):
             text = f'of {len(asked)} looked at: {text}'
         return text

@@ -41,6 +41,6 @@ class MetricsFilter(filters.ColumnFilter):
     def reason(self, hosts, spec_obj):
         missing = phrases.distinct(hosts, 'metrics', self._missing)
         reported = phrases.distinct(hosts, 'metrics',
-                                  lambda metrics: metrics.values)
+                                    lambda metrics: metrics.values)
         return (f'metrics {phrases.listed(missing)} needed, '
                 f'hosts report {phrases.listed(reported)}')

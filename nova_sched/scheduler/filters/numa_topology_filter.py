@@ -4,7 +4,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched.hardware.numa import guest as numa_guest
-from nova_sched.hardware.numa import topology as numa
+from nova_sched.hardware.numa.topology import Fitting
 from nova_sched.rules import numa_phrases
 from nova_sched.rules import offered
 from nova_sched.scheduler import filters
@@ -55,10 +55,10 @@ class NUMATopologyFilter(filters.ColumnFilter):
             return self._fitting(wish, *values).verdicts(mappings)
 
         return offered.narrow(type(self).__name__, hosts, _COLUMNS,
-                                 wish.pci, judge)
+                              wish.pci, judge)
 
     def _fitting(self, wish, topology, pools, cpu_ratio, ram_ratio):
-        return numa.Fitting(topology, wish, pools, numa_guest.Limits(
+        return Fitting(topology, wish, pools, numa_guest.Limits(
             cpu_ratio, ram_ratio), self._pack)
 
     def limits(self, hosts, spec_obj):
@@ -80,8 +80,8 @@ class NUMATopologyFilter(filters.ColumnFilter):
         return numa_phrases.comparison(wish, topologies)
 
 
-def _requires_threads(spec):
-    specs, image = spec.flavor.extra_specs or {}, spec.image_properties
+def _requires_threads(spec_obj):
+    specs, image = spec_obj.flavor.extra_specs or {}, spec_obj.image_properties
     return 'dedicated' in (
         specs.get('hw:cpu_policy'), image.get('hw_cpu_policy')) and (
         'require' in (specs.get('hw:cpu_thread_policy'),

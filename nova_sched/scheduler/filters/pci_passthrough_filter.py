@@ -3,7 +3,7 @@
 import numpy as np
 from oslo_log import log as logging
 
-from nova_sched.hardware.pci import devices as pci
+from nova_sched.hardware.pci import devices as pci_devices
 from nova_sched.rules import offered
 from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
@@ -24,11 +24,12 @@ class PciPassthroughFilter(filters.ColumnFilter):
 
         def judge(values, mappings):
             pools, = values
-            return [pools is not None and pci.fits(pools, requests, mapping)
+            return [pools is not None
+                    and pci_devices.fits(pools, requests, mapping)
                     for mapping in mappings]
 
         passes = offered.narrow(type(self).__name__, hosts, ['pci_stats'],
-                                   requests, judge)
+                                requests, judge)
         if LOG.isEnabledFor(logging.DEBUG):
             for state in hosts.where(~passes).states():
                 LOG.debug("%(host)s doesn't have the required PCI devices "
@@ -41,8 +42,8 @@ class PciPassthroughFilter(filters.ColumnFilter):
                  if pools is not None]
         texts, short = [], False
         for request in _requests(spec_obj):
-            most = max((pci.free_for(pools, request) for pools in found),
-                       default=0)
+            most = max((pci_devices.free_for(pools, request)
+                        for pools in found), default=0)
             short |= most < request.count
             texts.append(f'need {request.count} of {_described(request)}, '
                          f'most free {most}')

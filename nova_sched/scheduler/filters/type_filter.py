@@ -18,7 +18,7 @@ class TypeAffinityFilter(filters.ColumnFilter):
     def reason(self, hosts, spec_obj):
         by_host = hosts.instances.each('instance_type_id')
         found = phrases.distinct(hosts, 'host',
-                               lambda host: by_host.get(host, ()))
+                                 lambda host: by_host.get(host, ()))
         others = phrases.listed(found - {spec_obj.flavor.id})
         return (f'flavor id {spec_obj.flavor.id} wanted alone, hosts run '
                 f'instances of {others}')

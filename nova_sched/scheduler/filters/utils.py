@@ -1,7 +1,7 @@
 """Helpers that Nova's filters shared, for plug-ins that import them.
 
 Plug-ins know these functions by name, and by the order of their arguments;
-filters here use ``aggregate_values``.
+filters here use ``rules.aggregates``.
 """
 
 from nova_sched.rules import aggregates as aggregate_values

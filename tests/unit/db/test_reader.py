@@ -14,6 +14,7 @@ from nova_sched.db import engine
 from nova_sched.db import reader
 from nova_sched.db import schema
 from tests.builders import clouds
+from tests.builders.cloud_database import cell_rows
 
 
 def as_dicts(rows, columns):
@@ -39,10 +40,10 @@ class TestConfiguredCells:
         assert 'secret' not in repr(cell) + str(cell)
 
 
-class TestReadHosts:
+class TestRows:
     def test_gives_plain_tuples_of_the_rows(self, load, hosts):
         load(hosts=2)
-        rows, = hosts.read_hosts()
+        rows, = cell_rows(hosts)
         assert {tuple} == {type(row) for row in rows.compute_nodes}
         assert [n['host'] for n in nodes_of(rows)] == ['host1', 'host2']
         assert {32768} == {n['memory_mb'] for n in nodes_of(rows)}
@@ -51,7 +52,7 @@ class TestReadHosts:
     def test_gives_times_as_datetimes_or_none(self, load, hosts):
         load(services=[clouds.a_service(last_seen_up='2026-04-03T09:40:41',
                                         updated_at=None)])
-        service, = services_of(hosts.read_hosts()[0])
+        service, = services_of(cell_rows(hosts)[0])
         assert datetime.datetime(2026, 4, 3, 9, 40, 41) == (
             service['last_seen_up'])
         assert service['updated_at'] is None
@@ -66,7 +67,7 @@ class TestReadHosts:
         execute(f"UPDATE services SET {column} = '{text}' WHERE id = 1")
         execute(f"UPDATE compute_nodes SET updated_at = '{text}' "
                 'WHERE id = 1')
-        rows, = hosts.read_hosts()
+        rows, = cell_rows(hosts)
         assert [service[column] is None for service in services_of(rows)] == (
             [True, False])
         assert [node['updated_at'] is None for node in nodes_of(rows)] == (
@@ -76,7 +77,7 @@ class TestReadHosts:
         load(hosts=1)
         execute("UPDATE services SET last_seen_up = "
                 "'2026-04-03 09:40:41+02:00'")
-        service, = services_of(hosts.read_hosts()[0])
+        service, = services_of(cell_rows(hosts)[0])
         assert datetime.datetime(2026, 4, 3, 7, 40, 41) == (
             service['last_seen_up'])
 
@@ -86,14 +87,14 @@ class TestReadHosts:
         load(hosts=3)
         execute("UPDATE services SET last_seen_up = 'no time at all'")
         for _ in range(2):
-            hosts.read_hosts()
+            cell_rows(hosts)
         text, = [text for text in caplog.messages if 'no time at all' in text]
         assert 'counts as absent' in text
 
     def test_keeps_nulls(self, load, hosts):
         load(compute_nodes=[clouds.a_compute_node(
             free_disk_gb=None, cpu_allocation_ratio=None, stats=None)])
-        node, = nodes_of(hosts.read_hosts()[0])
+        node, = nodes_of(cell_rows(hosts)[0])
         assert node['free_disk_gb'] is None
         assert node['cpu_allocation_ratio'] is None
         assert node['stats'] is None
@@ -102,32 +103,32 @@ class TestReadHosts:
         load(hosts=1,
              compute_nodes=[clouds.a_compute_node(id=5, deleted=5)],
              services=[clouds.a_service(id=5, deleted=5)])
-        rows, = hosts.read_hosts()
+        rows, = cell_rows(hosts)
         assert (rows.compute_nodes, rows.services) == ([], [])
 
     def test_reads_compute_services_only(self, load, hosts):
         load(services=[clouds.a_service(binary='nova-scheduler',
                                         topic='scheduler')])
-        assert hosts.read_hosts()[0].services == []
+        assert cell_rows(hosts)[0].services == []
 
     def test_reads_disabled_services_too(self, load, hosts):
         load(services=[clouds.a_service(disabled=True)])
-        service, = services_of(hosts.read_hosts()[0])
+        service, = services_of(cell_rows(hosts)[0])
         assert service['disabled']
 
     def test_orders_by_id(self, load, hosts):
         load(compute_nodes=[clouds.a_compute_node('b', id=2),
                             clouds.a_compute_node('c', id=3),
                             clouds.a_compute_node('a', id=1)])
-        nodes = nodes_of(hosts.read_hosts()[0])
+        nodes = nodes_of(cell_rows(hosts)[0])
         assert [node['host'] for node in nodes] == ['a', 'b', 'c']
 
     def test_sees_what_was_committed_before_the_call(
             self, load, hosts, execute):
         load(hosts=1)
-        hosts.read_hosts()
+        cell_rows(hosts)
         execute('UPDATE compute_nodes SET vcpus_used = 7')
-        node, = nodes_of(hosts.read_hosts()[0])
+        node, = nodes_of(cell_rows(hosts)[0])
         assert node['vcpus_used'] == 7
 
     def test_takes_the_host_of_a_very_old_row_from_its_service(
@@ -135,7 +136,7 @@ class TestReadHosts:
         load(compute_nodes=[clouds.a_compute_node(
                 host=None, hypervisor_hostname='node1', service_id=9)],
              services=[clouds.a_service('host9', id=9)])
-        node, = nodes_of(hosts.read_hosts()[0])
+        node, = nodes_of(cell_rows(hosts)[0])
         assert node['host'] == 'host9'
 
     @pytest.mark.parametrize('column', [
@@ -148,7 +149,7 @@ class TestReadHosts:
         execute('DROP TABLE compute_nodes')
         execute('ALTER TABLE old RENAME TO compute_nodes')
         execute(f'ALTER TABLE compute_nodes DROP COLUMN {column}')
-        node, = nodes_of(hosts.read_hosts()[0])
+        node, = nodes_of(cell_rows(hosts)[0])
         assert node.get(column) is None
         assert node['hypervisor_hostname'] == 'host1'
 
@@ -160,7 +161,7 @@ class TestReadHosts:
                 'FROM services')
         execute('DROP TABLE services')
         execute('ALTER TABLE old RENAME TO services')
-        service, = services_of(hosts.read_hosts()[0])
+        service, = services_of(cell_rows(hosts)[0])
         assert service['host'] == 'host1'
         assert not service['disabled']
         assert [service[name] for name in (
@@ -170,13 +171,13 @@ class TestReadHosts:
         load(hosts=1)
         narrow = reader.HostReader(conf, reader.configured_cells(conf),
                                    compute_node_columns=('host', 'vcpus'))
-        assert narrow.read_hosts()[0].compute_nodes == [('host1', 16)]
+        assert cell_rows(narrow)[0].compute_nodes == [('host1', 16)]
 
     def test_a_missing_table_is_named(self, hosts, execute):
         execute('DROP TABLE compute_nodes')
         with pytest.raises(exception.DatabaseUnavailable,
                            match='no table compute_nodes'):
-            hosts.read_hosts()
+            cell_rows(hosts)
 
     def test_looks_at_the_schema_again_after_a_missing_table(
             self, conf, tmp_path):
@@ -184,9 +185,9 @@ class TestReadHosts:
                           'database')
         late = reader.HostReader(conf, reader.configured_cells(conf))
         with pytest.raises(exception.DatabaseUnavailable):
-            late.read_hosts()
+            cell_rows(late)
         schema.sync(conf)
-        assert late.read_hosts()[0].compute_nodes == []
+        assert cell_rows(late)[0].compute_nodes == []
 
 
 class TestSeveralCells:
@@ -205,7 +206,7 @@ class TestSeveralCells:
 
     def test_reads_all_of_them(self, conf, cell):
         both = reader.HostReader(conf, [cell('east'), cell('north')])
-        names = [nodes_of(rows)[0]['host'] for rows in both.read_hosts()]
+        names = [nodes_of(rows)[0]['host'] for rows in cell_rows(both)]
         assert names == ['east', 'north']
         assert {clouds.a_uuid(4): 'east', clouds.a_uuid(5): 'north'} == (
             both.locate_instances([clouds.a_uuid(4), clouds.a_uuid(5)]))
@@ -218,7 +219,7 @@ class TestSeveralCells:
         gone = reader.Cell(clouds.a_uuid(), 'gone',
                            'mysql://u:secret@127.0.0.1:1/d')
         caplog.set_level(logging.WARNING)
-        rows, = reader.HostReader(conf, [gone, east]).read_hosts()
+        rows, = cell_rows(reader.HostReader(conf, [gone, east]))
         assert east == rows.cell
         text, = [record.getMessage() for record in caplog.records]
         assert text.startswith(
@@ -235,7 +236,7 @@ class TestSeveralCells:
         assert 'Timeout getting computes for cell slow' in caplog.text
 
     def test_no_cell_means_no_hosts(self, conf):
-        assert reader.HostReader(conf, []).read_hosts() == []
+        assert cell_rows(reader.HostReader(conf, [])) == []
 
 
 class TestMoment:
@@ -255,7 +256,7 @@ class TestMoment:
         rows, located = self.ask(hosts, lambda moment: (
             moment.rows(), moment.locate([server['uuid'], 'nobody'])))
 
-        assert rows == hosts.read_hosts()[0]
+        assert rows == cell_rows(hosts)[0]
         assert located == {server['uuid']: 'host2'}
 
     def test_does_not_see_what_is_committed_after_its_first_question(

@@ -11,6 +11,7 @@ from nova_sched import exception
 from nova_sched.db import engine
 from nova_sched.db import schema
 from nova_sched.db import tables
+from tests.builders.cloud_database import cell_rows
 
 
 class TestSync:
@@ -29,7 +30,7 @@ class TestSync:
     def test_changes_nothing_the_second_time(self, conf, load, hosts):
         load(hosts=2)
         assert schema.head() == schema.sync(conf)
-        assert len(hosts.read_hosts()[0].compute_nodes) == 2
+        assert len(cell_rows(hosts)[0].compute_nodes) == 2
 
     def test_makes_the_directory_of_an_sqlite_file(self, conf, tmp_path):
         conf.set_override('connection', f'sqlite:///{tmp_path}/a/b/c.sqlite',

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from nova_sched.db import reader as db_reader
-from nova_sched.inventory import cache as host_cache
+from nova_sched.inventory.cache import HostCache
 from tests.builders import clouds
 from tests.unit.inventory.test_cache import cache_of
 from tests.unit.inventory.test_cache import column
@@ -31,7 +31,7 @@ def cache(cloud):
 
 class TestUnchangedRows:
     def test_leave_the_table_as_it_was(self, cache):
-        before = cache.current()
+        before = refreshed(cache)
 
         after = refreshed(cache)
 
@@ -40,7 +40,7 @@ class TestUnchangedRows:
 
     def test_are_not_parsed_again_when_others_change(self, cloud, cache):
         """Their values stay the same objects."""
-        before = cache.current().columns['stats']
+        before = refreshed(cache).columns['stats']
         cloud.execute("UPDATE compute_nodes SET vcpus_used = 9, "
                       "stats = '{}' WHERE host = 'b'")
 
@@ -54,7 +54,7 @@ class TestUnchangedRows:
 
     def test_of_an_older_table_stay_when_the_newer_one_changes(self, cloud,
                                                                cache):
-        before = cache.current()
+        before = refreshed(cache)
         cloud.execute("UPDATE compute_nodes SET vcpus_used = 9, "
                       "hypervisor_type = 'xen' WHERE host = 'b'")
         refreshed(cache)
@@ -65,7 +65,7 @@ class TestUnchangedRows:
 
 class TestServices:
     def test_change_service_columns_only(self, cloud, cache):
-        before = cache.current()
+        before = refreshed(cache)
         cloud.execute("UPDATE services SET report_count = 99, "
                       "last_seen_up = '2030-01-01 00:00:00'")
 
@@ -262,7 +262,7 @@ class TestSharedReads:
         """Those that arrive during a read share the one after it."""
         gate = threading.Event()
         reader = MemoryReader(pause=lambda: gate.wait(10))
-        cache = host_cache.HostCache(reader, (1.0, 1.0, 1.0))
+        cache = HostCache(reader, (1.0, 1.0, 1.0))
         answers = []
 
         def ask():
@@ -286,7 +286,7 @@ class TestSharedReads:
     def test_never_give_a_caller_what_was_read_before_its_call(self):
         reader = MemoryReader(
             pause=lambda: time.sleep(random.random() / 2000))
-        cache = host_cache.HostCache(reader, (1.0, 1.0, 1.0))
+        cache = HostCache(reader, (1.0, 1.0, 1.0))
         numbers, lock, stale = itertools.count(1), threading.Lock(), []
 
         def ask():

@@ -206,20 +206,6 @@ class TestObjects:
         assert len(nodes) == 1
         assert [node.host for node in nodes] == ['h']
 
-    @pytest.mark.parametrize('wrap', [
-        lambda e: e, lambda e: [e],
-        lambda e: envelope('AggregateList', {'objects': [e]}, '1.3'),
-        lambda e: objects.Aggregate.from_envelope(e)])
-    def test_aggregates_come_in_four_forms(self, wrap):
-        """One, a list, a list object, or objects already."""
-        sent = envelope('Aggregate', {
-            'id': 1, 'hosts': ['h'],
-            'metadata': {'availability_zone': 'z'}}, '1.1')
-
-        found, = objects.aggregates_from_wire(wrap(sent))
-
-        assert (found.hosts, found.availability_zone) == (['h'], 'z')
-
 
 class TestKinds:
 

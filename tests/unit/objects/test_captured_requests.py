@@ -14,7 +14,7 @@ DICTS = captures.with_argument('request_spec')
 #: Calls that were captured because they are malformed.
 MALFORMED = {name for name in DICTS + SPECS
              if name.endswith(('err-bad-args', 'err-no-args',
-                           'err-version-3-0'))}
+                              'err-version-3-0'))}
 _PLAIN = ('project_id', 'user_id', 'availability_zone', 'num_instances',
           'ignore_hosts', 'force_hosts', 'force_nodes', 'instance_uuid',
           'is_bfv')

@@ -100,7 +100,8 @@ class TestLine:
         [line] = self.lines(caplog, a_record(instances=3))
 
         assert line.startswith(
-            f'Placed 3 instance(s): {UUIDS[0]} on h0, {UUIDS[1]} on h1, '
+            f'Request for 3 instance(s) placed: {UUIDS[0]} on h0, '
+            f'{UUIDS[1]} on h1, '
             f'{UUIDS[2]} on h2; 0 alternate(s), 2000 hosts')
 
     def test_counts_those_beyond_the_first_hundred(self, caplog):
@@ -117,5 +118,5 @@ class TestLine:
         record.close(outcome, 'no hosts')
 
         assert self.lines(caplog, record) == [
-            f'{outcome.capitalize()} 2 instance(s) ({UUIDS[0]}, {UUIDS[1]}): '
+            f'Request for 2 instance(s) ({UUIDS[0]}, {UUIDS[1]}) {outcome}: '
             'no hosts; 0 alternate(s), 0 hosts, state 1.2 ms, seed 7']

@@ -177,6 +177,12 @@ class TestRelease:
         assert placement.released == [FIRST]
         assert f'The allocations of instance {SECOND}' in caplog.text
 
+    def test_happens_to_a_claim_that_was_not_answered(self):
+        placement = Placement('ab', silent=[SECOND])
+        with pytest.raises(TimeoutError):
+            ask(a_scheduler(), placement, (FIRST, SECOND))
+        assert placement.released == [SECOND, FIRST]
+
     def test_does_not_happen_after_an_answer(self, scheduler):
         placement = Placement('ab')
         ask(scheduler, placement)

@@ -62,10 +62,6 @@ class TestNames:
     def test_of_the_default_is_the_filter_scheduler(self, cloud):
         assert type(driver.load_driver(cloud.conf())) is FILTER
 
-    def test_of_installed_drivers_can_be_listed(self):
-        assert driver.driver_names() == [
-            'caching_scheduler', 'chance_scheduler', 'filter_scheduler']
-
 
 class TestWrongNames:
     @pytest.mark.parametrize('name, hint', [

@@ -113,7 +113,7 @@ class TestRefused:
 
         assert record.outcome == 'refused'
         assert record.reason.startswith('0 of 2 hosts: 2 RamFilter')
-        assert f'({UUIDS[0]}, {UUIDS[1]}): 0 of 2 hosts' in line
+        assert f'({UUIDS[0]}, {UUIDS[1]}) refused: 0 of 2 hosts' in line
         assert record.picks == []
 
     @pytest.mark.parametrize('name', DRIVERS)
@@ -148,7 +148,8 @@ class TestFailed:
 
         assert record.outcome == 'failed'
         assert record.reason == "ZeroDivisionError('of the rule')"
-        assert line.startswith(f'Failed 2 instance(s) ({UUIDS[0]}, ')
+        assert line.startswith(
+            f'Request for 2 instance(s) ({UUIDS[0]}, {UUIDS[1]}) failed: ')
 
     @pytest.mark.parametrize('name', ['filter_scheduler', 'chance_scheduler'])
     def test_request_without_a_database(self, door, cloud, name):
@@ -166,6 +167,84 @@ class TestFailed:
         asked.ask(raises=exception.InvalidInput, spec_obj=None)
 
         assert asked.ask()[0].outcome == 'placed'
+
+
+class Mute(Exception):
+    """Cannot be put into words."""
+
+    def __repr__(self):
+        raise ValueError('lost for words')
+
+
+class TestOddEnds:
+    """Of drivers that other people write, and of calls that are junk."""
+
+    def odd(self, caplog, answer):
+        class Odd(ForeignDriver):
+            def select_destinations(self, context, spec_obj, instance_uuids,
+                                    return_alternates=False, record=None):
+                return answer(record)
+        return Door(Odd(rules.a_conf()), caplog)
+
+    @pytest.mark.parametrize('reason', [None, ['a', 'list'], 5])
+    def test_a_refusal_may_have_any_reason(self, caplog, reason):
+        def answer(record):
+            raise exception.NoValidHost(reason=reason)
+        record, _ = self.odd(caplog, answer).ask(
+            raises=exception.NoValidHost)
+
+        assert (record.outcome, record.reason) == ('refused', str(reason))
+
+    def test_an_error_may_have_no_words(self, caplog):
+        def answer(record):
+            raise Mute
+        record, _ = self.odd(caplog, answer).ask(raises=Mute)
+
+        assert (record.outcome, record.reason) == ('failed', 'Mute')
+
+    def test_the_answer_may_be_made_as_it_is_read(self, caplog):
+        asked = self.odd(caplog, lambda record: (
+            iter([objects.Selection(service_host='h', nodename='n',
+                                    compute_node_uuid='', cell_uuid='')])
+            for _ in UUIDS))
+        record, _ = asked.ask()
+
+        assert [each['host'] for each in asked.answer] == ['h', 'h']
+        assert [pick.host for pick in record.picks] == ['h', 'h']
+
+    @pytest.mark.parametrize('spoil', [
+        {'seed': None}, {'reason': 5}, {'milliseconds': {'x': 'y'}},
+        {'outcome': 'placed'}], ids=str)
+    def test_a_driver_may_spoil_the_record_but_not_the_answer(self, caplog,
+                                                              spoil):
+        def answer(record):
+            vars(record).update(spoil)
+            return [[objects.Selection(service_host='h', nodename='n',
+                                       compute_node_uuid='', cell_uuid='')]]
+        door = self.odd(caplog, answer).door
+
+        assert door.select_destinations(
+            CONTEXT, spec_obj=requests.a_request().obj_to_primitive(),
+            instance_uuids=UUIDS[:1]) == [
+            {'host': 'h', 'nodename': 'n', 'limits': {}}]
+
+    @pytest.mark.parametrize('uuid', ['a\nb', '\ud800', 'x' * 10 ** 6])
+    def test_a_uuid_may_be_any_text_and_the_line_is_one(self, door, uuid):
+        record, line = door('filter_scheduler').ask(uuids=[uuid])
+
+        assert record.picks[0].instance_uuid == uuid
+        assert line.isprintable()
+        assert len(line) < 1000
+
+    def test_one_huge_call_does_not_cost_the_records_of_others(self, door):
+        asked = door('filter_scheduler')
+        asked.ask()
+        size = asked.door.recorder.size
+        asked.ask(spec_obj=requests.a_request(
+            hints={'a': ['x' * (1 << 24)]}).obj_to_primitive())
+
+        assert len(asked.door.recorder.decisions) == 2
+        assert asked.door.recorder.size < 3 * size
 
 
 class TestForeignDriver:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from nova_sched.hardware import reports
-from nova_sched.hardware.numa import topology as numa
+from nova_sched.hardware.numa.topology import HostTopology
 from tests.builders.numa import FOUR_CORES
 from tests.builders.numa import a_cell
 from tests.builders.numa import a_topology
@@ -22,7 +22,7 @@ def _warn_anew():
 
 
 def parsed(value):
-    return numa.HostTopology.of(json.dumps(value))
+    return HostTopology.of(json.dumps(value))
 
 
 def test_a_report_of_today_is_read():
@@ -59,7 +59,7 @@ def test_pages_of_before_liberty_have_none_reserved():
 
 @pytest.mark.parametrize('text', [None, ''])
 def test_null_is_no_topology(text):
-    assert numa.HostTopology.of(text) is None
+    assert HostTopology.of(text) is None
 
 
 @pytest.mark.parametrize('value', [
@@ -84,13 +84,13 @@ def test_a_report_that_cannot_be_read_has_no_cells_and_is_warned_of(
 
 @pytest.mark.parametrize('text', ['{', '[' * 10000])
 def test_text_that_is_no_json_has_no_cells(text, caplog):
-    assert numa.HostTopology.of(text).cells == ()
+    assert HostTopology.of(text).cells == ()
     assert 'no JSON text' in caplog.text
 
 
 def test_one_warning_a_cause_and_not_one_a_host(caplog):
     for number in range(5):
-        assert numa.HostTopology.of(f'{{{number}').cells == ()
+        assert HostTopology.of(f'{{{number}').cells == ()
 
     assert len(caplog.records) == 1
 
@@ -107,8 +107,8 @@ def test_a_topology_used_otherwise_says_so_in_its_text(newer):
     used = a_topology(a_cell(), newer=newer).with_cells([
         a_cell(cpu_usage=3)])
 
-    assert numa.HostTopology.of(used.text).cells[0].cpu_usage == 3
-    assert numa.HostTopology.of(used.text).is_newer == newer
+    assert HostTopology.of(used.text).cells[0].cpu_usage == 3
+    assert HostTopology.of(used.text).is_newer == newer
 
 
 @pytest.mark.parametrize(('siblings', 'newer', 'expected'), [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nova_sched.hardware.numa import selection as numa_selection
+from nova_sched.hardware.numa import selection
 from tests.builders.numa import a_cell
 from tests.builders.numa import a_wish
 from tests.builders.numa import metadata
@@ -15,12 +15,12 @@ POOLS = some_pools(a_pool(numa_node=1), a_pool(numa_node=3))
 
 
 def rules(policy='required', pools=POOLS, **wish):
-    return numa_selection.LastRules.of(HOSTS, a_wish(pci=[a_pci_request(
+    return selection.SelectionRules.of(HOSTS, a_wish(pci=[a_pci_request(
         1, {'vendor_id': '8086'}, numa_policy=policy)], **wish), pools, None)
 
 
 def test_nothing_to_look_at_is_no_rules():
-    assert numa_selection.LastRules.of(HOSTS, a_wish(), POOLS, None) is None
+    assert selection.SelectionRules.of(HOSTS, a_wish(), POOLS, None) is None
     assert rules(pools=None) is None
 
 

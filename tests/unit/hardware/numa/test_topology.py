@@ -3,7 +3,7 @@
 import pytest
 
 from nova_sched.hardware.numa import guest as numa_guest
-from nova_sched.hardware.numa import topology as numa
+from nova_sched.hardware.numa.topology import Fitting
 from tests.builders.numa import a_cell
 from tests.builders.numa import a_topology
 from tests.builders.numa import a_wish
@@ -17,8 +17,8 @@ LIMITS = numa_guest.Limits(16.0, 1.5)
 
 
 def fitting(cells, wish, pools=None, newer=True, pack=False):
-    return numa.Fitting(a_topology(*cells, newer=newer), wish, pools, LIMITS,
-                        pack)
+    return Fitting(a_topology(*cells, newer=newer), wish, pools, LIMITS,
+                   pack)
 
 
 def chosen(*args, **kwargs):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nova_sched.hardware.pci import devices as pci
+from nova_sched.hardware.pci import devices as pci_devices
 from tests.builders.pci import a_pci_request
 from tests.builders.pci import a_pool
 from tests.builders.pci import some_pools
@@ -13,7 +13,7 @@ SPEC = {'vendor_id': '8086', 'product_id': '1520'}
 
 def left(pools, *requests, mapping=None, cells=None):
     """(product, count) of the pools left; None if there are too few."""
-    found = pci.apply(pools, list(requests), mapping, cells)
+    found = pci_devices.apply(pools, list(requests), mapping, cells)
     return found and [(pool['product_id'], pool['count'])
                       for pool in found]
 
@@ -129,7 +129,7 @@ class TestCells:
         ('socket', 7, None),
     ])
     def test_a_policy_says_how_near_devices_are(self, policy, count, counts):
-        cells = pci.Cells(frozenset({0}), {0: 0, 1: 0})
+        cells = pci_devices.Cells(frozenset({0}), {0: 0, 1: 0})
         request = a_pci_request(count, numa_policy=policy)
 
         found = left(some_pools(P1, P2, P3), request, cells=cells)
@@ -143,7 +143,7 @@ class TestCells:
         request = a_pci_request(3, numa_policy='socket')
 
         assert left(some_pools(P1, P2, P3), request,
-                    cells=pci.Cells(frozenset({0}), sockets)) is None
+                    cells=pci_devices.Cells(frozenset({0}), sockets)) is None
 
     def test_without_cells_any_device_is_near(self):
         request = a_pci_request(7, numa_policy='required')
@@ -154,7 +154,7 @@ class TestCells:
         pools = some_pools(a_pool(product_id='far', numa_node=1, count=9),
                            a_pool(product_id='none', count=2),
                            a_pool(product_id='near', numa_node=0, count=1))
-        cells = pci.Cells(frozenset({0}), {0: 0, 1: 0})
+        cells = pci_devices.Cells(frozenset({0}), {0: 0, 1: 0})
 
         assert left(pools, a_pci_request(2), cells=cells) == [
             ('far', 9), ('near', 1)]
@@ -205,7 +205,7 @@ class TestProviders:
                     mapping=mapping) == [('a', 2), ('b', 1)]
 
     def test_a_provider_of_two_pools_cannot_be_used(self, caplog):
-        pci._warn_ambiguous.cache_clear()
+        pci_devices._warn_ambiguous.cache_clear()
         pools = provided((2, 'u1'), (3, 'twice'), (3, 'twice'))
 
         for _ in range(2):
@@ -253,6 +253,6 @@ class TestTaking:
     def test_the_pools_given_stay_as_they_are(self):
         pools = some_pools(P1, P2)
 
-        pci.apply(pools, [a_pci_request(3)])
+        pci_devices.apply(pools, [a_pci_request(3)])
 
         assert pools.pools == [P1, P2]

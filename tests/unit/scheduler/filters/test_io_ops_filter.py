@@ -1,4 +1,4 @@
-"""IoOpsFilter and its variant; test_capacity.py has more."""
+"""IoOpsFilter and its variant; rules/test_amounts.py has more."""
 
 import pytest
 

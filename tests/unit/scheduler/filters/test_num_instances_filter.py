@@ -1,4 +1,4 @@
-"""NumInstancesFilter and its variant; test_capacity.py has more."""
+"""NumInstancesFilter and its variant; rules/test_amounts.py has more."""
 
 import pytest
 

@@ -1,0 +1,34 @@
+"""Host tables that share what instances have taken of hosts."""
+
+import numpy as np
+
+from nova_sched.hosts import columns
+
+
+def copied(table, source, rows):
+    """A HostTable that has what is consumed of some rows from another one.
+
+    rows: list of (row of the source, row of the table, ...).
+    """
+    if not rows:
+        return table
+    was, now = (np.array([item[side] for item in rows]) for side in (0, 1))
+    values = {}
+    for name in columns.CONSUMED:
+        theirs, ours = source.columns[name], table.columns[name]
+        if isinstance(ours, np.ndarray):
+            values[name] = ours.copy()
+            values[name][now] = theirs[was]
+        else:
+            values[name] = _relabelled(ours, theirs, was, now)
+    return table.of(table.columns | values)
+
+
+def _relabelled(ours, theirs, was, now):
+    """Labels with those of other rows where they differ."""
+    changes = {}
+    for at, row in zip(was.tolist(), now.tolist(), strict=True):
+        value = theirs.values[theirs.codes.item(at)]
+        if value != ours.values[ours.codes.item(row)]:
+            changes[row] = value
+    return ours.private().replaced(changes) if changes else ours
