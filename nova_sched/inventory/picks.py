@@ -24,11 +24,15 @@ import contextlib
 import dataclasses
 import threading
 
+from oslo_log import log as logging
+
 from nova_sched.hosts.table import HostTable
 from nova_sched.inventory import consumed
 from nova_sched.inventory.in_flight import UNSEEN
 from nova_sched.inventory.in_flight import Watched
 from nova_sched.inventory.in_flight import is_uuid
+
+LOG = logging.getLogger(__name__)
 
 #: Seconds after which an instance that shows on its host is in the host's
 #: row, too, though the row has not changed since.
@@ -212,6 +216,11 @@ class Picks:
             if taken:
                 self._turn.release()
 
+    @property
+    def table(self):
+        """The hosts with all that is in flight: HostTable."""
+        return self._table
+
     def view(self, keys):
         """The hosts for a request with picks of these keys: ``View``."""
         with self._lock:
@@ -241,7 +250,9 @@ class Picks:
             if self._closed or self._is_taken(view, places, related):
                 return False
             places |= self._replace(view.own, picks)
-            unchanged = view.whole.columns is self._table.columns
+            # Of instances that are named twice, one pick is left.
+            unchanged = (view.whole.columns is self._table.columns
+                         and len({pick.key for pick in picks}) == len(picks))
             self._version += 1
             self._commits.append((self._version, places, {
                 name for pick in picks for name in (pick.key, pick.group)
@@ -352,6 +363,12 @@ class Picks:
                 if (pick.nodename != nodename or row is None
                         or pick.key in without):
                     continue
-                scratch.consume(row, pick.demand.demand(), pick.at, None,
-                                {'numa_topology': pick.numa_limits})
+                try:
+                    scratch.consume(row, pick.demand.demand(), pick.at, None,
+                                    {'numa_topology': pick.numa_limits})
+                except Exception:
+                    # One pick must not keep all hosts from being read.
+                    LOG.exception('What instance %(key)s takes of host '
+                                  '%(host)s cannot be told', {
+                                      'key': pick.key, 'host': host})
         return scratch.as_table()

@@ -48,7 +48,11 @@ class FilterScheduler(driver.HostScheduler):
     def take_over(self, predecessor):
         if isinstance(predecessor, FilterScheduler):
             predecessor.successor = self
-            self.host_manager.take_over(predecessor.host_manager)
+            try:
+                self.host_manager.take_over(predecessor.host_manager)
+            except BaseException:
+                predecessor.successor = None
+                raise
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False,

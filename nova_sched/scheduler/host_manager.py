@@ -54,7 +54,7 @@ class HostManager:
 
     def count(self):
         """How many hosts there were when they were last read."""
-        return self._picks.view(()).table.size
+        return self._picks.table.size
 
     def forget_aggregates(self):
         """Have the next ``refresh`` read the aggregates again."""
@@ -73,7 +73,7 @@ class HostManager:
 
         keys: what the request's own picks are known by.
         """
-        table = self._picks.view(()).table
+        table = self._picks.table
         return instances.Instances(
             self._reader.locate_instances,
             lambda: self._reader.instances_on(
