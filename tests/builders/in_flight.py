@@ -1,0 +1,46 @@
+"""Clouds with little room, and compute services that fill it."""
+
+import threading
+
+from oslo_utils import uuidutils
+
+from tests.builders import clouds
+from tests.builders import requests
+
+
+def hosts_with_room(cloud, count, slots):
+    """Hosts h0, h1 ... with room for so many of ``a_server`` each."""
+    cloud.load_nodes(*(clouds.a_compute_node(
+        f'h{number}', memory_mb=1000 * slots, free_ram_mb=1000 * slots)
+        for number in range(count)))
+
+
+def a_server(**kwargs):
+    return requests.a_request(**{'memory_mb': 1000,
+                                 'instance_uuid': uuidutils.generate_uuid(),
+                                 **kwargs})
+
+
+class Compute:
+    """Compute services that take what is sent to them, or refuse it.
+
+    Like those of Nova: the instance gets its host, the host's usage is
+    written, and an instance for which there is no room is refused.
+    """
+
+    def __init__(self, cloud):
+        self._cloud, self._lock, self.refused = cloud, threading.Lock(), 0
+
+    def take(self, uuid, host):
+        with self._lock:
+            [[free]] = self._cloud.rows(
+                'SELECT free_ram_mb FROM compute_nodes WHERE host = ?', host)
+            if free < 1000:
+                self.refused += 1
+                return
+            self._cloud.execute('INSERT INTO instances (uuid, host, node, '
+                                'deleted) VALUES (?, ?, ?, 0)',
+                                uuid, host, host)
+            self._cloud.execute(
+                'UPDATE compute_nodes SET free_ram_mb = free_ram_mb - 1000, '
+                'running_vms = running_vms + 1 WHERE host = ?', host)

@@ -1,0 +1,225 @@
+"""When what was placed without a claim counts no more."""
+
+import itertools
+import threading
+import time
+
+from oslo_utils import uuidutils
+import pytest
+
+from nova_sched import exception
+from nova_sched.hosts.decision import Decision
+from tests.builders import drivers
+from tests.builders.drivers import picks
+from tests.builders.drivers import select
+from tests.builders.in_flight import Compute
+from tests.builders.in_flight import a_server
+from tests.builders.in_flight import hosts_with_room
+
+STAMPS = itertools.count()
+
+
+@pytest.fixture(params=['filter_scheduler', 'caching_scheduler'])
+def driver_name(request):
+    return request.param
+
+
+def report(cloud, host, size=0):
+    """The host's row changes, by an instance of some size or otherwise."""
+    cloud.execute('UPDATE compute_nodes SET free_ram_mb = free_ram_mb - ?, '
+                  'updated_at = ? WHERE host = ?', size,
+                  f'2035-01-01 00:00:00.{next(STAMPS):06}', host)
+
+
+def moved(cloud, uuid, host):
+    """The instance is on that host from now on."""
+    cloud.execute('DELETE FROM instances WHERE uuid = ?', uuid)
+    cloud.execute('INSERT INTO instances (uuid, host, node, deleted) '
+                  'VALUES (?, ?, ?, 0)', uuid, host, host)
+
+
+def free(driver):
+    driver.run_periodic_tasks(None)
+    driver.host_manager.refresh()
+    return drivers.free_ram_mb(driver)
+
+
+class TestOddInstances:
+    @pytest.mark.parametrize('uuid', ['\ud800', 'nul\0', 'x' * 5000, 'ä'])
+    def test_that_no_database_can_be_asked_for_end_with_their_lifetime(
+            self, cloud, driver_name, uuid):
+        hosts_with_room(cloud, 1, 4)
+        driver = cloud.driver(driver_name, nova_sched__pick_lifetime=1)
+        assert picks(driver, a_server(), [uuid]) == ['h0']
+        report(cloud, 'h0')
+        assert free(driver) == {'h0': 3000}
+        time.sleep(1.1)
+
+        assert free(driver) == {'h0': 4000}
+
+    def test_that_are_named_twice_count_once_and_leave_nothing(
+            self, cloud, driver_name):
+        hosts_with_room(cloud, 1, 4)
+        driver = cloud.driver(driver_name, nova_sched__pick_lifetime=0)
+        uuid = uuidutils.generate_uuid()
+        select(driver, a_server(), [uuid, uuid])
+        time.sleep(0.01)
+
+        assert free(driver) == {'h0': 4000}
+
+    def test_without_a_name_count_each(self, cloud, driver_name):
+        hosts_with_room(cloud, 1, 2)
+        driver = cloud.driver(driver_name)
+        for _ in range(2):
+            assert picks(driver, a_server(instance_uuid=None)) == ['h0']
+
+        with pytest.raises(exception.NoValidHost):
+            select(driver, a_server(instance_uuid=None))
+
+
+class TestMoves:
+    def placed(self, cloud, driver_name):
+        """A driver that has placed an instance on h0, and the instance."""
+        hosts_with_room(cloud, 2, 4)
+        driver, spec = cloud.driver(driver_name), a_server()
+        assert picks(driver, spec, [spec.instance_uuid]) == ['h0']
+        return driver, spec.instance_uuid
+
+    def test_an_instance_on_its_way_counts_where_it_goes(self, cloud,
+                                                         driver_name):
+        """It shows on the host that it comes from meanwhile."""
+        driver, uuid = self.placed(cloud, driver_name)
+        moved(cloud, uuid, 'h1')
+        for _ in range(2):
+            report(cloud, 'h0')
+            assert free(driver) == {'h0': 3000, 'h1': 4000}
+        moved(cloud, uuid, 'h0')
+        report(cloud, 'h0', 1000)
+
+        assert free(driver) == {'h0': 3000, 'h1': 4000}
+
+    def test_an_instance_that_went_to_an_alternate_counts_there(
+            self, cloud, driver_name):
+        driver, uuid = self.placed(cloud, driver_name)
+        report(cloud, 'h0')
+        assert free(driver) == {'h0': 3000, 'h1': 4000}
+        moved(cloud, uuid, 'h1')
+        report(cloud, 'h1', 1000)
+        report(cloud, 'h0')
+
+        assert free(driver) == {'h0': 4000, 'h1': 3000}
+
+
+class TestBetween:
+    """What happens between a request's look-ups and its decision."""
+
+    @pytest.mark.parametrize('wanted, host', [
+        ({'hints': {'different_host': ['A']}}, 'h1'),
+        ({'group': {'policy': 'anti-affinity', 'members': ['A', 'B']}},
+         'h1')], ids=['hint', 'group'])
+    def test_a_pick_is_seen(self, cloud, driver_name, wanted, host):
+        hosts_with_room(cloud, 2, 4)
+        driver = cloud.driver(driver_name, enabled_filters=[
+            'DifferentHostFilter', 'ServerGroupAntiAffinityFilter'])
+        look_up = driver._look_up
+
+        def overtaken(asked):
+            found = look_up(asked)
+            driver._look_up = look_up
+            assert picks(driver, a_server(
+                instance_uuid='A', force_hosts=['h0']), ['A']) == ['h0']
+            return found
+        driver._look_up = overtaken
+
+        assert picks(driver, a_server(instance_uuid='B', **wanted),
+                     ['B']) == [host]
+
+    def test_a_pick_that_ends_does_not_come_back(self, cloud, driver_name):
+        hosts_with_room(cloud, 2, 4)
+        driver = cloud.driver(driver_name, nova_sched__pick_lifetime=1)
+        first = a_server(force_hosts=['h0'])
+        select(driver, first, [first.instance_uuid])
+        ranked = driver.ranker.ranked
+
+        def later(*args):
+            time.sleep(1.1)
+            driver.host_manager.refresh()
+            return ranked(*args)
+        driver.ranker.ranked = later
+        select(driver, a_server(force_hosts=['h1']))
+
+        assert drivers.free_ram_mb(driver) == {'h0': 4000, 'h1': 3000}
+
+
+class TestTakeOver:
+    def test_a_request_that_is_late_is_decided_by_the_new_driver(
+            self, cloud, driver_name):
+        """Which has given its room away already."""
+        hosts_with_room(cloud, 2, 1)
+        old, new = cloud.driver(driver_name), cloud.driver(driver_name)
+        ranked = old.ranker.ranked
+
+        def overtaken(*args):
+            new.take_over(old)
+            assert picks(new, a_server()) == ['h0']
+            return ranked(*args)
+        old.ranker.ranked = overtaken
+
+        assert picks(old, a_server()) == ['h1']
+        assert drivers.free_ram_mb(new) == {'h0': 0, 'h1': 0}
+
+    def test_nothing_is_lost_by_two_in_a_row(self, cloud, driver_name):
+        hosts_with_room(cloud, 1, 4)
+        first, second, third = (cloud.driver(driver_name) for _ in range(3))
+        second.take_over(first)
+        third.take_over(second)
+
+        picks(first, a_server())
+
+        assert drivers.free_ram_mb(third) == {'h0': 3000}
+
+    def test_members_that_show_already_are_members_still(self, cloud,
+                                                         driver_name):
+        """For callers who asked where the group is before."""
+        hosts_with_room(cloud, 2, 4)
+        old, compute = cloud.driver(driver_name), Compute(cloud)
+        uuid, other = (uuidutils.generate_uuid() for _ in range(2))
+        [host] = picks(old, a_server(instance_uuid=uuid, group={
+            'policy': 'affinity', 'members': [uuid]},
+            force_hosts=['h1']), [uuid])
+        compute.take(uuid, host)
+        free(old)
+        new = cloud.driver(driver_name)
+
+        new.take_over(old)
+
+        assert picks(new, a_server(instance_uuid=other, group={
+            'policy': 'affinity', 'members': [other]}), [other]) == ['h1']
+
+
+class TestAlone:
+    def test_a_rule_that_reads_the_hosts_holds_up_nobody_for_ever(
+            self, cloud, driver_name):
+        hosts_with_room(cloud, 2, 4)
+        driver = cloud.driver(driver_name)
+        ranked, tries = driver.ranker.ranked, []
+
+        def overtaken(*args):
+            tries.append(args)
+            if len(tries) < 3:
+                driver.ranker.ranked = ranked
+                picks(driver, a_server(force_hosts=['h0']))
+                driver.ranker.ranked = overtaken
+            else:
+                reader = threading.Thread(target=driver.host_manager.refresh)
+                reader.start()
+                reader.join(10)
+                assert not reader.is_alive()
+            return ranked(*args)
+        driver.ranker.ranked = overtaken
+        record = Decision()
+
+        select(driver, a_server(force_hosts=['h0']), record=record)
+
+        assert record.tries == 3
+        assert drivers.free_ram_mb(driver) == {'h0': 1000, 'h1': 4000}
