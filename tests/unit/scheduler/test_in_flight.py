@@ -2,7 +2,6 @@
 
 import collections
 import copy
-import itertools
 import threading
 import time
 
@@ -22,7 +21,6 @@ from tests.builders.in_flight import Compute
 from tests.builders.in_flight import a_server
 from tests.builders.in_flight import hosts_with_room
 
-STAMPS = itertools.count()
 DRIVERS = ['filter_scheduler', 'caching_scheduler']
 
 
