@@ -82,6 +82,8 @@ def bench(request, tmp_path_factory):
             tmp_path_factory.mktemp('wire'),
             # Where the captured messages were sent to.
             DEFAULT__control_exchange='nova', DEFAULT__host='sched1',
+            # Each call is answered as if none had come before.
+            nova_sched__pick_lifetime=0,
             # The captured compute services send no more heartbeats.
             DEFAULT__service_down_time=86400,
             # Tells which messages have arrived.
