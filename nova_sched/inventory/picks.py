@@ -20,7 +20,6 @@ group are remembered for its other requests, counted or not.
 """
 
 import collections
-import contextlib
 import dataclasses
 import threading
 
@@ -28,6 +27,7 @@ from oslo_log import log as logging
 
 from nova_sched.hosts.table import HostTable
 from nova_sched.inventory import consumed
+from nova_sched.inventory import turns
 from nova_sched.inventory.in_flight import UNSEEN
 from nova_sched.inventory.in_flight import Watched
 from nova_sched.inventory.in_flight import is_uuid
@@ -40,10 +40,6 @@ GRACE = 1.0
 
 #: Picks that are looked for a second though their hosts report nothing new.
 LOOKED_FOR = 1000
-
-#: Seconds that a decision waits for others to end before it goes on beside
-#: them; their picks are then compared.
-PATIENCE = 0.1
 
 #: Commits that are remembered to be compared with views from before them.
 REMEMBERED = 1000
@@ -77,14 +73,13 @@ class Picks:
     def __init__(self, lifetime, clock, pack_numa_cells=False):
         self._lifetime, self._clock = lifetime, clock
         self._pack_numa_cells = pack_numa_cells
-        self._lock, self._turn = threading.RLock(), threading.Lock()
+        self._lock = threading.RLock()
+        self._turns = turns.Turns(self._lock)
         self._base = self._table = HostTable.from_records([])
         self._watched = collections.OrderedDict()
         self._by_host, self._by_group = {}, {}
         self._version, self._commits = 0, collections.deque(maxlen=REMEMBERED)
         self._changed, self._looked, self._swept = set(), None, 0.0
-        # The thread that decides alone, if any: others commit behind it.
-        self._alone, self._free = None, threading.Condition(self._lock)
         self._closed = False
 
     # Reading: what a watcher of the host cache does.
@@ -197,24 +192,13 @@ class Picks:
 
     # Deciding.
 
-    @contextlib.contextmanager
-    def turn(self, alone=False):
-        """Decide one after the other, as far as that takes no long wait.
+    def turn(self, count=1, alone=False):
+        """A context in which requests decide one after the other.
 
-        alone: nobody else may commit meanwhile, however long it takes.
+        count: of instances.  alone: nobody else may commit meanwhile,
+            however long it takes.
         """
-        taken = self._turn.acquire(timeout=-1 if alone else PATIENCE)
-        try:
-            if alone:
-                self._alone = threading.get_ident()
-            yield
-        finally:
-            if alone:
-                with self._lock:
-                    self._alone = None
-                    self._free.notify_all()
-            if taken:
-                self._turn.release()
+        return self._turns.alone() if alone else self._turns.one(count)
 
     @property
     def table(self):
@@ -245,8 +229,7 @@ class Picks:
         """
         with self._lock:
             places = {pick.place for pick in picks}
-            while self._alone not in (None, threading.get_ident()):
-                self._free.wait()
+            self._turns.wait_for_alone()
             if self._closed or self._is_taken(view, places, related):
                 return False
             places |= self._replace(view.own, picks)

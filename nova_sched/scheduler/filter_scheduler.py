@@ -88,8 +88,8 @@ class FilterScheduler(driver.HostScheduler):
         for number in range(1, TRIES + 1):
             with contextlib.ExitStack() as stack:
                 with record.timed('wait'):
-                    stack.enter_context(
-                        self.host_manager.turn(alone=number == TRIES))
+                    stack.enter_context(self.host_manager.turn(
+                        wanted.count, alone=number == TRIES))
                 answer, keep = self._placed(wanted, found, record)
                 if keep():
                     return answer

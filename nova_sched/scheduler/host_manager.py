@@ -82,12 +82,12 @@ class HostManager:
             unseen=_bare_metal_hosts(table),
             in_flight=lambda: self._picks.locations(set(keys)))
 
-    def turn(self, alone=False):
+    def turn(self, count, alone=False):
         """A context in which requests decide one after the other.
 
         See inventory.picks.Picks.turn.
         """
-        return self._picks.turn(alone)
+        return self._picks.turn(count, alone)
 
     def view(self, keys=()):
         """The hosts as last read, with what is in flight: picks.View.
