@@ -57,6 +57,8 @@ class Instances:
 
     def running(self, uuids, placed=True):
         """{uuid: host name} of those of the instances that are on a host."""
+        if not uuids:
+            return {}
         # First, so that what shows in the database meanwhile is in either.
         unreported = self._unreported() if placed else {}
         unknown = [uuid for uuid in uuids if uuid not in self._located]
