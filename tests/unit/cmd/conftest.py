@@ -6,7 +6,6 @@ from typing import NamedTuple
 import pytest
 
 from nova_sched.cmd import manage
-from tests.builders import cloud_database
 
 
 class Outcome(NamedTuple):
@@ -40,17 +39,3 @@ def run(capsys):
 def url(tmp_path):
     """URL of a database that is not made yet."""
     return f'sqlite:///{tmp_path}/new.sqlite'
-
-
-@pytest.fixture(scope='session')
-def tables_file(tmp_path_factory):
-    """A database file with empty tables, to be copied."""
-    return cloud_database.make_tables(tmp_path_factory.mktemp('tables'))
-
-
-@pytest.fixture
-def cloud(tables_file, tmp_path):
-    """An empty CloudDatabase of this test alone."""
-    made = cloud_database.CloudDatabase(tables_file, tmp_path)
-    yield made
-    made.close()
