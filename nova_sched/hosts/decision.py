@@ -10,6 +10,7 @@ up in steps when memory is short: ``forget_weights``, ``forget_rejected``.
 """
 
 import array
+import collections.abc
 import dataclasses
 import marshal
 import sys
@@ -126,7 +127,7 @@ class Decision:
     seed: what the request's random generator was seeded with; the same state,
         request, clock and seed give the same answer.
     in_flight: what was placed before and counted though no host reported it:
-        tuple of InFlight (inventory).
+        a collection of InFlight (inventory).
     offer: what Placement offered: a value of hosts.offer.  claims: in order.
     hosts: how many hosts there were to begin with.
     picks: one an instance that got a host.  alternates: how many in all.
@@ -147,7 +148,7 @@ class Decision:
     generation: int = 0
     reads: tuple = ()
     clock: float = 0.0
-    in_flight: tuple = ()
+    in_flight: collections.abc.Collection = ()
     offer: object = None
     claims: list = dataclasses.field(default_factory=list)
     hosts: int = 0

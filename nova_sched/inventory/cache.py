@@ -34,6 +34,7 @@ class HostCache:
     make_record: what makes a host's record of its row, like
         host_rows.record.
     watcher: None, or an object that follows instances, with
+        ``settle(seconds)``: waits for a good moment to read, so long at most;
         ``uuids(hosts)``: the uuids of instances to look for, a list, when
             the compute nodes of a set of hosts changed, came or went; asked
             of each cell in a thread of its own;
@@ -52,6 +53,7 @@ class HostCache:
         self._make_record, self._watcher = make_record, watcher
         self._lock = threading.Lock()
         self._started, self._failure, self._answer = -1.0, None, None
+        self._took = 0.0
         self._cells = [CellInventory(cell) for cell in reader.cells]
         self._api = api.ApiInventory(reader)
         self._nodes, self._services = _Rows(_node_key), _Rows(
@@ -69,12 +71,16 @@ class HostCache:
         called = time.monotonic()
         with self._lock:
             if self._started < called:
+                if self._watcher is not None:
+                    # Who has just been answered may ask again, and share it.
+                    self._watcher.settle(self._took / 2)
                 started, self._failure = time.monotonic(), None
                 try:
                     self._answer = self._read()
                 except Exception as exc:
                     self._failure = exc
                 self._started = started
+                self._took = time.monotonic() - started
             if self._failure is not None:
                 raise self._failure
             return self._answer

@@ -21,6 +21,8 @@ group are remembered for its other requests, counted or not.
 
 import collections
 import dataclasses
+import heapq
+import itertools
 import threading
 
 from oslo_log import log as logging
@@ -28,6 +30,7 @@ from oslo_log import log as logging
 from nova_sched.hosts.table import HostTable
 from nova_sched.inventory import consumed
 from nova_sched.inventory import turns
+from nova_sched.inventory.counted import Counted
 from nova_sched.inventory.in_flight import UNSEEN
 from nova_sched.inventory.in_flight import Watched
 from nova_sched.inventory.in_flight import is_uuid
@@ -50,7 +53,7 @@ class View:
     """The hosts as one decision sees them.
 
     table: HostTable with what is in flight.  in_flight: the picks that count
-    in it, a tuple of InFlight.  own: keys of the request's own picks.
+    in it, a counted.Moment.  own: keys of the request's own picks.
     version: how often anything was committed before.  whole: the HostTable
     in which own picks count as well.
     """
@@ -77,12 +80,18 @@ class Picks:
         self._turns = turns.Turns(self._lock)
         self._base = self._table = HostTable.from_records([])
         self._watched = collections.OrderedDict()
-        self._by_host, self._by_group = {}, {}
+        self._counted, self._by_group = Counted(), {}
+        # (when placed, number, key) of all that were: a heap.
+        self._placed_at, self._numbers = [], itertools.count()
         self._version, self._commits = 0, collections.deque(maxlen=REMEMBERED)
         self._changed, self._looked, self._swept = set(), None, 0.0
         self._closed = False
 
     # Reading: what a watcher of the host cache does.
+
+    def settle(self, seconds):
+        """Return when no request is being decided, or so much later."""
+        self._turns.wait_for_idle(seconds)
 
     def uuids(self, hosts):
         """The instances to look for when the rows of these hosts changed."""
@@ -91,8 +100,8 @@ class Picks:
             if self._looked is None:
                 self._looked = self._due()
             return [*dict.fromkeys([*self._looked, *(
-                key for host in self._by_host.keys() & hosts
-                for key in self._by_host[host] if is_uuid(key))])]
+                key for host in self._counted.hosts & hosts
+                for key in self._counted.on(host) if is_uuid(key))])]
 
     def _due(self):
         """The next of those that are looked for now and then: list."""
@@ -129,16 +138,17 @@ class Picks:
             return self._table
 
     def _expire(self, now):
-        """Forget the picks whose lifetime is over; places where they count.
-
-        The others may be in any order.
-        """
-        over = [watched for watched in self._watched.values()
-                if now - watched.pick.at > self._lifetime]
-        for watched in over:
-            self._uncount(watched)
-            self._forget(watched.pick)
-        return {watched.pick.place for watched in over}
+        """Forget the picks whose lifetime is over; places where they count."""
+        places = set()
+        while (self._placed_at
+               and now - self._placed_at[0][0] > self._lifetime):
+            at, _, key = heapq.heappop(self._placed_at)
+            watched = self._watched.get(key)
+            if watched is not None and watched.pick.at == at:
+                self._uncount(watched)
+                self._forget(watched.pick)
+                places.add(watched.pick.place)
+        return places
 
     def _look_at(self, watched, host, changed, now):
         """Whether a pick counts no more, its instance being on ``host``."""
@@ -163,11 +173,9 @@ class Picks:
         return True
 
     def _uncount(self, watched):
-        pick = watched.pick
-        watched.counts = False
-        counted = self._by_host.get(pick.host, {})
-        if counted.pop(pick.key, None) and not counted:
-            del self._by_host[pick.host]
+        if watched.counts:
+            watched.counts = False
+            self._counted.remove(watched.pick)
 
     def _forget(self, pick):
         self._watched.pop(pick.key, None)
@@ -179,8 +187,7 @@ class Picks:
     def _take(self, table, changed, places):
         """Put what is in flight on a table of other values."""
         before, self._base = self._table, table
-        counted = {pick.place for on_host in self._by_host.values()
-                   for pick in on_host.values()}
+        counted = set(self._counted.places)
         kept = [(before.row(*place), table.row(*place), place)
                 for place in counted
                 if place[0] not in changed and place not in places]
@@ -215,10 +222,8 @@ class Picks:
             if counted:
                 table = self._redone(table, {pick.place for pick in counted},
                                      without=set(own))
-            return View(table, tuple(
-                watched.pick for watched in self._watched.values()
-                if watched.counts and watched.pick.key not in own),
-                own, self._version, self._table)
+            return View(table, self._counted.moment(without=own), own,
+                        self._version, self._table)
 
     def commit(self, view, picks, snapshot, related=frozenset()):
         """Whether the picks are in flight now; if not, decide once more.
@@ -272,8 +277,10 @@ class Picks:
             self._uncount(self._watched[pick.key])
             self._forget(self._watched[pick.key].pick)
         self._watched[pick.key] = watched
+        heapq.heappush(self._placed_at, (
+            pick.at, next(self._numbers), pick.key))
         if watched.counts:
-            self._by_host.setdefault(pick.host, {})[pick.key] = pick
+            self._counted.add(pick)
         if pick.group is not None:
             self._by_group.setdefault(pick.group, {})[pick.key] = pick
 
@@ -341,7 +348,7 @@ class Picks:
         scratch = table.snapshot(None)
         scratch.pack_numa_cells = self._pack_numa_cells
         for host, nodename in places:
-            for pick in self._by_host.get(host, {}).values():
+            for pick in self._counted.on(host).values():
                 row = table.row(*pick.place)
                 if (pick.nodename != nodename or row is None
                         or pick.key in without):

@@ -18,6 +18,7 @@ class Turns:
 
     def __init__(self, lock):
         self._lock = threading.Lock()
+        self._idle = threading.Condition(self._lock)
         # Who waits, in order; who decides, and until when that is not slow.
         self._queue = collections.deque()
         self._holder, self._until = None, 0.0
@@ -42,6 +43,8 @@ class Turns:
                 if self._holder is me:
                     self._holder = None
                     self._wake_first()
+                    if not self._queue:
+                        self._idle.notify_all()
 
     def _left(self, me, count):
         """Seconds to wait at most before one's turn; None for any time.
@@ -60,6 +63,12 @@ class Turns:
             self._until = now + PATIENCE + PER_INSTANCE * count
             self._wake_first()
             return 0
+
+    def wait_for_idle(self, seconds):
+        """Return when nobody decides or waits, or so much later."""
+        with self._lock:
+            self._idle.wait_for(
+                lambda: self._holder is None and not self._queue, seconds)
 
     def _wake_first(self):
         if self._queue:

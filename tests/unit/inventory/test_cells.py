@@ -28,6 +28,10 @@ class Watcher:
     def __init__(self, *wanted, meanwhile=lambda: None):
         self.wanted, self._meanwhile = list(wanted), meanwhile
         self.hosts, self.located, self.tables = [], [], []
+        self.settled = []
+
+    def settle(self, seconds):
+        self.settled.append(seconds)
 
     def uuids(self, hosts):
         self._meanwhile()
@@ -150,6 +154,17 @@ class TestWatcher:
             one.execute(sql)
             cache.refresh()
             assert sorted(watcher.hosts, key=len) == [set(), hosts], sql
+
+    def test_may_have_a_read_wait_for_half_the_time_of_the_last(self, cells):
+        watcher = Watcher(meanwhile=lambda: time.sleep(0.1))
+        cache = cells.cache(watcher)
+
+        cache.refresh()
+        cache.refresh()
+
+        first, second = watcher.settled
+        assert first == 0
+        assert 0.05 <= second < 1
 
     def test_is_told_where_each_instance_is_that_it_asked_for(self, cells):
         """Whichever cell it is in; None for those on no host."""

@@ -100,3 +100,33 @@ def test_alone_others_commit_only_when_it_is_over():
     other.join(LONG)
 
     assert order == ['alone', 'commit']
+
+
+class TestWaitingForIdle:
+    def test_lasts_until_all_that_were_asked_for_are_over(self):
+        found, order = made()[0], []
+
+        def decide(number):
+            with found.one():
+                time.sleep(turns.PATIENCE / 8)
+                order.append(number)
+
+        threads = [start(decide, number) for number in range(3)]
+        time.sleep(turns.PATIENCE / 16)
+        found.wait_for_idle(LONG)
+        assert len(order) == 3
+        for thread in threads:
+            thread.join(LONG)
+
+    def test_ends_when_it_has_taken_long_enough(self):
+        found = made()[0]
+        with found.one():
+            start(found.wait_for_idle, 0.01).join(LONG)
+            begin = time.monotonic()
+            found.wait_for_idle(0.01)
+        assert time.monotonic() - begin < LONG / 2
+
+    def test_is_over_at_once_when_nobody_decides(self):
+        begin = time.monotonic()
+        made()[0].wait_for_idle(LONG)
+        assert time.monotonic() - begin < LONG / 2
