@@ -15,6 +15,7 @@ leaves open is done here:
   instead of having workers started for ever.
 """
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -67,6 +68,10 @@ class Worker(service.SchedulerService):
             if os.getppid() == self._parent:
                 os.kill(self._parent, signal.SIGTERM)
         elif self.serving:
+            # What is there to stay, libraries and the first state, is not to
+            # be looked through in each of the garbage collector's rounds.
+            gc.collect()
+            gc.freeze()
             self._notifier.ready()
             _on_hangup(self.reset)
 

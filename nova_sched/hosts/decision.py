@@ -12,7 +12,7 @@ up in steps when memory is short: ``forget_weights``, ``forget_rejected``.
 import array
 import collections.abc
 import dataclasses
-import marshal
+import json
 import sys
 import time
 
@@ -30,9 +30,6 @@ MOST_WEIGHTS = 4 << 20
 
 #: About what a small object and its place in a list take, in bytes.
 _ITEM = 64
-#: What plain JSON takes for each byte that it is marshalled to, and besides
-#: for each dict and list in it.
-_PER_BYTE, _PER_DICT, _PER_LIST = 8, 150, 80
 #: Characters of a uuid, and about as many as are kept of a huge request.
 _UUID = 36
 #: What a pick in flight keeps of its request.
@@ -113,6 +110,33 @@ class Weights:
         self.weights = self.weights[:BEST].copy()
 
 
+class Packed(collections.abc.Mapping):
+    """The arguments of a call in one piece, unpacked whenever they are read.
+
+    As plain objects they would take many times the memory, and make each of
+    the garbage collector's rounds longer.
+    """
+
+    __slots__ = ('_bytes',)
+
+    def __init__(self, arguments):
+        self._bytes = json.dumps(arguments).encode()
+
+    def __getitem__(self, name):
+        return json.loads(self._bytes)[name]
+
+    def __iter__(self):
+        return iter(json.loads(self._bytes))
+
+    def __len__(self):
+        return len(json.loads(self._bytes))
+
+    @property
+    def nbytes(self):
+        """How many bytes they take."""
+        return len(self._bytes)
+
+
 @dataclasses.dataclass
 class Decision:
     """The record of one request.
@@ -120,7 +144,7 @@ class Decision:
     request_id: of the caller.  arrived: seconds since the epoch.
     instance_uuid: that the request itself bears, or None.
     instances: how many are wanted.
-    request: the arguments of the call as they came: dict.
+    request: the arguments of the call as they came: a mapping.
     generation: of the configuration: 1 at the start, one more each reload.
     reads: (cell uuid, when its state was read, in seconds since the epoch).
     clock: the time of the decision, seconds since the epoch.
@@ -144,7 +168,8 @@ class Decision:
     instances: int = 0
     seed: int = 0
     arrived: float = dataclasses.field(default_factory=time.time)
-    request: dict = dataclasses.field(default_factory=dict)
+    request: collections.abc.Mapping = dataclasses.field(
+        default_factory=dict)
     generation: int = 0
     reads: tuple = ()
     clock: float = 0.0
@@ -255,10 +280,22 @@ class Decision:
             self.outcome = outcome
             self.reason = None if reason is None else str(reason)
 
+    def pack(self):
+        """Keep the request in one piece.
+
+        One with objects instead of plain JSON, from a caller in this process,
+        stays as it is.
+        """
+        try:
+            if not isinstance(self.request, Packed):
+                self.request = Packed(self.request)
+        except (TypeError, ValueError):
+            pass
+
     def forget_request(self):
         """Keep of the call only whose instances it was about."""
-        self.request = {'instance_uuids': [
-            uuid[:_UUID] for uuid in self.asked_uuids()[:_UUID]]}
+        self.request = Packed({'instance_uuids': [
+            uuid[:_UUID] for uuid in self.asked_uuids()[:_UUID]]})
 
     def forget_weights(self):
         """Keep the weights of the best hosts only; the bytes given up."""
@@ -277,7 +314,10 @@ class Decision:
         return freed
 
     def size(self):
-        """About how many bytes the record takes, names of hosts apart."""
+        """About how many bytes the record takes, names of hosts apart.
+
+        Of a request that is not packed it is a guess.
+        """
         return (
             1024 + self._request_size() + _ITEM * len(self.milliseconds)
             + sum(kept.nbytes for kept in self.weighed)
@@ -288,13 +328,9 @@ class Decision:
             + len(self.reason or ''))
 
     def _request_size(self):
-        try:
-            text = marshal.dumps(self.request)
-            return (_PER_BYTE * len(text) + _PER_DICT * text.count(b'{')
-                    + _PER_LIST * text.count(b'['))
-        except ValueError:
-            # Objects instead of plain JSON, from a caller in this process.
-            return _REQUEST
+        if isinstance(self.request, Packed):
+            return self.request.nbytes
+        return _REQUEST
 
     def _rejected_size(self):
         return sum(part.nbytes + 2 * _ITEM

@@ -48,6 +48,7 @@ class Recorder:
     def add(self, record):
         """Keep the record of a request that has ended, and log it."""
         log_line.write(record)
+        record.pack()
         size = record.size()
         if size > self._memory // _SHARE:
             # One huge call must not cost the records of all others.

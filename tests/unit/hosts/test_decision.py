@@ -1,5 +1,8 @@
 """The record of a decision."""
 
+import gc
+import json
+
 import numpy as np
 import pytest
 
@@ -8,6 +11,7 @@ from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import Pick
 from nova_sched.hosts.decision import WeigherPart
 from nova_sched.weights import Weighed
+from tests.builders import requests
 
 UUID = '8d3f2c1e-0000-4000-8000-00000000000a'
 
@@ -93,6 +97,34 @@ def test_is_closed_once():
     assert (record.outcome, record.reason) == ('failed', 'why')
 
 
+class TestPackedRequest:
+    def test_is_read_as_before(self):
+        arguments = {'spec_obj': {'hints': ['x']}, 'instance_uuids': ['a']}
+        record = Decision(request=arguments)
+
+        record.pack()
+        record.pack()
+
+        assert record.request == arguments
+        assert record.asked_uuids() == ['a']
+
+    def test_takes_about_what_it_takes_on_the_wire(self):
+        arguments = {'spec_obj': requests.a_request().obj_to_primitive()}
+        record = Decision(request=arguments)
+        record.pack()
+
+        assert record.request.nbytes <= len(json.dumps(arguments))
+        assert not gc.is_tracked(record.request._bytes)
+
+    def test_with_objects_in_it_stays_as_it_is(self):
+        arguments = {'spec_obj': object()}
+        record = Decision(request=arguments)
+
+        record.pack()
+
+        assert record.request is arguments
+
+
 class TestSize:
     def test_is_bounded_while_the_record_is_filled(self):
         """A request for 2,000 instances on 10,000 hosts."""
@@ -106,6 +138,8 @@ class TestSize:
     def test_counts_what_the_request_holds(self):
         small = Decision(request={'spec_obj': {}})
         large = Decision(request={'spec_obj': {'hints': ['x' * 10000]}})
+        for record in (small, large):
+            record.pack()
 
         assert large.size() - small.size() > 10000
 

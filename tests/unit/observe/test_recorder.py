@@ -27,6 +27,7 @@ def a_record(hosts=1000, names=(), instances=1):
                           np.arange(hosts)), 0)
     record.step(0, 'SizeFilter', np.arange(2 * hosts), np.arange(hosts))
     record.close(decision.PLACED)
+    record.pack()
     return record
 
 
