@@ -1,11 +1,11 @@
-"""A cloud as one JSON file: load it into a database, export it from one.
+"""A cloud as one JSON file: load it into a database; ``export`` makes one.
 
 The form is a dict of lists of rows: compute_nodes, services, instances,
 instance_system_metadata (columns as in the tables), aggregates (id, uuid,
 name, hosts, metadata), instance_groups (id, uuid, name, project_id, user_id,
-members, and ``policies``, or ``policy`` with ``rules``), cells (uuid, name),
-host_mappings (host, cell_uuid), and ``now``, the UTC time that the time
-stamps in it, ``YYYY-MM-DDTHH:MM:SS``, are relative to.
+members, and ``policies``, or ``policy`` with ``rules``), cells (uuid, name,
+disabled), host_mappings (host, cell_uuid), and ``now``, the UTC time that the
+time stamps in it, ``YYYY-MM-DDTHH:MM:SS``, are relative to.
 """
 
 import datetime
@@ -18,14 +18,14 @@ from nova_sched import exception
 from nova_sched.db import engine as db_engine
 from nova_sched.db import tables
 
-_CELL_TABLES = (tables.compute_nodes, tables.services, tables.instances,
+CELL_TABLES = (tables.compute_nodes, tables.services, tables.instances,
                 tables.instance_system_metadata)
 _API_LISTS = ('aggregates', 'instance_groups', 'cells', 'host_mappings')
 # What a database refuses whatever the cloud says; the rest is about the rows.
 _DATABASE_TROUBLE = (
     db_exc.DBConnectionError, db_exc.DBNonExistentDatabase,
     db_exc.DBNonExistentTable, db_exc.DBDeadlock)
-_METADATA_KEYS = ('instance_uuid', 'key', 'value')
+METADATA_KEYS = ('instance_uuid', 'key', 'value')
 
 
 class NotACloud(exception.NovaSchedException):
@@ -47,7 +47,7 @@ def load(engine, cloud, now=None, shift=False):
     if shift:
         delta = now - _time(cloud['now'], 'now')
     rows = {table: _cell_rows(table, cloud.get(table.name, ()), delta)
-            for table in _CELL_TABLES}
+            for table in CELL_TABLES}
     rows.update(_api_rows(cloud, now))
     try:
         with db_engine.writing(engine) as connection:
@@ -93,7 +93,7 @@ def _check(cloud):
     for name in ('compute_nodes', 'services', 'now'):
         if name not in cloud:
             raise NotACloud(f'This is no cloud: it has no "{name}"')
-    for name in (*(table.name for table in _CELL_TABLES), *_API_LISTS):
+    for name in (*(table.name for table in CELL_TABLES), *_API_LISTS):
         value = cloud.get(name, [])
         if not (isinstance(value, list)
                 and all(isinstance(row, dict) for row in value)):
@@ -189,85 +189,8 @@ def _group_rows(rows, groups):
 def _mapping_rows(rows, cells, mappings):
     ids = {cell['uuid']: number for number, cell in enumerate(cells, 1)}
     rows[tables.cell_mappings] += [
-        {'uuid': cell['uuid'], 'name': cell['name'], 'disabled': False}
-        for cell in cells]
+        {'uuid': cell['uuid'], 'name': cell['name'],
+         'disabled': bool(cell.get('disabled'))} for cell in cells]
     rows[tables.host_mappings] += [
         {'host': mapping['host'], 'cell_id': ids[mapping['cell_uuid']]}
         for mapping in mappings]
-
-
-def export(engine):
-    """The database's cloud as a dict that ``load`` and json.dump accept.
-
-    Soft-deleted rows are included.  One read transaction.
-    """
-    with engine.connect() as connection:
-        cloud = {'now': utcnow().isoformat()}
-        for table in _CELL_TABLES[:3]:
-            cloud[table.name] = [
-                {name: _plain(value) for name, value in row.items()}
-                for row in _rows(connection, table)]
-        cloud['instance_system_metadata'] = [
-            {name: row[name] for name in _METADATA_KEYS}
-            for row in _rows(connection, tables.instance_system_metadata)
-            if not row['deleted']]
-        cloud['aggregates'] = _exported_aggregates(connection)
-        cloud['instance_groups'] = _exported_groups(connection)
-        cells = _rows(connection, tables.cell_mappings)
-        cloud['cells'] = [
-            {name: cell[name] for name in ('uuid', 'name')} for cell in cells]
-        uuids = {cell['id']: cell['uuid'] for cell in cells}
-        cloud['host_mappings'] = [
-            {'host': row['host'], 'cell_uuid': uuids[row['cell_id']]}
-            for row in _rows(connection, tables.host_mappings)]
-    return cloud
-
-
-def _rows(connection, table):
-    return connection.execute(
-        sa.select(table).order_by(table.c.id)).mappings().all()
-
-
-def _plain(value):
-    if isinstance(value, datetime.datetime):
-        return value.isoformat()
-    return value
-
-
-def _by(rows, parent):
-    grouped = {}
-    for row in rows:
-        grouped.setdefault(row[parent], []).append(row)
-    return grouped
-
-
-def _exported_aggregates(connection):
-    hosts = _by(_rows(connection, tables.aggregate_hosts), 'aggregate_id')
-    items = _by(_rows(connection, tables.aggregate_metadata), 'aggregate_id')
-    return [
-        {'id': row['id'], 'uuid': row['uuid'], 'name': row['name'],
-         'hosts': [host['host'] for host in hosts.get(row['id'], ())],
-         'metadata': {item['key']: item['value']
-                      for item in items.get(row['id'], ())}}
-        for row in _rows(connection, tables.aggregates)]
-
-
-def _exported_groups(connection):
-    """Groups with both spellings of their policy, for either era's reader."""
-    policies = _by(_rows(connection, tables.instance_group_policy),
-                   'group_id')
-    members = _by(_rows(connection, tables.instance_group_member),
-                  'group_id')
-    groups = []
-    for row in _rows(connection, tables.instance_groups):
-        own = policies.get(row['id'], ())
-        rules = own[0]['rules'] if own else None
-        groups.append({
-            **{name: row[name]
-               for name in ('id', 'uuid', 'name', 'project_id', 'user_id')},
-            'policies': [policy['policy'] for policy in own],
-            'policy': own[0]['policy'] if own else None,
-            'rules': json.loads(rules) if rules else None,
-            'members': [member['instance_uuid']
-                        for member in members.get(row['id'], ())]})
-    return groups

@@ -15,6 +15,12 @@ build, or hosts are filled twice; lower it when many builds fail before they
 begin, or hosts look fuller than they are.
 """),
     cfg.IntOpt(
+        'cell_timeout', default=60, min=1, help="""
+How many seconds a request waits for the database of a cell. After that its
+hosts are left out, and nobody waits for it again until it answers. Also for
+the API database, in whose place what was last read of it serves.
+"""),
+    cfg.IntOpt(
         'decision_memory', default=32, min=1, help="""
 How many MB of memory each worker keeps of the decisions it has made, to
 explain them. The oldest lose the weights of all but the best ten hosts first,

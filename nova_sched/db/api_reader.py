@@ -24,6 +24,7 @@ class ApiReader:
 
     def __init__(self, db):
         self.db = db
+        self._cell_mappings = None
         self._aggregates = None
         self._stamp = None
         self._host_cells = None
@@ -50,7 +51,7 @@ class ApiReader:
                   ('aggregate_id', 'key', 'value'))
         schema = statements.Schema(connection, self.db)
         return [
-            statements.FixedStatement(connection, _alive(
+            statements.FixedStatement(connection, alive(
                 schema, table, schema.select(table, names)
             ).order_by(table.c.id))
             for table, names in zip(_AGGREGATE_TABLES, wanted, strict=True)]
@@ -68,11 +69,30 @@ class ApiReader:
         stamped = _AGGREGATE_TABLES + tuple(
             table for table in _MAPPING_TABLES if table.name in present)
         return statements.FixedStatement(connection, sa.union_all(*(
-            _alive(schema, table, sa.select(
+            alive(schema, table, sa.select(
                 sa.literal(index), sa.func.count(),
                 *(sa.func.max(table.c[name])
                   for name in ('id', 'created_at', 'updated_at'))))
             for index, table in enumerate(stamped))))
+
+    def cell_mappings(self):
+        """The rows of cell_mappings by id: list of dicts.
+
+        Keys are uuid, name, database_connection and disabled; empty in a
+        database without the table.
+        """
+        table, names = tables.cell_mappings, (
+            'uuid', 'name', 'database_connection', 'disabled')
+        with self.db.reading() as connection:
+            if self._cell_mappings is None:
+                if table.name not in sa.inspect(connection).get_table_names():
+                    return []
+                schema = statements.Schema(connection, self.db)
+                self._cell_mappings = statements.FixedStatement(
+                    connection, schema.select(table, names).order_by(
+                        table.c.id))
+            return [dict(zip(names, row, strict=True)) for row
+                    in self._cell_mappings.rows(connection)]
 
     def host_cells(self):
         with self.db.reading() as connection:
@@ -87,7 +107,7 @@ class ApiReader:
             return dict(self._host_cells.rows(connection))
 
 
-def _alive(schema, table, statement):
+def alive(schema, table, statement):
     """Without the soft-deleted rows, where the layout still has them."""
     if 'deleted' not in schema.columns(table):
         return statement

@@ -199,11 +199,11 @@ class Database:
             raise exception.DatabaseUnavailable(
                 f'Database {self.masked}: {reason(error)}') from error
 
-    def check(self):
-        """Connect once, look for the tables; DatabaseUnavailable if not."""
+    def check(self, needed=_NEEDED):
+        """Connect once, look for tables; DatabaseUnavailable if not."""
         with self.reading() as connection:
             present = set(sa.inspect(connection).get_table_names())
-        missing = [name for name in _NEEDED if name not in present]
+        missing = [name for name in needed if name not in present]
         if missing:
             raise exception.DatabaseUnavailable(
                 f'Database {self.masked}: it has no table '

@@ -7,27 +7,19 @@ A column that an era's schema lacks is selected as NULL; the schema is looked
 at once per table, not per read.
 """
 
-from concurrent import futures
 import contextlib
 import dataclasses
 import functools
-import logging
 
 import sqlalchemy as sa
 
-from nova_sched import exception
 from nova_sched.db import api_reader
+from nova_sched.db import cells as db_cells
 from nova_sched.db import engine as db_engine
+from nova_sched.db import guard
 from nova_sched.db import statements
 from nova_sched.db import tables
 from nova_sched.hosts import columns
-
-LOG = logging.getLogger(__name__)
-
-# The nameless cell of a database without cells.  Not the zero uuid: that one
-# is Nova's cell0, the graveyard of servers that never got a host, and a
-# conductor would take a selection in it for a failure.
-SINGLE_CELL_UUID = '00000000-0000-0000-0000-000000000001'
 
 COMPUTE_NODE_COLUMNS = columns.COMPUTE_NODE_COLUMNS
 SERVICE_COLUMNS = columns.SERVICE_COLUMNS
@@ -40,20 +32,7 @@ INSTANCE_COLUMNS = (
 # Instances keep the properties of their image under keys that begin so.
 _IMAGE = 'image_'
 
-_CELL_TIMEOUT = 60   # seconds, as Nova waits for a cell
 _CHUNK = 500         # values in one IN (...) list
-
-
-@dataclasses.dataclass(frozen=True)
-class Cell:
-    """One database with hosts.  connection: its URL (may hold a password)."""
-
-    uuid: str
-    name: str | None
-    connection: str = dataclasses.field(repr=False)
-
-    def __str__(self):
-        return f'{self.uuid}({self.name})' if self.name else self.uuid
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,59 +45,129 @@ class CellRows:
     JSON columns their text.
     """
 
-    cell: Cell
+    cell: db_cells.Cell
     compute_nodes: list
     services: list
-
-
-def configured_cells(conf):
-    """The cells of a one-database deployment: one, without a name."""
-    return [Cell(SINGLE_CELL_UUID, None,
-                 db_engine.connection_url(conf))]
 
 
 class HostReader:
     """Reads hosts from the cells and everything else from the API database.
 
     The API database is ``[api_database] connection`` where that is set, else
-    ``[database] connection``.  compute_node_columns: what is read of
-    compute nodes, a subset of COMPUTE_NODE_COLUMNS for callers that need no
-    long texts.
-    All methods raise DatabaseUnavailable, except that of several cells a
-    failing one is left out with a warning.
+    ``[database] connection``.
+    cells: the Cells to read; by default those that the API database maps, and
+        where it maps none that of ``[database] connection``.
+    compute_node_columns: what is read of compute nodes, a subset of
+        COMPUTE_NODE_COLUMNS for callers that need no long texts.
+
+    A database that does not answer within ``[nova_sched] cell_timeout``
+    seconds is not waited for again until it does.  Mapped cells that cannot
+    be read are left out, with a warning; otherwise all methods raise
+    DatabaseUnavailable.
     """
 
-    def __init__(self, conf, cells,
+    def __init__(self, conf, cells=None,
                  compute_node_columns=COMPUTE_NODE_COLUMNS):
-        options = db_engine.options_from(conf)
-        self.cells = list(cells)
+        self._conf = conf
         self.compute_node_columns = tuple(compute_node_columns)
-        self._cells = [
-            CellReader(cell, options, self.compute_node_columns)
-            for cell in self.cells]
-        self._api = _api_reader(conf)
+        self._fixed, self._readers = cells, {}
+        self._api, self._api_guard = _api_reader(conf)
+        if cells is not None:
+            self.use(cells)
 
     def close(self):
         """Close the idle connections of this process."""
-        for reader in (*self._cells, self._api):
-            reader.db.close()
+        for reader in self._readers.values():
+            reader.close()
+        if self._api_guard is not None:
+            self._api_guard.close()
+        self._api.db.close()
+
+    @property
+    def api_apart(self):
+        """Whether the API database is one of its own."""
+        return self._api_guard is not None
+
+    @property
+    def cells(self):
+        """The cells that are read, in the order of their mappings: tuple."""
+        if not self._readers:
+            self.use(self.find_cells())
+        return tuple(self._readers)
+
+    def use(self, cells):
+        """Read these cells from here on; what is known of them is kept."""
+        before = {(cell.uuid, cell.connection): reader
+                  for cell, reader in self._readers.items()}
+        readers = {}
+        for cell in cells:
+            reader = before.pop((cell.uuid, cell.connection), None)
+            readers[cell] = reader or self._reader(cell)
+            readers[cell].cell = cell
+        self._readers = readers
+        for reader in before.values():
+            reader.close()
+
+    def _reader(self, cell):
+        options = db_engine.options_from(self._conf)
+        reader = CellReader(cell, options, self.compute_node_columns)
+        if cell.uuid != db_cells.SINGLE_CELL_UUID:
+            reader.guard = guard.Guard(
+                f'cell {cell}', 'computes', reader.db.check,
+                self._conf.nova_sched.cell_timeout)
+        return reader
+
+    def find_cells(self):
+        """The cells there are: tuple of Cell.
+
+        Those of ``cell_mappings`` but cell0, disabled ones included; where
+        there are no mappings, the one of ``[database] connection``.
+        """
+        if self._fixed is not None:
+            return tuple(self._fixed)
+        mapped = self.mapped_cells()
+        return db_cells.only_one(self._conf) if mapped is None else mapped
+
+    def mapped_cells(self):
+        """The cells of ``cell_mappings`` but cell0: tuple of Cell.
+
+        None in a cloud without mappings, or without an API database.
+        """
+        if self._api_guard is None:
+            return None
+        rows = self._ask_api(self._api.cell_mappings)
+        return db_cells.of_mappings(rows, self._conf) if rows else None
+
+    def _ask_api(self, function, *args):
+        if self._api_guard is None:
+            return function(*args)
+        return guard.asking(self._api_guard, function)(*args)
 
     def each_cell(self, read, *args):
-        """``read(reader, *args)`` of each cell's CellReader: list of results.
+        """``read(reader, *args)`` of each cell's CellReader: dict by Cell.
 
-        Several cells are read at the same time, each in a thread of its own.
+        Each cell has a thread of its own.  Those that do not answer are
+        missing; ``lost`` says why.
         """
-        if len(self._cells) == 1:
-            return [read(self._cells[0], *args)]
-        return _in_parallel(
-            {reader.cell: functools.partial(read, reader, *args)
-             for reader in self._cells})
+        readers = [self._readers[cell] for cell in self.cells]
+        free = {reader.cell: read(reader, *args) for reader in readers
+                if reader.guard is None}
+        return free | guard.answers([
+            (reader.cell, reader.guard,
+             functools.partial(read, reader, *args))
+            for reader in readers if reader.guard is not None])
+
+    def lost(self):
+        """Why cells are not asked: dict Cell -> text."""
+        return {cell: reader.guard.down
+                for cell, reader in self._readers.items()
+                if reader.guard is not None and reader.guard.down is not None}
 
     def locate_instances(self, uuids):
         """dict instance uuid -> host name, of those that are on a host."""
         uuids = list(uuids)
         found = {}
-        for part in self.each_cell(CellReader.locate, uuids):
+        for part in self.each_cell(CellReader.locate, uuids).values():
             found.update(part)
         return found
 
@@ -128,8 +177,8 @@ class HostReader:
         Keys are INSTANCE_COLUMNS; memory_mb is MiB, the disk sizes GiB.
         """
         hosts = list(hosts)
-        return [row for part in self.each_cell(CellReader.on_hosts, hosts)
-                for row in part]
+        return [row for part in self.each_cell(
+            CellReader.on_hosts, hosts).values() for row in part]
 
     def image_properties(self, hosts, names):
         """What the instances on these hosts keep of their images: list.
@@ -140,11 +189,17 @@ class HostReader:
         """
         hosts, names = list(hosts), list(names)
         return [row for part in self.each_cell(
-            CellReader.image_properties, hosts, names) for row in part]
+            CellReader.image_properties, hosts, names).values()
+            for row in part]
 
     def host_cells(self):
         """dict host name -> cell uuid; empty in a database without cells."""
-        return self._api.host_cells()
+        return self._ask_api(self._api.host_cells)
+
+    def disabled_cells(self):
+        """Uuids of the disabled cells that one database holds: set."""
+        return {row['uuid'] for row in self._ask_api(self._api.cell_mappings)
+                if row['disabled']}
 
     def aggregates(self):
         """All aggregates by id: list of dicts id, uuid, name, hosts, metadata.
@@ -152,7 +207,7 @@ class HostReader:
         uuid is None in databases of Kilo; hosts is a list of host names,
         metadata a dict of texts.
         """
-        return self._api.aggregates()
+        return self._ask_api(self._api.aggregates)
 
     def api_stamp(self):
         """Equal to the last one while no aggregate or cell mapping changed.
@@ -162,35 +217,17 @@ class HostReader:
         a slow commit can arrive behind a newer time: until the newest change
         is a few seconds old the value equals nothing.
         """
-        return self._api.stamp()
-
-
-def _in_parallel(jobs):
-    """Results of the jobs (a dict Cell -> function) that made it in time."""
-    if not jobs:
-        return []
-    pool = futures.ThreadPoolExecutor(len(jobs), 'cell')
-    running = {cell: pool.submit(job) for cell, job in jobs.items()}
-    futures.wait(running.values(), timeout=_CELL_TIMEOUT)
-    # A thread in a hanging read ends at its driver's read timeout.
-    pool.shutdown(wait=False, cancel_futures=True)
-    results = []
-    for cell, future in running.items():
-        if not future.done() or future.cancelled():
-            LOG.warning('Timeout getting computes for cell %s', cell)
-            continue
-        try:
-            results.append(future.result())
-        except exception.DatabaseUnavailable as error:
-            LOG.warning('Failed to get computes for cell %s: %s', cell, error)
-    return results
+        return self._ask_api(self._api.stamp)
 
 
 def _api_reader(conf):
-    group = 'database'
-    if conf.api_database.connection:
-        group = 'api_database'
-    return api_reader.ApiReader(db_engine.database(conf, group))
+    """The ApiReader, and the Guard of a database of its own, or None."""
+    if not conf.api_database.connection:
+        return api_reader.ApiReader(db_engine.database(conf)), None
+    db = db_engine.database(conf, 'api_database')
+    return api_reader.ApiReader(db), guard.Guard(
+        'all cells', 'aggregates and mappings', functools.partial(
+            db.check, ('aggregates',)), conf.nova_sched.cell_timeout)
 
 
 class CellReader:
@@ -201,6 +238,14 @@ class CellReader:
         self.db = db_engine.Database(cell.connection, options)
         self._columns = compute_node_columns
         self._statements = None
+        #: Through which it is asked; None to be asked directly.
+        self.guard = None
+
+    def close(self):
+        """Close idle connections, and ask no more whether it answers."""
+        if self.guard is not None:
+            self.guard.close()
+        self.db.close()
 
     @contextlib.contextmanager
     def moment(self):

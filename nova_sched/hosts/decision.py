@@ -147,6 +147,7 @@ class Decision:
     request: the arguments of the call as they came: a mapping.
     generation: of the configuration: 1 at the start, one more each reload.
     reads: (cell uuid, when its state was read, in seconds since the epoch).
+    lost: (cell, why it could not be read), texts.
     clock: the time of the decision, seconds since the epoch.
     seed: what the request's random generator was seeded with; the same state,
         request, clock and seed give the same answer.
@@ -172,6 +173,7 @@ class Decision:
         default_factory=dict)
     generation: int = 0
     reads: tuple = ()
+    lost: tuple = ()
     clock: float = 0.0
     in_flight: collections.abc.Collection = ()
     offer: object = None

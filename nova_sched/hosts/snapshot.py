@@ -29,6 +29,7 @@ class HostSnapshot:
 
     def __init__(self, table, instances, offer=NOT_ASKED):
         self.size, self._table = table.size, table
+        self.cells = table.cells
         self.instances = instances
         self.offer = offer
         self._columns = dict(table.columns)

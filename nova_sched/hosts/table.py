@@ -6,6 +6,7 @@
 weighers are given.
 """
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -16,17 +17,35 @@ from nova_sched.hosts import snapshot
 from nova_sched.hosts.offer import NOT_ASKED
 
 
+@dataclasses.dataclass(frozen=True)
+class Cells:
+    """Of which cells the hosts are.
+
+    reads: tuple of (cell uuid, seconds since the epoch when the read of that
+        cell began which the hosts' state is from).
+    lost: tuple of (cell, why), texts, of those that could not be read.
+    disabled: uuids of the cells whose hosts only requests that name the cell
+        may have.
+    """
+
+    reads: tuple = ()
+    lost: tuple = ()
+    disabled: frozenset = frozenset()
+
+
+NO_CELLS = Cells()
+
+
 class HostTable:
     """One generation of the state of all hosts; immutable.
 
     columns: name -> array (n,) for the names of columns.DTYPES, ``Labels``
         for those of columns.LABELS, list of n objects for the others.
-    reads: tuple of (cell uuid, seconds since the epoch when the read of that
-        cell began which this state is from).
+    cells: Cells.
     """
 
-    def __init__(self, columns, reads=()):
-        self.columns, self.reads = columns, reads
+    def __init__(self, columns, cells=NO_CELLS):
+        self.columns, self.cells = columns, cells
         self.size = len(columns['host'])
         self._keys = _Keys(columns)
 
@@ -42,16 +61,16 @@ class HostTable:
         return cls({name: host_columns.make(name, values.get(name, []))
                     for name in host_columns.NAMES})
 
-    def of(self, columns, reads=None):
+    def of(self, columns, cells=None):
         """A new generation with these columns, read when this one was."""
-        table = HostTable(columns, self.reads if reads is None else reads)
+        table = HostTable(columns, self.cells if cells is None else cells)
         if self._keys.are_those_of(columns):
             table._keys = self._keys
         return table
 
-    def of_reads(self, reads):
-        """The same hosts, of later reads in which nothing had changed."""
-        return self.of(self.columns, reads)
+    def of_cells(self, cells):
+        """The same hosts, of other cells or later reads: Cells."""
+        return self.of(self.columns, cells)
 
     def replaced(self, changes):
         """A new table in which some rows are other records.

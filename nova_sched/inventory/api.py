@@ -5,7 +5,9 @@ import time
 
 from oslo_log import log as logging
 
+from nova_sched import exception
 from nova_sched import objects
+from nova_sched.db.cells import SINGLE_CELL_UUID
 
 LOG = logging.getLogger(__name__)
 
@@ -19,13 +21,17 @@ class Mapped:
     """The aggregates and cells of hosts.
 
     aggregates: host -> tuple of its Aggregate objects.
-    cells: host -> uuid of its cell.
+    cells: the cells there are: tuple of db.cells.Cell; None before any read.
+    cell_of: host -> uuid of its cell, where one database holds all cells.
+    disabled: uuids of the cells that take no new servers.
     other_aggregates, other_cells: the hosts of which that has changed.
     known: Aggregate and row by id; stamp, at: see ApiInventory.
     """
 
     aggregates: dict
-    cells: dict
+    cells: tuple | None = None
+    cell_of: dict = dataclasses.field(default_factory=dict)
+    disabled: frozenset = frozenset()
     other_aggregates: set = frozenset()
     other_cells: set = frozenset()
     known: dict = dataclasses.field(default_factory=dict)
@@ -40,7 +46,7 @@ class ApiInventory:
     """
 
     def __init__(self, reader):
-        self._reader, self._taken = reader, Mapped({}, {})
+        self._reader, self._taken = reader, Mapped({})
         self._asked = object()
 
     def forget(self):
@@ -48,7 +54,23 @@ class ApiInventory:
         self._asked = object()
 
     def read(self):
-        """``Mapped`` as of now; reread if it changed, or at an interval."""
+        """``Mapped`` as of now; reread if it changed, or at an interval.
+
+        While an API database of its own cannot be read, what was last taken
+        goes on.  Raises DatabaseUnavailable if nothing was, and if it is the
+        database of the hosts, too.
+        """
+        try:
+            return self._read()
+        except exception.DatabaseUnavailable as error:
+            if self._taken.cells is None or not self._reader.api_apart:
+                raise
+            LOG.debug('Aggregates and cells are those of before: %s', error)
+            return dataclasses.replace(
+                self._taken, other_aggregates=frozenset(),
+                other_cells=frozenset())
+
+    def _read(self):
         # First, so that what is forgotten meanwhile is read the next time.
         asked = self._asked
         stamp, now = (asked, self._reader.api_stamp()), time.monotonic()
@@ -57,10 +79,16 @@ class ApiInventory:
             return dataclasses.replace(
                 last, other_aggregates=frozenset(), other_cells=frozenset())
         known = _made(self._reader.aggregates(), last.known)
-        aggregates, cells = _by_host(known), self._reader.host_cells()
+        aggregates, cells = _by_host(known), self._reader.find_cells()
+        # Elsewhere a host is in the cell whose database it is read from.
+        cell_of, disabled = {}, {cell.uuid for cell in cells if cell.disabled}
+        if [cell.uuid for cell in cells] == [SINGLE_CELL_UUID]:
+            cell_of = self._reader.host_cells()
+            disabled = self._reader.disabled_cells()
         return Mapped(
-            aggregates, cells, _different(last.aggregates, aggregates),
-            _different(last.cells, cells), known, stamp, now)
+            aggregates, cells, cell_of, frozenset(disabled),
+            _different(last.aggregates, aggregates),
+            _different(last.cell_of, cell_of), known, stamp, now)
 
     def take(self, mapped):
         """Have the next read compare with this one."""

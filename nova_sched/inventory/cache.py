@@ -54,7 +54,8 @@ class HostCache:
         self._lock = threading.Lock()
         self._started, self._failure, self._answer = -1.0, None, None
         self._took = 0.0
-        self._cells = [CellInventory(cell) for cell in reader.cells]
+        # Cell uuid -> CellInventory, and the uuids by number.
+        self._cells, self._uuids = {}, []
         self._api = api.ApiInventory(reader)
         self._nodes, self._services = _Rows(_node_key), _Rows(
             operator.itemgetter(_SERVICE_HOST))
@@ -91,34 +92,51 @@ class HostCache:
 
     def _read(self):
         """Read all, and take it over only if all of it worked."""
-        found = self._read_cells()
         mapped = self._api.read()
-        nodes, changed = self._nodes.patched(
-            [changes.nodes for changes in found])
-        services, served = self._services.patched(
-            [changes.services for changes in found])
+        if mapped.cells is not self._reader.cells:
+            self._reader.use(mapped.cells)
+        found = self._read_cells()
+        nodes, changed = self._nodes.patched({
+            cell.number: changes.nodes for cell, changes in found.items()})
+        services, served = self._services.patched({
+            cell.number: changes.services for cell, changes in found.items()})
         table = self._patched(nodes, changed, services, served, mapped)
-        table = table.of_reads(tuple(
-            (cell.cell.uuid, changes.began) for cell, changes
-            in zip(self._cells, found, strict=True)
-            if changes.rows is not None))
+        table = table.of_cells(self._as_read(found, mapped))
         answer = table
         if self._watcher is not None:
-            answer = self._watcher.rebase(table, _located(found))
-        for cell, changes in zip(self._cells, found, strict=True):
+            answer = self._watcher.rebase(table, _located(found.values()))
+        for cell, changes in found.items():
             cell.take(changes)
         self._api.take(mapped)
         self._nodes, self._services, self._table = nodes, services, table
         return answer
 
     def _read_cells(self):
-        """Each cell's ``Changes``, in the order of the cells."""
-        cells = {cell.cell: cell for cell in self._cells}
+        """dict CellInventory -> ``Changes``, of all that were ever read."""
+        for cell in self._reader.cells:
+            if cell.uuid not in self._cells:
+                self._cells[cell.uuid] = CellInventory(
+                    cell.uuid, len(self._uuids))
+                self._uuids.append(cell.uuid)
         wanted = (lambda hosts: ()) if self._watcher is None else (
             self._watcher.uuids)
-        found = dict(self._reader.each_cell(lambda reader: (
-            reader.cell, cells[reader.cell].read(reader, wanted))))
-        return [found.get(cell.cell) or cell.lost() for cell in self._cells]
+        found = {cell.uuid: changes for cell, changes
+                 in self._reader.each_cell(
+                     lambda reader: self._cells[reader.cell.uuid].read(
+                         reader, wanted)).items()}
+        return {cell: found.get(uuid) or cell.lost()
+                for uuid, cell in self._cells.items()}
+
+    def _as_read(self, found, mapped):
+        """What was read and what was not: hosts.table.Cells."""
+        reads = tuple((cell.uuid, changes.began)
+                      for cell, changes in found.items()
+                      if changes.rows is not None)
+        read, lost = {uuid for uuid, _ in reads}, self._reader.lost()
+        return host_table.Cells(
+            reads, tuple((str(cell), lost.get(cell) or 'no answer in time')
+                         for cell in mapped.cells if cell.uuid not in read),
+            mapped.disabled)
 
     def _patched(self, nodes, changed, services, served, mapped):
         """The table with what is in other rows than before.
@@ -158,7 +176,7 @@ class HostCache:
                 LOG.warning('No compute service record found for host '
                             '%(host)s', {'host': host})
             elif key in nodes:
-                record = self._record(nodes[key], mapped.cells)
+                record = self._record(nodes[key], mapped.cell_of)
             if row is not None and record is not None:
                 changes[row] = record
             elif record is not None:
@@ -203,7 +221,7 @@ class HostCache:
         self.rows_parsed += 1
         try:
             record = self._make_record(
-                row, cells.get(row['host'], self._cells[number].cell.uuid),
+                row, cells.get(row['host']) or self._uuids[number],
                 self._ratios)
             host_columns.check_record(record)
             return record
@@ -229,12 +247,12 @@ class _Rows(dict):
     def patched(self, changes):
         """A new mapping and the keys that have another row in it: a set.
 
-        changes: for each cell a list of pairs (old row, new row).
+        changes: number of the cell -> list of pairs (old row, new row).
         """
-        if not any(changes):
+        if not any(changes.values()):
             return self, set()
         made, touched = _Rows(self._key, self, self._shared), set()
-        for number, pairs in enumerate(changes):
+        for number, pairs in changes.items():
             for old, new in pairs:
                 touched.update(made._change(number, old, new))
         return made, {key for key in touched

@@ -37,11 +37,12 @@ class Changes:
 class CellInventory:
     """The rows of one cell as they were last taken.
 
-    cell: db.reader.Cell.
+    uuid: of the cell.  number: by which its rows are ordered among those of
+        other cells.
     """
 
-    def __init__(self, cell):
-        self.cell = cell
+    def __init__(self, uuid, number):
+        self.uuid, self.number = uuid, number
         self._nodes, self._services = [], []
 
     def read(self, reader, wanted):

@@ -132,7 +132,7 @@ class Picks:
                     places.add(watched.pick.place)
             if table.columns is self._base.columns and not places:
                 self._base = table
-                self._table = self._table.of_reads(table.reads)
+                self._table = self._table.of_cells(table.cells)
             else:
                 self._take(table, changed, places)
             return self._table

@@ -12,7 +12,9 @@ def _cell(hosts, spec_obj):
     wanted = spec_obj.requested_destination
     cell = wanted.cell if wanted is not None else None
     if cell is None or wanted.allow_cross_cell_move:
-        return hosts
+        disabled = hosts.snapshot.cells.disabled
+        return hosts if not disabled else hosts.where(
+            ~hosts.named('cell_uuid', disabled))
     return hosts.where(hosts.named('cell_uuid', [cell.uuid]))
 
 
@@ -71,7 +73,7 @@ def _forced(hosts, mask, kind, names):
 
 
 #: What a request may name, in the order in which it is looked at.
-_NARROWING = (('requested cell', _cell),
+_NARROWING = (('cell', _cell),
               ('requested destination', _requested),
               ('ignore_hosts', _ignored),
               ('force_hosts', _forced_hosts),

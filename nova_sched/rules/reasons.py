@@ -27,6 +27,11 @@ def counted(record, filters, snapshot, spec_obj):
             + ', '.join(text for _, text in found))
 
 
+def lost_cells(record):
+    """Which cells could not be read, to go on with after a reason: text."""
+    return ''.join(f'; cell {cell} cannot be read' for cell, _ in record.lost)
+
+
 def _words(filter_, hosts, spec_obj):
     """A filter's reason for the hosts it rejected, or ''."""
     if filter_ is None:

@@ -9,6 +9,7 @@ import random
 from nova_sched import exception
 from nova_sched.hosts import offer as placement_offer
 from nova_sched.hosts.decision import Pick
+from nova_sched.rules import reasons
 from nova_sched.scheduler import answer
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import placing
@@ -67,7 +68,9 @@ class _Draw:
         """host name -> rows of its nodes, of the hosts to draw from."""
         everything = self._hosts.block()
         up = everything.where(everything.service_up
-                              & ~everything.service_disabled)
+                              & ~everything.service_disabled
+                              & ~everything.named(
+                                  'cell_uuid', self._hosts.cells.disabled))
         self._record.step(0, 'service up', everything.rows, up.rows)
         if not len(up):
             self._refuse('Is the appropriate service running?')
@@ -105,5 +108,6 @@ class _Draw:
         self._record.alternates = sum(map(len, alternates))
 
     def _refuse(self, reason):
+        reason += reasons.lost_cells(self._record)
         self._record.reason = reason
         raise exception.NoValidHost(reason=reason)

@@ -133,7 +133,9 @@ class HostScheduler(Scheduler):
         """
         view = self.host_manager.view(wanted.keys())
         record.clock = self.host_manager.now()
-        record.reads, record.in_flight = view.table.reads, view.in_flight
+        record.reads, record.lost = view.table.cells.reads, (
+            view.table.cells.lost)
+        record.in_flight = view.in_flight
         record.hosts = view.table.size
         record.names = (view.table.columns['host'],
                         view.table.columns['nodename'])

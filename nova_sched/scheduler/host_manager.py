@@ -26,8 +26,7 @@ class HostManager:
     """
 
     def __init__(self, conf):
-        self._reader = db_reader.HostReader(
-            conf, db_reader.configured_cells(conf))
+        self._reader = db_reader.HostReader(conf)
         self._service_down_time = config.service_down_time(conf)
         self._pack_numa_cells = (
             conf.compute.packing_host_numa_cells_allocation_strategy)

@@ -277,8 +277,9 @@ class Placing:
         self._raise(f'There are not enough hosts available. {reason}', reason)
 
     def _raise(self, text, reason=None):
-        self._record.reason = (reason or text).strip()
-        raise exception.NoValidHost(reason=text)
+        lost = reasons.lost_cells(self._record)
+        self._record.reason = (reason or text).strip() + lost
+        raise exception.NoValidHost(reason=text + lost)
 
     def _alternates(self):
         """Hosts that could take an instance instead of its pick.

@@ -25,7 +25,7 @@ def cell_rows(hosts):
         with cell.moment() as moment:
             return moment.rows()
 
-    return hosts.each_cell(rows)
+    return list(hosts.each_cell(rows).values())
 
 
 class CloudDatabase:

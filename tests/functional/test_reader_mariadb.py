@@ -41,7 +41,7 @@ def database(conf):
 @pytest.fixture
 def hosts(conf):
     """A reader that has read everything once."""
-    hosts = reader.HostReader(conf, reader.configured_cells(conf))
+    hosts = reader.HostReader(conf)
     cell_rows(hosts)
     yield hosts
     hosts.close()
@@ -65,7 +65,7 @@ def change(database, table, where, **values):
 
 
 def read_anew(conf):
-    fresh = reader.HostReader(conf, reader.configured_cells(conf))
+    fresh = reader.HostReader(conf)
     try:
         return cell_rows(fresh)
     finally:

@@ -10,6 +10,7 @@ import threading
 from cliff import command
 
 from nova_sched import exception
+from nova_sched.cloud import export as cloud_export
 from nova_sched.cloud import fake as fake_cloud
 from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine as db_engine
@@ -103,8 +104,7 @@ class Export(command.Command):
         return parser
 
     def take_action(self, parsed_args):
-        database = db_engine.database(self.app.conf)
-        text = json.dumps(cloud_file.export(database.engine), indent=1) + '\n'
+        text = json.dumps(cloud_export.export(self.app.conf), indent=1) + '\n'
         if parsed_args.file == '-':
             sys.stdout.write(text)
         else:

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from nova_sched.cloud import export as cloud_export
 from nova_sched.cloud import fake as fake_cloud
 from nova_sched.cloud import file as cloud_file
 from tests.builders import clouds
@@ -23,11 +24,11 @@ def cloud(db):
 
 
 @pytest.fixture
-def rows(db):
+def rows(conf):
     """Function: the rows of one table, by host name."""
     def rows(table):
         return {row['host']: row
-                for row in cloud_file.export(db.engine)[table]}
+                for row in cloud_export.export(conf)[table]}
     return rows
 
 

@@ -2,7 +2,6 @@
 
 import datetime
 import logging
-import threading
 import types
 
 import pytest
@@ -10,6 +9,7 @@ from sqlalchemy import event
 
 from nova_sched import exception
 from nova_sched.cloud import file as cloud_file
+from nova_sched.db import cells
 from nova_sched.db import engine
 from nova_sched.db import reader
 from nova_sched.db import schema
@@ -31,12 +31,12 @@ def services_of(rows):
 
 class TestConfiguredCells:
     def test_is_one_nameless_cell_that_is_not_cell0(self, conf):
-        cell, = reader.configured_cells(conf)
+        cell, = reader.HostReader(conf).cells
         assert cell.name is None
         assert cell.uuid == '00000000-0000-0000-0000-000000000001'
 
     def test_a_cell_does_not_show_its_password(self):
-        cell = reader.Cell('u', 'east', 'mysql://u:secret@h/d')
+        cell = cells.Cell('u', 'east', 'mysql://u:secret@h/d')
         assert 'secret' not in repr(cell) + str(cell)
 
 
@@ -169,7 +169,7 @@ class TestRows:
 
     def test_selects_only_the_columns_it_is_told(self, conf, load):
         load(hosts=1)
-        narrow = reader.HostReader(conf, reader.configured_cells(conf),
+        narrow = reader.HostReader(conf,
                                    compute_node_columns=('host', 'vcpus'))
         assert cell_rows(narrow)[0].compute_nodes == [('host1', 16)]
 
@@ -183,7 +183,7 @@ class TestRows:
             self, conf, tmp_path):
         conf.set_override('connection', f'sqlite:///{tmp_path}/late.sqlite',
                           'database')
-        late = reader.HostReader(conf, reader.configured_cells(conf))
+        late = reader.HostReader(conf)
         with pytest.raises(exception.DatabaseUnavailable):
             cell_rows(late)
         schema.sync(conf)
@@ -201,7 +201,7 @@ class TestSeveralCells:
             cloud_file.load(db.engine, clouds.a_cloud(
                 hosts=[name], instances=[clouds.an_instance(
                     name, uuid=clouds.a_uuid(len(name)))]))
-            return reader.Cell(clouds.a_uuid(), name, url)
+            return cells.Cell(clouds.a_uuid(), name, url)
         return cell
 
     def test_reads_all_of_them(self, conf, cell):
@@ -216,7 +216,7 @@ class TestSeveralCells:
     def test_leaves_out_a_failing_one_with_a_warning(
             self, conf, cell, caplog):
         east = cell('east')
-        gone = reader.Cell(clouds.a_uuid(), 'gone',
+        gone = cells.Cell(clouds.a_uuid(), 'gone',
                            'mysql://u:secret@127.0.0.1:1/d')
         caplog.set_level(logging.WARNING)
         rows, = cell_rows(reader.HostReader(conf, [gone, east]))
@@ -225,15 +225,6 @@ class TestSeveralCells:
         assert text.startswith(
             f'Failed to get computes for cell {gone.uuid}(gone)')
         assert 'secret' not in caplog.text
-
-    def test_leaves_out_a_slow_one_with_a_warning(self, caplog, monkeypatch):
-        monkeypatch.setattr(reader, '_CELL_TIMEOUT', 0.05)
-        end = threading.Event()
-        results = reader._in_parallel(
-            {'slow': end.wait, 'quick': lambda: 'rows'})
-        end.set()
-        assert results == ['rows']
-        assert 'Timeout getting computes for cell slow' in caplog.text
 
     def test_no_cell_means_no_hosts(self, conf):
         assert cell_rows(reader.HostReader(conf, [])) == []
@@ -246,7 +237,7 @@ class TestMoment:
         def read(cell_reader):
             with cell_reader.moment() as moment:
                 return ask(moment)
-        answer, = hosts.each_cell(read)
+        answer, = hosts.each_cell(read).values()
         return answer
 
     def test_gives_the_rows_and_where_instances_are(self, load, hosts):

@@ -5,6 +5,7 @@ import datetime
 import numpy as np
 import pytest
 
+from nova_sched.hosts.table import Cells
 from nova_sched.objects import NUMATopologyLimits
 from tests.builders.hosts import NOW
 from tests.builders.hosts import a_host
@@ -92,15 +93,15 @@ class TestHostTable:
         assert taken.as_table()._keys.rows is found
 
     def test_all_generations_of_a_read_tell_when_it_began(self):
-        reads = (('cell', 5.0),)
-        read = table(a_host('a'), a_host('b')).of_reads(reads)
+        cells = Cells((('cell', 5.0),))
+        read = table(a_host('a'), a_host('b')).of_cells(cells)
 
         made = [read.replaced({0: {'vcpus_used': 1}}), read.without([0]),
                 read.with_columns(service_up=[True, False]),
                 read.snapshot(None).as_table()]
 
-        assert [one.reads for one in made] == [reads] * 4
-        assert table(a_host()).reads == ()
+        assert [one.cells for one in made] == [cells] * 4
+        assert table(a_host()).cells == Cells()
 
     def test_rows_of_hosts_are_those_of_all_their_nodes(self):
         three = table(a_host('a'), a_host('b'), a_host('a', nodename='a2'))

@@ -7,6 +7,7 @@ import pytest
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched.db import cells
 from nova_sched.db import reader as db_reader
 from nova_sched.inventory.cache import HostCache
 from tests.builders import clouds
@@ -22,7 +23,7 @@ def cache(cloud):
 
 def cache_of(cloud):
     conf = cloud.conf()
-    reader = db_reader.HostReader(conf, db_reader.configured_cells(conf))
+    reader = db_reader.HostReader(conf)
     return HostCache(reader, config.fallback_ratios(conf))
 
 
@@ -126,7 +127,7 @@ class TestCells:
         cloud.load(['a'], host_mappings=[])
 
         assert column(refreshed(cache), 'cell_uuid') == [
-            db_reader.SINGLE_CELL_UUID]
+            cells.SINGLE_CELL_UUID]
 
     def test_stay_with_a_host_that_reports_anew(self, cloud, cache):
         cloud.load(['a'], cells=[{'uuid': CELL1, 'name': 'one'}],

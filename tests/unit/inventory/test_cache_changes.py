@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from nova_sched.db import cells as db_cells
 from nova_sched.db import reader as db_reader
 from nova_sched.inventory.cache import HostCache
 from tests.builders import clouds
@@ -223,14 +224,21 @@ class MemoryReader:
     pause: function called after a read took the value.
     """
 
-    cell = db_reader.Cell(clouds.CELL_UUID, None, 'sqlite://')
+    cell = db_cells.Cell(clouds.CELL_UUID, None, 'sqlite://')
     cells = (cell,)
+    api_apart = False
 
     def __init__(self, pause=lambda: None):
         self.value, self.reads, self._pause = 0, 0, pause
 
     def each_cell(self, read):
-        return [read(self)]
+        return {self.cell: read(self)}
+
+    def find_cells(self):
+        return self.cells
+
+    def lost(self):
+        return {}
 
     def moment(self):
         return contextlib.nullcontext(self)
@@ -255,6 +263,9 @@ class MemoryReader:
 
     def host_cells(self):
         return {}
+
+    def disabled_cells(self):
+        return set()
 
 
 class TestSharedReads:

@@ -7,6 +7,8 @@ import pytest
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched.db import cells as db_cells
+from nova_sched.db import guard
 from nova_sched.db import reader as db_reader
 from nova_sched.inventory.cache import HostCache
 from tests.builders import clouds
@@ -52,7 +54,7 @@ class Cells:
         for uuid, name in ((ONE, 'one'), (TWO, 'two')):
             (directory / name).mkdir()
             self.databases[uuid] = CloudDatabase(tables, directory / name)
-            cells.append(db_reader.Cell(uuid, name, self.databases[uuid].url))
+            cells.append(db_cells.Cell(uuid, name, self.databases[uuid].url))
         self._conf = self.databases[ONE].conf()
         self._reader = db_reader.HostReader(self._conf, cells)
 
@@ -65,6 +67,19 @@ class Cells:
         self._reader.close()
         for database in self.databases.values():
             database.close()
+
+
+def eventually(condition):
+    """Wait until a condition holds."""
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, 'it does not come true'
+        time.sleep(0.02)
+
+
+@pytest.fixture(autouse=True)
+def quick_probes(monkeypatch):
+    monkeypatch.setattr(guard, 'PROBE_INTERVAL', 0.02)
 
 
 @pytest.fixture
@@ -85,7 +100,7 @@ def one_cell(cells):
     conf = database.conf()
 
     def cache(watcher):
-        reader = db_reader.HostReader(conf, db_reader.configured_cells(conf))
+        reader = db_reader.HostReader(conf)
         return HostCache(reader, (1.0, 1.0, 1.0), watcher=watcher)
 
     return database, cache
@@ -102,7 +117,7 @@ class TestTable:
         cache = cells.cache()
         for _ in range(2):
             before = time.time()
-            reads = refreshed(cache).reads
+            reads = refreshed(cache).cells.reads
 
             assert [uuid for uuid, _ in reads] == [ONE, TWO]
             assert all(before <= began <= time.time() for _, began in reads)
@@ -117,10 +132,34 @@ class TestTable:
         table = refreshed(cache)
 
         assert column(table, 'host') == ['a', 'b']
-        assert [uuid for uuid, _ in table.reads] == [ONE]
+        assert [uuid for uuid, _ in table.cells.reads] == [ONE]
         assert f'Failed to get computes for cell {TWO}(two)' in caplog.text
         two.execute('ALTER TABLE moved RENAME TO services')
-        assert column(refreshed(cache), 'host') == [*'abc']
+        eventually(lambda: column(
+            refreshed(cache), 'host') == [*'abc'])
+
+    def test_tells_which_cells_could_not_be_read_and_why(self, cells):
+        cache = cells.cache()
+        cells.databases[TWO].execute('ALTER TABLE services RENAME TO moved')
+
+        [(cell, why)] = refreshed(cache).cells.lost
+
+        assert cell == f'{TWO}(two)'
+        assert 'no such table' in why or 'no table services' in why
+
+    def test_costs_the_other_cells_nothing_when_one_is_lost(self, cells):
+        """No row of theirs is parsed again, nor when it is back."""
+        cache, two = cells.cache(), cells.databases[TWO]
+        refreshed(cache)
+        parsed = cache.rows_parsed
+        two.execute('ALTER TABLE services RENAME TO moved')
+        refreshed(cache)
+        refreshed(cache)
+        assert cache.rows_parsed == parsed
+
+        two.execute('ALTER TABLE moved RENAME TO services')
+        eventually(lambda: len(refreshed(cache).keys()) == 3)
+        assert cache.rows_parsed == parsed + 1
 
     def test_has_of_a_node_in_two_cells_that_of_the_later_one(self, cells):
         two, cache = cells.databases[TWO], cells.cache()
@@ -189,7 +228,8 @@ class TestWatcher:
 
         assert [cache.refresh(), cache.refresh()] == [
             'rebased 1', 'rebased 2']
-        assert watcher.tables[-1].reads > watcher.tables[0].reads
+        assert (watcher.tables[-1].cells.reads
+                > watcher.tables[0].cells.reads)
 
     def test_is_asked_and_told_anew_after_it_failed(self, one_cell):
         """Nothing is taken over of a refresh that fails."""

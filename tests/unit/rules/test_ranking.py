@@ -115,7 +115,7 @@ class TestNarrowing:
 
         assert [(step.name, step.before, step.after)
                 for step in decision.steps] == [
-            ('requested cell', 4, 2), ('force_nodes', 2, 1)]
+            ('cell', 4, 2), ('force_nodes', 2, 1)]
 
     def test_that_leaves_nothing_runs_no_filter(self):
         decision = Decision('req', 'uuid')

@@ -9,7 +9,7 @@ from oslo_utils import uuidutils
 import pytest
 
 from nova_sched import exception
-from nova_sched.db import reader
+from nova_sched.db import cells
 from nova_sched.hosts.decision import Decision
 from nova_sched.scheduler import filters
 from tests.builders import drivers
@@ -200,7 +200,7 @@ class TestRecord:
         [counted] = record.in_flight
         assert (counted.key, counted.host) == (spec.instance_uuid, 'h0')
         [(cell, read)] = record.reads
-        assert cell == reader.SINGLE_CELL_UUID
+        assert cell == cells.SINGLE_CELL_UUID
         assert before - 60 < read <= record.clock <= time.time()
         assert record.seed
 

@@ -1,0 +1,92 @@
+"""The cells of a cloud: which there are, by Nova's ``cell_mappings``."""
+
+import dataclasses
+from urllib import parse
+
+from oslo_log import log as logging
+
+from nova_sched import exception
+from nova_sched.db import engine
+
+LOG = logging.getLogger(__name__)
+
+# The nameless cell of a database without cells.  Not the zero uuid: that one
+# is Nova's cell0, the graveyard of servers that never got a host, and a
+# conductor would take a selection in it for a failure.
+SINGLE_CELL_UUID = '00000000-0000-0000-0000-000000000001'
+CELL0_UUID = '00000000-0000-0000-0000-000000000000'
+
+#: What a template may name besides the path.
+_PARTS = ('scheme', 'username', 'password', 'hostname', 'port', 'query',
+          'fragment')
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One database with hosts.
+
+    connection: its URL (may hold a password).
+    disabled: whether only requests that name the cell get hosts of it.
+    """
+
+    uuid: str
+    name: str | None
+    connection: str = dataclasses.field(repr=False)
+    disabled: bool = False
+
+    def __str__(self):
+        return f'{self.uuid}({self.name})' if self.name else self.uuid
+
+
+def only_one(conf):
+    """The cells of a cloud without mappings: one, of ``[database]``."""
+    return (Cell(SINGLE_CELL_UUID, None, engine.connection_url(conf)),)
+
+
+def of_mappings(rows, conf):
+    """The cells that rows of ``cell_mappings`` name, but cell0: tuple.
+
+    rows: dicts with uuid, name, database_connection and disabled, by id.
+    A cell whose URL cannot be understood is left out with a warning.
+    """
+    found = []
+    for row in rows:
+        if row['uuid'] == CELL0_UUID:
+            continue
+        try:
+            connection = filled_in(row['database_connection'] or '',
+                                   engine.connection_url(conf))
+            engine.parse_url(connection)
+        except exception.ConfigurationError as error:
+            LOG.warning('Cell %(name)s (%(uuid)s) is left out, as its '
+                        'database_connection in cell_mappings cannot be '
+                        'used: %(error)s', {
+                            'name': row['name'], 'uuid': row['uuid'],
+                            'error': error})
+            continue
+        found.append(Cell(row['uuid'], row['name'], connection,
+                          bool(row['disabled'])))
+    return tuple(found)
+
+
+def filled_in(template, url):
+    """A cell's URL with the parts of ``[database] connection`` filled in.
+
+    template: text with any of _PARTS and ``path`` in braces, as ``nova-manage
+        cell_v2`` lets operators write it.  url: text.
+    Raises ConfigurationError for another name in braces.
+    """
+    if '{' not in template:
+        return template
+    # As they are written: what is quoted there stays so.
+    parts = parse.urlsplit(url)
+    try:
+        return template.format(**{
+            name: getattr(parts, name) or '' for name in _PARTS},
+            path=parts.path.removeprefix('/'))
+    except (KeyError, ValueError, IndexError, AttributeError):
+        raise exception.ConfigurationError(
+            'cell_mappings database_connection', '****',
+            'as a template of [database] connection it may name only '
+            + ', '.join(f'{{{name}}}' for name in (*_PARTS, 'path'))
+        ) from None

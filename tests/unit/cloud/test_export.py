@@ -1,0 +1,109 @@
+"""A cloud of several cells as one file."""
+
+import json
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.cloud import export as cloud_export
+from tests.builders import clouds
+from tests.builders.cloud_database import CloudDatabase
+from tests.builders.cloud_database import make_tables
+from tests.builders.drivers import picks
+from tests.builders.drivers import select
+from tests.builders.mapped_cloud import CELL1
+from tests.builders.mapped_cloud import CELL2
+from tests.builders.mapped_cloud import MappedCloud
+from tests.builders.requests import a_request
+
+
+@pytest.fixture
+def tables(tmp_path):
+    return make_tables(tmp_path)
+
+
+@pytest.fixture
+def cloud(tables, tmp_path):
+    """Cells with the hosts a and b, and c with an instance."""
+    cloud = MappedCloud(tables, tmp_path)
+    cloud.one.load(['a', 'b'], host_mappings=[])
+    cloud.two.load(['c'], host_mappings=[], instances=[
+        clouds.an_instance('c')])
+    cloud.two.execute('UPDATE services SET deleted = id')
+    cloud.two.execute("INSERT INTO services (host, binary, topic, "
+                      "report_count, deleted) "
+                      "VALUES ('c', 'nova-compute', 'compute', 1, 0)")
+    cloud.api.execute("INSERT INTO aggregates (id, uuid, name) "
+                      "VALUES (3, ?, 'fast')", clouds.a_uuid())
+    cloud.api.execute('INSERT INTO aggregate_hosts (aggregate_id, host) '
+                      "VALUES (3, 'c')")
+    yield cloud
+    cloud.close()
+
+
+@pytest.fixture
+def loaded(cloud, tables, tmp_path):
+    """The export of it in one database."""
+    (tmp_path / 'loaded').mkdir()
+    database = CloudDatabase(tables, tmp_path / 'loaded')
+    text = json.dumps(cloud_export.export(cloud.conf()))
+    database.load(0, **json.loads(text))
+    yield database
+    database.close()
+
+
+def test_has_the_rows_of_all_cells(cloud):
+    found = cloud_export.export(cloud.conf())
+
+    assert [row['host'] for row in found['compute_nodes']] == [*'abc']
+    assert [row['host'] for row in found['instances']] == ['c']
+    assert len({row['id'] for row in found['services']}) == 4
+    assert [aggregate['hosts'] for aggregate in found['aggregates']] == [
+        ['c']]
+
+
+def test_says_which_host_is_in_which_cell(cloud):
+    found = cloud_export.export(cloud.conf())
+
+    assert {row['host']: row['cell_uuid']
+            for row in found['host_mappings']} == {
+        'a': CELL1, 'b': CELL1, 'c': CELL2}
+
+
+def test_holds_no_connection(cloud):
+    cloud.api.execute('UPDATE cell_mappings SET transport_url = ?',
+                      'rabbit://nova:secret@mq/')
+
+    text = json.dumps(cloud_export.export(cloud.conf()))
+
+    assert 'secret' not in text
+    assert 'sqlite' not in text
+
+
+def test_decides_alike_when_it_is_loaded(cloud, loaded):
+    """Hosts, cells, and that a disabled cell takes no servers."""
+    there, here = cloud.driver(), loaded.driver()
+    for spec in (a_request(), a_request(num_instances=2)):
+        assert picks(there, spec) == picks(here, spec)
+    assert {chosen[0].cell_uuid for chosen
+            in select(here, a_request(num_instances=2))} <= {CELL1, CELL2}
+
+
+def test_keeps_which_cells_are_disabled(cloud, tables, tmp_path):
+    cloud.change(CELL1, disabled=1)
+    (tmp_path / 'loaded').mkdir()
+    database = CloudDatabase(tables, tmp_path / 'loaded')
+    database.load(0, **cloud_export.export(cloud.conf()))
+
+    driver = database.driver()
+    with pytest.raises(exception.NoValidHost, match=r'2 cell\b'):
+        picks(driver, a_request(num_instances=2))
+    database.close()
+
+
+def test_names_the_cell_that_cannot_be_read(cloud):
+    cloud.two.execute('DROP TABLE services')
+
+    with pytest.raises(exception.DatabaseUnavailable,
+                       match=rf'Cell {CELL2}\(two\) cannot be exported'):
+        cloud_export.export(cloud.conf())

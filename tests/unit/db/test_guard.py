@@ -1,0 +1,170 @@
+"""A database that does not answer is waited for once, then probed."""
+
+import functools
+import logging
+import threading
+import time
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.db import guard
+
+LONG = 20
+
+
+class Server:
+    """A database that answers, refuses or hangs; counts what it is asked."""
+
+    def __init__(self):
+        self.asked, self.probed = 0, 0
+        self.refuses, self.answers = False, threading.Event()
+        self.answers.set()
+
+    def ask(self, what='rows'):
+        self.asked += 1
+        return self._answer(what)
+
+    def probe(self):
+        self.probed += 1
+        self._answer(None)
+
+    def _answer(self, what):
+        self.answers.wait(LONG)
+        if self.refuses:
+            raise exception.DatabaseUnavailable('Access denied')
+        return what
+
+
+@pytest.fixture
+def server():
+    server = Server()
+    yield server
+    server.answers.set()
+
+
+@pytest.fixture
+def guarded(server, monkeypatch):
+    """Function: a Guard of the server that waits for so many seconds."""
+    made = []
+    monkeypatch.setattr(guard, 'PROBE_INTERVAL', 0.02)
+
+    def guarded(timeout=LONG):
+        made.append(guard.Guard('cell x', 'rows', server.probe, timeout))
+        return made[-1]
+
+    yield guarded
+    for each in made:
+        each.close()
+
+
+def wait_until(condition):
+    end = time.monotonic() + LONG
+    while not condition():
+        assert time.monotonic() < end, 'it does not come true'
+        time.sleep(0.005)
+
+
+def test_passes_questions_and_answers_on(server, guarded):
+    ask = guard.asking(guarded(), server.ask)
+
+    assert [ask('one'), ask('two')] == ['one', 'two']
+
+
+def test_passes_other_errors_on_and_asks_again(server, guarded):
+    """They say nothing of whether the database answers."""
+    def ask():
+        raise ZeroDivisionError
+
+    found = guarded()
+    with pytest.raises(ZeroDivisionError):
+        guard.asking(found, ask)()
+
+    assert guard.asking(found, server.ask)() == 'rows'
+
+
+def test_a_hung_database_is_waited_for_once(server, guarded, caplog):
+    caplog.set_level(logging.WARNING)
+    server.answers.clear()
+    found = guarded(timeout=0.2)
+    ask, begin = guard.asking(found, server.ask), time.monotonic()
+
+    for _ in range(20):
+        with pytest.raises(exception.DatabaseUnavailable,
+                           match=r'no answer within 0\.2 seconds'):
+            ask()
+
+    assert 0.2 <= time.monotonic() - begin < 2
+    assert server.asked == 1
+    [record] = caplog.records
+    assert record.getMessage() == (
+        'Timeout getting rows for cell x, whose database is not asked again '
+        'until it answers: no answer within 0.2 seconds')
+
+
+def test_those_who_ask_together_wait_together(server, guarded):
+    server.answers.clear()
+    ask = guard.asking(guarded(timeout=0.3), server.ask)
+    begin, failed = time.monotonic(), []
+
+    def wait():
+        with pytest.raises(exception.DatabaseUnavailable):
+            ask()
+        failed.append(True)
+
+    threads = [threading.Thread(target=wait) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+
+    assert len(failed) == 8
+    assert time.monotonic() - begin < 2
+
+
+def test_it_is_asked_again_once_it_answers_a_probe(server, guarded, caplog):
+    caplog.set_level(logging.INFO)
+    server.refuses = True
+    ask = guard.asking(found := guarded(), server.ask)
+    with pytest.raises(exception.DatabaseUnavailable, match='Access denied'):
+        ask()
+    wait_until(lambda: server.probed > 2)
+    assert found.down == 'Access denied'
+
+    server.refuses = False
+    wait_until(lambda: found.down is None)
+
+    assert ask() == 'rows'
+    assert 'The database for cell x answers again' in caplog.text
+    probed = server.probed
+    time.sleep(0.1)
+    assert server.probed == probed
+
+
+def test_no_thread_is_left_when_it_is_closed(server, guarded):
+    server.refuses = True
+    found = guarded()
+    with pytest.raises(exception.DatabaseUnavailable):
+        guard.asking(found, server.ask)()
+
+    found.close()
+
+    wait_until(lambda: not [thread for thread in threading.enumerate()
+                            if thread.name.endswith('cell x')])
+
+
+def test_several_databases_are_asked_at_the_same_time(guarded):
+    """The slow ones are left out, and cost their time only once."""
+    servers = [Server() for _ in range(4)]
+    for hung in servers[:2]:
+        hung.answers.clear()
+    begin = time.monotonic()
+
+    found = guard.answers([
+        (number, guarded(timeout=0.3), functools.partial(server.ask, number))
+        for number, server in enumerate(servers)])
+
+    assert found == {2: 2, 3: 3}
+    assert time.monotonic() - begin < 2
+    for hung in servers[:2]:
+        hung.answers.set()

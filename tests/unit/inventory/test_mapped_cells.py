@@ -1,0 +1,336 @@
+"""Nova's cells: hosts are those of the databases that cell_mappings names."""
+
+import logging
+import time
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.context import RequestContext
+from nova_sched.db import cells
+from nova_sched.db import guard
+from nova_sched.hosts.decision import Decision
+from nova_sched.inventory import api
+from nova_sched.objects import CellMapping
+from nova_sched.objects import Destination
+from tests.builders.cloud_database import make_tables
+from tests.builders.clouds import a_uuid
+from tests.builders.drivers import door
+from tests.builders.drivers import free_ram_mb
+from tests.builders.drivers import picks
+from tests.builders.drivers import select
+from tests.builders.mapped_cloud import CELL1
+from tests.builders.mapped_cloud import CELL2
+from tests.builders.mapped_cloud import MappedCloud
+from tests.builders.requests import a_request
+
+CELL3 = '00000000-0000-0000-0000-0000000000c3'
+DRIVERS = ['filter_scheduler', 'caching_scheduler', 'chance_scheduler']
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(guard, 'PROBE_INTERVAL', 0.02)
+
+
+@pytest.fixture(scope='module')
+def tables(tmp_path_factory):
+    return make_tables(tmp_path_factory.mktemp('tables'))
+
+
+@pytest.fixture
+def cloud(tables, tmp_path):
+    """Cells with the hosts a and b, and c; cell0 has none."""
+    cloud = MappedCloud(tables, tmp_path)
+    cloud.one.load(['a', 'b'], host_mappings=[])
+    cloud.two.load(['c'], host_mappings=[])
+    yield cloud
+    cloud.close()
+
+
+def eventually(condition):
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, 'it does not come true'
+        time.sleep(0.02)
+
+
+def in_cell(uuid, **values):
+    """A request for a host of one cell."""
+    return a_request(requested_destination=Destination(
+        cell=CellMapping(uuid=uuid), **values))
+
+
+def lose(database):
+    database.execute('ALTER TABLE compute_nodes RENAME TO moved')
+
+
+def bring_back(database):
+    database.execute('ALTER TABLE moved RENAME TO compute_nodes')
+
+
+@pytest.mark.parametrize('name', DRIVERS)
+def test_the_hosts_are_those_of_all_cells_but_cell0(cloud, name):
+    cloud.cell0.load(['dead'], host_mappings=[])
+    driver = cloud.driver(name)
+
+    answer = select(driver, a_request(num_instances=3))
+
+    assert sorted((chosen[0].service_host, chosen[0].cell_uuid)
+                  for chosen in answer) == [
+        ('a', CELL1), ('b', CELL1), ('c', CELL2)]
+
+
+def test_a_host_is_in_the_cell_that_it_is_read_from(cloud):
+    """Whatever host_mappings says, which may be behind."""
+    cloud.api.execute("INSERT INTO host_mappings (host, cell_id) SELECT 'c', "
+                      'id FROM cell_mappings WHERE uuid = ?', CELL1)
+
+    [[chosen]] = select(cloud.driver(), in_cell(CELL2))
+
+    assert (chosen.service_host, chosen.cell_uuid) == ('c', CELL2)
+
+
+def test_aggregates_are_those_of_the_api_database(cloud):
+    for database in (cloud.cell0, cloud.one):
+        database.execute("INSERT INTO aggregates (id, name) VALUES (7, 'old')")
+        database.execute('INSERT INTO aggregate_hosts (aggregate_id, host) '
+                         "VALUES (7, 'a')")
+    cloud.api.execute("INSERT INTO aggregates (id, name) VALUES (3, 'new')")
+    cloud.api.execute('INSERT INTO aggregate_hosts (aggregate_id, host) '
+                      "VALUES (3, 'a')")
+
+    hosts = cloud.driver().host_manager.view().table.snapshot(None)
+
+    assert [aggregate.name for aggregate
+            in hosts.cell('aggregates', 0)] == ['new']
+
+
+class TestTemplates:
+    URL = 'mysql+pymysql://nova:p%40ss@db1:3307/nova_cell0?charset=utf8'
+
+    @pytest.mark.parametrize('template, meant', [
+        ('mysql://nova:secret@db2/nova', 'mysql://nova:secret@db2/nova'),
+        ('{scheme}://{username}:{password}@{hostname}:{port}/nova?{query}',
+         'mysql+pymysql://nova:p%40ss@db1:3307/nova?charset=utf8'),
+        ('{scheme}://other:{password}@db2/{path}_2#{fragment}',
+         'mysql+pymysql://other:p%40ss@db2/nova_cell0_2#')])
+    def test_take_their_parts_from_database_connection(self, template, meant):
+        assert cells.filled_in(template, self.URL) == meant
+
+    @pytest.mark.parametrize('template', [
+        'mysql://{user}@h/d', '{0}', '{hostname', '{scheme.x}'])
+    def test_with_other_names_are_refused(self, template):
+        with pytest.raises(exception.ConfigurationError,
+                           match='cell_mappings database_connection'):
+            cells.filled_in(template, self.URL)
+
+    def test_name_the_database_that_is_read(self, cloud):
+        cloud.change(CELL2, database_connection='{scheme}:///{path}/x'.replace(
+            '/x', '/../../two/cloud.sqlite'))
+
+        assert picks(cloud.driver(), in_cell(CELL2)) == ['c']
+
+    def test_that_cannot_be_used_cost_their_cell_only(self, cloud, caplog):
+        cloud.change(CELL2, database_connection='mysql://{nobody}:pw@h/d')
+
+        assert sorted(free_ram_mb(cloud.driver())) == ['a', 'b']
+        assert f'Cell two ({CELL2}) is left out' in caplog.text
+        assert 'pw@' not in caplog.text
+
+
+class TestDisabledCells:
+    @pytest.fixture(autouse=True)
+    def disabled(self, cloud):
+        cloud.change(CELL2, disabled=1)
+
+    @pytest.mark.parametrize('name', DRIVERS)
+    def test_take_no_servers(self, cloud, name):
+        driver = cloud.driver(name)
+        for _ in range(5):
+            assert picks(driver, a_request()) < ['c']
+
+    def test_serve_requests_that_name_them(self, cloud):
+        assert picks(cloud.driver(), in_cell(CELL2)) == ['c']
+
+    def test_take_no_servers_that_may_leave_their_cell(self, cloud):
+        assert picks(cloud.driver(), in_cell(
+            CELL2, allow_cross_cell_move=True)) < ['c']
+
+    def test_are_counted_in_the_reason(self, cloud):
+        with pytest.raises(exception.NoValidHost, match=r'1 cell\b'):
+            picks(cloud.driver(), a_request(force_hosts=['c']))
+
+    def test_serve_again_once_enabled(self, cloud):
+        driver = cloud.driver()
+        picks(driver, a_request())
+        cloud.change(CELL2, disabled=0)
+
+        assert picks(driver, a_request(force_hosts=['c'])) == ['c']
+
+
+class TestNewCells:
+    def test_are_found_by_the_next_request(self, cloud):
+        driver = cloud.driver()
+        picks(driver, a_request())
+        cloud.add_cell(CELL3, 'three', ['d'])
+
+        assert picks(driver, in_cell(CELL3)) == ['d']
+
+    def test_do_not_cost_the_others_a_row(self, cloud):
+        driver = cloud.driver()
+        cache = driver.host_manager._cache
+        before = cache.rows_parsed
+        cloud.add_cell(CELL3, 'three', ['d'])
+
+        picks(driver, a_request())
+
+        assert cache.rows_parsed == before + 1
+
+    def test_that_are_deleted_take_their_hosts_along(self, cloud):
+        driver = cloud.driver()
+        cloud.api.execute('DELETE FROM cell_mappings WHERE uuid = ?', CELL2)
+
+        picks(driver, a_request())
+
+        assert sorted(free_ram_mb(driver)) == ['a', 'b']
+
+    def test_that_moved_are_read_where_they_are(self, cloud):
+        driver = cloud.driver()
+        cloud.change(CELL2, database_connection=cloud.one.url)
+
+        picks(driver, a_request())
+
+        assert sorted(free_ram_mb(driver)) == ['a', 'b']
+
+
+class TestLostCells:
+    def test_are_left_out_and_serve_again_when_they_are_back(self, cloud):
+        driver = cloud.driver()
+        lose(cloud.two)
+        assert picks(driver, a_request()) < ['c']
+        assert sorted(free_ram_mb(driver)) == ['a', 'b']
+
+        bring_back(cloud.two)
+
+        eventually(lambda: picks(driver, a_request()) and sorted(
+            free_ram_mb(driver)) == ['a', 'b', 'c'])
+
+    def test_are_on_record_and_in_the_line_about_a_request(
+            self, cloud, caplog):
+        caplog.set_level(logging.INFO)
+        manager = door(cloud.driver())
+        lose(cloud.two)
+
+        manager.select_destinations(
+            RequestContext(), spec_obj=a_request().obj_to_primitive())
+
+        [record] = manager.recorder.decisions
+        [(cell, why)] = record.lost
+        assert cell == f'{CELL2}(two)'
+        assert 'compute_nodes' in why
+        assert f'without cell {CELL2}(two)' in caplog.text
+
+    def test_are_named_in_the_reason(self, cloud):
+        driver = cloud.driver()
+        lose(cloud.two)
+
+        with pytest.raises(exception.NoValidHost,
+                           match=r'cell .*\(two\) cannot be read'):
+            picks(driver, a_request(force_hosts=['c']))
+
+    def test_do_not_lose_what_was_placed_on_them(self, cloud):
+        """It counts again when they are back."""
+        driver = cloud.driver()
+        before = free_ram_mb(driver)['c']
+        picks(driver, in_cell(CELL2), [a_uuid()])
+        taken = before - free_ram_mb(driver)['c']
+        assert taken
+        lose(cloud.two)
+        picks(driver, a_request(), [a_uuid()])
+
+        bring_back(cloud.two)
+        eventually(lambda: picks(driver, a_request(force_hosts=['a']), [
+            a_uuid()]) and 'c' in free_ram_mb(driver))
+
+        assert before - free_ram_mb(driver)['c'] == taken
+
+    def test_that_are_all_there_are_leave_no_valid_host(self, cloud):
+        driver = cloud.driver()
+        lose(cloud.one)
+        lose(cloud.two)
+
+        with pytest.raises(exception.NoValidHost,
+                           match=r'there are no hosts; cell .* cannot be'):
+            picks(driver, a_request())
+
+    def test_do_not_keep_the_service_from_starting(self, cloud):
+        lose(cloud.two)
+
+        assert sorted(free_ram_mb(cloud.driver())) == ['a', 'b']
+
+    def test_do_not_hold_up_the_look_up_of_instances(self, cloud):
+        """A hint names an instance; it may be in the lost cell."""
+        driver = cloud.driver()
+        lose(cloud.two)
+        cloud.two.execute('DROP TABLE instances')
+
+        record = Decision()
+        select(driver, a_request(scheduler_hints={
+            'different_host': [CELL3]}), record=record)
+
+        assert record.lost
+
+
+class TestLostApiDatabase:
+    @pytest.mark.parametrize('name', DRIVERS)
+    def test_the_mappings_last_read_go_on(self, cloud, name, caplog):
+        driver = cloud.driver(name)
+        picks(driver, a_request())
+        cloud.api.execute('ALTER TABLE aggregates RENAME TO moved')
+
+        for _ in range(3):
+            assert picks(driver, a_request(num_instances=3)) is not None
+        assert sorted(free_ram_mb(driver)) == ['a', 'b', 'c']
+
+    def test_is_said_once(self, cloud, caplog):
+        caplog.set_level(logging.WARNING)
+        driver = cloud.driver()
+        cloud.api.execute('ALTER TABLE aggregates RENAME TO moved')
+
+        for _ in range(3):
+            picks(driver, a_request())
+
+        assert caplog.text.count('Failed to get aggregates and mappings') == 1
+
+    def test_serves_again_when_it_is_back(self, cloud, monkeypatch):
+        monkeypatch.setattr(api, 'INTERVAL', 0)
+        driver = cloud.driver()
+        cloud.api.execute('ALTER TABLE cell_mappings RENAME TO moved')
+        picks(driver, a_request())
+        cloud.api.execute('ALTER TABLE moved RENAME TO cell_mappings')
+        cloud.add_cell(CELL3, 'three', ['d'])
+
+        eventually(lambda: picks(driver, a_request())
+                   and 'd' in free_ram_mb(driver))
+
+    def test_that_was_never_there_is_waited_for(self, cloud):
+        cloud.api.execute('ALTER TABLE aggregates RENAME TO moved')
+
+        with pytest.raises(exception.DatabaseUnavailable):
+            cloud.driver()
+
+
+def test_without_mappings_the_hosts_are_those_of_database_connection(cloud):
+    """As in Kilo and Mitaka, or before the first cell was mapped."""
+    cloud.api.execute('DELETE FROM cell_mappings')
+    cloud.cell0.load(['x'], host_mappings=[])
+
+    assert picks(cloud.driver(), a_request()) == ['x']
+
+
+def test_mappings_of_queens_have_no_disabled_cells(cloud):
+    """The column came with Rocky."""
+    cloud.api.execute('ALTER TABLE cell_mappings DROP COLUMN disabled')
+
+    assert sorted(free_ram_mb(cloud.driver())) == ['a', 'b', 'c']
