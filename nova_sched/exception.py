@@ -4,6 +4,7 @@ Exception
  +-- NovaSchedException         the base; ``str()`` is for whoever must act
       +-- ConfigurationError    an option's value that the service cannot use
       +-- DatabaseUnavailable   a database is out of reach or has no tables
+      +-- PlacementError        Placement is out of reach, or refuses to act
       +-- RemoteNovaException   crosses RPC under the class path of Nova's own
            +-- NoValidHost      too few hosts for a request: an answer
            +-- InvalidInput     a request that is wrong; names the field
@@ -11,6 +12,10 @@ Exception
                                 a host lacks a metric that must be there
            +-- SelectionObjectsWithOldRPCVersionNotSupported
                                 a client's version cap rules out what it wants
+           +-- AllocationUpdateFailed
+                                somebody else claims for the same instance
+           +-- ResourceProviderAggregateRetrievalFailed
+                                Placement does not tell a segment's aggregates
 
 oslo.messaging sends the class name, ``__module__``, ``args`` and ``kwargs`` of
 an exception; a Nova client imports ``nova.exception`` and rebuilds the class
@@ -35,6 +40,10 @@ class ConfigurationError(NovaSchedException):
 
 class DatabaseUnavailable(NovaSchedException):
     """A database cannot be reached, or it has no scheduler tables."""
+
+
+class PlacementError(NovaSchedException):
+    """Placement cannot be reached, or does not do what it was asked."""
 
 
 class RemoteNovaException(NovaSchedException):
@@ -86,3 +95,24 @@ class SelectionObjectsWithOldRPCVersionNotSupported(RemoteNovaException):
     msg_fmt = ('Requests for Selection objects with alternates are not '
                'supported in select_destinations() before RPC version 4.5; '
                'version %(version)s requested.')
+
+
+class AllocationUpdateFailed(RemoteNovaException):
+    """Two requests claim for the same instance at the same time.
+
+    consumer_uuid: of the instance.  error: what Placement says.
+    """
+
+    msg_fmt = ('Placement holds other allocations of instance '
+               '%(consumer_uuid)s than when it was asked for them; something '
+               'else is placing the instance too: %(error)s')
+
+
+class ResourceProviderAggregateRetrievalFailed(RemoteNovaException):
+    """Placement refuses to tell the aggregates of a provider.
+
+    uuid: of the resource provider, which may be a network segment.
+    """
+
+    msg_fmt = ('Failed to get aggregates for resource provider with UUID '
+               '%(uuid)s')

@@ -5,8 +5,10 @@ going to serve, because connections do not survive a fork:
 
 1. Wait for the database, and let the driver read its first state
    (``_start_driver``).
-2. Connect to the message broker and consume requests (``_start_server``).
-3. Begin the driver's periodic work, if it has any (``_start_periodic``).
+2. Make the service's own record in the database (``upkeep``).
+3. Connect to the message broker and consume requests (``_start_server``).
+4. Begin heartbeats and other ``upkeep``, and the driver's periodic work, if
+   it has any (``_start_periodic``).
 
 ``stop`` takes it down in the opposite order, and answers what was accepted.
 ``reset`` puts another driver in place of the one that serves (``_reload``).
@@ -26,11 +28,13 @@ from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import exception
 from nova_sched import rpc
+from nova_sched import upkeep
 from nova_sched import version
 from nova_sched.db import engine
 from nova_sched.observe import recorder
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
+from nova_sched.scheduler import offers
 
 LOG = logging.getLogger(__name__)
 
@@ -68,6 +72,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self.conf = conf
         self._recorder = recorder.Recorder(
             conf.nova_sched.decision_memory * MEBIBYTE)
+        self._upkeep = upkeep.Upkeep(conf)
         self._manager = None
         self._server = None
         self._transport = None
@@ -90,13 +95,20 @@ class SchedulerService(backend.get_component('ServiceBase')):
         LOG.info('Starting %(topic)s node (version %(version)s)',
                  {'topic': rpc.TOPIC, 'version': version.version_string()})
         try:
+            started = self._start_driver()
             self._manager = manager.SchedulerManager(
-                self._start_driver(), self._recorder)
+                started, offers.Offers(self.conf, started), self._recorder)
             self._warn_of_no_hosts()
+            self._upkeep.register()
+            self._sleep(0)    # it may have been stopped meanwhile
             self._start_server()
         except _StoppedEarly:
             LOG.info('Stopped before it could serve')
             return
+        except Exception:
+            self._upkeep.stop()
+            raise
+        self._upkeep.start()
         self._periodic = self._start_periodic(self.driver)
 
     @property
@@ -124,6 +136,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         with self._handing_over:
             self._stopping.set()
         self._outdated.set()
+        self._upkeep.stop()
         if self._serving.wait(START_GRACE):
             self._drain(self.conf.manager_shutdown_timeout if graceful else 0)
         self._stopped.set()
@@ -206,13 +219,14 @@ class SchedulerService(backend.get_component('ServiceBase')):
         try:
             fresh.start()
             periodic = self._start_periodic(fresh)
+            asking = offers.Offers(self.conf, fresh)
             with self._handing_over:
                 if self._stopping.is_set():
                     raise _StoppedEarly
                 # The last step that can fail: the old driver may send
                 # requests on to the new one from then on.
                 fresh.take_over(old)
-                self._manager.driver = fresh
+                self._manager.serve(fresh, asking)
                 self._recorder.reloaded()
                 self._periodic, periodic = periodic, self._periodic
         except BaseException:
@@ -238,13 +252,13 @@ class SchedulerService(backend.get_component('ServiceBase')):
             self._sleep(self.conf.database.retry_interval)
 
     def _warn_of_no_hosts(self):
-        """Say it where [database] is cell0's, as Nova's files have it."""
+        """Say it where cells are mapped, and none of them has hosts."""
         if self.conf.api_database.connection and self._host_count() == 0:
             LOG.warning(
-                'There is no compute host in [database], and this release '
-                'reads the hosts of that database only, not those of the '
-                'cells that [api_database] maps: requests find no host. Set '
-                "[database] connection to the database of the hosts' cell")
+                'No compute host was found in the cells that [api_database] '
+                'maps: requests find no host. "nova-manage cell_v2 '
+                'list_cells" lists the cells; a cell that could not be read '
+                'has a warning of its own above')
 
     def _host_count(self):
         try:

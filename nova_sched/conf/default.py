@@ -20,8 +20,8 @@ SERVICE_OPTS = [
     cfg.StrOpt(
         'host', default=socket.gethostname(), sample_default='<host name>',
         help="""
-Name of this machine in the message queues. Set it when the host name may
-change, or to let one machine take over from another.
+Name of this machine in the message queues and in the services table. Set it
+when the host name may change, or to let one machine take over from another.
 """),
     cfg.StrOpt(
         'state_path', default='/var/lib/nova-sched', help="""
@@ -30,8 +30,9 @@ is unset. It must exist and be writable for the service's user.
 """),
     cfg.IntOpt(
         'report_interval', default=10, help="""
-Seconds between two heartbeats of a service. Must be well below
-service_down_time.
+Seconds between two heartbeats, with which this service says in the services
+table that it is up. Must be well below service_down_time. 0: no heartbeats;
+listings then show the service as down. A change takes a restart.
 """),
     cfg.IntOpt(
         'service_down_time', default=60, help="""
@@ -50,7 +51,8 @@ Where heartbeats are read from. Must be what the compute hosts use.
     cfg.BoolOpt(
         'periodic_enable', default=True, help="""
 Whether periodic work runs at all. Turn it off only to find out what causes
-load; the caching driver then never refreshes.
+load; the caching driver then never refreshes, and no new hosts are searched
+for. Heartbeats go on.
 """),
     cfg.IntOpt(
         'periodic_fuzzy_delay', default=60, min=0, help="""

@@ -66,9 +66,9 @@ many hosts cheaply first. An empty value runs none: every host passes.
 Unset, the list depends on whether [placement] is configured. With Placement:
 the list shown here. Without: RamFilter and DiskFilter are added after
 AvailabilityZoneFilter, because nothing else would keep a host from being
-filled beyond its limits. This release does not ask Placement, so name both
-here even where there is one. CoreFilter is in neither list: add it where
-virtual CPUs are what runs out.
+filled beyond its limits. The caching scheduler does not ask Placement, so
+name both here if it decides where there is one. CoreFilter is in neither
+list: add it where there is no Placement and virtual CPUs are what runs out.
 """),
     cfg.ListOpt(
         'baremetal_enabled_filters', default=list(BAREMETAL_FILTERS),

@@ -7,10 +7,11 @@ from nova_sched.options import files
 
 GROUP = 'placement'
 HELP = """
-Where Placement is and how to log in to it. This release accepts these
-options but does not ask Placement: whether auth_type, auth_section, auth_url
-or endpoint_override is set only decides which filters run when
-[filter_scheduler] enabled_filters is unset.
+Where Placement is and how to log in to it, as the service's own user. Set
+auth_type and the options that it needs, or leave out the whole section where
+there is no Placement. Its address is that of the endpoint of service_type in
+Keystone's catalog, or endpoint_override. An answer is waited for for 30
+seconds where timeout is unset. What is changed here takes a restart.
 """
 
 #: Any of these, set, says that there is a Placement to ask. auth_plugin is

@@ -65,9 +65,11 @@ retries off.
         'discover_hosts_in_cells_interval', default=-1, min=-1,
         help="""
 Seconds between two searches for compute hosts that no cell mapping knows
-yet. -1 never searches (map new hosts by command); 0 searches every 60
-seconds. Turn it on where compute hosts come and go by themselves, in one
-scheduler at most.
+yet, so that instances find their way to them. -1 never searches (map new
+hosts by command); 0 searches every 60 seconds. Turn it on where compute
+hosts come and go by themselves, in all schedulers alike: of those that are
+up and not disabled only that on the first host by name searches. Needs
+[api_database]. A change takes a restart.
 """),
     cfg.Opt(
         'max_placement_results', default=1000,

@@ -10,6 +10,7 @@ at once per table, not per read.
 import contextlib
 import dataclasses
 import functools
+import typing
 
 import sqlalchemy as sa
 
@@ -48,6 +49,14 @@ class CellRows:
     cell: db_cells.Cell
     compute_nodes: list
     services: list
+
+
+class NamedNode(typing.NamedTuple):
+    """A compute node.  uuid: None where it has none yet."""
+
+    uuid: str | None
+    host: str
+    nodename: str
 
 
 class HostReader:
@@ -180,6 +189,20 @@ class HostReader:
         return [row for part in self.each_cell(
             CellReader.on_hosts, hosts).values() for row in part]
 
+    def find_nodes(self, host, node, cell_uuid=None):
+        """The compute nodes of a host or node name: list of NamedNode.
+
+        host, node: None if it does not matter.
+        cell_uuid: where to look; by default in all cells but disabled ones.
+        Those of the first cell that has any.
+        """
+        found = self.each_cell(CellReader.named, host, node)
+        for cell, nodes in found.items():
+            if nodes and (not cell.disabled if cell_uuid is None
+                          else cell.uuid == cell_uuid):
+                return nodes
+        return []
+
     def image_properties(self, hosts, names):
         """What the instances on these hosts keep of their images: list.
 
@@ -293,6 +316,18 @@ class CellReader:
             sa.select(*(c[name] for name in INSTANCE_COLUMNS)).where(
                 c.deleted == 0).order_by(c.id), c.host, hosts)
         return [dict(zip(INSTANCE_COLUMNS, row, strict=True)) for row in rows]
+
+    def named(self, host, node):
+        c = tables.compute_nodes.c
+        wanted = [c.deleted == 0]
+        if host:
+            wanted.append(c.host == host)
+        if node:
+            wanted.append(c.hypervisor_hostname == node)
+        with self.db.reading() as connection:
+            return [NamedNode(*row) for row in connection.execute(
+                sa.select(c.uuid, c.host, c.hypervisor_hostname)
+                .where(*wanted).order_by(c.id))]
 
     def image_properties(self, hosts, names):
         instance = tables.instances.c

@@ -125,6 +125,7 @@ COLUMNS = (
            ours=True),
     Column('service_last_seen', FLOAT,
            _service('last_seen_up', 'created_at'), 'seconds', ours=True),
+    Column('service_version', INTEGER, _service('version'), ours=True),
     Column('service_up', BOOLEAN, ours=True),
 )
 
@@ -142,6 +143,9 @@ def _read_from(table):
 
 NAMES = tuple(column.name for column in COLUMNS)
 INTEGERS, LABELS = _of_kind(INTEGER), _of_kind(LABEL)
+#: Those of them that a compute node's record has.
+_RECORDED = tuple(column.name for column in COLUMNS
+                  if column.kind == INTEGER and not column.of('services'))
 
 #: The types of the columns that are arrays.
 DTYPES = {column.name: _DTYPES[column.kind]
@@ -168,6 +172,6 @@ def make(name, values):
 
 def check_record(record):
     """Raise OverflowError for a number that is too big for its column."""
-    for name in INTEGERS:
+    for name in _RECORDED:
         if not _SMALLEST <= record[name] <= _BIGGEST:
             raise OverflowError(f'{name} = {record[name]} is out of range')

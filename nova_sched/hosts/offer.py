@@ -1,7 +1,8 @@
-"""What Placement offers one request: one of three named values.
+"""What Placement offers one request: one of three values.
 
-``NOT_ASKED``: Placement plays no part. ``NOTHING_FOUND``: it was asked and
-offers nothing. An ``Offer``: what it found.
+``NOT_ASKED``: Placement plays no part. A ``NothingFound``: it was asked and
+offers nothing; ``NOTHING_FOUND`` is the usual one. An ``Offer``: what it
+found.
 """
 
 import copy
@@ -53,8 +54,14 @@ class _NotAsked:
         return 'NOT_ASKED'
 
 
-class _NothingFound:
-    """Placement was asked and offers nothing: there is no candidate."""
+@dataclasses.dataclass(frozen=True)
+class NothingFound:
+    """Placement was asked and offers nothing: there is no candidate.
+
+    reason: why, for the record and the log.
+    """
+
+    reason: str = 'Placement offers no host'
 
     asked = True
     providers = frozenset()
@@ -62,9 +69,6 @@ class _NothingFound:
     def of(self, provider_uuid):
         return []
 
-    def __repr__(self):
-        return 'NOTHING_FOUND'
-
 
 NOT_ASKED = _NotAsked()
-NOTHING_FOUND = _NothingFound()
+NOTHING_FOUND = NothingFound()

@@ -164,4 +164,5 @@ _OF_SERVICE = {
     'service_disabled': lambda row: bool(row.disabled),
     'service_forced_down': lambda row: bool(row.forced_down),
     'service_last_seen': lambda row: seconds(
-        row.last_seen_up or row.created_at)}
+        row.last_seen_up or row.created_at),
+    'service_version': lambda row: row.version or 0}

@@ -1,6 +1,7 @@
 """What the API database told of hosts when it was last read."""
 
 import dataclasses
+import threading
 import time
 
 from oslo_log import log as logging
@@ -47,7 +48,7 @@ class ApiInventory:
 
     def __init__(self, reader):
         self._reader, self._taken = reader, Mapped({})
-        self._asked = object()
+        self._asked, self._lock = object(), threading.Lock()
 
     def forget(self):
         """Have the next read that begins after this look at all of it."""
@@ -89,6 +90,16 @@ class ApiInventory:
             aggregates, cells, cell_of, frozenset(disabled),
             _different(last.aggregates, aggregates),
             _different(last.cell_of, cell_of), known, stamp, now)
+
+    def all(self):
+        """All aggregates as of now, by id: list of Aggregate.
+
+        Raises as ``read``.
+        """
+        with self._lock:
+            mapped = self.read()
+            self.take(mapped)
+        return [aggregate for _, aggregate in mapped.known.values()]
 
     def take(self, mapped):
         """Have the next read compare with this one."""

@@ -198,15 +198,16 @@ def _without_effect(conf):
 
 def _overfilling(conf):
     """A sentence, where hosts may get more than fits on them."""
-    if (not placement.placement_configured(conf)
+    if (option_names.driver_name(conf) != 'caching_scheduler'
+            or not placement.placement_configured(conf)
             or option_names.uses_baremetal_filters(conf)):
         return []
     enabled = option_names.enabled_filters(conf)
     lacking = [name for name in SIZE_FILTERS if name not in enabled]
     if not lacking:
         return []
-    return ['[placement] is configured, but this release does not ask '
-            'Placement: nothing keeps hosts from being overfilled unless '
+    return ['[placement] is configured, but the caching scheduler does not '
+            'ask Placement: nothing keeps hosts from being overfilled unless '
             'RamFilter and DiskFilter are named in [filter_scheduler] '
             f'enabled_filters, which lacks {" and ".join(lacking)}']
 

@@ -2,8 +2,7 @@
 
 Operators' files name them, for Nova's own scheduler. The help of ours says
 that they do nothing, and ``warnings`` names those that a file sets. Whoever
-makes one work takes it out of the table. All of [placement] is like that:
-the section is only looked at for whether there is a Placement.
+makes one work takes it out of the table.
 """
 
 SENTENCE = 'This release accepts this option but does not act on it.'
@@ -21,7 +20,6 @@ OPTIONS = {
         'periodic_fuzzy_delay', 'internal_service_availability_zone',
         'cell_worker_thread_pool_size', 'scheduler_manager'),
     'scheduler': (
-        'discover_hosts_in_cells_interval', 'max_placement_results',
         'limit_tenants_to_placement_aggregate',
         'placement_aggregate_required_for_tenants',
         'query_placement_for_availability_zone',
@@ -37,8 +35,7 @@ OPTIONS = {
         'default_level'),
     'upgrade_levels': ('baseapi',),
     'workarounds': (
-        'disable_fallback_pcpu_query',
-        'disable_compute_service_check_for_ffu'),
+        'disable_compute_service_check_for_ffu',),
 }
 
 

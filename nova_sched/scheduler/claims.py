@@ -96,14 +96,19 @@ class Claims:
 
     def release(self):
         """Give back all that was claimed, each as far as it can be."""
-        while self._claimed:
-            instance_uuid = self._claimed.pop()
-            try:
-                self._offer.release(instance_uuid)
-            except Exception:
-                # The others must be given back nevertheless, and the caller
-                # is to learn why the request failed, not what came after.
-                LOG.exception(
-                    'The allocations of instance %s, which was not placed, '
-                    'could not be given back; remove them from Placement',
-                    instance_uuid)
+        give_back(self._offer, reversed(self._claimed))
+        self._claimed.clear()
+
+
+def give_back(offer, instance_uuids):
+    """Have Placement take back the claims of instances."""
+    for instance_uuid in instance_uuids:
+        try:
+            offer.release(instance_uuid)
+        except Exception:
+            # The others must be given back nevertheless, and the caller is
+            # to learn why the request failed, not what came after.
+            LOG.exception(
+                'The allocations of instance %s, which was not placed, could '
+                'not be given back; remove them from Placement',
+                instance_uuid)

@@ -12,6 +12,7 @@ from nova_sched.db import reader as db_reader
 from nova_sched.hosts import instances
 from nova_sched.hosts import offer as placement_offer
 from nova_sched.hosts import rows as host_rows
+from nova_sched.inventory.api import ApiInventory
 from nova_sched.inventory.cache import HostCache
 from nova_sched.inventory.picks import Picks
 from nova_sched.plugins import classes
@@ -32,6 +33,7 @@ class HostManager:
             conf.compute.packing_host_numa_cells_allocation_strategy)
         self._picks = Picks(conf.nova_sched.pick_lifetime, self.now,
                             self._pack_numa_cells)
+        self._aggregates = ApiInventory(self._reader)
         self._cache = HostCache(
             self._reader, config.fallback_ratios(conf), self.make_record,
             self._picks)
@@ -51,6 +53,21 @@ class HostManager:
         """
         self._cache.refresh()
 
+    def aggregates(self):
+        """All aggregates as of this moment: list of objects.Aggregate.
+
+        Raises DatabaseUnavailable if they were never read.
+        """
+        return self._aggregates.all()
+
+    def oldest_compute(self):
+        """The least version of the compute services of all hosts.
+
+        As last read; None without hosts, 0 where a service tells none.
+        """
+        versions = self._picks.table.columns['service_version']
+        return int(versions.min()) if len(versions) else None
+
     def count(self):
         """How many hosts there were when they were last read."""
         return self._picks.table.size
@@ -58,6 +75,7 @@ class HostManager:
     def forget_aggregates(self):
         """Have the next ``refresh`` read the aggregates again."""
         self._cache.forget_aggregates()
+        self._aggregates.forget()
 
     def close(self):
         """Close idle database connections; a later use opens new ones."""
@@ -80,6 +98,13 @@ class HostManager:
             images=self._reader.image_properties,
             unseen=_bare_metal_hosts(table),
             in_flight=lambda: self._picks.locations(set(keys)))
+
+    def find_nodes(self, host, node, cell_uuid=None):
+        """The compute nodes of a name; see db.reader.HostReader.
+
+        Raises DatabaseUnavailable.
+        """
+        return self._reader.find_nodes(host, node, cell_uuid)
 
     def turn(self, count, alone=False):
         """A context in which requests decide one after the other.

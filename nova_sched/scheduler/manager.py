@@ -12,6 +12,8 @@ from nova_sched import exception
 from nova_sched.hosts import decision
 from nova_sched.objects import arguments
 from nova_sched.objects import selection
+from nova_sched.rpc import answers
+from nova_sched.scheduler import claims
 from nova_sched.scheduler import driver
 
 LOG = logging.getLogger(__name__)
@@ -21,7 +23,8 @@ _UNSET = object()
 #: What a request may well end in: told to the caller, and to the log in a
 #: line without a traceback.
 _EXPECTED = (exception.NoValidHost, exception.InvalidInput,
-             exception.DatabaseUnavailable, IncompatibleObjectVersion)
+             exception.DatabaseUnavailable, exception.AllocationUpdateFailed,
+             IncompatibleObjectVersion)
 #: Of these, what is an answer: no.
 _REFUSALS = (exception.NoValidHost, exception.InvalidInput,
              IncompatibleObjectVersion)
@@ -31,13 +34,23 @@ class SchedulerManager:
     """RPC endpoint of the scheduler: version 4.5 of Nova's interface.
 
     driver: a scheduler.driver.Scheduler that has been started.
+    offers: scheduler.offers.Offers for that driver.
     recorder: takes the record of each request, as observe.recorder.Recorder.
     """
 
     target = messaging.Target(version='4.5')
 
-    def __init__(self, driver, recorder):
-        self.driver, self.recorder = driver, recorder
+    def __init__(self, driver, offers, recorder):
+        self._serving, self.recorder = (driver, offers), recorder
+
+    @property
+    def driver(self):
+        """The driver that decides."""
+        return self._serving[0]
+
+    def serve(self, driver, offers):
+        """Have another driver decide from the next request on."""
+        self._serving = driver, offers
 
     @messaging.expected_exceptions(*_EXPECTED)
     def select_destinations(self, ctxt, request_spec=None,
@@ -57,7 +70,8 @@ class SchedulerManager:
         Raises NoValidHost when not every instance gets a host, InvalidInput
         when the request is wrong (it names the field),
         IncompatibleObjectVersion for objects of an unknown major version,
-        and DatabaseUnavailable.
+        AllocationUpdateFailed when something else claims for the same
+        instance, and DatabaseUnavailable.
         """
         call = {'instance_uuids': instance_uuids,
                 'return_objects': return_objects,
@@ -102,9 +116,11 @@ class SchedulerManager:
         spec_obj.legacy_context = ctxt
         record.instance_uuid = spec_obj.instance_uuid
         record.instances = driver.Scheduler.count(spec_obj, uuids)
-        selections = list(map(list, self.driver.select_destinations(
+        serving, offers = self._serving
+        spec_obj, offer = offers.ask(ctxt, spec_obj, record)
+        selections = list(map(list, serving.select_destinations(
             ctxt, spec_obj, uuids, return_alternates=as_objects and alternates,
-            **driver.extras(self.driver, record=record))))
+            **driver.extras(serving, record=record, offer=offer))))
         _check_picks(record, selections)
         if as_objects:
             reply = selection.to_wire(selections, spec_obj.wire_version)
@@ -112,6 +128,7 @@ class SchedulerManager:
             reply = selection.to_dicts([chosen[0] for chosen in selections],
                                        spec_obj.wire_version)
         record.close(decision.PLACED)
+        _give_back_if_lost(offer, record)
         return reply
 
     def update_aggregates(self, ctxt, aggregates):
@@ -155,6 +172,20 @@ class BaseRPCEndpoint:
     def get_backdoor_port(self, ctxt):
         """None: this service listens on no backdoor."""
         return None
+
+
+def _give_back_if_lost(offer, record):
+    """Have claims given back if the caller does not get the answer."""
+    claimed = [claim.instance_uuid for claim in record.claims if claim.taken]
+
+    def give_back():
+        LOG.warning('The answer about instance(s) %s does not reach its '
+                    'caller; what was claimed for them is given back',
+                    ', '.join(claimed))
+        claims.give_back(offer, claimed)
+
+    if claimed:
+        answers.undo_if_lost(give_back)
 
 
 def _close(record, exc):

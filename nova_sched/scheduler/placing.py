@@ -165,9 +165,6 @@ class Placing:
         if not self._wanted.count:
             self._raise('There are not enough hosts available. The list of '
                         'instance uuids is empty')
-        if self._record.offer is placement_offer.NOTHING_FOUND:
-            self._record.reason = 'Placement offers no host'
-            raise exception.NoValidHost(reason='')
         unknown = _unknown_host(self._hosts, self._spec_obj)
         if unknown:
             self._raise(unknown)

@@ -26,6 +26,7 @@ _DEFAULTS = {
     'vcpus_total': 16, 'cpu_allocation_ratio': 16.0,
     'ram_allocation_ratio': 1.5, 'disk_allocation_ratio': 1.0,
     'updated': NOW, 'service_last_seen': NOW, 'service_up': True,
+    'service_version': 70,
     'hypervisor_type': 'QEMU', 'hypervisor_version': 8002000,
     'host_ip': '192.0.2.1', 'stats': {}, 'metrics': None, 'pci_stats': '[]',
     'supported_instances': '[["x86_64", "kvm", "hvm"]]'}
@@ -64,7 +65,7 @@ def _a_service(record):
     seen = datetime.datetime.fromtimestamp(
         record['service_last_seen'], datetime.UTC).replace(tzinfo=None)
     return rows.Service(
-        id=1, uuid=None, host=None, version=70,
+        id=1, uuid=None, host=None, version=record['service_version'],
         disabled=record['service_disabled'],
         disabled_reason=record.get('disabled_reason'),
         forced_down=record['service_forced_down'], report_count=8640,

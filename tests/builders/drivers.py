@@ -6,6 +6,7 @@ from nova_sched.inventory.picks import View
 from nova_sched.observe import recorder
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import manager
+from nova_sched.scheduler import offers
 from tests.builders import hosts
 from tests.builders import rules
 
@@ -49,9 +50,14 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
         return answer, lambda: True
 
 
-def door(driver, memory=1 << 24):
-    """The RPC endpoint before a driver, with a recorder of so many bytes."""
-    return manager.SchedulerManager(driver, recorder.Recorder(memory))
+def door(driver, memory=1 << 24, conf=None):
+    """The RPC endpoint before a driver, with a recorder of so many bytes.
+
+    conf: ConfigOpts that says where Placement is; by default there is none.
+    """
+    return manager.SchedulerManager(
+        driver, offers.Offers(conf or rules.a_conf(), driver),
+        recorder.Recorder(memory))
 
 
 def select(driver, spec, instance_uuids=None, **kwargs):

@@ -223,10 +223,13 @@ class Caller:
             context.RequestContext(request_id=request_id), spec, uuids,
             return_objects=True, return_alternates=alternates)
 
-    def place(self, spec):
-        """Lists of Selection for the one instance that a RequestSpec names."""
+    def place(self, spec, uuids=None):
+        """Lists of Selection for a RequestSpec.
+
+        uuids: of the instances; by default the one that it names.
+        """
         return self._client.select_destinations(
-            context.RequestContext(), spec, [spec.instance_uuid],
+            context.RequestContext(), spec, uuids or [spec.instance_uuid],
             return_objects=True, return_alternates=True)
 
     def pick(self, **request):

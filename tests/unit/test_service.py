@@ -141,7 +141,7 @@ class TestStop:
 
 
 class TestHosts:
-    """That there are none where [database] leads is told at the start."""
+    """That there are none where cells are mapped is told at the start."""
 
     @pytest.fixture
     def warnings(self, conf, caplog):
@@ -151,10 +151,10 @@ class TestHosts:
             scheduler.start()
             scheduler.stop()
             return [line.getMessage() for line in caplog.records
-                    if 'no compute host in [database]' in line.getMessage()]
+                    if 'No compute host was found' in line.getMessage()]
         return start
 
-    def test_in_the_database_of_cell0_are_missed(self, cloud, warnings):
+    def test_in_no_cell_are_missed(self, cloud, warnings):
         cloud.execute('DELETE FROM compute_nodes')
         assert len(warnings(cloud.url)) == 1
 
@@ -162,7 +162,7 @@ class TestHosts:
         cloud.execute('DELETE FROM compute_nodes')
         assert warnings(None) == []
 
-    def test_in_the_database_of_their_cell_are_enough(self, cloud, warnings):
+    def test_in_a_cell_are_enough(self, cloud, warnings):
         assert warnings(cloud.url) == []
 
     @pytest.mark.parametrize('cls', ['OwnHosts', 'NoHosts', 'NoHostCount'])

@@ -51,7 +51,7 @@ def load(db):
 @pytest.fixture
 def hosts(conf, db):
     """A HostReader of the one database."""
-    return reader.HostReader(conf, reader.configured_cells(conf))
+    return reader.HostReader(conf)
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ class TestAggregates:
         url = f'sqlite:///{tmp_path}/schema.sqlite'
         schema.sync_database(engine.Database(url))
         conf.set_override('connection', url, 'api_database')
-        hosts = reader.HostReader(conf, reader.configured_cells(conf))
+        hosts = reader.HostReader(conf)
         assert hosts.aggregates() == []
 
 

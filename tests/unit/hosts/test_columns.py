@@ -105,7 +105,7 @@ def test_are_what_requests_may_ask_for_but_those_that_nova_lacks():
 
     assert set(columns.NAMES) - found == {
         'service_disabled', 'service_forced_down', 'service_up',
-        'service_last_seen', 'bare_metal'}
+        'service_last_seen', 'service_version', 'bare_metal'}
 
 
 def test_are_all_in_a_builders_host():

@@ -77,7 +77,7 @@ class TestServices:
                    if values is not before.columns[name]}
         assert changed <= {
             'service', 'service_last_seen', 'service_disabled',
-            'service_forced_down', 'aggregates'}
+            'service_forced_down', 'service_version', 'aggregates'}
 
     @pytest.mark.parametrize('name, value', [
         ('disabled', 'service_disabled'),

@@ -139,8 +139,9 @@ class TestWarnings:
         ('RamFilter', 'DiskFilter'), ('', 'RamFilter and DiskFilter')])
     def test_hosts_that_are_left_to_placement(self, parsed, filters,
                                               lacking):
-        """This release does not ask it what still fits."""
-        text = '[placement]\nauth_type = password\n'
+        """By a driver that does not ask it what still fits."""
+        text = ('[placement]\nauth_type = password\n'
+                '[scheduler]\ndriver = caching_scheduler\n')
         if filters is not None:
             text += f'[filter_scheduler]\nenabled_filters = {filters}\n'
 
@@ -151,10 +152,14 @@ class TestWarnings:
 
     @pytest.mark.parametrize('text', [
         '[filter_scheduler]\nenabled_filters = ComputeFilter\n',
-        '[placement]\nauth_type = password\n[filter_scheduler]\n'
+        '[placement]\nauth_type = password\n',
+        '[placement]\nauth_type = password\n[scheduler]\n'
+        'driver = caching_scheduler\n[filter_scheduler]\n'
         'enabled_filters = RamFilter,ComputeFilter,DiskFilter\n'])
     def test_hosts_that_are_not(self, parsed, text):
-        """Without Placement the list is the operator's own choice."""
+        """Without Placement the list is the operator's own choice, and with
+        it the filter scheduler asks.
+        """
         assert conf.warnings(parsed(text)) == []
 
 

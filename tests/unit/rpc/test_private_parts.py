@@ -16,7 +16,8 @@ MODULE = pathlib.Path(rpc_server.__file__)
 
 #: What rpc/server.py uses of objects of oslo.messaging uninvited.
 PRIVATE = {'_create_listener', '_on_incoming', '_process_incoming',
-           '_work_executor', '_poll_style_listener'}
+           '_work_executor', '_poll_style_listener', 'orig_msg_id', 'reply_q',
+           '_obsolete_reply_queues'}
 
 #: The modules of its own that others import: file -> names.
 ALLOWED = {
@@ -75,10 +76,12 @@ class TestPrivateParts:
 
     def test_are_those_that_the_module_names(self):
         """Its other private names are its own; the docstring has them all."""
-        own = {'_free', '_listener', '_on_incoming'}
+        own = {'_free', '_listener', '_on_incoming', '_process', '_message',
+               '_delivered', '_cache', 'orig_msg_id', 'reply_q'}
         used = {name for name in attributes(MODULE) if private(name)}
 
-        assert used - own == PRIVATE - own
+        assert used - own == {name for name in PRIVATE
+                              if private(name)} - own
         assert '``_drivers.amqpdriver``' in rpc_server.__doc__
         assert all(f'``{name}``' in rpc_server.__doc__ for name in PRIVATE)
 
@@ -94,5 +97,10 @@ class TestPrivateParts:
         assert callable(made._on_incoming)
         assert callable(made._work_executor.submit)
         assert callable(listener._poll_style_listener.poll)
+        message = rpc_server.amqpdriver.AMQPIncomingMessage(
+            None, None, {}, None, 'id', 'queue', None,
+            rpc_server.amqpdriver.ObsoleteReplyQueuesCache(), None)
+        assert message.orig_msg_id == 'id'
+        assert message.reply_q not in message._obsolete_reply_queues._cache
         made.stop()
         made.wait()

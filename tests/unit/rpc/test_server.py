@@ -42,7 +42,8 @@ def server():
         conf.set_override('executor_thread_pool_size', 2)
         made._free = threading.Semaphore(2)
         made._create_listener = lambda: rpc_server._Listener(listener)
-        made._process_incoming = lambda incoming: work(incoming[0])
+        made._process_incoming = lambda incoming: work(
+            incoming[0]._message)
         return made
     return make
 

@@ -201,3 +201,62 @@ class TestRatios:
             DEFAULT__ram_allocation_ratio=1.25)).state(0)
 
         assert state.ram_allocation_ratio == 3.0
+
+
+class TestAggregates:
+    def test_are_those_of_this_moment(self, cloud, manager):
+        """Without any read of the hosts in between; those without hosts too.
+        """
+        made = manager()
+        cloud.load(['a'], aggregates=[clouds.an_aggregate(hosts=['a'])])
+        assert len(made.aggregates()) == 1
+
+        cloud.execute("INSERT INTO aggregates (id, name, created_at) "
+                      "VALUES (77, 'empty', datetime('now'))")
+
+        assert [aggregate.name for aggregate in made.aggregates()][1:] == [
+            'empty']
+
+
+class TestOldestCompute:
+    def test_is_the_least_version_of_all_compute_services(
+            self, cloud, manager):
+        cloud.load(['a', 'b'])
+        cloud.execute('UPDATE services SET version = 74')
+        cloud.execute("UPDATE services SET version = 73 WHERE host = 'b'")
+        made = manager()
+        made.refresh()
+
+        assert made.oldest_compute() == 73
+
+    def test_is_zero_where_one_tells_none(self, cloud, manager):
+        cloud.load(['a', 'b'])
+        cloud.execute("UPDATE services SET version = NULL WHERE host = 'b'")
+        made = manager()
+        made.refresh()
+
+        assert made.oldest_compute() == 0
+
+    def test_is_unknown_without_hosts(self, cloud, manager):
+        cloud.load(0)
+        made = manager()
+        made.refresh()
+
+        assert made.oldest_compute() is None
+
+
+class TestFindNodes:
+    def test_are_those_of_a_host_or_a_node_or_both(self, cloud, manager):
+        cloud.load_nodes(
+            clouds.a_compute_node('a', hypervisor_hostname='n1'),
+            clouds.a_compute_node('a', hypervisor_hostname='n2'),
+            clouds.a_compute_node('b', hypervisor_hostname='n3'))
+        made = manager()
+
+        def nodes(*names):
+            return [node.nodename for node in made.find_nodes(*names)]
+
+        assert nodes('a', None) == ['n1', 'n2']
+        assert nodes(None, 'n3') == ['n3']
+        assert nodes('a', 'n2') == ['n2']
+        assert nodes('b', 'n2') == []

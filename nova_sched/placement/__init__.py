@@ -1,0 +1,1 @@
+"""Placement: asking it for hosts, and claiming them there, over HTTP."""

@@ -1,0 +1,73 @@
+"""Which microversions of its API a Placement speaks, and which are used."""
+
+import dataclasses
+
+from keystoneauth1 import discover
+
+from nova_sched import exception
+
+#: Those that queries are written for, each with what it adds to a query.
+FORMS = ('1.17', '1.25', '1.29', '1.32', '1.35', '1.36', '1.39')
+#: The newest that requests to claim are written for. Callers claim the
+#: alternates of an answer in that of the candidates, and from 1.38 on
+#: Placement wants a word from them that Nova does not say.
+CLAIMS = '1.36'
+
+AGGREGATES = '1.19'         # lists of a provider's aggregates
+GENERATIONS = '1.28'        # consumers have a generation
+STEIN = '1.29'              # what Nova asked when it stopped adding up
+MAPPINGS = '1.34'           # candidates say which group a provider serves
+
+
+class TooOld(exception.PlacementError):
+    """A server has no microversion that can say what is asked."""
+
+
+def at_least(version, least):
+    """Whether a microversion is another one or newer: both texts."""
+    return discover.version_between(least, None, version)
+
+
+@dataclasses.dataclass(frozen=True)
+class Spoken:
+    """The microversions that a server speaks: from least to most, texts."""
+
+    least: str
+    most: str
+
+    @classmethod
+    def of(cls, document):
+        """Read from what ``GET /`` gives; ValueError if it is not that."""
+        try:
+            (found, *_) = document['versions']
+            for text in (found['min_version'], found['max_version']):
+                discover.normalize_version_number(text)
+            return cls(found['min_version'], found['max_version'])
+        except (KeyError, TypeError, ValueError) as exc:
+            raise ValueError('it lists no microversions') from exc
+
+    def speaks(self, version):
+        """Whether it has a microversion."""
+        return discover.version_between(self.least, self.most, version)
+
+    def best(self, least=FORMS[0], most=FORMS[-1]):
+        """The newest of FORMS that it speaks, within bounds: text or None."""
+        return next((
+            form for form in reversed(FORMS)
+            if discover.version_between(least, most, form)
+            and self.speaks(form)), None)
+
+    def fitting(self, least):
+        """The microversion for a query that needs this one at least.
+
+        Not newer than what claims are made in, unless that is too old.
+        Raises TooOld.
+        """
+        most = least if at_least(least, CLAIMS) else CLAIMS
+        version = self.best(least, most)
+        if version is None:
+            raise TooOld(
+                f'Placement speaks microversions {self.least} to {self.most}, '
+                f'but this request takes {least}: upgrade Placement, or ask '
+                f'without what needs it')
+        return version

@@ -1,0 +1,37 @@
+"""Claims against a Placement over HTTP that says what a test has it say."""
+
+from nova_sched.placement import claims
+from nova_sched.placement import connection
+from tests.builders import http_placement
+from tests.builders import requests
+from tests.builders.http_placement import CONTEXT
+from tests.builders.http_placement import a_candidate
+
+UUID = '5b10167e-1355-4bf3-bb67-7d0d8513ae4b'
+PATH = f'/allocations/{UUID}'
+SPEC = requests.a_request(project_id='p', user_id='u')
+WANTED = a_candidate('a', VCPU=2, MEMORY_MB=512)
+#: Of the eras whose rules differ.
+QUEENS, ROCKY, STEIN, CURRENT = ERAS = ('1.17', '1.25', '1.29', '1.36')
+
+
+class Scene:
+    """Claims of one request, with the times that they slept."""
+
+    def __init__(self, directory, placement):
+        self._directory, self.placement = directory, placement
+        self.slept = []
+
+    def claims(self, version=CURRENT, asker=None, **options):
+        return claims.Claims(
+            connection.Connection(http_placement.a_conf(
+                self._directory, **{'auth_type': 'none',
+                                    'endpoint': self.placement.url,
+                                    **options})),
+            version, asker or claims.Asker.of(CONTEXT),
+            sleep=self.slept.append, uniform=lambda low, high: high)
+
+    def claim(self, version=CURRENT, spec=SPEC, request=WANTED, **kwargs):
+        """Claim; what was put at last."""
+        self.claims(version, **kwargs).claim(UUID, request, spec)
+        return self.placement.to('PUT', PATH)[-1]

@@ -1,0 +1,118 @@
+"""A Placement that speaks HTTP and says what a test has it say.
+
+Its sentences are those of a real one, of release 16.0.0.
+"""
+
+import contextlib
+import dataclasses
+import pathlib
+
+from nova_sched import conf as config
+from nova_sched import context
+from nova_sched.scheduler.client import report
+from tests.builders import http_server
+from tests.builders.http_server import Answer
+
+TAKEN = Answer(204)
+#: Of the requests that tests send.
+CONTEXT = context.RequestContext(
+    request_id='req-0af04c2f-6a2b-4a57-9d0e-2f3c6f0d7c11',
+    global_request_id='req-91d6d1a4-51d5-4c68-8a5c-7d2a0f1b9e02',
+    user_id='u-caller', project_id='p', auth_token='token-of-the-caller',
+    overwrite=False)
+
+
+@contextlib.contextmanager
+def placement(version='1.39', tls=False):
+    """A Server that has nothing to offer and takes every claim."""
+    with http_server.Server(tls).running() as server:
+        server.on('GET', '/', versions(version))
+        server.on('GET', '/allocation_candidates', candidates())
+        server.on('GET', '/allocations/', held())
+        server.on('PUT', '/allocations/', TAKEN)
+        server.on('DELETE', '/allocations/', TAKEN)
+        yield server
+
+
+def client(directory, **options):
+    """A SchedulerReportClient; options: of [placement]."""
+    return report.SchedulerReportClient(a_conf(directory, **options))
+
+
+def a_conf(directory, **options):
+    """A ConfigOpts of a file with these options in [placement]."""
+    path = pathlib.Path(directory) / 'placement-client.conf'
+    path.write_text('[placement]\n' + ''.join(
+        f'{name} = {value}\n' for name, value in options.items()))
+    return config.new_conf([], [str(path)])
+
+
+@dataclasses.dataclass(frozen=True)
+class Query:
+    """A query to Placement, for tests of those that send it."""
+
+    text: str = 'resources=VCPU%3A1'
+    least: str = '1.17'
+
+    def minimum_version(self):
+        return self.least
+
+    def query(self, version):
+        return f'{self.text}&limit=1000'
+
+
+def versions(most, least='1.0'):
+    """What is there at its address."""
+    return Answer(body={'versions': [{
+        'id': 'v1.0', 'max_version': most, 'min_version': least,
+        'status': 'CURRENT', 'links': [{'rel': 'self', 'href': ''}]}]})
+
+
+def candidates(*requests, others=()):
+    """Candidates, and providers of no candidate; requests: a_candidate."""
+    uuids = [uuid for request in requests for uuid in request['allocations']]
+    return Answer(body={
+        'allocation_requests': list(requests),
+        'provider_summaries': {
+            uuid: {'resources': {'VCPU': {'capacity': 16, 'used': 0}},
+                   'traits': []} for uuid in [*uuids, *others]}})
+
+
+def a_candidate(provider, mappings=True, **resources):
+    """An allocation request: one VCPU of a provider, unless said."""
+    request = {'allocations': {
+        provider: {'resources': resources or {'VCPU': 1}}}}
+    return request | ({'mappings': {'': [provider]}} if mappings else {})
+
+
+def held(allocations=None, generation=1, owner=('p-owner', 'u-owner')):
+    """What a consumer holds: provider -> resource class -> amount."""
+    if not allocations:
+        return Answer(body={'allocations': {}})
+    return Answer(body={
+        'allocations': {
+            provider: {'resources': resources, 'generation': 7}
+            for provider, resources in allocations.items()},
+        'project_id': owner[0], 'user_id': owner[1],
+        'consumer_generation': generation})
+
+
+def error(status, detail='', code='placement.undefined_code'):
+    """An error; code: None for those of before microversion 1.23."""
+    return Answer(status, {'errors': [{
+        'status': status, 'title': 'Error', 'request_id': 'req-1',
+        'detail': f'The request did not work.\n\n {detail}  ',
+        **({'code': code} if code else {})}]},
+        {'x-openstack-request-id': 'req-placement'})
+
+
+#: A provider was changed while it was claimed from.
+RACE = error(409, 'Inventory and/or allocations changed while attempting to '
+             'allocate: Another thread concurrently updated the data. Please '
+             'retry your update', 'placement.concurrent_update')
+#: The consumer was changed.
+CONSUMER = error(409, 'consumer generation conflict - expected 1 but got '
+                 'None', 'placement.concurrent_update')
+FULL = error(409, "Unable to allocate inventory: Unable to create allocation "
+             "for 'VCPU' on resource provider 'a'. The requested amount "
+             "would exceed the capacity.")

@@ -1,0 +1,147 @@
+"""An HTTP server in a thread that answers as a test says, and remembers."""
+
+import collections
+import contextlib
+import dataclasses
+import http.server
+import json
+import pathlib
+import ssl
+import threading
+
+#: A certificate for localhost that signs itself, and its key.
+CERTIFICATE = str(pathlib.Path(__file__).parents[1] / 'data' / 'tls'
+                  / 'localhost.pem')
+
+#: Instead of an answer: none while the server lives, or a closed connection.
+HANG, DROP = 'hang', 'drop'
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """A request as it came; body is its JSON, or None."""
+
+    method: str
+    path: str
+    headers: dict
+    body: object
+
+    @property
+    def version(self):
+        """The microversion it asks for: text or None."""
+        return self.headers.get('OpenStack-API-Version')
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What is answered; body is text, or else is sent as JSON."""
+
+    status: int = 200
+    body: object = ''
+    headers: dict = dataclasses.field(default_factory=dict)
+
+    @property
+    def octets(self):
+        text = self.body
+        if not isinstance(text, str):
+            text = json.dumps(text)
+        return text.encode()
+
+
+class Server:
+    """Answers requests; url is where, asked the list of what came."""
+
+    def __init__(self, tls=False):
+        self.asked, self._routes = [], {}
+        self.connections, self.ended = 0, threading.Event()
+        self._http = http.server.ThreadingHTTPServer(
+            ('localhost' if tls else '127.0.0.1', 0), _handler(self))
+        self._http.daemon_threads = True
+        self._http.handle_error = lambda *args: None
+        scheme = 'http'
+        if tls:
+            scheme, context = 'https', ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(CERTIFICATE)
+            self._http.socket = context.wrap_socket(
+                self._http.socket, server_side=True,
+                do_handshake_on_connect=False)
+        host, port = self._http.server_address[:2]
+        self.url = f'{scheme}://{"localhost" if tls else host}:{port}'
+
+    def on(self, method, path, *answers):
+        """Answer requests whose path begins so; the last answer stays.
+
+        answers: Answer, HANG, DROP, or a function of Asked that returns one.
+        Later calls, and longer paths, go before others.
+        """
+        self._routes[method, path] = collections.deque(answers)
+
+    def answer(self, asked):
+        """The answer to a request, which is put down."""
+        self.asked.append(asked)
+        routes = [route for route in self._routes
+                  if route[0] == asked.method
+                  and asked.path.startswith(route[1])]
+        if not routes:
+            return Answer(404, 'no such page')
+        answers = self._routes[max(routes, key=lambda route: len(route[1]))]
+        answer = answers.popleft() if len(answers) > 1 else answers[0]
+        return answer(asked) if callable(answer) else answer
+
+    def to(self, method, path=''):
+        """The requests so far of a method whose paths begin so: list."""
+        return [asked for asked in self.asked if asked.method == method
+                and asked.path.startswith(path)]
+
+    @contextlib.contextmanager
+    def running(self):
+        """Serve for the time of a block."""
+        thread = threading.Thread(target=self._http.serve_forever,
+                                  args=(0.01,))
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.ended.set()
+            self._http.shutdown()
+            thread.join()
+            self._http.server_close()
+
+
+def _handler(server):
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = 'HTTP/1.1'
+
+        def setup(self):
+            super().setup()
+            server.connections += 1
+
+        def _serve(self):
+            length = int(self.headers['content-length'] or 0)
+            text = self.rfile.read(length)
+            answer = server.answer(Asked(
+                self.command, self.path, dict(self.headers),
+                json.loads(text) if text else None))
+            if answer == HANG:
+                server.ended.wait()
+            if answer in (HANG, DROP):
+                self.close_connection = True
+                return
+            self.send_response(answer.status)
+            if not isinstance(answer.body, str):
+                self.send_header('Content-Type', 'application/json')
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            if answer.status != 204:
+                self.send_header('Content-Length', str(len(answer.octets)))
+            self.end_headers()
+            if answer.status != 204:
+                self.wfile.write(answer.octets)
+
+        # The names that http.server looks for.
+        do_GET = do_PUT = do_POST = do_DELETE = _serve  # noqa: N815
+
+        def log_message(self, *args):
+            pass
+
+    return Handler

@@ -1,0 +1,75 @@
+"""A MariaDB of a test's own, which can be stopped, hung and restarted."""
+
+import contextlib
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import sqlalchemy as sa
+
+from tests.functional import processes
+
+_SERVER = '/usr/sbin/mariadbd'
+
+
+class MariaDB:
+    """A server on a socket in a directory; not running yet.
+
+    name: of its one database.  url: SQLAlchemy URL of that.
+    """
+
+    def __init__(self, name):
+        # A socket's path may have some 100 characters.
+        self._directory = pathlib.Path(tempfile.mkdtemp(prefix='mariadb-'))
+        self._socket = self._directory / 'socket'
+        self._process, self._name = None, name
+        subprocess.run(
+            ['mariadb-install-db', '--no-defaults', '--user=root',
+             '--skip-test-db', '--auth-root-authentication-method=normal',
+             f'--datadir={self._directory / "data"}'],
+            check=True, stdout=subprocess.DEVNULL)
+        server = ('mysql+pymysql://root@localhost/{}?unix_socket='
+                  f'{self._socket}')
+        self._server, self.url = server.format(''), server.format(name)
+
+    def start(self):
+        """Run, and have the database; returns once it answers."""
+        self._process = subprocess.Popen(
+            [_SERVER, '--no-defaults', '--user=root', '--skip-networking',
+             f'--datadir={self._directory / "data"}',
+             f'--socket={self._socket}',
+             f'--pid-file={self._directory / "pid"}',
+             '--innodb-buffer-pool-size=16M'],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        processes.until(self._answers, 'MariaDB answers')
+
+    def _answers(self):
+        engine = sa.create_engine(self._server)
+        with contextlib.suppress(sa.exc.OperationalError):
+            with engine.begin() as connection:
+                connection.exec_driver_sql(
+                    f'CREATE DATABASE IF NOT EXISTS {self._name}')
+            engine.dispose()
+            return True
+        return False
+
+    def stop(self):
+        """End it as an operator does."""
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(processes.PATIENCE)
+
+    def hang(self):
+        """Have it accept connections and answer nothing."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self._process.send_signal(signal.SIGCONT)
+
+    def end(self):
+        """Leave nothing of it behind."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        shutil.rmtree(self._directory, ignore_errors=True)

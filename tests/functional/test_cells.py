@@ -1,0 +1,156 @@
+"""Cells in databases of their own, one of which stops, hangs, comes back."""
+
+import threading
+import time
+
+import pytest
+import sqlalchemy as sa
+
+from nova_sched.cloud import file as cloud_file
+from nova_sched.db import engine
+from nova_sched.db import schema
+from nova_sched.db import tables
+from nova_sched.objects import CellMapping
+from nova_sched.objects import Destination
+from tests.builders import clouds
+from tests.functional import conftest
+from tests.functional.mariadb import MariaDB
+from tests.functional.processes import until
+
+pytestmark = pytest.mark.real
+
+CELL1 = '00000000-0000-0000-0000-0000000000c1'
+CELL2 = '00000000-0000-0000-0000-0000000000c2'
+#: Seconds that the service waits for a cell.
+TIMEOUT = 2
+FOREVER = 10 ** 9
+
+
+@pytest.fixture
+def server():
+    """The MariaDB of cell two."""
+    server = MariaDB('nova_cell2')
+    server.start()
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def daemon(stage, server):
+    """A service on cell one, hosts h0 to h2, and cell two, host h3."""
+    api_url, drop = conftest.new_database()
+    cell1_url, drop_cell = conftest.new_database()
+    _make(cell1_url, ['h0', 'h1', 'h2'])
+    _make(server.url, ['h3'])
+    _make(api_url, [])
+    stage.sync()
+    with engine.Database(api_url).writing() as connection:
+        connection.execute(sa.insert(tables.cell_mappings), [
+            {'uuid': CELL1, 'name': 'one', 'database_connection': cell1_url,
+             'disabled': False},
+            {'uuid': CELL2, 'name': 'two', 'database_connection': server.url,
+             'disabled': False}])
+    yield stage.daemon(
+        api_database__connection=api_url, nova_sched__cell_timeout=TIMEOUT,
+        nova_sched__pick_lifetime=0,    # what is asked for is never built
+        DEFAULT__service_down_time=FOREVER)
+    drop()
+    drop_cell()
+
+
+def _make(url, hosts):
+    database = engine.Database(url)
+    schema.sync_database(database)
+    cloud_file.load(database.engine, clouds.a_cloud(
+        hosts, cells=[], host_mappings=[]))
+    database.close()
+
+
+class Load:
+    """Callers that ask one after the other until they are told to stop."""
+
+    def __init__(self, stage, callers=4):
+        self._over, self.waits, self.errors = threading.Event(), [], []
+        self._threads = [
+            threading.Thread(target=self._ask, args=(stage.client(),))
+            for _ in range(callers)]
+        for thread in self._threads:
+            thread.start()
+
+    def _ask(self, client):
+        while not self._over.is_set():
+            begin = time.monotonic()
+            try:
+                client.pick()
+            except Exception as error:
+                self.errors.append(error)
+            self.waits.append(time.monotonic() - begin)
+
+    def stop(self):
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+
+@pytest.fixture
+def load(stage, daemon):
+    load = Load(stage)
+    yield load
+    load.stop()
+
+
+def a_host_of(client, uuid):
+    """The host that a request for one cell gets; None if it gets none."""
+    try:
+        return client.pick(requested_destination=Destination(
+            cell=CellMapping(uuid=uuid)))
+    except Exception as error:
+        assert 'NoValidHost' in repr(error), error
+        return None
+
+
+def test_a_cell_that_hangs_is_waited_for_once(stage, daemon, server, load):
+    client = stage.client()
+    assert a_host_of(client, CELL2) == 'h3'
+
+    server.hang()
+    until(lambda: a_host_of(client, CELL2) is None, 'cell two is given up')
+    time.sleep(1)    # for those who waited together
+    load.waits.clear()
+    time.sleep(2 * TIMEOUT)
+    waits = list(load.waits)
+
+    assert len(waits) > 20
+    assert max(waits) < TIMEOUT
+    server.resume()
+    until(lambda: a_host_of(client, CELL2) == 'h3', 'cell two is back')
+    load.stop()
+    assert load.errors == []
+    assert len(daemon.said('Timeout getting computes for cell')) == 1
+
+
+def test_a_cell_that_stops_costs_only_its_hosts(stage, daemon, server, load):
+    client = stage.client()
+    assert a_host_of(client, CELL2) == 'h3'
+
+    server.stop()
+    until(lambda: a_host_of(client, CELL2) is None, 'cell two is given up')
+    assert a_host_of(client, CELL1) in {'h0', 'h1', 'h2'}
+
+    server.start()
+    until(lambda: a_host_of(client, CELL2) == 'h3', 'cell two is back')
+    load.stop()
+    assert load.errors == []
+    assert len(daemon.said('Failed to get computes for cell')) >= 1
+
+
+def test_a_service_stops_though_a_cell_hangs(stage, daemon, server):
+    client = stage.client()
+    server.hang()
+    until(lambda: a_host_of(client, CELL2) is None, 'cell two is given up')
+
+    status, seconds = daemon.stop()
+
+    assert status == 0
+    assert seconds < 10
+    server.resume()

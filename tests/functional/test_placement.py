@@ -1,0 +1,131 @@
+"""The daemon over a real broker, with a Placement that says what it is told.
+
+What the real Placement says is asked in tests/interop.
+"""
+
+import json
+import threading
+import time
+import uuid
+
+import pytest
+
+from nova_sched import exception
+from tests.builders import clouds
+from tests.builders import http_placement
+from tests.builders import http_server
+from tests.builders import requests
+from tests.functional import broker
+from tests.functional.processes import until
+
+pytestmark = pytest.mark.real
+
+HOSTS = {host: clouds.a_uuid(number)
+         for number, host in enumerate('abcd', 1)}
+#: Seconds that Placement may take, and that a missing caller is looked for.
+TIMEOUT = 2
+
+
+@pytest.fixture
+def placement():
+    """A Placement that offers all hosts and takes every claim."""
+    with http_placement.placement() as server:
+        server.on('GET', '/allocation_candidates', http_placement.candidates(
+            *map(http_placement.a_candidate, HOSTS.values())))
+        yield server
+
+
+@pytest.fixture
+def daemon(stage, placement):
+    stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
+        clouds.a_compute_node(host, uuid=uuid)
+        for host, uuid in HOSTS.items()]))
+    return stage.daemon(
+        placement__auth_type='none', placement__timeout=TIMEOUT,
+        placement__endpoint_override=placement.url,
+        DEFAULT__service_down_time=10 ** 9,
+        oslo_messaging_rabbit__kombu_missing_consumer_retry_timeout=TIMEOUT)
+
+
+def paths(placement, method):
+    return sorted(asked.path for asked in placement.asked
+                  if asked.method == method)
+
+
+def a_call(stage, uuids):
+    """A call as a capture has it."""
+    spec = requests.a_request(num_instances=len(uuids))
+    message = {
+        'method': 'select_destinations', 'version': '4.5', '_msg_id': 'x',
+        '_reply_q': 'x', 'args': {
+            'spec_obj': spec.obj_to_primitive(), 'instance_uuids': uuids,
+            'return_objects': True, 'return_alternates': True}}
+    return {
+        'exchange': stage.conf.control_exchange, 'routing_key': 'scheduler',
+        'headers': {}, 'properties': {'content_type': 'application/json',
+                                      'content_encoding': 'utf-8'},
+        'body_raw': json.dumps({'oslo.version': '2.0',
+                                'oslo.message': json.dumps(message)})}
+
+
+def test_many_callers_claim_each_instance_once(stage, daemon, placement):
+    answers = [future.result(60) for future
+               in stage.client().crowd(100, callers=30)]
+
+    assert len(answers) == 100
+    claimed = paths(placement, 'PUT')
+    assert len(claimed) == len(set(claimed)) == 100
+    assert not paths(placement, 'DELETE')
+
+
+def test_a_hung_placement_does_not_hold_up_other_requests(
+        stage, daemon, placement):
+    """One request is for a flavor that it never answers about."""
+    placement.on('GET', '/allocation_candidates?limit=1000&resources=DISK_GB'
+                 '%3A1%2CMEMORY_MB%3A7777', http_server.HANG)
+    client, slow = stage.client(), stage.client()
+    client.pick()
+    outcome = []
+
+    def ask():
+        try:
+            slow.pick(flavor=requests.a_flavor(memory_mb=7777))
+        except exception.NoValidHost as error:
+            outcome.append(str(error))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    until(lambda: any('7777' in asked.path for asked in placement.asked),
+          'Placement is asked')
+    begin = time.monotonic()
+    for _ in range(10):
+        client.pick()
+    assert time.monotonic() - begin < TIMEOUT
+    assert thread.is_alive()
+
+    thread.join(60)
+    assert outcome == ['No valid host was found. ']
+    assert daemon.said('refused: ')
+
+
+def test_claims_of_a_call_that_nobody_waits_for_are_given_back(
+        stage, daemon, placement):
+    """Its reply queue is gone when the answer is ready."""
+    reached = threading.Event()
+
+    def taken(asked):
+        reached.set()
+        time.sleep(0.5)
+        return http_placement.TAKEN
+
+    placement.on('PUT', '/allocations/', taken)
+    uuids = [str(uuid.uuid4()) for _ in range(2)]
+    with broker.wire(stage.transport_url) as wire:
+        wire.cast(a_call(stage, uuids))
+        assert reached.wait(30)
+
+    until(lambda: len(paths(placement, 'DELETE')) == 2, 'both given back')
+
+    assert paths(placement, 'DELETE') == sorted(
+        f'/allocations/{instance}' for instance in uuids)
+    assert daemon.said('does not reach its caller')

@@ -1,0 +1,193 @@
+"""The row of nova-sched in the services table, and hosts that it maps."""
+
+import threading
+
+import pytest
+import sqlalchemy as sa
+
+from nova_sched import conf as config
+from nova_sched.cloud import fake as fake_cloud
+from nova_sched.db import engine as db_engine
+from nova_sched.db import schema
+from nova_sched.db import services
+from nova_sched.db import tables
+from tests.functional import conftest
+from tests.functional import processes
+
+pytestmark = pytest.mark.real
+
+CELL = '00000000-0000-0000-0000-0000000000c7'
+
+
+def rows(stage):
+    """The rows of schedulers: list of dicts."""
+    c = tables.services.c
+    with stage.engine().connect() as connection:
+        return [dict(row) for row in connection.execute(
+            sa.select(tables.services).where(
+                c.binary == 'nova-scheduler').order_by(c.id)).mappings()]
+
+
+def beats(stage):
+    """The number of heartbeats in the only row."""
+    row, = rows(stage)
+    return row['report_count']
+
+
+def test_a_daemon_and_its_workers_have_one_row_with_heartbeats(stage):
+    """From before requests are taken; after the stop it stays as it is."""
+    stage.cloud(2)
+    daemon = stage.daemon(workers=3, DEFAULT__report_interval=1)
+    made, = rows(stage)
+    assert made['host'] == stage.conf.host
+    assert (made['topic'], made['version'], made['disabled']) == (
+        'scheduler', services.VERSION, False)
+    first, second = processes.until(
+        lambda: (beats(stage) > 3 and rows(stage) * 2), 'heartbeats')
+    assert first['last_seen_up'] == second['updated_at']
+    status, seconds = daemon.stop()
+    assert status == 0
+    assert seconds < 10
+    left, = rows(stage)
+    assert left['id'] == made['id']
+    assert left['report_count'] >= first['report_count']
+    assert not left['deleted']
+    assert not daemon.said('Traceback')
+
+
+def test_a_second_start_takes_the_row_over(stage):
+    """With all that an admin has set in it."""
+    stage.cloud(2)
+    stage.daemon().stop()
+    with stage.engine().begin() as connection:
+        connection.execute(tables.services.update().where(
+            tables.services.c.binary == 'nova-scheduler').values(
+                version=30, disabled=True, disabled_reason='maintenance'))
+    before, = rows(stage)
+    stage.daemon(name='again').stop()
+    after, = rows(stage)
+    assert after['version'] == services.VERSION
+    assert {name for name in before if before[name] != after[name]} == {
+        'version', 'updated_at'}
+
+
+def test_an_outage_is_told_once_and_requests_are_answered(stage):
+    """A table that is renamed cannot be written to until it is back."""
+    stage.cloud(4, live=False)
+    daemon = stage.daemon(scheduler__driver='caching_scheduler',
+                          DEFAULT__report_interval=1)
+    processes.until(lambda: beats(stage), 'a heartbeat')
+    with stage.engine().begin() as connection:
+        connection.exec_driver_sql('RENAME TABLE services TO away')
+    line, = daemon.wait_until_said('is up fails')
+    assert 'services' in line
+    assert 'WARNING' in line
+    assert stage.client().ask()
+    with stage.engine().begin() as connection:
+        connection.exec_driver_sql('RENAME TABLE away TO services')
+    daemon.wait_until_said('is up works again')
+    before = beats(stage)
+    processes.until(lambda: beats(stage) > before, 'heartbeats again')
+    assert len(daemon.said('is up fails')) == 1
+    status, _seconds = daemon.stop()
+    assert status == 0
+
+
+def test_a_locked_row_holds_up_neither_requests_nor_the_stop(stage):
+    """The heartbeat waits for it; nobody waits for the heartbeat."""
+    stage.cloud(4, live=False)
+    daemon = stage.daemon(DEFAULT__report_interval=1)
+    processes.until(lambda: beats(stage), 'a heartbeat')
+    with stage.engine().begin() as connection:
+        connection.execute(sa.select(tables.services).with_for_update())
+        seen = beats(stage)
+        processes.until(lambda: _waiting(stage), 'a heartbeat that waits')
+        assert stage.client().ask()
+        assert beats(stage) == seen
+        status, seconds = daemon.stop()
+    assert status == 0
+    assert seconds < 10
+
+
+def _waiting(stage):
+    """Whether a transaction waits for a lock."""
+    with stage.engine().connect() as connection:
+        return connection.exec_driver_sql(
+            "SELECT COUNT(*) FROM information_schema.innodb_trx "
+            "WHERE trx_state = 'LOCK WAIT'").scalar()
+
+
+@pytest.fixture
+def database():
+    url, drop = conftest.new_database()
+    conf = config.new_conf([], [])
+    conf.set_override('connection', url, 'database')
+    schema.sync(conf)
+    yield url
+    drop()
+
+
+def test_a_race_of_many_makes_one_row_and_no_error(database):
+    failed, start = [], threading.Barrier(12)
+
+    def register(db):
+        record = services.ServiceRecord(db, 'here')
+        assert not record.beat()
+        start.wait()
+        try:
+            record.register()
+            assert record.beat()
+        except Exception as error:
+            failed.append(error)
+        db.close()
+    threads = [threading.Thread(target=register,
+                                args=(db_engine.Database(database),))
+               for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    db = db_engine.Database(database)
+    with db.reading() as connection:
+        found = connection.execute(sa.select(
+            tables.services.c.report_count)).all()
+    db.close()
+    assert not failed
+    assert found == [(12,)]
+
+
+@pytest.fixture
+def cell(database):
+    """URL of the database of a cell with two hosts that are not mapped."""
+    db = db_engine.Database(database)
+    fake_cloud.FakeCloud(db.engine, 2).create()
+    with db.writing() as connection:
+        connection.execute(tables.compute_nodes.update().values(mapped=0))
+    db.close()
+    return database
+
+
+def test_new_hosts_of_a_cell_are_mapped_by_one_of_all_daemons(stage, cell):
+    """One line says so, and nobody warns of the others."""
+    stage.sync()
+    with stage.engine().begin() as connection:
+        connection.execute(tables.cell_mappings.insert().values(
+            uuid=CELL, name='one', database_connection=cell))
+    options = {'workers': 2, 'api_database__connection': stage.database_url,
+               'scheduler__discover_hosts_in_cells_interval': 1}
+    daemons = [stage.daemon(name=name, DEFAULT__host=name, **options)
+               for name in ('a', 'b')]
+    daemons[0].wait_until_said('Discovered 2 new hosts: one:')
+    db = db_engine.Database(cell)
+    with db.writing() as connection:
+        connection.execute(tables.compute_nodes.update().where(
+            tables.compute_nodes.c.id == 1).values(
+                host='new', mapped=0))
+    db.close()
+    line, = daemons[0].wait_until_said('Discovered 1 new hosts: one:new')
+    assert 'INFO' in line
+    for daemon in daemons:
+        daemon.stop()
+        assert not daemon.said('nova-manage')
+        assert not daemon.said('Traceback')
+    assert not daemons[1].said('Discovered')

@@ -1,0 +1,245 @@
+"""A real Placement, as a process of its own over a real MariaDB.
+
+``tools/nova-venv.sh`` installs it beside Nova; NOVA_SCHED_TEST_NOVA names
+the Python of that environment if it is elsewhere.
+"""
+
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import uuid
+
+import requests
+import sqlalchemy as sa
+
+from tests.functional import conftest as functional
+from tests.functional import processes
+from tests.functional import stage
+
+TOP = pathlib.Path(__file__).parent.parent.parent
+#: Under ``noauth2`` this is the token of an administrator.
+TOKEN = 'admin'
+#: The microversion in which the tests speak for themselves.
+VERSION = '1.39'
+#: Seconds until an answer to the tests themselves counts as missing.
+PATIENCE = 30
+
+#: Without it a MariaDB before 11.6 lets one request write over what another
+#: has just written, and Placement gives more of a provider than there is.
+_STRICT = 'SET SESSION innodb_snapshot_isolation = ON'
+
+
+class Refused(AssertionError):
+    """Placement said no to a request that a test made for itself."""
+
+
+class Placement:
+    """A Placement of its own port and database, without Keystone.
+
+    directory: for its files.  database_url: of an empty database, whose
+    tables ``start`` makes.  threads: how many requests it works on at a time.
+    url: where it listens.  options: of ``[placement]`` of a client of it.
+    """
+
+    def __init__(self, directory, database_url, threads=16):
+        self._directory = pathlib.Path(directory)
+        self._threads, self._process = threads, None
+        self._bin = pathlib.Path(os.environ.get(
+            'NOVA_SCHED_TEST_NOVA', TOP / '.venv-nova/bin/python')).parent
+        with socket.socket() as probe:
+            probe.bind(('127.0.0.1', 0))
+            self._port = probe.getsockname()[1]
+        self.url = f'http://127.0.0.1:{self._port}'
+        self.options = {'auth_type': 'admin_token', 'token': TOKEN,
+                        'endpoint': self.url}
+        stage.write_config(
+            self._directory / 'placement.conf', DEFAULT__debug='false',
+            api__auth_strategy='noauth2',
+            placement_database__connection=sa.make_url(database_url)
+            .update_query_dict({'init_command': _STRICT}).render_as_string(
+                hide_password=False),
+            placement_database__sync_on_startup='true',
+            placement_database__max_pool_size=threads)
+
+    @property
+    def log(self):
+        """What it has said so far, a line a request: text."""
+        return (self._directory / 'placement.log').read_text(errors='replace')
+
+    def start(self):
+        """Have it answer, at the same address each time."""
+        program = self._bin / 'waitress-serve'
+        assert program.exists(), (
+            f'{program} does not exist: tools/nova-venv.sh installs it')
+        with (self._directory / 'placement.log').open('ab') as output:
+            self._process = subprocess.Popen(
+                [program, f'--listen=127.0.0.1:{self._port}',
+                 f'--threads={self._threads}',
+                 'placement.wsgi.api:application'],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                start_new_session=True,
+                env={**os.environ,
+                     'OS_PLACEMENT_CONFIG_DIR': str(self._directory)})
+        processes.until(self._answers, 'an answer of Placement')
+
+    def _answers(self):
+        assert self._process.poll() is None, f'it has ended:\n{self.log}'
+        with contextlib.suppress(requests.ConnectionError):
+            return requests.get(self.url, timeout=PATIENCE).ok
+
+    def stop(self):
+        """End it: connections are refused from then on."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def hang(self):
+        """Have it take connections and requests, but answer none."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        """Have it answer again, also what came in meanwhile."""
+        self._process.send_signal(signal.SIGCONT)
+
+    def ask(self, method, path, body=None, version=VERSION):
+        """The JSON of its answer, or None for an empty one.
+
+        Raises Refused, with its words, when it says no.
+        """
+        answer = requests.request(
+            method, self.url + path, json=body, timeout=PATIENCE, headers={
+                'X-Auth-Token': TOKEN,
+                'OpenStack-API-Version': f'placement {version}'})
+        if not answer.ok:
+            raise Refused(f'{method} {path}: {answer.status_code} '
+                          f'{answer.text}')
+        return answer.json() if answer.content else None
+
+    def provider(self, name, uuid, inventories=None, traits=(),
+                 aggregates=(), parent=None):
+        """Make a resource provider; its uuid.
+
+        inventories: resource class -> total, or a dict of what Placement
+            keeps of it (total, reserved, allocation_ratio, max_unit, ...).
+        traits: those that are neither there nor standard are made.
+        aggregates: uuids.  parent: uuid of another provider.
+        """
+        self.ask('POST', '/resource_providers', {
+            'name': name, 'uuid': uuid, 'parent_provider_uuid': parent})
+        if inventories:
+            self.inventories(uuid, inventories)
+        if traits:
+            for trait in traits:
+                if trait.startswith('CUSTOM_'):
+                    self.ask('PUT', f'/traits/{trait}')
+            self._set(uuid, 'traits', list(traits))
+        if aggregates:
+            self._set(uuid, 'aggregates', list(aggregates))
+        return uuid
+
+    def inventories(self, provider, inventories):
+        """Replace the inventories of a provider; as in ``provider``."""
+        for name in inventories:
+            if name.startswith('CUSTOM_'):
+                self.ask('PUT', f'/resource_classes/{name}')
+        self._set(provider, 'inventories', {
+            name: amount if isinstance(amount, dict) else {'total': amount}
+            for name, amount in inventories.items()})
+
+    def _set(self, provider, what, value):
+        self.ask('PUT', f'/resource_providers/{provider}/{what}', {
+            what: value,
+            'resource_provider_generation': self.generation(provider)})
+
+    def generation(self, provider):
+        """How often a provider was changed: int."""
+        return self.ask('GET', f'/resource_providers/{provider}')['generation']
+
+    def allocate(self, consumer, allocations, **fields):
+        """Have a consumer hold allocations instead of those it has.
+
+        allocations: provider uuid -> resource class -> amount; none of them
+            takes all away.  fields: of the request, such as mappings.
+        """
+        if not allocations:
+            with contextlib.suppress(Refused):
+                self.ask('DELETE', f'/allocations/{consumer}')
+            return
+        held = self.ask('GET', f'/allocations/{consumer}')
+        self.ask('PUT', f'/allocations/{consumer}', {
+            'allocations': {provider: {'resources': resources}
+                            for provider, resources in allocations.items()},
+            'project_id': 'project', 'user_id': 'user',
+            'consumer_type': 'INSTANCE',
+            'consumer_generation': held.get('consumer_generation'), **fields})
+
+    def consumer(self, consumer):
+        """All that Placement says of a consumer: dict.
+
+        allocations, and if there are any: project_id, user_id,
+        consumer_generation, consumer_type.
+        """
+        return self.ask('GET', f'/allocations/{consumer}')
+
+    def allocations(self, consumer):
+        """What a consumer holds: provider uuid -> resource class -> amount."""
+        return {provider: held['resources'] for provider, held
+                in self.consumer(consumer)['allocations'].items()}
+
+    def usages(self, provider):
+        """What is taken of a provider: resource class -> amount."""
+        return self.ask(
+            'GET', f'/resource_providers/{provider}/usages')['usages']
+
+    def consumers(self, provider):
+        """What is taken of a provider by whom.
+
+        Consumer uuid -> resource class -> amount.
+        """
+        return {consumer: held['resources'] for consumer, held in self.ask(
+            'GET', f'/resource_providers/{provider}/allocations')[
+                'allocations'].items()}
+
+    def clear(self):
+        """Remove all providers, and what is held of them."""
+        left = self.ask('GET', '/resource_providers')['resource_providers']
+        for found in left:
+            for consumer in self.consumers(found['uuid']):
+                self.allocate(consumer, {})
+        while left:
+            parents = {found['parent_provider_uuid'] for found in left}
+            for found in left:
+                if found['uuid'] not in parents:
+                    self.ask('DELETE', f'/resource_providers/{found["uuid"]}')
+            left = [found for found in left if found['uuid'] in parents]
+
+    def providers(self):
+        """All resource providers: name -> uuid."""
+        return {found['name']: found['uuid'] for found
+                in self.ask('GET', '/resource_providers')[
+                    'resource_providers']}
+
+
+@contextlib.contextmanager
+def open_placement(directory, **kwargs):
+    """A Placement that answers, over a database of its own.
+
+    directory: for its files.  kwargs: as for Placement.
+    """
+    database_url, drop = functional.new_database()
+    placement = Placement(directory, database_url, **kwargs)
+    try:
+        placement.start()
+        yield placement
+    finally:
+        placement.stop()
+        drop()
+
+
+def a_consumer():
+    """The uuid of a consumer that Placement does not know yet."""
+    return str(uuid.uuid4())

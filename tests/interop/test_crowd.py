@@ -1,0 +1,99 @@
+"""A crowd of callers until all is full, claimed in the real Placement."""
+
+from concurrent import futures
+
+import pytest
+
+from nova_sched import exception
+from tests.builders import clouds
+from tests.builders import requests
+from tests.interop.placement import open_placement
+
+pytestmark = pytest.mark.real
+
+HOSTS, SLOTS, CALLERS = 50, 4, 100
+#: Seconds that a caller waits.
+PATIENCE = 300
+FLAVOR = {'vcpus': 4, 'memory_mb': 1024, 'root_gb': 10, 'ephemeral_gb': 0,
+          'swap': 0}
+
+
+@pytest.fixture
+def placement(tmp_path):
+    with open_placement(tmp_path) as placement:
+        yield placement
+
+
+@pytest.fixture
+def providers(stage, placement):
+    """{host: provider uuid}: compute nodes with room for SLOTS instances."""
+    made = {f'cn{number:02}': clouds.a_uuid() for number in range(HOSTS)}
+    stage.load(clouds.a_cloud([*made], compute_nodes=[
+        clouds.a_compute_node(host, uuid=uuid) for host, uuid
+        in made.items()]))
+    for host, uuid in made.items():
+        placement.provider(
+            host, uuid, {'VCPU': SLOTS * FLAVOR['vcpus'],
+                         'MEMORY_MB': 10 ** 6, 'DISK_GB': 10 ** 5},
+            traits=['COMPUTE_NODE', 'OWNER_NOVA'])
+    return made
+
+
+@pytest.fixture(params=[[4], [2, 2]], ids=['one daemon', 'two daemons'])
+def daemons(request, stage, placement, providers):
+    options = {f'placement__{name}': value
+               for name, value in placement.options.items()}
+    return [stage.daemon(
+        name=f'daemon{number}', workers=workers, **options,
+        DEFAULT__host=f'daemon{number}',
+        DEFAULT__service_down_time=10 ** 9)
+        for number, workers in enumerate(request.param)]
+
+
+class Crowd:
+    """Callers that ask at the same time.
+
+    placed: {instance uuid: host}.  refused: uuids.
+    """
+
+    def __init__(self, stage):
+        self._stage, self.placed, self.refused = stage, {}, []
+
+    def ask(self, calls, count=1):
+        """So many calls for so many instances each, all under way at once."""
+        client = self._stage.client(DEFAULT__long_rpc_timeout=PATIENCE,
+                                    DEFAULT__rpc_response_timeout=PATIENCE)
+        wanted = [[clouds.a_uuid() for _ in range(count)]
+                  for _ in range(calls)]
+        specs = [requests.a_request(
+            num_instances=count, instance_uuid=uuids[0],
+            flavor=requests.a_flavor(**FLAVOR)) for uuids in wanted]
+        with futures.ThreadPoolExecutor(CALLERS) as pool:
+            answers = [pool.submit(client.place, spec, uuids)
+                       for spec, uuids in zip(specs, wanted, strict=True)]
+        for uuids, answer in zip(wanted, answers, strict=True):
+            try:
+                chosen = answer.result()
+            except exception.NoValidHost:
+                self.refused += uuids
+            else:
+                self.placed |= {
+                    uuid: selected.service_host for uuid, (selected, *_)
+                    in zip(uuids, chosen, strict=True)}
+
+
+def test_every_claim_is_made_once_and_none_is_left_behind(
+        stage, daemons, placement, providers):
+    crowd = Crowd(stage)
+    crowd.ask(80)
+    crowd.ask(40, count=3)
+    crowd.ask(150)
+
+    assert len(crowd.placed) == HOSTS * SLOTS
+    assert len(crowd.refused) == 80 + 120 + 150 - HOSTS * SLOTS
+    held = {uuid: host for host, provider in providers.items()
+            for uuid in placement.consumers(provider)}
+    assert held == crowd.placed
+    for provider in providers.values():
+        assert placement.usages(provider)['VCPU'] == (
+            SLOTS * FLAVOR['vcpus'])

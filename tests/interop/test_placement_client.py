@@ -1,0 +1,361 @@
+"""The client of Placement beside a real one."""
+
+import concurrent.futures
+import time
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.hosts import offer
+from tests.builders import drivers
+from tests.builders import http_placement
+from tests.builders import requests
+from tests.builders.hosts import a_host
+from tests.builders.http_placement import CONTEXT
+from tests.builders.http_placement import Query
+from tests.interop.placement import a_consumer
+from tests.interop.placement import open_placement
+
+SPEC = requests.a_request(project_id='p', user_id='u')
+INVENTORY = {'VCPU': 4, 'MEMORY_MB': 4096}
+SMALL = 'resources=MEMORY_MB%3A512%2CVCPU%3A1'
+#: Of the eras whose claims differ.
+ERAS = ('1.17', '1.25', '1.29', '1.36')
+
+
+@pytest.fixture(scope='module')
+def server(tmp_path_factory):
+    """A Placement that the tests of this file share."""
+    with open_placement(tmp_path_factory.mktemp('placement')) as placement:
+        yield placement
+
+
+@pytest.fixture
+def placement(server):
+    """The same, without what earlier tests left in it."""
+    server.clear()
+    return server
+
+
+@pytest.fixture
+def client(placement, tmp_path):
+    return http_placement.client(tmp_path, **placement.options)
+
+
+def ask(client, text=SMALL, least='1.17', **kwargs):
+    return client.candidates([Query(text, least)], CONTEXT)
+
+
+def offered(client, *uuids):
+    """An Offer; of these providers only, and one request each."""
+    found = ask(client)
+    assert found.providers == set(uuids)
+    return found
+
+
+def take(found, provider, consumer, spec=SPEC):
+    """Claim the first candidate of a provider: whether it was taken."""
+    return found.claim(consumer, found.of(provider)[0], spec)
+
+
+def hosts(placement, *names, inventory=INVENTORY):
+    """Uuids of new providers."""
+    return [placement.provider(name, a_consumer(), inventory)
+            for name in names]
+
+
+class TestCandidates:
+    def test_are_what_has_room(self, placement, client):
+        a, b = hosts(placement, 'a', 'b')
+        placement.allocate(a_consumer(), {a: {'VCPU': 4}})
+
+        found = ask(client)
+
+        assert found.providers == {b}
+        assert found.of(b) == [{
+            'allocations': {b: {'resources': {'VCPU': 1, 'MEMORY_MB': 512}}},
+            'mappings': {'': [b]}}]
+        assert found.version == '1.36'
+
+    def test_are_limited_by_traits(self, placement, client):
+        hosts(placement, 'a')
+        b = placement.provider('b', a_consumer(), INVENTORY,
+                               ['HW_CPU_X86_AVX'])
+
+        assert ask(client, f'{SMALL}&required=HW_CPU_X86_AVX').providers == {b}
+
+    def test_may_be_none(self, placement, client):
+        hosts(placement, 'a')
+
+        assert ask(client, 'resources=VCPU%3A500') is offer.NOTHING_FOUND
+
+    def test_are_none_for_a_trait_that_does_not_exist(self, placement,
+                                                      client):
+        assert ask(client, 'resources=VCPU%3A1&required=NO_SUCH').reason == (
+            'Failed to retrieve allocation candidates from placement API for '
+            'filters: resources=VCPU:1&required=NO_SUCH&limit=1000. Got 400: '
+            'The server could not comply with the request since it is either '
+            'malformed or otherwise incorrect. No such trait(s): NO_SUCH. '
+            'Correct what it complains of in the flavor, image or request')
+
+    def test_of_two_queries_are_merged(self, placement, client):
+        a = placement.provider('a', a_consumer(), {'VCPU': 4, 'PCPU': 4})
+
+        found = client.candidates([Query('resources=PCPU%3A1'),
+                                   Query('resources=VCPU%3A1')], CONTEXT)
+
+        assert [list(request['allocations'][a]['resources'])
+                for request in found.of(a)] == [['PCPU'], ['VCPU']]
+
+    def test_can_be_asked_for_in_a_newer_microversion(self, placement,
+                                                      client):
+        [a] = hosts(placement, 'a')
+        found = ask(client, f'{SMALL}&required=in%3ACOMPUTE_NODE,HW_CPU_X86_A'
+                    'VX', '1.39')
+        assert found is offer.NOTHING_FOUND
+        found = ask(client, SMALL, '1.39')
+
+        assert take(found, a, a_consumer())
+
+    def test_are_told_of_nested_providers(self, placement, client):
+        [a] = hosts(placement, 'a')
+        child = placement.provider('pf', a_consumer(), {'SRIOV_NET_VF': 2},
+                                   parent=a)
+
+        found = ask(client, f'{SMALL}&resources1=SRIOV_NET_VF%3A1')
+
+        assert found.providers == {a, child}
+        assert found.of(a) == found.of(child)
+        assert found.of(a)[0]['mappings'] == {'': [a], '1': [child]}
+
+
+class TestClaim:
+    def test_is_held_by_the_instance(self, placement, client):
+        [a] = hosts(placement, 'a')
+        consumer = a_consumer()
+
+        assert take(offered(client, a), a, consumer)
+
+        held = placement.consumer(consumer)
+        assert placement.allocations(consumer) == {
+            a: {'VCPU': 1, 'MEMORY_MB': 512}}
+        assert (held['project_id'], held['user_id']) == ('p', 'u')
+        assert held['consumer_generation'] == 1
+
+    def test_bears_the_request_id(self, placement, client):
+        hosts(placement, 'a')
+        ask(client)
+
+        assert CONTEXT.global_request_id in placement.log
+
+    @pytest.mark.parametrize('version', ERAS)
+    def test_can_be_made_in_the_form_of_each_era(self, placement, tmp_path,
+                                                 version):
+        [a], consumer = hosts(placement, 'a'), a_consumer()
+        found = in_era(placement, tmp_path, version)
+
+        assert take(found, a, consumer)
+        assert placement.usages(a) == {'VCPU': 1, 'MEMORY_MB': 512}
+        found.release(consumer)
+        assert placement.usages(a) == {'VCPU': 0, 'MEMORY_MB': 0}
+
+    def test_is_refused_where_there_is_no_room_any_more(self, placement,
+                                                        client, caplog):
+        [a], consumer = hosts(placement, 'a'), a_consumer()
+        found = ask(client)
+        placement.allocate(a_consumer(), {a: {'VCPU': 4}})
+
+        assert not take(found, a, consumer)
+        assert placement.allocations(consumer) == {}
+        assert (f'Failed to save allocation for {consumer}. Got HTTP 409: '
+                ) in caplog.text
+        assert 'The requested amount would exceed the capacity' in caplog.text
+
+    def test_is_refused_where_the_host_is_gone(self, placement, client):
+        [a] = hosts(placement, 'a')
+        found = ask(client)
+        placement.ask('DELETE', f'/resource_providers/{a}')
+
+        assert not take(found, a, a_consumer())
+
+    def test_of_forty_at_a_time_fills_ten_slots_and_no_more(self, placement,
+                                                            client):
+        a, b = hosts(placement, 'a', 'b', inventory={
+            'VCPU': 5, 'MEMORY_MB': 8192})
+        consumers = [a_consumer() for _ in range(40)]
+
+        def place(consumer):
+            found = ask(client)
+            return any(take(found, uuid, consumer) for uuid in found.providers)
+
+        with concurrent.futures.ThreadPoolExecutor(40) as pool:
+            taken = list(pool.map(place, consumers))
+
+        assert sum(taken) == 10
+        assert placement.usages(a)['VCPU'] == 5
+        assert placement.usages(b)['VCPU'] == 5
+        assert [bool(placement.allocations(consumer))
+                for consumer in consumers] == taken
+
+    def test_while_another_one_claims_for_the_instance_fails(
+            self, placement, client, monkeypatch):
+        a, b = hosts(placement, 'a', 'b')
+        consumer, found = a_consumer(), ask(client)
+        rival = ask(client)
+        put = type(found.claim.__self__)._put
+
+        def late(self, *args):
+            if self is found.claim.__self__:
+                assert take(rival, b, consumer)
+            return put(self, *args)
+
+        monkeypatch.setattr(type(found.claim.__self__), '_put', late)
+
+        with pytest.raises(exception.AllocationUpdateFailed,
+                           match='consumer generation conflict'):
+            take(found, a, consumer)
+        found.release(consumer)
+        assert list(placement.allocations(consumer)) == [b]
+
+
+class TestClaimOfAnInstanceThatHoldsSomething:
+    @pytest.mark.parametrize('version', ERAS)
+    def test_holds_both_hosts(self, placement, tmp_path, version):
+        """An evacuation."""
+        a, b = hosts(placement, 'a', 'b')
+        consumer = a_consumer()
+        placement.allocate(consumer, {a: {'VCPU': 2}})
+
+        assert take(in_era(placement, tmp_path, version), b, consumer)
+
+        assert placement.allocations(consumer) == {
+            a: {'VCPU': 2}, b: {'VCPU': 1, 'MEMORY_MB': 512}}
+
+    @pytest.mark.parametrize(('version', 'held'), [
+        ('1.17', {'VCPU': 3, 'MEMORY_MB': 512}),
+        ('1.25', {'VCPU': 3, 'MEMORY_MB': 512}),
+        ('1.29', {'VCPU': 2}), ('1.36', {'VCPU': 2})])
+    def test_holds_on_the_same_host_what_its_era_says(
+            self, placement, tmp_path, version, held):
+        [a], consumer = hosts(placement, 'a'), a_consumer()
+        placement.allocate(consumer, {a: {'VCPU': 2}})
+
+        assert take(in_era(placement, tmp_path, version), a, consumer)
+
+        assert placement.allocations(consumer) == {a: held}
+
+    @pytest.mark.parametrize('version', ERAS)
+    def test_is_given_back_by_restoring_what_was_there(
+            self, placement, tmp_path, version):
+        a, b = hosts(placement, 'a', 'b')
+        consumer = a_consumer()
+        placement.allocate(consumer, {a: {'VCPU': 2}})
+        before = placement.consumer(consumer)
+        found = in_era(placement, tmp_path, version)
+        assert take(found, b, consumer)
+
+        found.release(consumer)
+
+        after = placement.consumer(consumer)
+        assert placement.allocations(consumer) == {a: {'VCPU': 2}}
+        assert (after['project_id'], after['user_id']) == (
+            before['project_id'], before['user_id'])
+        assert placement.usages(b) == {'VCPU': 0, 'MEMORY_MB': 0}
+
+
+class TestRelease:
+    def test_of_what_somebody_else_has_deleted_is_done(self, placement,
+                                                       client):
+        [a], consumer = hosts(placement, 'a'), a_consumer()
+        found = ask(client)
+        assert take(found, a, consumer)
+        placement.allocate(consumer, {})
+
+        assert found.release(consumer) is None
+
+    def test_happens_when_not_all_instances_can_be_placed(self, placement,
+                                                          client):
+        [a], consumers = hosts(placement, 'a'), [a_consumer() for _ in 'abcde']
+        scheduler = drivers.MemoryScheduler(a_host('a', uuid=a))
+
+        with pytest.raises(exception.NoValidHost):
+            drivers.select(scheduler, requests.a_request(
+                project_id='p', user_id='u', num_instances=5), consumers,
+                offer=ask(client))
+
+        assert placement.consumers(a) == {}
+        assert [claim.taken for claim in scheduler.decision.claims] == [
+            True, True, True, True, False]
+
+
+class TestOutage:
+    def test_is_told_of_and_over_when_it_is_over(self, placement, client):
+        [a] = hosts(placement, 'a')
+        assert ask(client).providers == {a}
+
+        placement.stop()
+        try:
+            reason = ask(client).reason
+        finally:
+            placement.start()
+
+        assert reason.startswith('Placement API service is not responding. ')
+        assert ask(client).providers == {a}
+
+    def test_may_be_a_server_that_hangs(self, placement, tmp_path):
+        [a] = hosts(placement, 'a')
+        client = http_placement.client(tmp_path, **placement.options,
+                                       timeout=1)
+        found = ask(client)
+        consumer = a_consumer()
+        begin = time.monotonic()
+
+        placement.hang()
+        try:
+            reason = ask(client).reason
+            assert not take(found, a, consumer)
+        finally:
+            placement.resume()
+
+        assert time.monotonic() - begin < 20
+        assert 'timed out after 1 seconds' in reason
+        assert ask(client).providers == {a}
+
+    def test_of_a_claim_leaves_nothing_behind(self, placement, tmp_path):
+        """Its answer is late: the claim is taken, and then given back."""
+        [a], consumer = hosts(placement, 'a'), a_consumer()
+        found = ask(http_placement.client(tmp_path, **placement.options))
+        made = found.claim.__self__
+        put = made._put
+
+        def lost(*args):
+            put(*args)
+            raise exception.PlacementError('the connection was lost')
+
+        made._put = lost
+
+        assert not take(found, a, consumer)
+        assert placement.allocations(consumer) == {}
+
+
+class TestAggregates:
+    def test_are_those_of_the_provider(self, placement, client):
+        aggregates = [a_consumer(), a_consumer()]
+        segment = placement.provider('s', a_consumer(),
+                                     {'IPV4_ADDRESS': 254},
+                                     aggregates=aggregates)
+
+        assert sorted(client.aggregates_of(segment, CONTEXT)) == sorted(
+            aggregates)
+
+    def test_of_an_unknown_provider_are_an_error(self, client):
+        with pytest.raises(
+                exception.ResourceProviderAggregateRetrievalFailed):
+            client.aggregates_of(a_consumer(), CONTEXT)
+
+
+def in_era(placement, directory, version):
+    """What a client is offered that knows no newer microversion."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr('nova_sched.placement.versions.CLAIMS', version)
+        return ask(http_placement.client(directory, **placement.options))

@@ -1,0 +1,239 @@
+"""The service's own row in the services table."""
+
+import datetime
+import threading
+
+from oslo_utils import timeutils
+import pytest
+import sqlalchemy as sa
+
+from nova_sched import exception
+from nova_sched.db import engine
+from nova_sched.db import services
+from nova_sched.db import tables
+
+HOST = 'here'
+LONG_AGO = datetime.datetime(2020, 1, 1)
+NEWER_COLUMNS = ('uuid', 'last_seen_up', 'forced_down', 'version')
+
+
+@pytest.fixture
+def record(db):
+    return services.ServiceRecord(db, HOST)
+
+
+@pytest.fixture
+def insert(db):
+    """Function: insert a row of a scheduler; columns as keywords."""
+    def insert(host=HOST, **columns):
+        with db.writing() as connection:
+            connection.execute(tables.services.insert().values(**{
+                'host': host, 'binary': 'nova-scheduler',
+                'topic': 'scheduler', 'report_count': 7, 'disabled': False,
+                'forced_down': False, 'version': 60, 'deleted': 0,
+                'created_at': LONG_AGO, 'updated_at': LONG_AGO,
+                'last_seen_up': LONG_AGO, **columns}))
+    return insert
+
+
+@pytest.fixture
+def rows(db):
+    """Function: all rows of the table, as dicts."""
+    def rows():
+        with db.reading() as connection:
+            return [dict(row) for row in connection.execute(sa.text(
+                'SELECT * FROM services ORDER BY id')).mappings()]
+    return rows
+
+
+@pytest.fixture
+def kilo(db, execute):
+    """That database as Kilo has it, without the newer columns."""
+    execute('DROP INDEX services_uuid_idx')
+    for name in NEWER_COLUMNS:
+        execute(f'ALTER TABLE services DROP COLUMN {name}')
+
+
+def seconds_old(text):
+    return abs((timeutils.utcnow()
+                - datetime.datetime.fromisoformat(text)).total_seconds())
+
+
+class TestRegister:
+    def test_makes_the_row_that_nova_34_makes(self, record, rows):
+        record.register()
+        row, = rows()
+        assert len(row.pop('uuid')) == 36
+        assert seconds_old(row.pop('created_at')) < 30
+        assert row == {
+            'id': 1, 'host': HOST, 'binary': 'nova-scheduler',
+            'topic': 'scheduler', 'report_count': 0, 'disabled': 0,
+            'disabled_reason': None, 'last_seen_up': None, 'forced_down': 0,
+            'version': 74, 'updated_at': None, 'deleted': 0,
+            'deleted_at': None}
+
+    def test_a_second_time_changes_nothing(self, record, rows):
+        record.register()
+        before = rows()
+        services.ServiceRecord(record.db, HOST).register()
+        assert rows() == before
+
+    def test_writes_the_version_into_a_row_that_is_there(
+            self, record, insert, rows):
+        insert(disabled=True, disabled_reason='maintenance',
+               forced_down=True)
+        before, = rows()
+        record.register()
+        after, = rows()
+        assert seconds_old(after['updated_at']) < 30
+        assert after == {**before, 'version': 74,
+                         'updated_at': after['updated_at']}
+
+    def test_leaves_a_soft_deleted_row_alone(self, record, insert, rows):
+        insert(deleted=1)
+        before, = rows()
+        record.register()
+        assert rows()[0] == before
+        assert [row['deleted'] for row in rows()] == [1, 0]
+
+    def test_takes_no_row_of_another_host_or_service_for_its_own(
+            self, record, insert, rows):
+        insert('there')
+        insert(binary='nova-compute', topic='compute')
+        record.register()
+        assert len(rows()) == 3
+
+    def test_of_several_at_once_makes_one_row(self, db, rows):
+        """Whatever the order; none fails."""
+        failed, start = [], threading.Barrier(6)
+
+        def register():
+            record = services.ServiceRecord(db, HOST)
+            start.wait()
+            try:
+                record.register()
+            except exception.DatabaseUnavailable as error:
+                failed.append(error)
+        threads = [threading.Thread(target=register) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failed
+        assert len(rows()) == 1
+
+    def test_behind_a_row_made_in_the_same_moment_uses_that_one(
+            self, record, insert, rows, monkeypatch):
+        """It looked before the other one had committed."""
+        def look_too_early(connection):
+            monkeypatch.undo()
+            return False
+        monkeypatch.setattr(record, '_set_version', look_too_early)
+        insert()
+        record.register()
+        row, = rows()
+        assert row['version'] == 74
+
+    def test_in_a_database_of_kilo_does_without_the_newer_columns(
+            self, kilo, record, rows):
+        record.register()
+        record.register()
+        row, = rows()
+        assert not set(NEWER_COLUMNS) & set(row)
+        assert row['report_count'] == 0
+
+
+class TestBeat:
+    def test_counts_and_says_when(self, record, rows):
+        record.register()
+        assert record.beat()
+        assert record.beat()
+        row, = rows()
+        assert row['report_count'] == 2
+        assert row['last_seen_up'] == row['updated_at']
+        assert seconds_old(row['updated_at']) < 30
+
+    def test_leaves_what_an_admin_has_set(self, record, insert, rows):
+        insert(disabled=True, disabled_reason='maintenance',
+               forced_down=True)
+        before, = rows()
+        record.beat()
+        after, = rows()
+        changed = {name for name in before if before[name] != after[name]}
+        assert changed == {'report_count', 'last_seen_up', 'updated_at'}
+
+    @pytest.mark.parametrize('columns', [
+        {'deleted': 1}, {'host': 'there'}, {'binary': 'nova-compute'}])
+    def test_without_a_row_of_its_own_says_so(
+            self, record, insert, rows, columns):
+        insert(**columns)
+        before = rows()
+        assert not record.beat()
+        assert rows() == before
+
+    def test_in_a_database_of_kilo_sets_updated_at(
+            self, kilo, record, rows):
+        record.register()
+        assert record.beat()
+        row, = rows()
+        assert row['report_count'] == 1
+        assert seconds_old(row['updated_at']) < 30
+
+    def test_is_one_statement(self, record):
+        """Which columns there are is looked at once."""
+        record.register()
+        sent = []
+        sa.event.listen(record.db.engine, 'before_cursor_execute',
+                        lambda *args: sent.append(args[2]))
+        record.beat()
+        assert [text.partition(' ')[0] for text in sent] == [
+            'BEGIN', 'UPDATE']
+
+    def test_without_a_database_is_a_typed_error(self, tmp_path):
+        db = engine.Database(f'sqlite:///{tmp_path}/none.sqlite')
+        with pytest.raises(exception.DatabaseUnavailable):
+            services.ServiceRecord(db, HOST).beat()
+
+
+class TestLeader:
+    """Who of the schedulers does what only one is to do."""
+
+    @pytest.fixture
+    def fresh(self, insert):
+        """Function: insert the row of a scheduler that has just reported."""
+        def fresh(host, **columns):
+            insert(host, **{'last_seen_up': timeutils.utcnow(), **columns})
+        return fresh
+
+    def test_is_the_first_by_name(self, record, fresh):
+        for host in ('m', 'a', HOST):
+            fresh(host)
+        assert record.leader(60) == 'a'
+
+    @pytest.mark.parametrize('columns', [
+        {'disabled': True}, {'forced_down': True}, {'deleted': 1},
+        {'last_seen_up': LONG_AGO}, {'binary': 'nova-conductor'},
+        {'last_seen_up': None, 'created_at': LONG_AGO},
+        {'last_seen_up': None, 'created_at': None},
+        {'last_seen_up': timeutils.utcnow() + datetime.timedelta(hours=1)}])
+    def test_is_none_that_does_not_work(self, record, fresh, columns):
+        fresh('a', **columns)
+        fresh(HOST)
+        assert record.leader(60) == HOST
+
+    def test_may_be_one_that_has_just_been_made(self, record, fresh):
+        fresh('a', last_seen_up=None, created_at=timeutils.utcnow())
+        fresh(HOST)
+        assert record.leader(60) == 'a'
+
+    def test_may_be_who_asks_before_its_first_heartbeat(
+            self, record, insert):
+        insert()
+        assert record.leader(60) == HOST
+
+    @pytest.mark.parametrize('columns', [
+        {'disabled': True}, {'forced_down': True}])
+    def test_is_nobody_where_the_only_one_is_set_aside(
+            self, record, fresh, columns):
+        fresh(HOST, **columns)
+        assert record.leader(60) is None

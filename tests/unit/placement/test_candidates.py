@@ -1,0 +1,186 @@
+"""What Placement is asked for a request, and what is made of its answer."""
+
+import pytest
+
+from nova_sched.hosts import offer
+from tests.builders import http_placement
+from tests.builders.http_placement import CONTEXT
+from tests.builders.http_placement import Query
+from tests.builders.http_placement import a_candidate
+from tests.builders.http_placement import candidates
+from tests.builders.http_placement import error
+
+
+def ask(client, *queries):
+    return client.candidates(queries or [Query()], CONTEXT)
+
+
+class TestOffer:
+    def test_has_the_requests_of_each_provider_in_their_order(
+            self, client, placement):
+        first, second = a_candidate('a', VCPU=1), a_candidate('b')
+        both = {'allocations': first['allocations'] | second['allocations']}
+        placement.on('GET', '/allocation_candidates',
+                     candidates(both, first, second))
+
+        found = ask(client)
+
+        assert found.of('a') == [both, first]
+        assert found.of('b') == [both, second]
+
+    def test_names_all_providers_that_were_told_of(self, client, placement):
+        placement.on('GET', '/allocation_candidates',
+                     candidates(a_candidate('a'), others=['parent']))
+
+        assert ask(client).providers == {'a', 'parent'}
+
+    def test_of_two_queries_has_the_first_in_front(self, client, placement):
+        pinned, shared = a_candidate('a', PCPU=1), a_candidate('a', VCPU=1)
+        placement.on('GET', '/allocation_candidates?resources=PCPU',
+                     candidates(pinned))
+        placement.on('GET', '/allocation_candidates?resources=VCPU',
+                     candidates(shared, a_candidate('b')))
+
+        found = ask(client, Query('resources=PCPU%3A1'),
+                    Query('resources=VCPU%3A1'))
+
+        assert found.of('a') == [pinned, shared]
+        assert found.providers == {'a', 'b'}
+
+    def test_is_of_the_second_query_alone_if_the_first_is_refused(
+            self, client, placement):
+        """A Placement of before Train knows no dedicated CPUs."""
+        placement.on('GET', '/allocation_candidates?resources=PCPU',
+                     error(400, 'Invalid resource class in resources: PCPU'))
+        placement.on('GET', '/allocation_candidates?resources=VCPU',
+                     candidates(a_candidate('b')))
+
+        found = ask(client, Query('resources=PCPU%3A1'),
+                    Query('resources=VCPU%3A1'))
+
+        assert found.providers == {'b'}
+
+    def test_is_nothing_for_the_reason_of_the_query_that_was_refused(
+            self, client, placement):
+        placement.on('GET', '/allocation_candidates?resources=PCPU',
+                     error(400, 'Invalid resource class in resources: PCPU'))
+        placement.on('GET', '/allocation_candidates?resources=VCPU',
+                     candidates())
+
+        found = ask(client, Query('resources=PCPU%3A1'),
+                    Query('resources=VCPU%3A1'))
+
+        assert 'Invalid resource class' in found.reason
+
+    def test_is_nothing_where_nothing_is_found(self, client):
+        assert ask(client) is offer.NOTHING_FOUND
+
+
+class TestRequest:
+    def test_is_the_query_as_it_is(self, client, placement):
+        ask(client, Query('resources=VCPU%3A2&root_required=A%2C%21B'))
+
+        [asked] = placement.to('GET', '/allocation_candidates')
+        assert asked.path == ('/allocation_candidates?resources=VCPU%3A2'
+                              '&root_required=A%2C%21B&limit=1000')
+
+    def test_bears_the_request_id_of_the_whole_operation(self, client,
+                                                         placement):
+        ask(client)
+
+        [asked] = placement.to('GET', '/allocation_candidates')
+        assert asked.headers['X-Openstack-Request-Id'] == (
+            CONTEXT.global_request_id)
+
+    def test_bears_its_own_id_where_there_is_no_other(self, client,
+                                                      placement):
+        client.candidates([Query()], type(CONTEXT)(request_id='req-1'))
+
+        [asked] = placement.to('GET', '/allocation_candidates')
+        assert asked.headers['X-Openstack-Request-Id'] == 'req-1'
+
+    def test_asks_for_json(self, client, placement):
+        ask(client)
+
+        assert {asked.headers['Accept'] for asked in placement.asked} == {
+            'application/json'}
+
+    def test_bears_the_token_of_the_service(self, client, placement):
+        ask(client)
+
+        assert {asked.headers['X-Auth-Token'] for asked in placement.asked
+                } == {'token-of-the-service'}
+
+
+class TestMicroversion:
+    @pytest.mark.parametrize(('most', 'used'), [
+        ('1.17', '1.17'), ('1.24', '1.17'), ('1.25', '1.25'),
+        ('1.30', '1.29'), ('1.36', '1.36'), ('1.39', '1.36'),
+        ('1.100', '1.36')])
+    def test_is_the_newest_that_both_know(self, client, placement, most,
+                                          used):
+        placement.on('GET', '/', http_placement.versions(most))
+        placement.on('GET', '/allocation_candidates',
+                     candidates(a_candidate('a')))
+
+        found = ask(client)
+
+        [asked] = placement.to('GET', '/allocation_candidates')
+        assert asked.version == f'placement {used}'
+        assert found.version == used
+
+    def test_is_newer_than_what_claims_know_if_a_query_takes_it(
+            self, client, placement):
+        placement.on('GET', '/allocation_candidates',
+                     candidates(a_candidate('a')))
+
+        found = ask(client, Query(), Query(least='1.39'))
+
+        assert {asked.version for asked in placement.to(
+            'GET', '/allocation_candidates')} == {'placement 1.39'}
+        assert found.version == '1.36'
+
+    def test_too_new_for_the_server_is_refused_clearly(self, client,
+                                                       placement, caplog):
+        placement.on('GET', '/', http_placement.versions('1.30'))
+
+        found = ask(client, Query(), Query(least='1.36'))
+
+        assert found.reason == (
+            'Placement speaks microversions 1.0 to 1.30, but this request '
+            'takes 1.36: upgrade Placement, or ask without what needs it')
+        assert found.reason in caplog.text
+        assert not placement.to('GET', '/allocation_candidates')
+
+    def test_is_asked_for_once(self, client, placement):
+        for _ in range(3):
+            ask(client)
+
+        assert [asked.path for asked in placement.asked].count('/') == 1
+
+    def test_is_asked_for_again_when_it_does_not_fit(self, client, placement):
+        """Placement was replaced by an older one, say."""
+        ask(client)
+        placement.on('GET', '/', http_placement.versions('1.25'))
+        placement.on('GET', '/allocation_candidates', http_placement.error(
+            406), candidates(a_candidate('a')))
+
+        assert ask(client).version == '1.25'
+
+    def test_is_asked_for_again_after_a_lost_connection(self, client,
+                                                        placement):
+        placement.on('GET', '/allocation_candidates',
+                     http_placement.http_server.DROP,
+                     candidates(a_candidate('a')))
+        ask(client)
+        placement.on('GET', '/', http_placement.versions('1.29'))
+
+        assert ask(client).version == '1.29'
+
+    @pytest.mark.parametrize(('most', 'best'), [
+        ('1.39', '1.39'), ('1.38', '1.36'), ('1.10', None)])
+    def test_of_the_server_can_be_asked_for(self, client, placement, most,
+                                            best):
+        placement.on('GET', '/', http_placement.versions(most))
+
+        assert client.version() == best

@@ -1,0 +1,237 @@
+"""Claims: what is put where, and what is made of the answer."""
+
+import dataclasses
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.placement import claims
+from tests.builders import http_placement
+from tests.builders import requests
+from tests.builders.http_claims import CURRENT
+from tests.builders.http_claims import ERAS
+from tests.builders.http_claims import PATH
+from tests.builders.http_claims import QUEENS
+from tests.builders.http_claims import ROCKY
+from tests.builders.http_claims import SPEC
+from tests.builders.http_claims import STEIN
+from tests.builders.http_claims import UUID
+from tests.builders.http_claims import WANTED
+from tests.builders.http_placement import CONSUMER
+from tests.builders.http_placement import CONTEXT
+from tests.builders.http_placement import FULL
+from tests.builders.http_placement import RACE
+from tests.builders.http_placement import TAKEN
+from tests.builders.http_placement import a_candidate
+from tests.builders.http_placement import held
+from tests.builders.http_server import Answer
+
+
+class TestClaim:
+    def test_of_a_new_instance_is_the_candidate_with_its_owner(self, scene):
+        assert scene.claim().body == {
+            **WANTED, 'project_id': 'p', 'user_id': 'u',
+            'consumer_generation': None}
+
+    def test_has_a_generation_from_microversion_128_on(self, scene):
+        assert 'consumer_generation' in scene.claim(STEIN).body
+        assert 'consumer_generation' not in scene.claim(ROCKY).body
+
+    def test_has_mappings_from_microversion_134_on(self, scene):
+        assert 'mappings' not in scene.claim('1.32').body
+        assert 'mappings' in scene.claim('1.35').body
+
+    @pytest.mark.parametrize(('version', 'read'), [
+        (QUEENS, '1.17'), (ROCKY, '1.25'), (STEIN, '1.28'),
+        (CURRENT, '1.28')])
+    def test_is_put_in_the_microversion_of_the_candidates(
+            self, scene, placement, version, read):
+        assert scene.claim(version).version == f'placement {version}'
+        assert placement.to('GET', PATH)[0].version == f'placement {read}'
+
+    def test_is_for_the_user_of_the_request(self, scene):
+        spec = requests.a_request(project_id='p', user_id=None)
+
+        assert scene.claim(spec=spec).body['user_id'] == 'u-caller'
+
+    def test_is_for_nobody_where_nobody_is_named(self, scene):
+        """Placement wants a name, and has one for this case."""
+        body = scene.claim(spec=requests.a_request(
+            project_id=None, user_id=None), asker=claims.Asker()).body
+
+        assert body['user_id'] == body['project_id'] == claims.NOBODY
+
+    def test_bears_the_request_id(self, scene, placement):
+        scene.claim()
+
+        assert {asked.headers['X-Openstack-Request-Id']
+                for asked in placement.to('GET', PATH)
+                + placement.to('PUT', PATH)} == {
+                    CONTEXT.global_request_id}
+
+    def test_is_taken_when_placement_says_so(self, scene):
+        assert scene.claims().claim(UUID, WANTED, SPEC)
+
+    def test_is_told_of(self, scene, caplog):
+        caplog.set_level('DEBUG')
+        scene.claim()
+
+        assert ('Attempting to claim resources in the placement API for '
+                f'instance {UUID}') in caplog.text
+
+    def test_leaves_the_candidate_as_it_is(self, scene, placement):
+        placement.on('GET', PATH, held({'a': {'VCPU': 1}}))
+        wanted = a_candidate('a')
+
+        scene.claim(QUEENS, request=wanted)
+
+        assert wanted == a_candidate('a')
+
+
+class TestClaimOfAnInstanceThatHoldsSomething:
+    @pytest.mark.parametrize('version', ERAS)
+    def test_adds_the_new_host_to_the_old_one(self, scene, placement,
+                                              version):
+        placement.on('GET', PATH, held({'z': {'VCPU': 1}}, generation=4))
+
+        body = scene.claim(version).body
+
+        assert body['allocations'] == {
+            'z': {'resources': {'VCPU': 1}},
+            'a': {'resources': {'VCPU': 2, 'MEMORY_MB': 512}}}
+        assert 'mappings' not in body
+        assert body.get('consumer_generation', 4) == 4
+
+    @pytest.mark.parametrize('version', [QUEENS, ROCKY])
+    def test_adds_up_on_the_same_host_until_rocky(self, scene, placement,
+                                                  version):
+        placement.on('GET', PATH, held({'a': {'VCPU': 1, 'DISK_GB': 5}}))
+
+        assert scene.claim(version).body['allocations'] == {
+            'a': {'resources': {'VCPU': 3, 'DISK_GB': 5, 'MEMORY_MB': 512}}}
+
+    @pytest.mark.parametrize('version', [STEIN, CURRENT])
+    def test_changes_nothing_on_the_same_host_since_stein(
+            self, scene, placement, version):
+        placement.on('GET', PATH, held({'a': {'VCPU': 1}, 'z': {'VCPU': 4}}))
+
+        assert scene.claim(version).body['allocations'] == {
+            'a': {'resources': {'VCPU': 1}}, 'z': {'resources': {'VCPU': 4}}}
+
+    @pytest.mark.parametrize('version', [QUEENS, CURRENT])
+    def test_leaves_a_host_that_both_are_on_if_there_is_a_new_one(
+            self, scene, placement, version):
+        placement.on('GET', PATH, held({'a': {'VCPU': 1}}))
+        both = {'allocations': {
+            uuid: {'resources': {'VCPU': 2}} for uuid in 'ab'}}
+
+        assert scene.claim(version, request=both).body['allocations'] == {
+            'a': {'resources': {'VCPU': 1}}, 'b': {'resources': {'VCPU': 2}}}
+
+    def test_is_told_of(self, scene, placement, caplog):
+        caplog.set_level('DEBUG')
+        placement.on('GET', PATH, held({'z': {'VCPU': 1}}))
+        scene.claim()
+
+        assert ('Doubling-up allocation_request for move operation. Current '
+                "allocations: {'z': {'VCPU': 1}}") in caplog.text
+        assert ('New allocation_request containing both source and '
+                'destination hosts in move operation: {') in caplog.text
+
+
+class TestRefusal:
+    @pytest.mark.parametrize('answer', [
+        FULL, http_placement.error(400, 'No such provider'),
+        http_placement.error(403), http_placement.error(404),
+        http_placement.error(406), Answer(409, 'Conflict'),
+        Answer(409, '<html/>'), Answer(409, '[]'), Answer(409, '{"errors":1}'),
+        Answer(409, {'errors': []})])
+    def test_is_no_claim_and_changes_nothing(self, scene, placement, caplog,
+                                             answer):
+        placement.on('PUT', PATH, answer)
+
+        assert not scene.claims().claim(UUID, WANTED, SPEC)
+        [record] = caplog.records
+        assert record.levelname == 'WARNING'
+        assert (f'Failed to save allocation for {UUID}. Got HTTP '
+                f'{answer.status}: ') in record.getMessage()
+        assert len(placement.to('PUT')) == 1
+        assert not placement.to('DELETE')
+
+    @pytest.mark.parametrize('answer', [
+        Answer(500, 'Oops'), Answer(502, '<html/>'), Answer(504),
+        Answer(200, '<html>It works!</html>')])
+    def test_by_somebody_in_between_is_taken_back(self, scene, placement,
+                                                  answer):
+        """Placement may have taken the claim nevertheless."""
+        placement.on('PUT', PATH, answer)
+
+        assert not scene.claims().claim(UUID, WANTED, SPEC)
+        assert len(placement.to('DELETE', PATH)) == 1
+
+    @pytest.mark.parametrize('answer', [
+        Answer(500), Answer(404), Answer(200, '<html>'), Answer(200, '[]'),
+        Answer(200, {'allocations': {'a': 1}})])
+    def test_to_tell_what_is_held_is_no_claim(self, scene, placement, caplog,
+                                              answer):
+        placement.on('GET', PATH, answer)
+
+        assert not scene.claims().claim(UUID, WANTED, SPEC)
+        assert ('Placement does not tell the allocations of instance '
+                f'{UUID}. Got {answer.status}: ') in caplog.text
+        assert not placement.to('PUT')
+
+
+class TestRace:
+    """Somebody else has changed the same provider meanwhile."""
+
+    OLD = http_placement.error(
+        409, 'Another thread concurrently updated the data. Please retry '
+        'your update', code=None)
+
+    @pytest.mark.parametrize(('version', 'answer'), [
+        (CURRENT, RACE), (QUEENS, OLD)])
+    def test_is_run_again(self, scene, placement, caplog, version, answer):
+        caplog.set_level('DEBUG')
+        placement.on('PUT', PATH, answer, answer, TAKEN)
+
+        assert scene.claims(version).claim(UUID, WANTED, SPEC)
+        assert len(placement.to('GET', PATH)) == 3
+        assert (
+            'Unable to claim_resources because another process changed the '
+            'resource providers involved in our attempt to put allocations '
+            f'for consumer {UUID}; retrying...') in caplog.text
+
+    def test_is_given_up_after_four_times(self, scene, placement, caplog):
+        placement.on('PUT', PATH, RACE)
+
+        assert not scene.claims().claim(UUID, WANTED, SPEC)
+        assert len(placement.to('PUT', PATH)) == 4
+        assert scene.slept == [0, 2, 4, 6]
+        assert ('Failed scheduler client operation claim_resources: out of '
+                'retries') in caplog.text
+
+    def test_for_the_same_instance_fails_the_request(self, scene, placement):
+        placement.on('PUT', PATH, CONSUMER)
+        made = scene.claims()
+
+        with pytest.raises(exception.AllocationUpdateFailed) as failed:
+            made.claim(UUID, WANTED, SPEC)
+        assert failed.value.kwargs['consumer_uuid'] == UUID
+        assert 'expected 1 but got None' in failed.value.kwargs['error']
+
+    def test_for_the_same_instance_leaves_it_to_the_winner(self, scene,
+                                                           placement):
+        placement.on('PUT', PATH, CONSUMER)
+        made = scene.claims()
+        with pytest.raises(exception.AllocationUpdateFailed):
+            made.claim(UUID, WANTED, SPEC)
+
+        made.release(UUID)
+
+        assert not placement.to('DELETE')
+
+
+def test_a_record_that_keeps_the_offer_keeps_no_token():
+    assert 'token-of-the-caller' not in str(dataclasses.asdict(
+        claims.Asker.of(CONTEXT)))

@@ -1,0 +1,95 @@
+"""The connections to Placement, of threads and of processes."""
+
+import concurrent.futures
+import os
+import threading
+
+from tests.builders import http_placement
+from tests.builders.http_placement import CONTEXT
+from tests.builders.http_placement import Query
+from tests.builders.http_placement import a_candidate
+from tests.builders.http_placement import candidates
+
+THREADS = 64
+
+
+def ask(client):
+    return client.candidates([Query()], CONTEXT)
+
+
+def test_nothing_is_opened_before_the_first_request(client, placement):
+    assert not placement.connections
+
+
+def test_a_connection_is_used_again(client, placement):
+    for _ in range(5):
+        ask(client)
+
+    assert placement.connections == 1
+
+
+def test_each_thread_keeps_a_connection(client, placement, caplog):
+    """As many as may be deciding at a time, all of them kept."""
+    together = threading.Barrier(THREADS)
+
+    def met(asked):
+        together.wait(30)
+        return candidates(a_candidate('a'))
+
+    placement.on('GET', '/allocation_candidates', met)
+    client.version()
+    with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+        for _ in range(2):
+            found = list(pool.map(lambda _: ask(client), range(THREADS)))
+            assert all(offered.providers == {'a'} for offered in found)
+
+    assert placement.connections <= THREADS
+    assert 'pool is full' not in caplog.text
+
+
+def test_a_forked_process_opens_its_own_connection(client, placement):
+    """Else answers would reach whichever process reads first."""
+    placement.on('GET', '/allocation_candidates',
+                 candidates(a_candidate('a')))
+    ask(client)
+    child = os.fork()
+    if not child:
+        found = 1
+        try:
+            found = ask(client).providers != {'a'}
+        finally:
+            os._exit(found)
+    _, status = os.waitpid(child, 0)
+
+    assert status == 0
+    assert ask(client).providers == {'a'}
+    assert placement.connections == 2
+
+
+def test_clients_of_one_configuration_do_not_disturb_each_other(
+        placement, tmp_path):
+    """A reload makes another one of the same options."""
+    conf = http_placement.a_conf(tmp_path, auth_type='admin_token',
+                                 token='t', endpoint=placement.url)
+    for _ in range(2):
+        ask(http_placement.report.SchedulerReportClient(conf))
+
+    assert len(placement.to('GET', '/allocation_candidates')) == 2
+
+
+def test_another_log_in_method_takes_a_restart(placement, tmp_path):
+    """Its options differ from those of the same names that are there."""
+    conf = http_placement.a_conf(
+        tmp_path, auth_type='v3token', auth_url='http://127.0.0.1:9/v3',
+        token='t')
+    ask(http_placement.report.SchedulerReportClient(conf))
+    http_placement.a_conf(
+        tmp_path, auth_type='admin_token', auth_url='http://127.0.0.1:9/v3',
+        token='t', endpoint=placement.url)
+    conf.reload_config_files()
+
+    found = ask(http_placement.report.SchedulerReportClient(conf))
+
+    assert found.reason.startswith(
+        'The options of [placement] cannot be used. duplicate option: token')
+    assert found.reason.endswith('Correct them and restart')

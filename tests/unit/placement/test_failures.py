@@ -1,0 +1,220 @@
+"""A Placement that does not do what it should."""
+
+import time
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.hosts import offer
+from tests.builders import http_placement
+from tests.builders.http_placement import CONTEXT
+from tests.builders.http_placement import Query
+from tests.builders.http_placement import a_candidate
+from tests.builders.http_placement import candidates
+from tests.builders.http_server import DROP
+from tests.builders.http_server import HANG
+from tests.builders.http_server import Answer
+
+CANDIDATES = '/allocation_candidates'
+SILENT = 'Placement API service is not responding. '
+WHERE = (". Check that it runs, and its endpoint in Keystone's catalog or "
+         '[placement] endpoint_override')
+NOT_PLACEMENT = (
+    ". What answers there is not Placement: check its endpoint in Keystone's "
+    'catalog, or [placement] endpoint_override')
+HTML = '<html>\n <body>It works!</body>\n</html>'
+
+#: What it answers to the query for candidates, and what the log says of it.
+ANSWERS = [
+    (http_placement.error(400, 'No such trait(s): CUSTOM_X.'),
+     'Got 400: The request did not work. No such trait(s): CUSTOM_X. '
+     'Correct what it complains of in the flavor, image or request'),
+    (http_placement.error(403, 'Not allowed.'),
+     'Got 403: The request did not work. Not allowed. Give the user of '
+     '[placement] the role that the policy of Placement asks for'),
+    (Answer(404, HTML), 'Got 404: <html> <body>It works!</body> </html>. '
+     'Check that the endpoint of Placement'),
+    (http_placement.error(406), 'upgrade Placement'),
+    (http_placement.error(409), 'Got 409: '),
+    (Answer(500, 'Oops'), 'Got 500: Oops. See the log of Placement'),
+    (Answer(503, ''), 'Got 503: nothing. See the log of Placement'),
+    (Answer(204), 'What answers there is not Placement'),
+    (Answer(200, HTML), 'What answers there is not Placement'),
+    (Answer(200, '{"allocation_requests": ['), NOT_PLACEMENT),
+    (Answer(200, '[' * 100000), 'it is nested too deeply' + NOT_PLACEMENT),
+    (Answer(200, '[]'), 'it is a list, not an object' + NOT_PLACEMENT),
+    *((Answer(200, body), 'it lists no allocation candidates' + NOT_PLACEMENT)
+      for body in (
+          {}, {'allocation_requests': None, 'provider_summaries': {}},
+          {'allocation_requests': [], 'provider_summaries': []},
+          {'allocation_requests': ['a'], 'provider_summaries': {}},
+          {'allocation_requests': [{}], 'provider_summaries': {}},
+          {'allocation_requests': [{'allocations': []}],
+           'provider_summaries': {}},
+          {'allocation_requests': [{'allocations': {'a': {}}}],
+           'provider_summaries': {}},
+          {'allocation_requests': [{'allocations': {
+              'a': {'resources': {'VCPU': '1'}}}}],
+           'provider_summaries': {}})),
+]
+
+
+def ask(client, **query):
+    return client.candidates([Query(**query)], CONTEXT)
+
+
+@pytest.mark.parametrize(('answer', 'said'), ANSWERS)
+def test_an_answer_without_candidates_is_an_error_that_says_what_to_do(
+        client, placement, caplog, answer, said):
+    placement.on('GET', CANDIDATES, answer)
+
+    found = ask(client)
+
+    assert isinstance(found, offer.NothingFound)
+    assert found.reason.startswith(
+        'Failed to retrieve allocation candidates from placement API for '
+        'filters: resources=VCPU:1&limit=1000. Got ')
+    assert said in found.reason
+    assert [(record.levelname, record.getMessage())
+            for record in caplog.records] == [('ERROR', found.reason)]
+
+
+def test_a_long_answer_is_cut(client, placement):
+    placement.on('GET', CANDIDATES, Answer(500, 'words ' * 10000))
+
+    assert len(ask(client).reason) < 1000
+
+
+@pytest.mark.parametrize('body', [
+    HTML, '{', {}, {'versions': []}, {'versions': {}}, {'versions': [1]},
+    {'versions': [{'min_version': None, 'max_version': '1.39'}]},
+    {'versions': [{'min_version': '1.0', 'max_version': 'v'}]},
+    {'versions': [{'id': 'v3', 'status': 'stable'}]}])
+@pytest.mark.parametrize('status', [200, 300, 404, 500])
+def test_an_address_without_microversions_is_not_placements(
+        client, placement, caplog, status, body):
+    placement.on('GET', '/', Answer(status, body))
+
+    found = ask(client)
+
+    assert found.reason.startswith(
+        f'Discovering suitable URL for placement API failed. Got {status}: ')
+    assert found.reason in caplog.text
+    assert client.version() is None
+
+
+class TestNoAnswer:
+    def test_of_a_server_that_is_not_there(self, client_of, caplog):
+        client = client_of(auth_type='none', endpoint='http://127.0.0.1:9')
+
+        found = ask(client)
+
+        assert found == offer.NothingFound(
+            f'{SILENT}Unable to establish connection to '
+            f'http://127.0.0.1:9/: [Errno 111] Connection refused{WHERE}')
+        assert found.reason in caplog.text
+        assert client.version() is None
+
+    def test_of_a_server_that_nobody_knows(self, client_of):
+        reason = ask(client_of(auth_type='none',
+                               endpoint='http://nowhere.invalid')).reason
+
+        assert reason.startswith(f'{SILENT}Unable to establish connection to '
+                                 f'http://nowhere.invalid/: [Errno -')
+
+    def test_of_one_that_hangs_up(self, client, placement):
+        placement.on('GET', CANDIDATES, DROP)
+
+        assert ask(client).reason == (
+            f'{SILENT}Unable to establish connection to {placement.url}'
+            f'{CANDIDATES}: Remote end closed connection without response'
+            f'{WHERE}')
+
+    def test_of_one_that_hangs(self, client_of, placement, caplog):
+        placement.on('GET', CANDIDATES, HANG)
+        client = client_of(auth_type='none', endpoint=placement.url, timeout=1)
+        begin = time.monotonic()
+
+        found = ask(client)
+
+        assert time.monotonic() - begin < 10
+        assert found.reason == (
+            f'{SILENT}Request to {placement.url}{CANDIDATES} timed out after '
+            f'1 seconds{WHERE}')
+        assert found.reason in caplog.text
+
+    def test_is_waited_for_for_half_a_minute_by_default(self, client_of,
+                                                        placement):
+        client = client_of(auth_type='none', endpoint=placement.url)
+
+        assert client._server._link().timeout == 30
+
+    def test_is_told_of_each_time(self, client_of, caplog):
+        client = client_of(auth_type='none', endpoint='http://127.0.0.1:9')
+        for _ in range(3):
+            ask(client)
+
+        assert caplog.text.count(SILENT) == 3
+
+    def test_is_followed_by_one_as_soon_as_it_is_back(self, client,
+                                                      placement):
+        placement.on('GET', CANDIDATES, DROP, candidates(a_candidate('a')))
+        ask(client)
+
+        assert ask(client).providers == {'a'}
+
+    def test_is_asked_for_again_as_often_as_configured(self, client_of,
+                                                       placement):
+        placement.on('GET', CANDIDATES, DROP, DROP,
+                     candidates(a_candidate('a')))
+
+        assert ask(client_of(
+            auth_type='none', endpoint=placement.url, connect_retries=2,
+            connect_retry_delay=0.01)).providers == {'a'}
+
+
+def test_a_status_is_asked_for_again_as_often_as_configured(client_of,
+                                                            placement):
+    placement.on('GET', CANDIDATES, Answer(503), candidates(a_candidate('a')))
+
+    assert ask(client_of(
+        auth_type='none', endpoint=placement.url, status_code_retries=1,
+        status_code_retry_delay=0.01)).providers == {'a'}
+
+
+class TestAggregates:
+    SEGMENT = '/resource_providers/s/aggregates'
+
+    def test_of_a_provider(self, client, placement):
+        placement.on('GET', self.SEGMENT, Answer(body={
+            'aggregates': ['a', 'b'], 'resource_provider_generation': 3}))
+
+        assert client.aggregates_of('s', CONTEXT) == ['a', 'b']
+        [asked] = placement.asked
+        assert asked.version == 'placement 1.19'
+        assert asked.headers['X-Openstack-Request-Id'] == (
+            CONTEXT.global_request_id)
+
+    def test_are_none_where_placement_is_not_there(self, client_of):
+        client = client_of(auth_type='none', endpoint='http://127.0.0.1:9')
+
+        assert client.aggregates_of('s', CONTEXT) is None
+
+    @pytest.mark.parametrize('answer', [
+        http_placement.error(404, 'No resource provider with uuid s found'),
+        http_placement.error(406), Answer(body={}), Answer(body=HTML)])
+    def test_that_are_refused_are_an_error(self, client, placement, caplog,
+                                           answer):
+        placement.on('GET', self.SEGMENT, answer)
+
+        with pytest.raises(
+                exception.ResourceProviderAggregateRetrievalFailed,
+                match='Failed to get aggregates for resource provider with '
+                      'UUID s'):
+            client.aggregates_of('s', CONTEXT)
+        [record] = caplog.records
+        assert record.levelname == 'ERROR'
+        assert (f'[{answer.headers.get("x-openstack-request-id")}] Failed to '
+                f'retrieve aggregates from placement API for resource '
+                f'provider with UUID s. Got {answer.status}: '
+                ) in record.getMessage()

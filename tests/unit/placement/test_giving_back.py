@@ -1,0 +1,217 @@
+"""Claims that are given back, and those of which nobody knows."""
+
+import time
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.placement import claims
+from tests.builders import http_placement
+from tests.builders.http_claims import CURRENT
+from tests.builders.http_claims import PATH
+from tests.builders.http_claims import QUEENS
+from tests.builders.http_claims import SPEC
+from tests.builders.http_claims import UUID
+from tests.builders.http_claims import WANTED
+from tests.builders.http_placement import CONSUMER
+from tests.builders.http_placement import FULL
+from tests.builders.http_placement import TAKEN
+from tests.builders.http_placement import a_candidate
+from tests.builders.http_placement import held
+from tests.builders.http_server import DROP
+from tests.builders.http_server import HANG
+from tests.builders.http_server import Answer
+
+
+class TestClaimWithoutAnAnswer:
+    def test_is_taken_back_before_the_next_host(self, scene, placement):
+        placement.on('PUT', PATH, DROP, TAKEN)
+        made = scene.claims()
+
+        assert not made.claim(UUID, WANTED, SPEC)
+        assert made.claim(UUID, a_candidate('b'), SPEC)
+        assert [asked.method for asked in placement.asked] == [
+            'GET', 'PUT', 'DELETE', 'GET', 'PUT']
+
+    def test_is_not_sent_again_blindly(self, scene, placement):
+        placement.on('PUT', PATH, DROP)
+
+        scene.claims(connect_retries=3, connect_retry_delay=0.01).claim(
+            UUID, WANTED, SPEC)
+
+        assert len(placement.to('PUT')) == 1
+
+    def test_that_cannot_be_taken_back_is_told_of(self, scene, placement,
+                                                  caplog):
+        placement.on('PUT', PATH, DROP)
+        placement.on('DELETE', PATH, DROP)
+
+        assert not scene.claims().claim(UUID, WANTED, SPEC)
+        assert ('It is not known whether Placement has taken a claim for '
+                f'instance {UUID}, and taking it back failed: ') in caplog.text
+        assert f'resource provider allocation delete {UUID}' in caplog.text
+
+    def test_is_taken_back_later_if_it_cannot_be_at_once(self, scene,
+                                                         placement):
+        placement.on('PUT', PATH, DROP, TAKEN)
+        placement.on('DELETE', PATH, DROP, TAKEN)
+        made = scene.claims()
+
+        assert not made.claim(UUID, WANTED, SPEC)
+        assert made.claim(UUID, a_candidate('b'), SPEC)
+        assert [asked.method for asked in placement.asked] == [
+            'GET', 'PUT', 'DELETE', 'DELETE', 'GET', 'PUT']
+
+    def test_is_waited_for_three_times_and_no_more(self, scene, placement,
+                                                   caplog):
+        """However many hosts are left to try."""
+        placement.on('GET', PATH, DROP)
+        made = scene.claims()
+
+        for _ in range(100):
+            assert not made.claim(UUID, WANTED, SPEC)
+
+        assert len(placement.asked) == 3
+        assert caplog.text.count(
+            'Placement has failed 3 times in a row and is not asked again '
+            'for this request') == 1
+
+    def test_is_like_one_that_placement_cannot_work_out(self, scene,
+                                                        placement):
+        placement.on('GET', PATH, Answer(500, 'Oops'))
+        made = scene.claims()
+
+        for _ in range(100):
+            assert not made.claim(UUID, WANTED, SPEC)
+
+        assert len(placement.asked) == 3
+
+    def test_leaves_little_time_for_those_after_it(self, scene, placement,
+                                                   monkeypatch):
+        monkeypatch.setattr(claims, 'SHORT', 0.1)
+        placement.on('GET', PATH, HANG)
+        made = scene.claims(timeout=2)
+        begin = time.monotonic()
+
+        for _ in range(3):
+            made.claim(UUID, WANTED, SPEC)
+
+        assert len(placement.to('GET', PATH)) == 3
+        assert time.monotonic() - begin < 4
+
+
+class TestRelease:
+    def claimed(self, scene, **kwargs):
+        made = scene.claims(**kwargs)
+        assert made.claim(UUID, WANTED, SPEC)
+        return made
+
+    def test_deletes_what_was_claimed(self, scene, placement, caplog):
+        caplog.set_level('INFO')
+
+        self.claimed(scene).release(UUID)
+
+        [asked] = placement.to('DELETE')
+        assert asked.path == PATH
+        assert asked.version is None
+        assert f'Deleted allocations for instance {UUID}' in caplog.text
+
+    def test_of_what_is_not_there_is_done(self, scene, placement):
+        placement.on('DELETE', PATH, http_placement.error(404))
+
+        assert self.claimed(scene).release(UUID) is None
+
+    @pytest.mark.parametrize('answer', [
+        Answer(500, 'Oops'), http_placement.error(409), Answer(200, '<p>')])
+    def test_that_is_refused_is_an_error(self, scene, placement, caplog,
+                                         answer):
+        placement.on('DELETE', PATH, answer)
+
+        with pytest.raises(exception.PlacementError, match='Got '):
+            self.claimed(scene).release(UUID)
+        assert (f'Unable to delete allocation for instance {UUID}: '
+                f'({answer.status} ') in caplog.text
+
+    def test_that_is_not_answered_is_an_error(self, scene, placement):
+        placement.on('DELETE', PATH, DROP)
+
+        with pytest.raises(exception.PlacementError, match='not responding'):
+            self.claimed(scene).release(UUID)
+
+    def test_of_what_was_never_claimed_does_nothing(self, scene, placement):
+        """It may be what somebody else has claimed."""
+        placement.on('PUT', PATH, FULL)
+        made = scene.claims()
+        made.claim(UUID, WANTED, SPEC)
+
+        made.release(UUID)
+
+        assert not placement.to('DELETE')
+
+    def test_happens_once(self, scene, placement):
+        made = self.claimed(scene)
+        for _ in range(2):
+            made.release(UUID)
+
+        assert len(placement.to('DELETE')) == 1
+
+    def test_is_bounded_for_many_instances(self, scene, placement):
+        made = scene.claims()
+        uuids = [f'instance-{number}' for number in range(20)]
+        for uuid in uuids:
+            assert made.claim(uuid, WANTED, SPEC)
+        placement.on('DELETE', '/allocations/', DROP)
+
+        for uuid in uuids:
+            with pytest.raises(exception.PlacementError):
+                made.release(uuid)
+
+        assert len(placement.to('DELETE')) == 3
+
+
+class TestReleaseOfAnInstanceThatHeldSomething:
+    BEFORE = {'z': {'VCPU': 1, 'MEMORY_MB': 256}}
+
+    def released(self, scene, placement, version=CURRENT, after=5):
+        both = {**self.BEFORE, 'a': {'VCPU': 2, 'MEMORY_MB': 512}}
+        placement.on('GET', PATH, held(self.BEFORE, generation=4),
+                     held(both, generation=after))
+        made = scene.claims(version)
+        assert made.claim(UUID, WANTED, SPEC)
+        made.release(UUID)
+        return placement.to('PUT')[-1]
+
+    def test_restores_that(self, scene, placement, caplog):
+        caplog.set_level('INFO')
+        asked = self.released(scene, placement)
+
+        assert asked.body == {
+            'allocations': {'z': {'resources': self.BEFORE['z']}},
+            'project_id': 'p-owner', 'user_id': 'u-owner',
+            'consumer_generation': 5}
+        assert asked.version == 'placement 1.36'
+        assert not placement.to('DELETE')
+        assert (f'Restored the allocations that instance {UUID} held before'
+                ) in caplog.text
+
+    def test_restores_that_without_generations(self, scene, placement):
+        assert self.released(scene, placement, QUEENS).body == {
+            'allocations': {'z': {'resources': self.BEFORE['z']}},
+            'project_id': 'p-owner', 'user_id': 'u-owner'}
+
+    def test_that_is_refused_is_an_error(self, scene, placement):
+        placement.on('PUT', PATH, TAKEN, CONSUMER)
+
+        with pytest.raises(exception.PlacementError,
+                           match='consumer generation conflict'):
+            self.released(scene, placement)
+
+    def test_leaves_alone_what_is_as_it_was(self, scene, placement):
+        """A claim without an answer that was not taken."""
+        placement.on('GET', PATH, held(self.BEFORE))
+        placement.on('PUT', PATH, DROP)
+
+        scene.claims().claim(UUID, WANTED, SPEC)
+
+        assert len(placement.to('PUT')) == 1
+        assert not placement.to('DELETE')

@@ -1,0 +1,355 @@
+"""Logging in to Keystone and finding Placement, as [placement] says."""
+
+import concurrent.futures
+import contextlib
+import logging
+import time
+
+import pytest
+
+from tests.builders import http_keystone
+from tests.builders import http_placement
+from tests.builders.http_keystone import PASSWORD
+from tests.builders.http_keystone import USER
+from tests.builders.http_keystone import an_endpoint
+from tests.builders.http_placement import CONTEXT
+from tests.builders.http_placement import Query
+from tests.builders.http_server import CERTIFICATE
+from tests.builders.http_server import HANG
+from tests.builders.http_server import Answer
+
+TOKENS = '/v3/auth/tokens'
+
+
+@pytest.fixture
+def keystone():
+    """Function of endpoints that starts a Keystone with this catalog."""
+    with contextlib.ExitStack() as stack:
+        yield lambda *endpoints, **kwargs: stack.enter_context(
+            http_keystone.keystone(*endpoints, **kwargs))
+
+
+@pytest.fixture
+def by_password(client_of):
+    """Function of a Keystone's server and options that makes a client."""
+    return lambda server, **options: client_of(
+        auth_type='password', auth_url=server.url, **USER | options)
+
+
+def ask(client):
+    return client.candidates([Query()], CONTEXT)
+
+
+def reason(client):
+    return ask(client).reason
+
+
+class TestLogIn:
+    def test_by_password(self, keystone, by_password, placement):
+        server = keystone(an_endpoint(placement.url))
+
+        ask(by_password(server))
+
+        [asked] = server.to('POST', TOKENS)
+        identity = asked.body['auth']['identity']
+        assert identity['password']['user'] == {
+            'name': 'nova-sched', 'password': PASSWORD,
+            'domain': {'name': 'Default'}}
+        assert asked.body['auth']['scope']['project']['name'] == 'service'
+        assert {asked.headers['X-Auth-Token'] for asked in placement.asked
+                } == {http_keystone.TOKEN}
+
+    def test_by_password_at_a_versioned_address(self, keystone, client_of,
+                                                placement):
+        server = keystone(an_endpoint(placement.url))
+
+        ask(client_of(auth_type='password', auth_url=f'{server.url}/v3',
+                      **USER))
+
+        assert placement.to('GET', '/allocation_candidates')
+
+    def test_by_application_credential(self, keystone, client_of, placement):
+        server = keystone(an_endpoint(placement.url))
+
+        ask(client_of(
+            auth_type='v3applicationcredential', auth_url=server.url + '/v3',
+            application_credential_id='c-1',
+            application_credential_secret=PASSWORD))
+
+        [asked] = server.to('POST', TOKENS)
+        assert asked.body['auth']['identity']['application_credential'] == {
+            'id': 'c-1', 'secret': PASSWORD}
+        assert placement.to('GET', '/allocation_candidates')
+
+    def test_by_token(self, keystone, client_of, placement):
+        server = keystone(an_endpoint(placement.url))
+
+        ask(client_of(auth_type='v3token', auth_url=server.url + '/v3',
+                      token='first', project_name='service',
+                      project_domain_name='Default'))
+
+        [asked] = server.to('POST', TOKENS)
+        assert asked.body['auth']['identity']['token'] == {'id': 'first'}
+        assert placement.to('GET', '/allocation_candidates')
+
+    def test_by_options_of_another_section(self, keystone, tmp_path,
+                                           placement):
+        server = keystone(an_endpoint(placement.url))
+        conf = http_placement.a_conf(tmp_path, auth_section='service_login')
+        path = tmp_path / 'placement-client.conf'
+        path.write_text(path.read_text() + '[service_login]\n' + ''.join(
+            f'{name} = {value}\n' for name, value in {
+                'auth_type': 'password', 'auth_url': server.url, **USER
+            }.items()))
+        conf.reload_config_files()
+
+        ask(http_placement.report.SchedulerReportClient(conf))
+
+        assert placement.to('GET', '/allocation_candidates')
+
+    @pytest.mark.parametrize('options', [
+        {'auth_type': 'none', 'endpoint': '{url}'},
+        {'auth_type': 'none', 'endpoint_override': '{url}'},
+        {'endpoint_override': '{url}'}])
+    def test_is_left_out_in_a_cloud_without_keystone(self, client_of,
+                                                     placement, options):
+        ask(client_of(**{name: value.format(url=placement.url)
+                         for name, value in options.items()}))
+
+        assert placement.to('GET', '/allocation_candidates')
+
+    def test_happens_once(self, keystone, by_password, placement):
+        server = keystone(an_endpoint(placement.url))
+        client = by_password(server)
+        for _ in range(3):
+            ask(client)
+
+        assert len(server.to('POST', TOKENS)) == 1
+
+    def test_happens_again_when_the_token_is_refused(
+            self, keystone, by_password, placement):
+        server = keystone(an_endpoint(placement.url))
+        placement.on('GET', '/allocation_candidates', Answer(401),
+                     http_placement.candidates(
+                         http_placement.a_candidate('a')))
+
+        assert ask(by_password(server)).providers == {'a'}
+        assert len(server.to('POST', TOKENS)) == 2
+
+
+class TestEndpoint:
+    def test_is_preferably_the_internal_one(self, keystone, by_password,
+                                            placement):
+        server = keystone(an_endpoint('http://127.0.0.1:9', 'public'),
+                          an_endpoint(placement.url, 'internal'))
+        ask(by_password(server))
+
+        assert placement.asked
+
+    def test_is_of_an_interface_that_is_valid(self, keystone, by_password,
+                                              placement):
+        server = keystone(an_endpoint(placement.url, 'admin'),
+                          an_endpoint('http://127.0.0.1:9', 'internal'))
+        ask(by_password(server, valid_interfaces='admin'))
+
+        assert placement.asked
+
+    def test_is_of_the_region(self, keystone, by_password, placement):
+        server = keystone(an_endpoint('http://127.0.0.1:9', region='One'),
+                          an_endpoint(placement.url, region='Two'))
+        ask(by_password(server, region_name='Two'))
+
+        assert placement.asked
+
+    def test_is_of_the_service_type(self, keystone, by_password, placement):
+        server = keystone(
+            an_endpoint('http://127.0.0.1:9'),
+            an_endpoint(placement.url, service_type='placement-next'))
+        ask(by_password(server, service_type='placement-next'))
+
+        assert placement.asked[0].version is None
+        assert placement.asked[1].version == 'placement 1.36'
+
+    def test_may_be_given_instead(self, keystone, by_password, placement):
+        server = keystone(an_endpoint('http://127.0.0.1:9'))
+        ask(by_password(server, endpoint_override=placement.url))
+
+        assert placement.asked[0].headers['X-Auth-Token'] == (
+            http_keystone.TOKEN)
+
+    @pytest.mark.parametrize('path', ['/placement', '/placement/',
+                                      '/placement/v1.0'])
+    def test_may_have_a_path(self, keystone, by_password, placement, path):
+        placement.on('GET', '/placement', http_placement.versions('1.36'))
+        ask(by_password(keystone(an_endpoint(placement.url + path))))
+
+        top, asked = placement.asked
+        assert top.path == path.rstrip('/') + '/'
+        assert asked.path.startswith(
+            path.rstrip('/') + '/allocation_candidates?')
+
+    def test_that_is_not_in_the_catalog_is_missing(self, keystone,
+                                                   by_password, placement):
+        server = keystone(an_endpoint(placement.url, region='One'))
+
+        assert reason(by_password(server, region_name='Two')) == (
+            "The placement API endpoint was not found. ['internal', 'public'] "
+            'endpoint for placement service in Two region not found. Add an '
+            "endpoint of service type placement to Keystone's catalog for "
+            'the region and interfaces of [placement], or set its '
+            'endpoint_override')
+
+    def test_is_found_as_soon_as_it_is_in_the_catalog(
+            self, keystone, by_password, placement):
+        server = keystone()
+        client = by_password(server)
+        ask(client)
+        server.on('POST', TOKENS,
+                  http_keystone.a_token(an_endpoint(placement.url)))
+
+        ask(client)
+
+        assert placement.to('GET', '/allocation_candidates')
+
+
+class TestTLS:
+    @pytest.fixture
+    def secure(self):
+        with http_placement.placement(tls=True) as server:
+            yield server
+
+    def test_trusts_the_authority_of_cafile(self, secure, client_of):
+        ask(client_of(auth_type='none', endpoint=secure.url,
+                      cafile=CERTIFICATE))
+
+        assert secure.to('GET', '/allocation_candidates')
+
+    def test_trusts_nobody_else(self, secure, client_of):
+        assert reason(client_of(
+            auth_type='none', endpoint=secure.url)).startswith(
+                'Placement API service is not responding. SSL exception '
+                f'connecting to {secure.url}/: [SSL: '
+                'CERTIFICATE_VERIFY_FAILED]')
+
+    def test_trusts_everybody_if_insecure(self, secure, client_of):
+        ask(client_of(auth_type='none', endpoint=secure.url, insecure=True))
+
+        assert secure.to('GET', '/allocation_candidates')
+
+    def test_names_a_file_that_is_not_there(self, secure, client_of):
+        assert '/no/such.pem' in reason(client_of(
+            auth_type='none', endpoint=secure.url, cafile='/no/such.pem'))
+
+    def test_names_a_certificate_that_is_not_there(self, secure, client_of):
+        assert '/no/such.pem' in reason(client_of(
+            auth_type='none', endpoint=secure.url, certfile='/no/such.pem'))
+
+
+class TestFailure:
+    @pytest.mark.parametrize(('options', 'said'), [
+        ({}, 'No authentication information found for placement API. '),
+        ({'auth_url': 'http://127.0.0.1:9'},
+         'No authentication information found for placement API. '),
+        ({'auth_type': 'passwort'}, 'The plugin passwort could not be found. '
+         'Set [placement] auth_type and the options that it needs'),
+        ({'auth_type': 'password'}, 'Auth plugin requires parameters which '
+         'were not given: auth_url. Set [placement] auth_type'),
+        ({'auth_type': 'none', 'endpoint': 'http://127.0.0.1:9',
+          'valid_interfaces': 'inside'},
+         "'inside' is not a valid value for valid_interfaces"),
+        ({'auth_type': 'none', 'endpoint': 'http://127.0.0.1:9',
+          'timeout': 'long'}, 'The options of [placement] cannot be used. '),
+        ({'auth_type': 'none', 'endpoint': '127.0.0.1:9'},
+         'Placement API service is not responding. '),
+        ({'auth_type': 'none', 'endpoint': 'http://[::1'},
+         'Placement API service is not responding. '),
+        ({'auth_type': 'none', 'endpoint_override': 'http://a:b@:8778'},
+         'Placement API service is not responding. ')])
+    def test_of_options_says_which(self, client_of, caplog, options, said):
+        found = reason(client_of(**options))
+
+        assert said in found
+        assert found in caplog.text
+
+    def test_of_a_wrong_password(self, keystone, by_password, placement):
+        server = keystone(an_endpoint(placement.url))
+        server.on('POST', TOKENS, http_keystone.REFUSED)
+
+        assert reason(by_password(server)) == (
+            'Placement service credentials do not work. The request you have '
+            'made requires authentication. (HTTP 401). Check user, password '
+            'and project in [placement]')
+
+    def test_of_a_token_that_placement_refuses(self, keystone, by_password,
+                                               placement):
+        server = keystone(an_endpoint(placement.url))
+        placement.on('GET', '/', Answer(401, 'Authentication required'))
+
+        assert reason(by_password(server)) == (
+            'Placement service credentials do not work. It answered 401: '
+            'Authentication required. Check user, password and project in '
+            '[placement]')
+
+    def test_of_a_keystone_that_is_not_there(self, client_of):
+        found = reason(client_of(
+            auth_type='password', auth_url='http://127.0.0.1:9', **USER))
+
+        assert found.startswith(
+            'Discovering suitable URL for placement API failed. ')
+        assert 'Connection refused' in found
+
+    @pytest.mark.parametrize('answer', [
+        Answer(500, 'Oops'), Answer(404), Answer(200, '<html>'),
+        Answer(201, '[]'), Answer(201, {}), Answer(201, {'token': 1}),
+        Answer(503)])
+    def test_of_a_keystone_that_makes_no_sense(self, keystone, by_password,
+                                               placement, answer):
+        server = keystone(an_endpoint(placement.url))
+        server.on('POST', TOKENS, answer)
+
+        assert reason(by_password(server))
+        assert not placement.asked
+
+    def test_of_a_keystone_that_hangs_is_shared_by_all_who_wait(
+            self, keystone, by_password, placement):
+        server = keystone(an_endpoint(placement.url))
+        server.on('POST', TOKENS, HANG)
+        client = by_password(server, timeout=1)
+        begin = time.monotonic()
+
+        with concurrent.futures.ThreadPoolExecutor(32) as pool:
+            found = set(pool.map(lambda _: reason(client), range(32)))
+
+        assert time.monotonic() - begin < 16
+        assert {text.partition(' Request')[0] for text in found} == {
+            'Keystone gives no token for placement API.'}
+
+    def test_that_lasts_is_logged_one_time_in_eleven(self, keystone,
+                                                     by_password, caplog):
+        client = by_password(keystone())
+        for _ in range(23):
+            ask(client)
+
+        assert caplog.text.count(
+            'The placement API endpoint was not found.') == 3
+
+
+@pytest.mark.parametrize('failing', [False, True])
+def test_no_secret_is_logged(keystone, by_password, placement, caplog,
+                             failing):
+    caplog.set_level(logging.DEBUG)
+    server = keystone(an_endpoint(placement.url))
+    if failing:
+        server.on('POST', TOKENS, http_keystone.REFUSED)
+    ask(by_password(server))
+
+    for secret in (PASSWORD, http_keystone.TOKEN, CONTEXT.auth_token):
+        assert secret not in caplog.text
+
+
+def test_a_password_in_an_address_is_hidden(client_of):
+    found = reason(client_of(auth_type='none',
+                             endpoint='http://me:sesame@127.0.0.1:9'))
+
+    assert 'http://***@127.0.0.1:9' in found
+    assert 'sesame' not in found
