@@ -145,7 +145,10 @@ class HostReader:
         if self._api_guard is None:
             return None
         rows = self._ask_api(self._api.cell_mappings)
-        return db_cells.of_mappings(rows, self._conf) if rows else None
+        # A loaded cloud has cells without databases of their own.
+        if not any(row['database_connection'] for row in rows):
+            return None
+        return db_cells.of_mappings(rows, self._conf)
 
     def _ask_api(self, function, *args):
         if self._api_guard is None:
