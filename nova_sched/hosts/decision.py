@@ -18,6 +18,8 @@ import time
 
 import numpy as np
 
+from nova_sched.hosts import offer as placement_offer
+
 #: How a request may end.
 PLACED, REFUSED, FAILED = 'placed', 'refused', 'failed'
 
@@ -153,7 +155,8 @@ class Decision:
         request, clock and seed give the same answer.
     in_flight: what was placed before and counted though no host reported it:
         a collection of InFlight (inventory).
-    offer: what Placement offered: a value of hosts.offer.  claims: in order.
+    offer: what Placement offered: a value of hosts.offer, or a PastOffer.
+    claims: in order.
     hosts: how many hosts there were to begin with.
     picks: one an instance that got a host.  alternates: how many in all.
     weighers: names of those that ran.  weighed: Weights, one an instance.
@@ -283,11 +286,13 @@ class Decision:
             self.reason = None if reason is None else str(reason)
 
     def pack(self):
-        """Keep the request in one piece.
+        """Keep the request, and what Placement offered, in one piece each.
 
-        One with objects instead of plain JSON, from a caller in this process,
-        stays as it is.
+        A request with objects instead of plain JSON, from a caller in this
+        process, stays as it is.
         """
+        if isinstance(self.offer, placement_offer.Offer):
+            self.offer = self.offer.packed()
         try:
             if not isinstance(self.request, Packed):
                 self.request = Packed(self.request)
@@ -325,6 +330,7 @@ class Decision:
             + sum(kept.nbytes for kept in self.weighed)
             + self._rejected_size() + sys.getsizeof(self._steps)
             + sys.getsizeof(self.in_flight)
+            + getattr(self.offer, 'nbytes', 0)
             + (_DEMAND + 2 * _ITEM) * len(self.picks)
             + 2 * _ITEM * len(self.claims)
             + len(self.reason or ''))

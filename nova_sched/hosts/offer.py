@@ -2,12 +2,14 @@
 
 ``NOT_ASKED``: Placement plays no part. A ``NothingFound``: it was asked and
 offers nothing; ``NOTHING_FOUND`` is the usual one. An ``Offer``: what it
-found.
+found; a ``PastOffer`` is what records keep of one.
 """
 
 import copy
 import dataclasses
+import json
 import typing
+import zlib
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,8 +39,40 @@ class Offer:
         """A private copy of one provider's allocation requests: list."""
         return copy.deepcopy(self.by_provider.get(provider_uuid, []))
 
+    def packed(self):
+        """What is kept of it when its request is over: ``PastOffer``."""
+        return PastOffer(zlib.compress(json.dumps(
+            [self.by_provider, sorted(self.providers)]).encode(), 1),
+            self.version)
+
     def __str__(self):
         return f'{len(self.providers)} provider(s)'
+
+
+@dataclasses.dataclass(frozen=True)
+class PastOffer:
+    """An ``Offer`` in little space, of which nothing can be claimed."""
+
+    _packed: bytes = dataclasses.field(repr=False)
+    version: str
+
+    asked = True
+
+    @property
+    def by_provider(self):
+        return self._unpacked()[0]
+
+    @property
+    def providers(self):
+        return frozenset(self._unpacked()[1])
+
+    @property
+    def nbytes(self):
+        """How many bytes it takes."""
+        return len(self._packed)
+
+    def _unpacked(self):
+        return json.loads(zlib.decompress(self._packed))
 
 
 class _NotAsked:

@@ -78,6 +78,8 @@ class Placement:
             self._process = subprocess.Popen(
                 [program, f'--listen=127.0.0.1:{self._port}',
                  f'--threads={self._threads}',
+                 # Beyond that many it takes none, and clients keep theirs.
+                 '--connection-limit=1000',
                  'placement.wsgi.api:application'],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 start_new_session=True,

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import uuid
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from nova_sched.hosts import decision
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import Pick
 from nova_sched.hosts.decision import WeigherPart
+from nova_sched.hosts.offer import Offer
 from nova_sched.weights import Weighed
 from tests.builders import requests
 
@@ -123,6 +125,34 @@ class TestPackedRequest:
         record.pack()
 
         assert record.request is arguments
+
+
+class TestPackedOffer:
+    def test_holds_what_placement_offered(self):
+        offered = {'a': [{'allocations': {'a': {'resources': {'VCPU': 1}}}}]}
+        record = Decision(offer=Offer(
+            offered, frozenset('ab'), '1.36', None, None))
+
+        record.pack()
+
+        assert record.offer.by_provider == offered
+        assert record.offer.providers == {'a', 'b'}
+        assert record.offer.version == '1.36'
+
+    def test_is_small_and_counted(self):
+        """A thousand candidates, as [scheduler] max_placement_results has it.
+        """
+        uuids = [str(uuid.uuid4()) for _ in range(1000)]
+        record = Decision(offer=Offer({
+            name: [{'allocations': {name: {'resources': {
+                'VCPU': 1, 'MEMORY_MB': 512, 'DISK_GB': 1}}},
+                'mappings': {'': [name]}}] for name in uuids},
+            frozenset(uuids), '1.36', None, None))
+        before = record.size()
+
+        record.pack()
+
+        assert 20000 < record.size() - before < 200000
 
 
 class TestSize:
