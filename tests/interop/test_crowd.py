@@ -11,7 +11,7 @@ from tests.interop.placement import open_placement
 
 pytestmark = pytest.mark.real
 
-HOSTS, SLOTS, CALLERS = 50, 4, 100
+HOSTS, SLOTS, CALLERS = 50, 2, 100
 #: Seconds that a caller waits.
 PATIENCE = 300
 FLAVOR = {'vcpus': 4, 'memory_mb': 1024, 'root_gb': 10, 'ephemeral_gb': 0,
@@ -85,12 +85,12 @@ class Crowd:
 def test_every_claim_is_made_once_and_none_is_left_behind(
         stage, daemons, placement, providers):
     crowd = Crowd(stage)
-    crowd.ask(80)
-    crowd.ask(40, count=3)
-    crowd.ask(150)
+    crowd.ask(40)
+    crowd.ask(20, count=3)
+    crowd.ask(100)
 
     assert len(crowd.placed) == HOSTS * SLOTS
-    assert len(crowd.refused) == 80 + 120 + 150 - HOSTS * SLOTS
+    assert len(crowd.refused) == 40 + 60 + 100 - HOSTS * SLOTS
     held = {uuid: host for host, provider in providers.items()
             for uuid in placement.consumers(provider)}
     assert held == crowd.placed

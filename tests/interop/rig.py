@@ -1,0 +1,172 @@
+"""Two schedulers side by side on the same databases and the same Placement.
+
+Each has an exchange and a host name of its own; all else of their
+configuration is the same, in the words of a nova.conf.
+"""
+
+import contextlib
+import functools
+import os
+import subprocess
+import uuid
+
+import oslo_messaging as messaging
+
+from nova_sched import conf as config
+from nova_sched import context
+from nova_sched import rpc
+from tests.builders import messages
+from tests.functional import conftest as functional
+from tests.functional import processes
+from tests.functional import stage
+from tests.interop import placement as placements
+from tests.interop import rig_answers
+from tests.interop import rig_databases
+from tests.interop import rig_providers
+from tests.interop import rig_world
+
+#: Name -> the program that serves.
+PROGRAMS = {
+    'nova': lambda: rig_databases.program('nova-scheduler'),
+    'ours': lambda: processes.command_line('nova-sched')[0],
+}
+FILTERS = (
+    'ComputeFilter', 'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
+    'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter',
+    'SameHostFilter', 'DifferentHostFilter',
+    'NUMATopologyFilter', 'PciPassthroughFilter')
+_OPTIONS = {
+    # Nobody beats for the compute services while the test lasts.
+    'DEFAULT__service_down_time': 3600,
+    'DEFAULT__debug': os.environ.get('NOVA_SCHED_TEST_DEBUG', 'false'),
+    'oslo_messaging_rabbit__rabbit_transient_queues_ttl': 60,
+    'scheduler__workers': 1,
+    # So many alternates that an answer shows all hosts that would do.
+    'scheduler__max_attempts': 30,
+    'scheduler__limit_tenants_to_placement_aggregate': 'true',
+    'scheduler__enable_isolated_aggregate_filtering': 'true',
+    'scheduler__query_placement_for_image_type_support': 'true',
+    'scheduler__image_metadata_prefilter': 'true',
+    'filter_scheduler__enabled_filters': ','.join(FILTERS),
+    'filter_scheduler__pci_in_placement': 'true',
+}
+
+
+class Scheduler(processes.Program):
+    """A daemon that serves on an exchange of its own.
+
+    name: of PROGRAMS.  directory: for its files.  options: as
+    ``group__option``, without exchange and host.
+    """
+
+    def __init__(self, name, directory, options):
+        unique = f'{name}-{uuid.uuid4().hex[:8]}'
+        self.exchange = self.host = unique
+        files = directory / unique
+        conf = stage.write_config(
+            files.with_suffix('.conf'), **options,
+            DEFAULT__control_exchange=unique, DEFAULT__host=unique)
+        self.log = files.with_suffix('.log')
+        with self.log.open('ab') as output:
+            self._process = subprocess.Popen(
+                [PROGRAMS[name](), '--config-file', conf],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                start_new_session=True)
+        self.pid = self._process.pid
+
+
+class Rig:
+    """A cloud and the schedulers that decide in it.
+
+    directory: for files.  names: of the schedulers, of PROGRAMS.
+    seed: of the World.
+    """
+
+    def __init__(self, directory, names, seed):
+        self._directory, self._names = directory, names
+        self._exit = contextlib.ExitStack()
+        self.world = rig_world.World(seed)
+        self._bus = functional.broker()
+        self.schedulers = []
+
+    def __enter__(self):
+        try:
+            self._open()
+        except BaseException:
+            self._exit.close()
+            raise
+        return self
+
+    def __exit__(self, *error):
+        self._exit.close()
+
+    def _open(self):
+        self.placement = self._exit.enter_context(
+            placements.open_placement(self._directory))
+        rig_providers.fill(self.placement, self.world)
+        databases = rig_databases.Databases(
+            self._directory, self._bus, self.world.cells,
+            disabled=self.world.cells[-1:])
+        self._exit.callback(databases.drop)
+        databases.make()
+        databases.fill(self.world)
+        self.cells = {name: databases.cell(name) for name in self.world.cells}
+        options = _OPTIONS | databases.options() | {
+            f'placement__{name}': value
+            for name, value in self.placement.options.items()}
+        for name in self._names:
+            scheduler = Scheduler(name, self._directory, options)
+            self._exit.callback(scheduler.end)
+            self.schedulers.append(scheduler)
+        self._transport = rpc.get_transport(config.new_conf([], [str(
+            stage.write_config(self._directory / 'caller.conf',
+                               DEFAULT__transport_url=self._bus))]))
+        self._exit.callback(self._transport.cleanup)
+        for scheduler in self.schedulers:
+            processes.until(functools.partial(self._serves, scheduler),
+                            f'an answer of {scheduler.host}')
+
+    def _client(self, scheduler, **target):
+        # To the one daemon alone: the queue for whoever is free has the same
+        # name on all exchanges.
+        return messages.raw_client(
+            self._transport, exchange=scheduler.exchange,
+            server=scheduler.host, **target)
+
+    def _serves(self, scheduler):
+        assert scheduler.running, f'it has ended:\n{scheduler.text[-4000:]}'
+        client = self._client(scheduler, version='1.1', namespace='baseapi')
+        with contextlib.suppress(messaging.MessagingTimeout):
+            return client.prepare(timeout=2).call(
+                context.RequestContext(), 'ping', arg='all is well')
+
+    def ask(self, scheduler, question):
+        """What comes of a Question, asked of one of the schedulers.
+
+        Placement is afterwards as it was before.
+        """
+        rig_providers.hold(self.placement, question.held)
+        try:
+            refused, selections = self._call(scheduler, question)
+            allocations = rig_providers.dump(self.placement,
+                                             question.consumers)
+        finally:
+            rig_providers.forget(self.placement, question.consumers)
+        return rig_answers.outcome(self.world, question, refused, selections,
+                                   allocations)
+
+    def _call(self, scheduler, question):
+        """(refusal or None, selections) as rig_answers.outcome wants them."""
+        client = self._client(scheduler, version='4.5')
+        try:
+            return None, client.prepare(timeout=60).call(
+                context.RequestContext(user_id='a-user',
+                                       project_id='a-project'),
+                'select_destinations', instance_uuids=question.uuids,
+                spec_obj=question.spec, return_objects=True,
+                return_alternates=True)
+        except messaging.RemoteError as error:
+            return rig_answers.refusal(error), []
+        except messaging.MessagingTimeout:
+            # The name makes it differ, even if both are silent.
+            return ['no answer', scheduler.host], []

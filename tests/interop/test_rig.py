@@ -1,0 +1,95 @@
+"""What the comparison of two schedulers takes for the same, and what not."""
+
+from tests.interop import generate
+from tests.interop import rig_answers
+from tests.interop import rig_world
+from tests.interop import test_pairs
+
+WORLD = rig_world.World('a seed')
+CELLS = {name: {'id': number, 'uuid': f'cell {number}', 'name': name,
+                'disabled': False} for number, name in enumerate(WORLD.cells)}
+
+
+def a_question(text=''):
+    """One about nothing in particular, or that names what is in a text."""
+    return generate.Question('plain', {'hints': text}, ['an instance'], {})
+
+
+def outcome(*hosts, question=None, amount=1, device=''):
+    """Of one instance that goes to the first host and may go to others."""
+    hosts = [WORLD.host(name) for name in hosts]
+    return rig_answers.outcome(
+        WORLD, question or a_question(), None, [[selection(
+            host, amount, device) for host in hosts]],
+        {'an instance': {'allocations': {hosts[0].providers[device]: {
+            'resources': {'VCPU': amount}}}}})
+
+
+def selection(host, amount, device):
+    provider = host.providers[device]
+    return {'nova_object.name': 'Selection', 'nova_object.data': {
+        'service_host': host.name, 'nodename': host.node,
+        'compute_node_uuid': host.uuid, 'cell_uuid': host.is_.cell,
+        'limits': None, 'allocation_request': (
+            f'{{"allocations": {{"{provider}": {{"resources": '
+            f'{{"VCPU": {amount}}}}}}}, "mappings": {{"": ["{provider}"]}}}}'
+        )}}
+
+
+def same(one, other):
+    """Whether nothing differs, whichever is asked."""
+    found, again = one.differences(other), other.differences(one)
+    assert bool(found) == bool(again)
+    return not found
+
+
+def test_hosts_of_a_kind_are_equals():
+    assert same(outcome('ssd-a', 'ssd-b', 'gpu-a'),
+                outcome('ssd-b', 'ssd-a', 'gpu-b'))
+
+
+def test_hosts_of_another_kind_are_not():
+    found = outcome('ssd-a').differences(outcome('gpu-a'))
+
+    assert 'picks[0].service_host: "ssd 1" != "gpu 1"' in found
+
+
+def test_a_host_that_is_named_is_not_like_the_other_of_its_kind():
+    """As long as only one of them can be chosen."""
+    question = a_question('ssd-a')
+
+    assert not same(outcome('ssd-a', question=question),
+                    outcome('ssd-b', question=question))
+    assert same(outcome('ssd-a', 'ssd-b', question=question),
+                outcome('ssd-b', 'ssd-a', question=question))
+
+
+def test_near_members_of_a_soft_group_the_order_counts():
+    question = a_question('ssd-a "soft-affinity"')
+
+    assert not same(outcome('ssd-a', 'ssd-b', question=question),
+                    outcome('ssd-b', 'ssd-a', question=question))
+
+
+def test_amounts_and_alternates_count():
+    assert not same(outcome('ssd-a'), outcome('ssd-a', amount=2))
+    assert not same(outcome('ssd-a'), outcome('ssd-a', 'ssd-b'))
+
+
+def test_devices_are_equals_unless_the_question_is_about_their_traits():
+    small, large = (outcome('gpu-a', device=name)
+                    for name in ('gpu0', 'gpu1'))
+    assert same(small, large)
+
+    question = a_question('trait1:CUSTOM_GPU_LARGE')
+    small, large = (outcome('gpu-a', device=name, question=question)
+                    for name in ('gpu0', 'gpu1'))
+    assert not same(small, large)
+
+
+def test_there_are_two_hundred_questions_and_a_seed_gives_the_same():
+    asked, again = ([question.text for question in generate.questions(
+        WORLD, CELLS, 'a seed', test_pairs.EACH)] for _ in range(2))
+
+    assert asked == again
+    assert len(set(asked)) == len(asked) >= 200
