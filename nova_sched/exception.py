@@ -5,6 +5,7 @@ Exception
       +-- ConfigurationError    an option's value that the service cannot use
       +-- DatabaseUnavailable   a database is out of reach or has no tables
       +-- PlacementError        Placement is out of reach, or refuses to act
+      +-- RequestFilterFailed   a request that is given up before any host
       +-- RemoteNovaException   crosses RPC under the class path of Nova's own
            +-- NoValidHost      too few hosts for a request: an answer
            +-- InvalidInput     a request that is wrong; names the field
@@ -16,6 +17,12 @@ Exception
                                 somebody else claims for the same instance
            +-- ResourceProviderAggregateRetrievalFailed
                                 Placement does not tell a segment's aggregates
+           +-- NovaException    Neutron does not tell of a port or network
+           +-- PortNotFound     Neutron knows no such port
+           +-- Unauthorized     the caller's token is not good for Neutron
+           +-- Forbidden        Neutron does not let a user read something
+           +-- NeutronAdminCredentialConfigurationInvalid
+                                the log-in of [neutron] is not good
 
 oslo.messaging sends the class name, ``__module__``, ``args`` and ``kwargs`` of
 an exception; a Nova client imports ``nova.exception`` and rebuilds the class
@@ -44,6 +51,16 @@ class DatabaseUnavailable(NovaSchedException):
 
 class PlacementError(NovaSchedException):
     """Placement cannot be reached, or does not do what it was asked."""
+
+
+class RequestFilterFailed(NovaSchedException):
+    """A request filter finds that a request can have no host.
+
+    The text is Nova's, and part of the caller's NoValidHost.
+    """
+
+    def __init__(self, reason):
+        super().__init__(f'Scheduling failed: {reason}')
 
 
 class RemoteNovaException(NovaSchedException):
@@ -116,3 +133,34 @@ class ResourceProviderAggregateRetrievalFailed(RemoteNovaException):
 
     msg_fmt = ('Failed to get aggregates for resource provider with UUID '
                '%(uuid)s')
+
+
+class NovaException(RemoteNovaException):
+    """Neutron does not tell what it is asked; the reason names it."""
+
+
+class PortNotFound(RemoteNovaException):
+    """Neutron knows no port with this port_id, or hides it."""
+
+    msg_fmt = 'Port id %(port_id)s could not be found.'
+    code = 404
+
+
+class Unauthorized(RemoteNovaException):
+    """There is no token for Neutron, or none that it takes."""
+
+    code = 401
+
+
+class Forbidden(RemoteNovaException):
+    """Neutron's policy forbids it; the reason is Neutron's."""
+
+    code = 403
+
+
+class NeutronAdminCredentialConfigurationInvalid(RemoteNovaException):
+    """Neutron, or Keystone, does not take the credentials of [neutron]."""
+
+    msg_fmt = ('Neutron does not accept the credentials of [neutron]; check '
+               'user, password and project there.')
+    code = 400

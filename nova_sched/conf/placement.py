@@ -1,8 +1,8 @@
 """[placement]: where Placement is and how this service logs in to it."""
 
-from keystoneauth1 import loading
 from oslo_config import cfg
 
+from nova_sched.conf import keystone
 from nova_sched.options import files
 
 GROUP = 'placement'
@@ -20,33 +20,14 @@ SIGNS = ('auth_type', 'auth_plugin', 'auth_section', 'auth_url',
          'endpoint_override')
 
 
-def _opts():
-    old = {'region-name': [cfg.DeprecatedOpt('os_region_name', GROUP)],
-           'valid-interfaces': [cfg.DeprecatedOpt('os_interface', GROUP)]}
-    opts = (loading.get_session_conf_options() +
-            loading.get_adapter_conf_options(deprecated_opts=old) +
-            loading.get_auth_common_conf_options())
-    defaults = {'service_type': 'placement',
-                'valid_interfaces': ['internal', 'public']}
-    for opt in opts:
-        if opt.dest in defaults:
-            opt.default = defaults[opt.dest]
-    return opts
-
-
-OPTS = _opts()
+OPTS = keystone.options('placement', {
+    'region-name': [cfg.DeprecatedOpt('os_region_name', GROUP)],
+    'valid-interfaces': [cfg.DeprecatedOpt('os_interface', GROUP)]})
 
 
 def listed():
-    """The options above and the usual login options.
-
-    The login options belong to the login method, which registers them when it
-    is loaded: registering them here would clash with other methods'.
-    """
-    names = {opt.dest for opt in OPTS}
-    return OPTS + [
-        opt for opt in loading.get_auth_plugin_conf_options('password')
-        if opt.dest not in names]
+    """The options above and the usual login options."""
+    return keystone.with_log_in(OPTS)
 
 
 def placement_configured(conf):

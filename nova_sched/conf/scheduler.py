@@ -89,9 +89,10 @@ shared with other services.
     cfg.BoolOpt(
         'limit_tenants_to_placement_aggregate', default=False,
         help="""
-Send a project's instances only to the host aggregates whose metadata name
-it with a key that starts with filter_tenant_id, by a condition on the query
-to Placement. Replaces AggregateMultiTenancyIsolation for that direction.
+Ask Placement only for hosts in the aggregates whose metadata name the
+project: its id is the value of a key that starts with filter_tenant_id.
+Replaces AggregateMultiTenancyIsolation for that direction. Aggregates must
+be mirrored to Placement.
 """),
     cfg.BoolOpt(
         'placement_aggregate_required_for_tenants', default=False,
@@ -102,8 +103,9 @@ is no such aggregate is refused (true) or may use every host (false).
     cfg.BoolOpt(
         'query_placement_for_availability_zone', default=False,
         help="""
-Let Placement choose the hosts of the requested availability zone; needs the
-aggregates mirrored to Placement. Makes AvailabilityZoneFilter superfluous.
+With Placement, hosts of the requested availability zone are always asked of
+it, as in Nova from 2023.2 on, whatever this says. A zone that no aggregate
+names is left to AvailabilityZoneFilter.
 """),
     cfg.BoolOpt(
         'query_placement_for_image_type_support', default=False,
@@ -114,19 +116,23 @@ on where hosts differ in the formats they can boot.
     cfg.BoolOpt(
         'enable_isolated_aggregate_filtering', default=False,
         help="""
-Keep requests away from aggregates whose metadata require traits that the
-flavor and image do not ask for; sets special hosts aside for special guests.
+Keep requests away from aggregates whose metadata require traits (keys of the
+form trait:NAME with the value required) that neither flavor nor image ask
+for; sets special hosts aside for special guests. Aggregates must be mirrored
+to Placement.
 """),
     cfg.BoolOpt(
         'image_metadata_prefilter', default=False,
         help="""
-Turn image properties into required traits of the query to Placement, so that
-hosts that cannot run the image are not even considered.
+Turn properties of the image into required traits: its buses, its video and
+network models and its architectures. Hosts that cannot run the image are then
+not even considered.
 """),
     cfg.BoolOpt(
         'query_placement_for_routed_network_aggregates', default=False,
         help="""
 Ask Placement only for hosts that reach the segments of the requested routed
-networks. Turn it on where Neutron uses routed provider networks.
+networks. Turn it on where Neutron uses routed provider networks; needs
+[neutron] auth_type and the options that it needs.
 """),
 ]

@@ -196,13 +196,14 @@ class HostReader:
         """The compute nodes of a host or node name: list of NamedNode.
 
         host, node: None if it does not matter.
-        cell_uuid: where to look; by default in all cells but disabled ones.
+        cell_uuid: where to look; by default everywhere, but not for a mere
+            node in disabled cells.
         Those of the first cell that has any.
         """
         found = self.each_cell(CellReader.named, host, node)
         for cell, nodes in found.items():
-            if nodes and (not cell.disabled if cell_uuid is None
-                          else cell.uuid == cell_uuid):
+            if nodes and (cell.uuid == cell_uuid if cell_uuid is not None
+                          else host or not cell.disabled):
                 return nodes
         return []
 

@@ -47,21 +47,21 @@ class Turns:
                         self._idle.notify_all()
 
     def _left(self, me, count):
-        """Seconds to wait at most before one's turn; None for any time.
+        """Seconds to wait at most before asking again; 0 when it is my turn.
 
-        0 when it is, which the others are told then.
+        Who comes first in the queue is not told so, because each thread that
+        is woken costs the others time: it finds out when it has waited.
         """
         with self._lock:
             me.clear()
             if self._queue[0] is not me:
-                return None
+                return PATIENCE
             now = time.monotonic()
             if self._holder is not None and now < self._until:
                 return self._until - now
             self._queue.popleft()
             self._holder = me
             self._until = now + PATIENCE + PER_INSTANCE * count
-            self._wake_first()
             return 0
 
     def wait_for_idle(self, seconds):

@@ -11,10 +11,12 @@ from nova_sched.conf import default
 from nova_sched.conf import filter_scheduler
 from nova_sched.conf import messaging
 from nova_sched.conf import metrics
+from nova_sched.conf import neutron
 from nova_sched.conf import notifications
 from nova_sched.conf import nova_sched
 from nova_sched.conf import placement
 from nova_sched.conf import scheduler
+from nova_sched.conf import service_user
 from nova_sched.conf import trusted_computing
 from nova_sched.conf import upgrade_levels
 from nova_sched.conf import workarounds
@@ -22,8 +24,11 @@ from nova_sched.options import libraries
 from nova_sched.options import without_effect
 
 SECTIONS = (default, scheduler, filter_scheduler, metrics, database,
-            placement, messaging, notifications, upgrade_levels, workarounds,
-            compute, trusted_computing, nova_sched)
+            placement, neutron, service_user, messaging, notifications,
+            upgrade_levels, workarounds, compute, trusted_computing,
+            nova_sched)
+#: Those with options of a log-in, which are listed but not registered.
+WITH_LOG_IN = (placement, neutron, service_user)
 
 
 def _group(section):
@@ -51,7 +56,7 @@ def list_opts():
     libraries list theirs under their own names, save a few that they do not.
     """
     listed = [(_group(section),
-               placement.listed() if section is placement else section.OPTS)
+               section.listed() if section in WITH_LOG_IN else section.OPTS)
               for section in SECTIONS]
     libraries.set_lib_defaults()
     listed = copy.deepcopy(listed + libraries.list_unlisted_opts())

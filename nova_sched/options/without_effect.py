@@ -20,12 +20,7 @@ OPTIONS = {
         'periodic_fuzzy_delay', 'internal_service_availability_zone',
         'cell_worker_thread_pool_size', 'scheduler_manager'),
     'scheduler': (
-        'limit_tenants_to_placement_aggregate',
-        'placement_aggregate_required_for_tenants',
-        'query_placement_for_availability_zone',
-        'query_placement_for_image_type_support',
-        'enable_isolated_aggregate_filtering', 'image_metadata_prefilter',
-        'query_placement_for_routed_network_aggregates'),
+        'query_placement_for_availability_zone',),
     'filter_scheduler': (
         'track_instance_changes', 'pci_in_placement'),
     'database': _DATABASE,

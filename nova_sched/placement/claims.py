@@ -113,8 +113,9 @@ class Claims:
         self._sleep, self._uniform = sleep, uniform
         self._claiming = _Patience(server, asker)
         self._returning = _Patience(server, asker, hurried=True)
-        # What instances held before claims that were, or may be, taken.
-        self._before = {}
+        # What instances held before claims that were, or may be, taken; and
+        # hold still, as a claim of theirs was refused.
+        self._before, self._unchanged = {}, {}
 
     def claim(self, instance_uuid, request, spec_obj):
         """Have an instance hold an allocation request: whether it does.
@@ -156,8 +157,9 @@ class Claims:
 
     def _try(self, instance_uuid, request, spec_obj):
         """Whether a claim was taken; None where another one was quicker."""
+        known = self._unchanged.pop(instance_uuid, None)
         try:
-            held = self._held(instance_uuid, self._claiming)
+            held = known or self._held(instance_uuid, self._claiming)
             # First: it may be taken though no answer comes.
             self._before[instance_uuid] = held
             answer = self._put(instance_uuid, self._claiming, self._body(
@@ -168,13 +170,17 @@ class Claims:
             return False
         if answer.status == TAKEN:
             return True
+        if known and _is_of_the_consumer(answer):
+            # It has changed since, so it is to be looked at again.
+            del self._before[instance_uuid]
+            return self._try(instance_uuid, request, spec_obj)
         LOG.warning('Failed to save allocation for %s. Got HTTP %s: %s. %s',
                     instance_uuid, answer.status, answer.words, answer.advice)
         if not 400 <= answer.status < 500:
             # Of somebody in between, perhaps, who has passed it on.
             self._undone(instance_uuid)
             return False
-        del self._before[instance_uuid]
+        self._unchanged[instance_uuid] = self._before.pop(instance_uuid)
         return _refusal(instance_uuid, answer)
 
     def _body(self, held, request, spec_obj):
@@ -296,6 +302,12 @@ class _Patience:
                 LOG.error(_GIVEN_UP)
 
 
+def _is_of_the_consumer(answer):
+    """Whether a claim was refused because its consumer has changed."""
+    return answer.status == CONFLICT and (
+        'consumer generation conflict' in answer.words)
+
+
 def _refusal(instance_uuid, answer):
     """What a 4xx means: False, or None where trying again may help.
 
@@ -303,7 +315,7 @@ def _refusal(instance_uuid, answer):
     """
     if answer.status != CONFLICT:
         return False
-    if 'consumer generation conflict' in answer.words:
+    if _is_of_the_consumer(answer):
         raise exception.AllocationUpdateFailed(
             consumer_uuid=instance_uuid, error=answer.words)
     # Errors have codes from microversion 1.23 on.

@@ -3,7 +3,7 @@
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.hosts import offer
-from nova_sched.objects import copies
+from nova_sched.scheduler import prefilters
 from nova_sched.scheduler import utils
 from nova_sched.scheduler.client import report
 
@@ -20,6 +20,8 @@ class Offers:
         if driver.USES_ALLOCATION_CANDIDATES and (
                 config.placement_configured(conf)):
             self._client = report.SchedulerReportClient(conf)
+            self._prefilters = prefilters.Prefilters(
+                conf, getattr(driver, 'host_manager', None), self._client)
         self._max_results = conf.scheduler.max_placement_results
         self._fallback = not conf.workarounds.disable_fallback_pcpu_query
         self._driver = driver
@@ -27,16 +29,18 @@ class Offers:
     def ask(self, context, spec_obj, record):
         """What the request is offered: (RequestSpec, a value of hosts.offer).
 
-        The RequestSpec is the given one, or a copy that names the one host
+        The RequestSpec is the given one if Placement plays no part, else a
+        copy that request filters have edited, and that names the one host
         that it may go to.  record: the Decision that notes the time taken.
         Raises NoValidHost for a host that is not there and for a request
         that is offered nothing, InvalidInput for one that cannot be asked
-        for, and DatabaseUnavailable.
+        for, DatabaseUnavailable, and what ``Prefilters.edited`` raises.
         """
         if self._client is None or spec_obj.is_rebuild:
             return spec_obj, offer.NOT_ASKED
         with record.timed('placement'):
-            spec_obj, node = self._bound(spec_obj)
+            spec_obj = self._prefilters.edited(context, spec_obj)
+            node = self._bound(spec_obj)
             found = self._client.candidates(utils.resource_requests(
                 spec_obj, max_results=self._max_results, target_node=node,
                 fallback_pcpu_query=self._fallback), context)
@@ -46,24 +50,23 @@ class Offers:
         return spec_obj, found
 
     def _bound(self, spec_obj):
-        """The request and the uuid of the compute node that it is bound to.
+        """The uuid of the compute node that a request is bound to, or None.
 
-        None in place of the uuid of none or several.
+        Of several it is None.  A requested destination names it fully then.
         """
         target = utils.target(spec_obj)
         # A third party's host manager may not know how.
         find_nodes = target and getattr(
             getattr(self._driver, 'host_manager', None), 'find_nodes', None)
         if find_nodes is None:
-            return spec_obj, None
+            return None
         found = find_nodes(target.host, target.node, target.cell)
         if not found:
             raise exception.NoValidHost(reason=target.unknown)
         if len(found) > 1 or found[0].uuid is None:
-            return spec_obj, None
+            return None
         [node] = found
         if spec_obj.requested_destination is not None:
-            spec_obj = copies.clone(spec_obj)
             spec_obj.requested_destination.host = node.host
             spec_obj.requested_destination.node = node.nodename
-        return spec_obj, node.uuid
+        return node.uuid

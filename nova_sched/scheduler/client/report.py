@@ -81,10 +81,13 @@ class SchedulerReportClient:
             try:
                 _add(found, text, answer)
             except answers.Refused as exc:
+                if len(queries) == 1:
+                    raise
                 # A Placement of before Train knows no dedicated CPUs, but
                 # what is asked for in their place.
-                LOG.warning('%s', exc)
                 refused = exc
+        if refused is not None:
+            LOG.warning('%s', refused)
         if not found.by_provider:
             if refused is not None:
                 raise refused

@@ -120,7 +120,8 @@ class TestListOpts:
         ('oslo_messaging_notifications', 'transport_url'),
         ('oslo_messaging_rabbit', 'rabbit_password'),
         ('trusted_computing', 'attestation_auth_blob'),
-        ('placement', 'password')], ids='.'.join)
+        ('placement', 'password'), ('neutron', 'password'),
+        ('service_user', 'password')], ids='.'.join)
     def test_secrets_are_marked(self, name):
         """What holds a password is not logged with the options."""
         assert sections.known_opts()[name].secret

@@ -196,11 +196,20 @@ class TestRace:
         placement.on('PUT', PATH, answer, answer, TAKEN)
 
         assert scene.claims(version).claim(UUID, WANTED, SPEC)
-        assert len(placement.to('GET', PATH)) == 3
+        assert len(placement.to('PUT', PATH)) == 3
+        assert len(placement.to('GET', PATH)) == 1
         assert (
             'Unable to claim_resources because another process changed the '
             'resource providers involved in our attempt to put allocations '
             f'for consumer {UUID}; retrying...') in caplog.text
+
+    def test_that_ends_with_another_claim_is_looked_at_again(
+            self, scene, placement):
+        """What the instance held before the first try has changed."""
+        placement.on('PUT', PATH, RACE, CONSUMER, TAKEN)
+
+        assert scene.claims(CURRENT).claim(UUID, WANTED, SPEC)
+        assert len(placement.to('GET', PATH)) == 2
 
     def test_is_given_up_after_four_times(self, scene, placement, caplog):
         placement.on('PUT', PATH, RACE)

@@ -1,0 +1,1 @@
+"""Neutron: reading ports, and the segments of networks, over HTTP."""

@@ -1,0 +1,103 @@
+"""What Neutron answers."""
+
+import dataclasses
+import json
+import typing
+import urllib.parse
+
+#: Characters of an error's text that are passed on.
+_MOST = 500
+
+
+class Port(typing.NamedTuple):
+    """What the scheduler reads of a port.
+
+    network_id: or None.  subnet_id: of the first fixed address, or None.
+    vnic_type: such as 'normal'.
+    """
+
+    network_id: str | None
+    subnet_id: str | None
+    vnic_type: str
+
+    @classmethod
+    def of(cls, document):
+        """Read from Neutron's answer; ValueError if it is something else."""
+        try:
+            port = document['port']
+            subnets = [address['subnet_id']
+                       for address in port.get('fixed_ips') or ()]
+            return cls(port.get('network_id'),
+                       subnets[0] if subnets else None,
+                       port.get('binding:vnic_type') or 'normal')
+        except (KeyError, TypeError, AttributeError) as exc:
+            raise ValueError('it describes no port') from exc
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What came back for one HTTP request: its status and its body."""
+
+    status: int
+    text: str
+
+    def document(self):
+        """The body as JSON: a dict; ValueError if it is none."""
+        try:
+            found = json.loads(self.text)
+        except RecursionError as exc:
+            raise ValueError('it is nested too deeply') from exc
+        if not isinstance(found, dict):
+            raise ValueError(f'it is a {type(found).__name__}, not an object')
+        return found
+
+    @property
+    def error(self):
+        """What Neutron says of an error: (its type or None, its text).
+
+        The text is one line of at most 500 characters.
+        """
+        try:
+            found = dict(self.document()['NeutronError'])
+            kind, said = found.get('type'), found.get('message')
+        except (ValueError, KeyError, TypeError):
+            kind, said = None, None
+        said = str(said or self.text or f'HTTP {self.status}')
+        return kind, ' '.join(said.split())[:_MOST]
+
+
+def extensions(document):
+    """The aliases of the extensions that Neutron has: a set.
+
+    Raises ValueError if they are not what it tells; so do those below.
+    """
+    try:
+        return {found['alias'] for found in document['extensions']}
+    except (KeyError, TypeError) as exc:
+        raise ValueError('it lists no extensions') from exc
+
+
+def segments(document):
+    """What a page of subnets says: (segments, query of the next page).
+
+    segments: list of uuids, with repeats.  The query is None for the last.
+    Of the next page's address only the query counts: the rest may be one at
+    which Neutron is known to others alone.
+    """
+    try:
+        found = [subnet.get('segment_id') for subnet in document['subnets']]
+        hrefs = [link['href'] for link in document.get('subnets_links') or ()
+                 if link['rel'] == 'next']
+        query = urllib.parse.urlsplit(hrefs[0]).query if hrefs else None
+    except (KeyError, TypeError, AttributeError) as exc:
+        raise ValueError('it lists no subnets') from exc
+    return [segment for segment in found if segment], query
+
+
+def segment(document):
+    """The segments of one subnet: a list of one uuid, or of none."""
+    try:
+        found = document['subnet'].get('segment_id')
+    except (KeyError, TypeError, AttributeError) as exc:
+        raise ValueError('it describes no subnet') from exc
+    return [found] if found else []

@@ -1,0 +1,83 @@
+"""Request filters that choose among host aggregates by their metadata."""
+
+from oslo_log import log as logging
+
+from nova_sched import exception
+from nova_sched.rules.prefilters import edits
+from nova_sched.rules.resources.wishes import Wishes
+
+LOG = logging.getLogger(__name__)
+
+_TENANT_KEY = 'filter_tenant_id'
+_TRAIT_KEY = 'trait:'
+_REQUIRED = 'required'
+
+
+def require_tenant_aggregate(spec_obj, facts, options):
+    """Send a project to the aggregates whose metadata name it.
+
+    Raises RequestFilterFailed for a project that must have one and has none.
+    """
+    if not options.limit_tenants_to_placement_aggregate:
+        return False
+    tenant = spec_obj.project_id
+    found = _uuids(facts, lambda metadata: any(
+        key.startswith(_TENANT_KEY) and value == tenant
+        for key, value in metadata.items()))
+    if found:
+        edits.require_any(spec_obj, found)
+        LOG.debug('require_tenant_aggregate request filter added aggregates '
+                  '%s for tenant %r', ','.join(found), tenant)
+    elif options.placement_aggregate_required_for_tenants:
+        LOG.warning('Tenant %(tenant)s has no available aggregates',
+                    {'tenant': tenant})
+        raise exception.RequestFilterFailed('No hosts available for tenant')
+    return True
+
+
+def map_az_to_placement_aggregate(spec_obj, facts, _options):
+    """Send a request to the aggregates of its availability zone.
+
+    A zone without an aggregate, such as the default one, requires nothing.
+    """
+    zone = spec_obj.availability_zone
+    if not zone:
+        return False
+    found = _uuids(facts, lambda metadata: metadata.get(
+        'availability_zone') == zone)
+    if found:
+        edits.require_any(spec_obj, found)
+        LOG.debug('map_az_to_placement_aggregate request filter added '
+                  'aggregates %s for az %r', ','.join(found), zone)
+    return True
+
+
+def isolate_aggregates(spec_obj, facts, options):
+    """Keep a request from aggregates whose traits it does not require."""
+    if not options.enable_isolated_aggregate_filtering:
+        return False
+    asked = _required_traits(spec_obj)
+    found = _uuids(facts, lambda metadata: any(
+        key.startswith(_TRAIT_KEY) and value == _REQUIRED
+        and key.removeprefix(_TRAIT_KEY) not in asked
+        for key, value in metadata.items()))
+    if found:
+        edits.forbid_all(spec_obj, found)
+    return True
+
+
+def _uuids(facts, fits):
+    """The uuids of the aggregates whose metadata fit, in their order."""
+    return [aggregate.uuid for aggregate in facts.aggregates()
+            if aggregate.uuid and fits(aggregate.metadata or {})]
+
+
+def _required_traits(spec_obj):
+    """The traits that flavor, in any of its groups, and image require."""
+    wishes = Wishes(spec_obj)
+    found = set(wishes.image.get('traits_required') or ())
+    for key, value in wishes.extra_specs.items():
+        group, _, trait = key.partition(':')
+        if group.startswith('trait') and value == _REQUIRED:
+            found.add(trait)
+    return found
