@@ -23,7 +23,8 @@ the API database, in whose place what was last read of it serves.
     cfg.IntOpt(
         'decision_memory', default=32, min=1, help="""
 How many MB of memory each worker keeps of the decisions it has made, to
-explain them. The oldest lose the weights of all but the best ten hosts first,
-then the names of the hosts that were rejected, and are then forgotten.
+explain them. The oldest lose what Placement offered first, then the weights of
+all but the best ten hosts, then the names of the hosts that were rejected, and
+are then forgotten.
 """),
 ]

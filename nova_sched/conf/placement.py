@@ -11,7 +11,7 @@ Where Placement is and how to log in to it, as the service's own user. Set
 auth_type and the options that it needs, or leave out the whole section where
 there is no Placement. Its address is that of the endpoint of service_type in
 Keystone's catalog, or endpoint_override. An answer is waited for for 30
-seconds where timeout is unset. What is changed here takes a restart.
+seconds where timeout is unset. Another auth_type takes a restart.
 """
 
 #: Any of these, set, says that there is a Placement to ask. auth_plugin is

@@ -6,7 +6,8 @@ made from it. It holds plain data, and references to values that nobody
 changes.
 
 What grows with the cloud or the request is kept in arrays, and can be given
-up in steps when memory is short: ``forget_weights``, ``forget_rejected``.
+up in steps when memory is short: ``forget_offer``, ``forget_weights``,
+``forget_rejected``.
 """
 
 import array
@@ -303,6 +304,13 @@ class Decision:
         """Keep of the call only whose instances it was about."""
         self.request = Packed({'instance_uuids': [
             uuid[:_UUID] for uuid in self.asked_uuids()[:_UUID]]})
+
+    def forget_offer(self):
+        """Keep nothing of what Placement offered; the bytes given up."""
+        freed = getattr(self.offer, 'nbytes', 0)
+        if freed:
+            self.offer = self.offer.forgotten()
+        return freed
 
     def forget_weights(self):
         """Keep the weights of the best hosts only; the bytes given up."""

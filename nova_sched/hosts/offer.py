@@ -66,12 +66,18 @@ class PastOffer:
     def providers(self):
         return frozenset(self._unpacked()[1])
 
+    def forgotten(self):
+        """The same without what was offered: empty."""
+        return dataclasses.replace(self, _packed=b'')
+
     @property
     def nbytes(self):
         """How many bytes it takes."""
         return len(self._packed)
 
     def _unpacked(self):
+        if not self._packed:
+            return {}, ()
         return json.loads(zlib.decompress(self._packed))
 
 

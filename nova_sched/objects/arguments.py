@@ -65,6 +65,15 @@ def check_instance_uuids(value):
         raise error.under('instance_uuids').as_invalid_input() from None
 
 
+def check_distinct(uuids):
+    """Raise InvalidInput if an instance is named twice: it holds one claim.
+    """
+    if uuids is not None and len(set(uuids)) < len(uuids):
+        raise MalformedError(
+            uuids, 'must name no instance twice', 'instance_uuids'
+        ).as_invalid_input()
+
+
 def flag(name, value):
     """A boolean argument of this name; 'false' is false, and so is null.
 

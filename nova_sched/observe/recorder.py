@@ -1,13 +1,14 @@
 """The records of the requests that this process has ended.
 
-They are bounded in bytes. When there are more, the oldest give up the weights
-of all but the best hosts, and when none has any left, the rows of rejected
-hosts; then the oldest are forgotten.
+They are bounded in bytes. When there are more, the oldest give up what
+Placement offered, when none has that the weights of all but the best hosts,
+and then the rows of rejected hosts; at last the oldest are forgotten.
 """
 
 import collections
 import threading
 
+from nova_sched.hosts import decision
 from nova_sched.observe import log_line
 
 #: A record that takes more than one in so many bytes keeps no request.
@@ -26,9 +27,11 @@ class Recorder:
     def __init__(self, memory):
         self._memory, self._lock = memory, threading.Lock()
         self._records = collections.deque()
-        # Those that can still give something up, oldest first.
-        self._with_weights = collections.deque()
-        self._with_rejected = collections.deque()
+        # How a record gives something up -> those that still can, oldest
+        # first; in the order in which it is missed least.
+        self._with = {give_up: collections.deque() for give_up in (
+            decision.Decision.forget_offer, decision.Decision.forget_weights,
+            decision.Decision.forget_rejected)}
         self._sizes, self._names = {}, collections.Counter()
         #: About how many bytes the records take.
         self.size = 0
@@ -55,8 +58,7 @@ class Recorder:
             record.forget_request()
             size = record.size()
         with self._lock:
-            for kept in (self._records, self._with_weights,
-                         self._with_rejected):
+            for kept in (self._records, *self._with.values()):
                 kept.append(record)
             self._sizes[id(record)] = size
             self.size += size + self._count_names(record, 1)
@@ -65,19 +67,16 @@ class Recorder:
 
     def _shrink(self):
         """Give up the least useful of what is kept."""
-        if self._with_weights:
-            record = self._with_weights.popleft()
-            freed = record.forget_weights()
-        elif self._with_rejected:
-            record = self._with_rejected.popleft()
-            freed = record.forget_rejected()
-        else:
-            record = self._records.popleft()
-            self.size -= (self._sizes.pop(id(record))
-                          - self._count_names(record, -1))
-            return
-        self._sizes[id(record)] -= freed
-        self.size -= freed
+        for give_up, records in self._with.items():
+            if records:
+                record = records.popleft()
+                freed = give_up(record)
+                self._sizes[id(record)] -= freed
+                self.size -= freed
+                return
+        record = self._records.popleft()
+        self.size -= (self._sizes.pop(id(record))
+                      - self._count_names(record, -1))
 
     def _count_names(self, record, change):
         """Bytes more, or less, for the names of hosts that records share."""

@@ -55,7 +55,11 @@ class Server(server.RPCServer):
 
     def _process(self, incoming):
         answers.begin()
-        self._process_incoming(incoming)
+        try:
+            self._process_incoming(incoming)
+        finally:
+            # A thread that waits for its next call keeps nothing of this one.
+            answers.begin()
 
 
 class _Answered:

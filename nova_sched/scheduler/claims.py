@@ -32,6 +32,13 @@ class Taken:
             return None
         return self.request.get('mappings') or {}
 
+    def tell(self, spec_obj):
+        """Have the request groups of a RequestSpec name their providers."""
+        if self.mapping:
+            for group in spec_obj.requested_resources or ():
+                group.provider_uuids = list(
+                    self.mapping.get(group.requester_id, ()))
+
     def on_the_wire(self):
         """The allocation request as a Selection carries it: JSON text."""
         return NO_CLAIM if self.request is None else json.dumps(self.request)

@@ -118,15 +118,19 @@ class SchedulerManager:
         record.instances = driver.Scheduler.count(spec_obj, uuids)
         serving, offers = self._serving
         spec_obj, offer = offers.ask(ctxt, spec_obj, record)
-        selections = list(map(list, serving.select_destinations(
-            ctxt, spec_obj, uuids, return_alternates=as_objects and alternates,
-            **driver.extras(serving, record=record, offer=offer))))
-        _check_picks(record, selections)
-        if as_objects:
-            reply = selection.to_wire(selections, spec_obj.wire_version)
-        else:
-            reply = selection.to_dicts([chosen[0] for chosen in selections],
-                                       spec_obj.wire_version)
+        if offer.asked:
+            arguments.check_distinct(uuids)
+        try:
+            selections = list(map(list, serving.select_destinations(
+                ctxt, spec_obj, uuids,
+                return_alternates=as_objects and alternates,
+                **driver.extras(serving, record=record, offer=offer))))
+            _check_picks(record, selections)
+            reply = _reply(selections, as_objects, spec_obj.wire_version)
+        except BaseException:
+            # What the driver has not given back itself.
+            claims.give_back(offer, _claimed(record))
+            raise
         record.close(decision.PLACED)
         _give_back_if_lost(offer, record)
         return reply
@@ -174,9 +178,21 @@ class BaseRPCEndpoint:
         return None
 
 
+def _reply(selections, as_objects, version):
+    """Lists of Selection in the form that a caller speaks."""
+    if as_objects:
+        return selection.to_wire(selections, version)
+    return selection.to_dicts([chosen[0] for chosen in selections], version)
+
+
+def _claimed(record):
+    """The uuids of the instances that hosts were claimed for: list."""
+    return [claim.instance_uuid for claim in record.claims if claim.taken]
+
+
 def _give_back_if_lost(offer, record):
     """Have claims given back if the caller does not get the answer."""
-    claimed = [claim.instance_uuid for claim in record.claims if claim.taken]
+    claimed = _claimed(record)
 
     def give_back():
         LOG.warning('The answer about instance(s) %s does not reach its '

@@ -3,6 +3,7 @@
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.hosts import offer
+from nova_sched.scheduler import driver as drivers
 from nova_sched.scheduler import prefilters
 from nova_sched.scheduler import utils
 from nova_sched.scheduler.client import report
@@ -12,13 +13,15 @@ class Offers:
     """Asks Placement, for a driver that decides on what it offers.
 
     driver: a scheduler.driver.Scheduler.  Placement plays no part for one
-    whose USES_ALLOCATION_CANDIDATES is false, nor where none is configured.
+    whose USES_ALLOCATION_CANDIDATES is false or whose select_destinations
+    takes no ``offer``, nor where none is configured.
     """
 
     def __init__(self, conf, driver):
         self._client = None
-        if driver.USES_ALLOCATION_CANDIDATES and (
-                config.placement_configured(conf)):
+        if (driver.USES_ALLOCATION_CANDIDATES
+                and drivers.extras(driver, offer=None)
+                and config.placement_configured(conf)):
             self._client = report.SchedulerReportClient(conf)
             self._prefilters = prefilters.Prefilters(
                 conf, getattr(driver, 'host_manager', None), self._client)

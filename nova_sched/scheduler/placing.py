@@ -216,6 +216,7 @@ class Placing:
             if len(rows):
                 self._record.step(index, 'claims refused', rows, rows[:0])
             return None
+        taken.tell(self._spec_obj)
         limits = self._hosts.limits(taken.row)
         self._picked.append((taken, limits))
         self._note(index, key, taken, limits)

@@ -8,8 +8,12 @@ import pytest
 from nova_sched import exception
 from nova_sched.context import RequestContext
 from nova_sched.hosts import decision
+from nova_sched.hosts import snapshot
 from nova_sched.objects import Destination
+from nova_sched.objects import RequestGroup
+from nova_sched.objects import selection
 from nova_sched.rpc import answers
+from nova_sched.scheduler.filter_scheduler import FilterScheduler
 from tests.builders import http_placement
 from tests.builders import http_server
 from tests.builders import requests
@@ -255,3 +259,83 @@ class TestOneHost:
 
         [query] = sent(server, 'GET', '/allocation_candidates')
         assert 'in_tree' not in query.path
+
+
+class TestMishap:
+    """What goes wrong after claims were taken costs none of them."""
+
+    def test_in_a_driver_gives_them_back(self, manager, server):
+        class Raising(type(manager().driver)):
+            def select_destinations(self, *args, **kwargs):
+                super().select_destinations(*args, **kwargs)
+                raise ZeroDivisionError
+
+        endpoint = manager()
+        endpoint.driver.__class__ = Raising
+
+        with pytest.raises(ZeroDivisionError):
+            ask(endpoint, count=2)
+
+        assert sorted(call.path for call in sent(server, 'DELETE')) == sorted(
+            call.path for call in sent(server, 'PUT'))
+
+    def test_in_the_reply_gives_them_back(self, manager, server, monkeypatch):
+        def to_wire(*args):
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(selection, 'to_wire', to_wire)
+
+        with pytest.raises(ZeroDivisionError):
+            ask(manager())
+
+        assert len(sent(server, 'DELETE')) == 1
+
+
+def test_an_instance_is_named_once(manager, server):
+    """It holds one claim, whatever it is told."""
+    uuid = a_uuid()
+    with pytest.raises(messaging.ExpectedException) as refused:
+        manager().select_destinations(
+            RequestContext(), instance_uuids=[uuid, uuid],
+            spec_obj=requests.a_request().obj_to_primitive())
+
+    assert 'instance_uuids' in str(refused.value.exc_info[1])
+    assert not sent(server, 'PUT')
+
+
+def test_request_groups_learn_their_providers(manager, server, monkeypatch):
+    """For what is consumed of a host, and for plug-ins."""
+    seen, consume = [], snapshot.HostSnapshot.consume
+
+    def consumed(self, row, spec_obj, *args):
+        seen.append([group.provider_uuids
+                     for group in spec_obj.requested_resources])
+        return consume(self, row, spec_obj, *args)
+
+    monkeypatch.setattr(snapshot.HostSnapshot, 'consume', consumed)
+    requester = a_uuid()
+    candidate = http_placement.a_candidate(B)
+    candidate['mappings'][requester] = [C]
+    server.on('GET', '/allocation_candidates',
+              http_placement.candidates(candidate))
+
+    ask(manager(), requested_resources=[RequestGroup(
+        requester_id=requester, resources={'CUSTOM_X': 1})])
+
+    assert seen == [[[C]]]
+
+
+def test_a_driver_that_takes_no_offer_does_without_placement(
+        cloud, server, tmp_path):
+    class Own(FilterScheduler):
+        def select_destinations(self, context, spec_obj, instance_uuids,
+                                return_alternates=False):
+            return super().select_destinations(
+                context, spec_obj, instance_uuids, return_alternates)
+
+    driver = Own(cloud.conf())
+    driver.start()
+
+    assert hosts(ask(door(driver, conf=http_placement.a_conf(
+        tmp_path, auth_type='none', endpoint_override=server.url)))) == ['a']
+    assert server.asked == []
