@@ -18,6 +18,7 @@ from nova_sched.cloud import fake as fake_cloud
 from nova_sched.db import engine as db_engine
 from nova_sched.objects import arguments
 from nova_sched.scheduler import rpcapi
+from nova_sched.scheduler.client import report
 
 COLUMNS = ('Instance', 'Choice', 'Host', 'Node', 'Zone', 'Limits')
 
@@ -112,8 +113,8 @@ def rows(instance_uuids, selection_lists):
 class Call(lister.Lister):
     """Ask the scheduler for hosts: a real RPC call over the broker.
 
-    Claims and builds nothing, unless --boot has the fake compute services of
-    "cloud fake" take the instances over.
+    Builds nothing and gives back what is claimed, unless --boot has the fake
+    compute services of "cloud fake" take the instances over.
     """
 
     def get_parser(self, prog_name):
@@ -139,7 +140,25 @@ class Call(lister.Lister):
             return_alternates=not parsed_args.no_alternates)
         if parsed_args.boot:
             self._boot(spec_obj, uuids, answer)
+        else:
+            self._give_back(uuids, answer)
         return COLUMNS, list(rows(uuids, answer))
+
+    def _give_back(self, uuids, answer):
+        """Have Placement forget what was claimed for instances of no one."""
+        claimed = [uuid for uuid, (selected, *_)
+                   in zip(uuids, answer, strict=True)
+                   if json.loads(selected.allocation_request or 'null')]
+        placement = report.SchedulerReportClient(self.app.conf)
+        for uuid in claimed:
+            try:
+                placement.forget(uuid)
+            except exception.PlacementError as error:
+                raise exception.NovaSchedException(
+                    f'What the scheduler has claimed for the made-up '
+                    f'instance(s) {", ".join(claimed)} may still be held. '
+                    f'Give it back with "openstack resource provider '
+                    f'allocation delete UUID". {error}') from error
 
     def _answer(self, *args, **kwargs):
         """The scheduler's answer; in vain without one in time.

@@ -98,6 +98,17 @@ class SchedulerReportClient:
         return offer.Offer(found.by_provider, frozenset(found.providers),
                            version, claims.claim, claims.release)
 
+    def forget(self, instance_uuid):
+        """Have an instance hold nothing at all.
+
+        Raises PlacementError.
+        """
+        answer = self._server.ask('DELETE', f'/allocations/{instance_uuid}')
+        if answer.status not in (204, 404):
+            raise answers.Refused(
+                f'The allocations of instance {instance_uuid} are not given '
+                f'back.', answer)
+
     def aggregates_of(self, provider_uuid, context):
         """The aggregates of a resource provider: list of uuids.
 

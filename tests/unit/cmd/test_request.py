@@ -5,10 +5,12 @@ import json
 
 import pytest
 
+from nova_sched import conf as config
 from nova_sched import service
 from nova_sched.cloud import fake as fake_cloud
 from nova_sched.cmd.manage import request
 from tests.builders import cloud_database
+from tests.builders import http_placement
 from tests.builders import requests
 from tests.builders import rules
 
@@ -81,6 +83,52 @@ class TestAnswer:
         rows = table(call('--no-alternates', '-f', 'json'))
 
         assert [row['Choice'] for row in rows] == ['selected']
+
+
+class TestClaims:
+    """What a scheduler claims for instances that nobody has."""
+
+    @pytest.fixture
+    def placement(self, monkeypatch, database):
+        """A Placement that offers all hosts; the scheduler asks it."""
+        with http_placement.placement() as server:
+            server.on('GET', '/allocation_candidates', lambda asked: (
+                http_placement.candidates(*(
+                    http_placement.a_candidate(uuid) for uuid, in
+                    database.rows('SELECT uuid FROM compute_nodes')))))
+            yield server
+
+    @pytest.fixture
+    def ask(self, run, call, placement, database, tmp_path):
+        """Function: "request call" of a scheduler that claims."""
+        text = FILE.replace('commands', 'claims').format(url=database.url) + (
+            '[placement]\nauth_type = none\n'
+            f'endpoint_override = {placement.url}\n')
+        (tmp_path / 'claims.conf').write_text(text)
+        made = service.SchedulerService(config.new_conf(
+            [], [str(tmp_path / 'claims.conf')]))
+        made.start()
+        yield lambda *options: run(
+            '--config-file', tmp_path / 'claims.conf', 'request', 'call',
+            *options)
+        made.stop()
+
+    def test_are_given_back(self, ask, placement):
+        rows = table(ask('--count', 2, '--no-alternates', '-f', 'json'))
+
+        uuids = {f'/allocations/{row["Instance"]}' for row in rows}
+        assert {asked.path for asked in placement.asked
+                if asked.method == 'PUT'} == uuids
+        assert {asked.path for asked in placement.asked
+                if asked.method == 'DELETE'} == uuids
+
+    def test_that_cannot_be_given_back_are_named(self, ask, placement):
+        placement.on('DELETE', '/allocations/', http_placement.error(500))
+
+        ended = ask()
+
+        assert ended.code == 1
+        assert 'openstack resource provider allocation delete' in ended.err
 
 
 class TestRequest:
