@@ -11,6 +11,9 @@ import json
 import typing
 import zlib
 
+#: The microversions of Placement that queries are written in, oldest first.
+FORMS = ('1.17', '1.25', '1.29', '1.32', '1.35', '1.36', '1.39')
+
 
 @dataclasses.dataclass(frozen=True)
 class Offer:

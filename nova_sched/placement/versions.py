@@ -5,9 +5,8 @@ import dataclasses
 from keystoneauth1 import discover
 
 from nova_sched import exception
+from nova_sched.hosts.offer import FORMS
 
-#: Those that queries are written for, each with what it adds to a query.
-FORMS = ('1.17', '1.25', '1.29', '1.32', '1.35', '1.36', '1.39')
 #: The newest that requests to claim are written for. Callers claim the
 #: alternates of an answer in that of the candidates, and from 1.38 on
 #: Placement wants a word from them that Nova does not say.

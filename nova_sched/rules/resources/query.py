@@ -10,10 +10,8 @@ import urllib.parse
 
 import os_traits
 
+from nova_sched.hosts.offer import FORMS
 from nova_sched.objects.base import version_tuple
-
-#: Microversions that are spoken, oldest first.
-FORMS = ('1.17', '1.25', '1.29', '1.32', '1.35', '1.36', '1.39')
 
 #: What a query may ask for, and the first microversion that has words for
 #: it.  Amounts, required traits and the limit are older than all of FORMS.
