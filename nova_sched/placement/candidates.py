@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from nova_sched.placement.allocations import amounts
+
 
 @dataclasses.dataclass
 class Candidates:
@@ -23,7 +25,8 @@ class Candidates:
             requests = document['allocation_requests']
             named = [(request, _providers(request)) for request in requests]
             self.providers |= document['provider_summaries'].keys()
-        except (KeyError, TypeError, AttributeError) as exc:
+        except (KeyError, TypeError, AttributeError,
+                ValueError) as exc:
             raise ValueError('it lists no allocation candidates') from exc
         for request, uuids in named:
             for uuid in uuids:
@@ -31,10 +34,13 @@ class Candidates:
 
 
 def _providers(request):
-    """The uuids that an allocation request mentions: keys of a dict."""
-    allocations = request['allocations']
-    for wanted in allocations.values():
-        if not all(type(amount) is int
-                   for amount in wanted['resources'].values()):
-            raise TypeError('amounts are integers')
-    return allocations.keys()
+    """The uuids that an allocation request mentions: list.
+
+    ValueError for what no claim can be made of.
+    """
+    found = list(amounts(request['allocations']))
+    for group, uuids in request.get('mappings', {}).items():
+        if not isinstance(uuids, list) or not all(
+                isinstance(uuid, str) for uuid in uuids):
+            raise ValueError(f'group {group} is not mapped to providers')
+    return found

@@ -1,5 +1,6 @@
 """Claiming what Placement offered one request, and giving it back."""
 
+import contextlib
 import dataclasses
 import random
 import time
@@ -9,29 +10,22 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched.placement import answers
 from nova_sched.placement import versions
+from nova_sched.placement.allocations import Held
+from nova_sched.placement.allocations import amounts
+from nova_sched.placement.allocations import in_full
+from nova_sched.placement.patience import Insistence
+from nova_sched.placement.patience import Patience
 
 LOG = logging.getLogger(__name__)
 
 #: How often a claim is tried while others change the same providers.
 ATTEMPTS = 4
-#: Seconds that Placement has for an answer where it has just given none, and
-#: to take something back: both take it milliseconds.
-SHORT = 10
-#: After so many requests in a row without an answer no more are sent.
-GIVE_UP = 3
 
 #: In place of a user or project that nobody named: as Placement's own
 #: defaults for consumers that were made without.
 NOBODY = '00000000-0000-0000-0000-000000000000'
 
-_GIVEN_UP = (f'Placement has failed {GIVE_UP} times in a row and is not asked '
-             'again for this request')
-
 FOUND, TAKEN, NOT_THERE, CONFLICT = 200, 204, 404, 409
-
-
-class GivenUp(exception.PlacementError):
-    """Placement is not asked any more for one request."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,49 +46,17 @@ class Asker:
                    getattr(context, 'user_id', None))
 
 
-@dataclasses.dataclass(frozen=True)
-class Held:
-    """What a consumer holds.
+@dataclasses.dataclass
+class _Made:
+    """Claims for an instance that were, or may have been, taken.
 
-    allocations: provider uuid -> resource class -> amount.  generation: of
-    the consumer, None for a new one and below microversion 1.28.  project_id,
-    user_id: of the consumer, None without one.
+    before: Held, by the instance before them.  put: list of what it may hold
+    since, as in Held.  taken: whether Placement has said so of the last.
     """
 
-    allocations: dict
-    generation: int | None = None
-    project_id: str | None = None
-    user_id: str | None = None
-
-    @classmethod
-    def of(cls, document):
-        """Read from Placement's answer; ValueError if it is something else."""
-        try:
-            return cls({provider: dict(held['resources']) for provider, held
-                        in document['allocations'].items()},
-                       *map(document.get, ('consumer_generation',
-                                           'project_id', 'user_id')))
-        except (KeyError, TypeError, AttributeError) as exc:
-            raise ValueError('it lists no allocations') from exc
-
-    def joined(self, wanted, adding):
-        """These allocations and wanted ones, in one dict of that form.
-
-        An instance that moves holds its source and its destination. Where
-        only providers are wanted that it holds already, what is there stays;
-        adding: or both are added up, as releases up to Rocky do.
-        """
-        both = {provider: dict(resources)
-                for provider, resources in self.allocations.items()}
-        adding = adding and wanted.keys() <= both.keys()
-        for provider, resources in wanted.items():
-            if provider not in both:
-                both[provider] = dict(resources)
-            elif adding:
-                for name, amount in resources.items():
-                    both[provider][name] = (
-                        both[provider].get(name, 0) + amount)
-        return both
+    before: Held
+    put: list = dataclasses.field(default_factory=list)
+    taken: bool = False
 
 
 class Claims:
@@ -103,19 +65,18 @@ class Claims:
     server: placement.connection.Connection.  version: microversion of the
     candidates.  asker: Asker.  sleep, uniform: as in time and random.
 
-    The time for all of them is bounded: a Placement that gives no answer
-    three times in a row is not asked any more.
+    The time for all of them is bounded, as Patience and Insistence say.
     """
 
     def __init__(self, server, version, asker, sleep=time.sleep,
                  uniform=random.uniform):
         self._version, self._asker = version, asker
         self._sleep, self._uniform = sleep, uniform
-        self._claiming = _Patience(server, asker)
-        self._returning = _Patience(server, asker, hurried=True)
-        # What instances held before claims that were, or may be, taken; and
-        # hold still, as a claim of theirs was refused.
-        self._before, self._unchanged = {}, {}
+        self._claiming = Patience(server, asker.request_id)
+        self._returning = Insistence(server, asker.request_id)
+        # By instance: _Made; and Held, where its generation will tell
+        # whether that is still so.
+        self._made, self._known = {}, {}
 
     def claim(self, instance_uuid, request, spec_obj):
         """Have an instance hold an allocation request: whether it does.
@@ -125,7 +86,7 @@ class Claims:
         """
         LOG.debug('Attempting to claim resources in the placement API for '
                   'instance %s', instance_uuid)
-        if instance_uuid in self._before and not self._undone(instance_uuid):
+        if self._claiming.given_up or not self._undone(instance_uuid):
             return False
         for attempt in range(ATTEMPTS):
             self._sleep(self._uniform(0, 2 * attempt))
@@ -143,45 +104,57 @@ class Claims:
     def release(self, instance_uuid):
         """Have an instance hold again what it held before its claim.
 
-        Nothing happens without a claim that was, or may have been, taken.
+        Nothing happens without a claim that was, or may have been, taken, nor
+        to what somebody else has claimed since.
         Raises PlacementError when it cannot be done.
         """
-        if instance_uuid not in self._before:
-            return
-        before = self._before[instance_uuid]
-        if before.allocations:
-            self._restore(instance_uuid, before)
-        else:
-            self._delete(instance_uuid)
-        del self._before[instance_uuid]
+        self._returning.resume()
+        with contextlib.suppress(exception.AllocationUpdateFailed):
+            self._undo(instance_uuid)
+        self._made.pop(instance_uuid, None)
 
     def _try(self, instance_uuid, request, spec_obj):
         """Whether a claim was taken; None where another one was quicker."""
-        known = self._unchanged.pop(instance_uuid, None)
+        known = self._known.pop(instance_uuid, None)
         try:
             held = known or self._held(instance_uuid, self._claiming)
+            body = self._body(held, request, spec_obj)
             # First: it may be taken though no answer comes.
-            self._before[instance_uuid] = held
-            answer = self._put(instance_uuid, self._claiming, self._body(
-                held, request, spec_obj))
+            made = self._made.setdefault(instance_uuid, _Made(held))
+            made.put.append(amounts(body['allocations']))
+            answer = self._put(instance_uuid, self._claiming, body)
         except exception.PlacementError:
             # Which is logged where it is raised.
-            self._undone(instance_uuid)
-            return False
+            return self._in_doubt(instance_uuid)
         if answer.status == TAKEN:
+            made.put, made.taken = made.put[-1:], True
             return True
-        if known and _is_of_the_consumer(answer):
-            # It has changed since, so it is to be looked at again.
-            del self._before[instance_uuid]
-            return self._try(instance_uuid, request, spec_obj)
+        if _is_of_the_consumer(answer) and (known or len(made.put) > 1):
+            # It has changed since, perhaps by a claim of ours that is late.
+            self._not_taken(instance_uuid)
+            return None if self._undone(instance_uuid) else False
         LOG.warning('Failed to save allocation for %s. Got HTTP %s: %s. %s',
                     instance_uuid, answer.status, answer.words, answer.advice)
         if not 400 <= answer.status < 500:
             # Of somebody in between, perhaps, who has passed it on.
-            self._undone(instance_uuid)
-            return False
-        self._unchanged[instance_uuid] = self._before.pop(instance_uuid)
+            return self._in_doubt(instance_uuid)
+        self._not_taken(instance_uuid)
+        if self._speaks(versions.GENERATIONS):
+            self._known[instance_uuid] = held
         return _refusal(instance_uuid, answer)
+
+    def _not_taken(self, instance_uuid):
+        """Forget the last claim for an instance, which was refused."""
+        made = self._made[instance_uuid]
+        made.put.pop()
+        if not made.put:
+            del self._made[instance_uuid]
+
+    def _in_doubt(self, instance_uuid):
+        """False for a claim that may be taken, which is undone if it can."""
+        with contextlib.suppress(exception.AllocationUpdateFailed):
+            self._undone(instance_uuid)
+        return False
 
     def _body(self, held, request, spec_obj):
         """What is put to claim a candidate."""
@@ -194,8 +167,8 @@ class Claims:
         if held.allocations:
             LOG.debug('Doubling-up allocation_request for move operation. '
                       'Current allocations: %s', held.allocations)
-            body['allocations'] = _in_full(held.joined(
-                _amounts(request['allocations']),
+            body['allocations'] = in_full(held.joined(
+                amounts(request['allocations']),
                 adding=not self._speaks(versions.STEIN)))
             # Of a mixture nobody can say what serves which group.
             body.pop('mappings', None)
@@ -235,12 +208,12 @@ class Claims:
                             self._version, body=body, again=False)
 
     def _undone(self, instance_uuid):
-        """Undo a claim of which nobody knows whether it was taken.
+        """Undo claims of which nobody knows whether they were taken.
 
-        Whether there is none any more.
+        Whether that is done.  Raises AllocationUpdateFailed.
         """
         try:
-            self.release(instance_uuid)
+            self._undo(instance_uuid)
             return True
         except exception.PlacementError as exc:
             error = exc
@@ -251,6 +224,33 @@ class Claims:
                   {'uuid': instance_uuid, 'error': error})
         return False
 
+    def _undo(self, instance_uuid):
+        """Have an instance hold what it held before claims, if there are any.
+
+        One that did not arrive stays in mind: it may be late. Raises
+        PlacementError, and AllocationUpdateFailed when what the instance
+        holds is of somebody else, which a server that knows no generations
+        of consumers cannot tell.
+        """
+        made = self._made.get(instance_uuid)
+        if made is None:
+            return
+        generations = self._speaks(versions.GENERATIONS)
+        if not made.before.allocations and (made.taken or not generations):
+            self._delete(instance_uuid)
+            del self._made[instance_uuid]
+            return
+        held = self._held(instance_uuid, self._returning)
+        if held.allocations == made.before.allocations:
+            if generations:
+                self._known[instance_uuid] = held
+            else:
+                del self._made[instance_uuid]
+        elif generations and held.allocations not in made.put:
+            raise _of_somebody_else(instance_uuid)
+        else:
+            self._restore(instance_uuid, held, made)
+
     def _delete(self, instance_uuid):
         answer = self._returning.ask('DELETE', f'/allocations/{instance_uuid}')
         if answer.status == TAKEN:
@@ -258,48 +258,27 @@ class Claims:
         elif answer.status != NOT_THERE:
             raise _not_returned(instance_uuid, answer)
 
-    def _restore(self, instance_uuid, before):
-        """Put back what a claim came on top of."""
-        held = self._held(instance_uuid, self._returning)
-        if held.allocations == before.allocations:
-            return
+    def _restore(self, instance_uuid, held, made):
+        """Put back what claims came on top of, in place of what is held."""
+        before = made.before
+        owner = before if before.allocations else held
         answer = self._put(instance_uuid, self._returning, {
-            'allocations': _in_full(before.allocations),
-            'project_id': before.project_id or NOBODY,
-            'user_id': before.user_id or NOBODY,
+            'allocations': in_full(before.allocations),
+            'project_id': owner.project_id or NOBODY,
+            'user_id': owner.user_id or NOBODY,
             **self._generation(held)})
         if answer.status != TAKEN:
             raise _not_returned(instance_uuid, answer)
-        LOG.info('Restored the allocations that instance %s held before',
-                 instance_uuid)
-
-
-class _Patience:
-    """Asks on behalf of one request, but not for ever.
-
-    hurried: whether Placement has little time from the start.
-    """
-
-    def __init__(self, server, asker, hurried=False):
-        self._server, self._request_id = server, asker.request_id
-        self._hurried, self._unanswered = hurried, 0
-
-    def ask(self, method, path, version=None, **kwargs):
-        """As Connection.ask; raises GivenUp after too much silence."""
-        if self._unanswered >= GIVE_UP:
-            raise GivenUp(_GIVEN_UP)
-        hurried = self._hurried or self._unanswered
-        self._unanswered += 1
-        try:
-            answer = self._server.ask(
-                method, path, version, request_id=self._request_id,
-                patience=SHORT if hurried else None, **kwargs)
-            if answer.status < 500:
-                self._unanswered = 0
-            return answer
-        finally:
-            if self._unanswered == GIVE_UP:
-                LOG.error(_GIVEN_UP)
+        LOG.info('Restored the allocations that instance %s held before'
+                 if before.allocations else
+                 'Deleted allocations for instance %s', instance_uuid)
+        if held.allocations in made.put:
+            made.put.remove(held.allocations)
+        if not made.put or not self._speaks(versions.GENERATIONS):
+            del self._made[instance_uuid]
+        if not before.allocations:
+            # With them went the consumer.
+            self._known[instance_uuid] = Held({})
 
 
 def _is_of_the_consumer(answer):
@@ -324,6 +303,15 @@ def _refusal(instance_uuid, answer):
     return None if race else False
 
 
+def _of_somebody_else(instance_uuid):
+    """An AllocationUpdateFailed, which is logged."""
+    LOG.warning('Instance %s holds what this request has not claimed; it is '
+                'left alone', instance_uuid)
+    return exception.AllocationUpdateFailed(
+        consumer_uuid=instance_uuid,
+        error='it holds what this request has not claimed')
+
+
 def _not_returned(instance_uuid, answer):
     """A PlacementError; the warning is for who looks for Nova's."""
     LOG.warning('Unable to delete allocation for instance %(uuid)s: '
@@ -332,15 +320,3 @@ def _not_returned(instance_uuid, answer):
                     'text': answer.words})
     return answers.Refused(
         f'The claim of instance {instance_uuid} is not given back.', answer)
-
-
-def _amounts(allocations):
-    """Without what is not said of resources: provider -> class -> amount."""
-    return {provider: wanted['resources']
-            for provider, wanted in allocations.items()}
-
-
-def _in_full(amounts):
-    """As Placement wants them, the other way round."""
-    return {provider: {'resources': resources}
-            for provider, resources in amounts.items()}

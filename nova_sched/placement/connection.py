@@ -69,12 +69,21 @@ class Connection:
         self._spoken = None
         self._repeats = {why: itertools.count() for why in _LASTING}
 
+    @property
+    def timeout(self):
+        """Seconds that an answer is waited for, unless others are named."""
+        try:
+            return self._links.get().timeout
+        except links.NoAnswer:
+            return links.TIMEOUT
+
     def ask(self, method, path, version=None, request_id=None, body=None,
             patience=None, again=True):
         """Send one request: answers.Answer, whatever the status but 401.
 
         version: microversion; without one, that of the oldest clients.
-        request_id: under which Placement logs the request.
+        request_id: under which Placement logs the request, if it can be sent
+            as a header.
         body: what is sent as JSON.  patience: seconds to wait for an answer
             if not as long as [placement] timeout.
         again: False not to repeat it, whatever [placement] says.
@@ -140,6 +149,13 @@ def _headers(version, request_id):
     headers = {'Accept': 'application/json'}
     if version:
         headers['OpenStack-API-Version'] = f'placement {version}'
-    if request_id:
+    if _can_be_sent(request_id):
         headers['X-Openstack-Request-Id'] = request_id
     return headers
+
+
+def _can_be_sent(request_id):
+    """Whether a header can be this id; callers may send anything."""
+    return (isinstance(request_id, str) and request_id != ''
+            and request_id == request_id.strip()
+            and request_id.isprintable() and max(request_id) <= '\xff')

@@ -2,16 +2,26 @@
 
 import dataclasses
 import json
+import threading
+import time
 
 from oslo_log import log as logging
 
+from nova_sched import exception
 from nova_sched.hosts import offer as placement_offer
 from nova_sched.hosts.decision import Claim
+from nova_sched.placement.patience import GivenUp
 
 LOG = logging.getLogger(__name__)
 
 #: What an ``allocation_request`` says when there is nothing to claim.
 NO_CLAIM = 'null'
+
+#: Seconds for which a request that fails waits for its claims to be given
+#: back, and how long between two tries.
+AT_ONCE, AT_ONCE_PAUSE = 5, 1
+#: The same for what is left then, which nobody waits for.
+LATER, LATER_PAUSE = 600, 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +66,8 @@ class Claims:
         self._offer, self._record = offer, record
         self.claiming = (offer is not placement_offer.NOT_ASKED
                          and bool(instance_uuids))
-        self._claimed = []
+        # In their order: a dict without values.
+        self._claimed = {}
 
     def take(self, hosts, instance_uuid, spec_obj):
         """The first of the hosts that can be had: ``Taken``, or None.
@@ -76,13 +87,12 @@ class Claims:
         return None
 
     def _claim(self, state, taken, instance_uuid, spec_obj):
-        # First: it may have been taken though no answer comes.
-        self._claimed.append(instance_uuid)
+        # First, and for good: it may have been taken without an answer, and
+        # what was not is not given back.
+        self._claimed[instance_uuid] = None
         accepted = self._offer.claim(instance_uuid, taken.request, spec_obj)
         self._record.claims.append(Claim(
             instance_uuid, state.host, state.nodename, accepted))
-        if not accepted:
-            self._claimed.pop()
         return accepted
 
     def first_of(self, snapshot, row):
@@ -108,14 +118,65 @@ class Claims:
 
 
 def give_back(offer, instance_uuids):
-    """Have Placement take back the claims of instances."""
-    for instance_uuid in instance_uuids:
-        try:
-            offer.release(instance_uuid)
-        except Exception:
-            # The others must be given back nevertheless, and the caller is
-            # to learn why the request failed, not what came after.
-            LOG.exception(
-                'The allocations of instance %s, which was not placed, could '
-                'not be given back; remove them from Placement',
-                instance_uuid)
+    """Have Placement take back the claims of instances.
+
+    What it has not taken back AT_ONCE goes to a thread that goes on trying.
+    The caller is to learn why its request failed, so nothing is raised.
+    """
+    returning = _Returning(offer, instance_uuids)
+    if returning.done_within(AT_ONCE, AT_ONCE_PAUSE):
+        return
+    for instance_uuid, error in returning.left.items():
+        LOG.warning('The allocations of instance %s, which was not placed, '
+                    'are not given back yet: %s', instance_uuid, error)
+    LOG.warning('Claims of %d instance(s) are still to be given back, which '
+                'is tried every %d seconds for %d seconds: %s',
+                len(returning.left), LATER_PAUSE, LATER,
+                ', '.join(returning.left))
+    threading.Thread(target=_give_back_later, args=(returning,),
+                     name='claims to give back', daemon=True).start()
+
+
+def _give_back_later(returning):
+    uuids = ', '.join(returning.left)
+    time.sleep(LATER_PAUSE)
+    if returning.done_within(LATER, LATER_PAUSE):
+        LOG.info('The claims that were still to be given back are: %s', uuids)
+    else:
+        LOG.error('Claims of instances that were not placed are not given '
+                  'back: %s. Unless they are built since, give back what they '
+                  'hold by "openstack resource provider allocation delete '
+                  'UUID"', ', '.join(returning.left))
+
+
+class _Returning:
+    """Claims on their way back; left: instance uuid -> why not yet."""
+
+    def __init__(self, offer, instance_uuids):
+        self._offer, self.left = offer, dict.fromkeys(instance_uuids)
+
+    def done_within(self, seconds, pause):
+        """Try all that are left, with pauses: whether none is left."""
+        end = time.monotonic() + seconds
+        self._try_each()
+        while self.left and time.monotonic() + pause < end:
+            time.sleep(pause)
+            self._try_each()
+        return not self.left
+
+    def _try_each(self):
+        untried, failed = {}, {}
+        for instance_uuid, error in self.left.items():
+            try:
+                self._offer.release(instance_uuid)
+            except GivenUp as exc:
+                untried[instance_uuid] = error or exc
+            except exception.PlacementError as exc:
+                failed[instance_uuid] = exc
+            except Exception:
+                # A fault of ours, which no other try mends.
+                LOG.exception('The allocations of instance %s, which was not '
+                              'placed, could not be given back; remove them '
+                              'from Placement', instance_uuid)
+        # One that cannot be given back is not to keep the others.
+        self.left = untried | failed

@@ -4,8 +4,12 @@ from nova_sched.placement import claims
 from nova_sched.placement import connection
 from tests.builders import http_placement
 from tests.builders import requests
+from tests.builders.http_placement import CONSUMER
 from tests.builders.http_placement import CONTEXT
+from tests.builders.http_placement import TAKEN
 from tests.builders.http_placement import a_candidate
+from tests.builders.http_placement import error
+from tests.builders.http_placement import held
 
 UUID = '5b10167e-1355-4bf3-bb67-7d0d8513ae4b'
 PATH = f'/allocations/{UUID}'
@@ -35,3 +39,43 @@ class Scene:
         """Claim; what was put at last."""
         self.claims(version, **kwargs).claim(UUID, request, spec)
         return self.placement.to('PUT', PATH)[-1]
+
+
+class Kept:
+    """What a Placement keeps for UUID, from microversion 1.28 on.
+
+    allocations: provider -> resource class -> amount.
+    """
+
+    def __init__(self, placement, allocations=None, generation=None):
+        self.allocations = allocations or {}
+        self._generation = generation
+        placement.on('GET', PATH, lambda asked: held(
+            self.allocations, self._generation))
+        placement.on('PUT', PATH, self.put)
+        placement.on('DELETE', PATH, self.delete)
+
+    def put(self, asked):
+        """Take a claim, unless the consumer has changed: its answer."""
+        if asked.body['consumer_generation'] != self._generation:
+            return CONSUMER
+        self.allocations = {
+            provider: wanted['resources'] for provider, wanted
+            in asked.body['allocations'].items()}
+        self._generation = (self._generation or 0) + 1
+        if not self.allocations:
+            self._generation = None
+        return TAKEN
+
+    def delete(self, asked):
+        """Remove all there is."""
+        answer = TAKEN if self.allocations else error(404)
+        self.allocations, self._generation = {}, None
+        return answer
+
+    def taking(self, answer):
+        """Take a claim, but give that answer in place of its own."""
+        def take(asked):
+            self.put(asked)
+            return answer
+        return take

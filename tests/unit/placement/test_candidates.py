@@ -99,6 +99,28 @@ class TestRequest:
         [asked] = placement.to('GET', '/allocation_candidates')
         assert asked.headers['X-Openstack-Request-Id'] == 'req-1'
 
+    @pytest.mark.parametrize('odd', [
+        7, b'x', 'a\nb', 'a\r\nX-Other: b', ' a', '\u2603'])
+    def test_bears_no_id_that_no_header_can_have(self, client, placement,
+                                                 odd):
+        """Callers may send any; the request is more than its id."""
+        placement.on('GET', '/allocation_candidates',
+                     candidates(a_candidate('a')))
+
+        found = client.candidates([Query()], type(CONTEXT)(
+            global_request_id=odd, request_id=odd))
+
+        assert found.providers == {'a'}
+        assert not any('X-Openstack-Request-Id' in asked.headers
+                       for asked in placement.asked)
+
+    def test_bears_an_id_of_other_letters_that_a_header_can_have(
+            self, client, placement):
+        client.candidates([Query()], type(CONTEXT)(request_id='r\xfc'))
+
+        [asked] = placement.to('GET', '/allocation_candidates')
+        assert asked.headers['X-Openstack-Request-Id'] == 'r\xfc'
+
     def test_asks_for_json(self, client, placement):
         ask(client)
 

@@ -1,10 +1,12 @@
 """Claims: what is put where, and what is made of the answer."""
 
-import dataclasses
+import gc
+import types
 
 import pytest
 
 from nova_sched import exception
+from nova_sched.hosts.decision import Decision
 from nova_sched.placement import claims
 from tests.builders import http_placement
 from tests.builders import requests
@@ -17,6 +19,7 @@ from tests.builders.http_claims import SPEC
 from tests.builders.http_claims import STEIN
 from tests.builders.http_claims import UUID
 from tests.builders.http_claims import WANTED
+from tests.builders.http_claims import Kept
 from tests.builders.http_placement import CONSUMER
 from tests.builders.http_placement import CONTEXT
 from tests.builders.http_placement import FULL
@@ -164,14 +167,20 @@ class TestRefusal:
     def test_by_somebody_in_between_is_taken_back(self, scene, placement,
                                                   answer):
         """Placement may have taken the claim nevertheless."""
-        placement.on('PUT', PATH, answer)
+        kept = Kept(placement)
+        placement.on('PUT', PATH, kept.taking(answer), kept.put)
 
         assert not scene.claims().claim(UUID, WANTED, SPEC)
-        assert len(placement.to('DELETE', PATH)) == 1
+        assert len(placement.to('PUT', PATH)) == 2
+        assert not kept.allocations
 
     @pytest.mark.parametrize('answer', [
         Answer(500), Answer(404), Answer(200, '<html>'), Answer(200, '[]'),
-        Answer(200, {'allocations': {'a': 1}})])
+        Answer(200, {'allocations': {'a': 1}}), *(
+            Answer(200, {'allocations': {'a': {'resources': resources}}})
+            for resources in ([['VCPU', 1]], 'ab', {'VCPU': None},
+                              {'VCPU': '1'}, {'VCPU': True}, {'VCPU': 0},
+                              {'VCPU': -1}, {'VCPU': 1.5}))])
     def test_to_tell_what_is_held_is_no_claim(self, scene, placement, caplog,
                                               answer):
         placement.on('GET', PATH, answer)
@@ -189,15 +198,18 @@ class TestRace:
         409, 'Another thread concurrently updated the data. Please retry '
         'your update', code=None)
 
-    @pytest.mark.parametrize(('version', 'answer'), [
-        (CURRENT, RACE), (QUEENS, OLD)])
-    def test_is_run_again(self, scene, placement, caplog, version, answer):
+    @pytest.mark.parametrize(('version', 'answer', 'gets'), [
+        (CURRENT, RACE, 1), (STEIN, RACE, 1), (ROCKY, RACE, 3),
+        (QUEENS, OLD, 3)])
+    def test_is_run_again(self, scene, placement, caplog, version, answer,
+                          gets):
+        """Where no generation protects it, what is held is asked anew."""
         caplog.set_level('DEBUG')
         placement.on('PUT', PATH, answer, answer, TAKEN)
 
         assert scene.claims(version).claim(UUID, WANTED, SPEC)
         assert len(placement.to('PUT', PATH)) == 3
-        assert len(placement.to('GET', PATH)) == 1
+        assert len(placement.to('GET', PATH)) == gets
         assert (
             'Unable to claim_resources because another process changed the '
             'resource providers involved in our attempt to put allocations '
@@ -241,6 +253,31 @@ class TestRace:
         assert not placement.to('DELETE')
 
 
-def test_a_record_that_keeps_the_offer_keeps_no_token():
-    assert 'token-of-the-caller' not in str(dataclasses.asdict(
-        claims.Asker.of(CONTEXT)))
+def texts_in(found):
+    """All texts that can be reached from something, but by its code: set."""
+    texts, seen, left = set(), set(), [found]
+    while left:
+        one = left.pop()
+        if id(one) in seen or isinstance(one, type | types.ModuleType
+                                         | types.FunctionType):
+            continue
+        seen.add(id(one))
+        if isinstance(one, str):
+            texts.add(one)
+        left += gc.get_referents(one)
+    return texts
+
+
+def test_a_record_that_keeps_the_offer_keeps_no_token(client, placement):
+    """Neither the caller's nor the service's, wherever one looks in it."""
+    placement.on('GET', '/allocation_candidates',
+                 http_placement.candidates(WANTED))
+    offered = client.candidates([http_placement.Query()], CONTEXT)
+    record = Decision(offer=offered)
+    assert 'token-of-the-service' in texts_in(record)
+
+    record.pack()
+
+    assert record.offer.by_provider == {'a': [WANTED]}
+    assert not {'token-of-the-service', 'token-of-the-caller'} & texts_in(
+        [record, record.offer.by_provider, record.offer.providers])

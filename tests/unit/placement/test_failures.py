@@ -53,9 +53,15 @@ ANSWERS = [
            'provider_summaries': {}},
           {'allocation_requests': [{'allocations': {'a': {}}}],
            'provider_summaries': {}},
-          {'allocation_requests': [{'allocations': {
-              'a': {'resources': {'VCPU': '1'}}}}],
-           'provider_summaries': {}})),
+          *({'allocation_requests': [{'allocations': {
+              'a': {'resources': resources}}}], 'provider_summaries': {}}
+            for resources in ({'VCPU': '1'}, {'VCPU': 0}, {'VCPU': -1},
+                              {'VCPU': True}, [['VCPU', 1]])),
+          *({'allocation_requests': [a_candidate('a')
+                                     | {'mappings': mappings}],
+             'provider_summaries': {}}
+            for mappings in (None, [], 'a', {'': 'a'}, {'': None},
+                             {'': [1]})))),
 ]
 
 

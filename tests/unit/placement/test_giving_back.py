@@ -5,14 +5,16 @@ import time
 import pytest
 
 from nova_sched import exception
-from nova_sched.placement import claims
+from nova_sched.placement import patience
 from tests.builders import http_placement
 from tests.builders.http_claims import CURRENT
 from tests.builders.http_claims import PATH
 from tests.builders.http_claims import QUEENS
+from tests.builders.http_claims import ROCKY
 from tests.builders.http_claims import SPEC
 from tests.builders.http_claims import UUID
 from tests.builders.http_claims import WANTED
+from tests.builders.http_claims import Kept
 from tests.builders.http_placement import CONSUMER
 from tests.builders.http_placement import FULL
 from tests.builders.http_placement import TAKEN
@@ -25,8 +27,21 @@ from tests.builders.http_server import Answer
 
 class TestClaimWithoutAnAnswer:
     def test_is_taken_back_before_the_next_host(self, scene, placement):
-        placement.on('PUT', PATH, DROP, TAKEN)
+        kept = Kept(placement)
+        placement.on('PUT', PATH, kept.taking(DROP), kept.put)
         made = scene.claims()
+
+        assert not made.claim(UUID, WANTED, SPEC)
+        assert not kept.allocations
+        assert made.claim(UUID, a_candidate('b'), SPEC)
+        assert [asked.method for asked in placement.asked] == [
+            'GET', 'PUT', 'GET', 'PUT', 'PUT']
+        assert kept.allocations == {'b': {'VCPU': 1}}
+
+    def test_is_deleted_where_consumers_have_no_generation(self, scene,
+                                                           placement):
+        placement.on('PUT', PATH, DROP, TAKEN)
+        made = scene.claims(ROCKY)
 
         assert not made.claim(UUID, WANTED, SPEC)
         assert made.claim(UUID, a_candidate('b'), SPEC)
@@ -43,8 +58,8 @@ class TestClaimWithoutAnAnswer:
 
     def test_that_cannot_be_taken_back_is_told_of(self, scene, placement,
                                                   caplog):
-        placement.on('PUT', PATH, DROP)
-        placement.on('DELETE', PATH, DROP)
+        kept = Kept(placement)
+        placement.on('PUT', PATH, kept.taking(DROP), DROP)
 
         assert not scene.claims().claim(UUID, WANTED, SPEC)
         assert ('It is not known whether Placement has taken a claim for '
@@ -53,14 +68,15 @@ class TestClaimWithoutAnAnswer:
 
     def test_is_taken_back_later_if_it_cannot_be_at_once(self, scene,
                                                          placement):
-        placement.on('PUT', PATH, DROP, TAKEN)
-        placement.on('DELETE', PATH, DROP, TAKEN)
+        kept = Kept(placement)
+        placement.on('PUT', PATH, kept.taking(DROP), DROP, kept.put)
         made = scene.claims()
 
         assert not made.claim(UUID, WANTED, SPEC)
         assert made.claim(UUID, a_candidate('b'), SPEC)
         assert [asked.method for asked in placement.asked] == [
-            'GET', 'PUT', 'DELETE', 'DELETE', 'GET', 'PUT']
+            'GET', 'PUT', 'GET', 'PUT', 'GET', 'PUT', 'PUT']
+        assert kept.allocations == {'b': {'VCPU': 1}}
 
     def test_is_waited_for_three_times_and_no_more(self, scene, placement,
                                                    caplog):
@@ -88,7 +104,7 @@ class TestClaimWithoutAnAnswer:
 
     def test_leaves_little_time_for_those_after_it(self, scene, placement,
                                                    monkeypatch):
-        monkeypatch.setattr(claims, 'SHORT', 0.1)
+        monkeypatch.setattr(patience, 'SHORT', 0.1)
         placement.on('GET', PATH, HANG)
         made = scene.claims(timeout=2)
         begin = time.monotonic()

@@ -1,0 +1,212 @@
+"""Claims without an answer: late ones, other people's, and how long."""
+
+import time
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.placement import patience
+from tests.builders import http_placement
+from tests.builders.http_claims import PATH
+from tests.builders.http_claims import ROCKY
+from tests.builders.http_claims import SPEC
+from tests.builders.http_claims import UUID
+from tests.builders.http_claims import WANTED
+from tests.builders.http_claims import Kept
+from tests.builders.http_placement import TAKEN
+from tests.builders.http_placement import a_candidate
+from tests.builders.http_server import DROP
+from tests.builders.http_server import HANG
+from tests.builders.http_server import Answer
+
+THEIRS = {'z': {'VCPU': 7}}
+
+
+class Late:
+    """The first claim gets no answer, and is taken only when it is told."""
+
+    def __init__(self, kept, placement):
+        self._kept, self._first = kept, None
+        placement.on('PUT', PATH, self._lose, self._answer)
+
+    def arrive(self):
+        self._kept.put(self._first)
+
+    def _lose(self, asked):
+        self._first = asked
+        return DROP
+
+    def _answer(self, asked):
+        """To the next one: after the first has arrived at last."""
+        if self._first is not None:
+            self.arrive()
+            self._first = None
+        return self._kept.put(asked)
+
+
+class TestLateClaim:
+    def test_is_undone_when_the_next_host_is_claimed(self, scene, placement):
+        kept = Kept(placement)
+        Late(kept, placement)
+        made = scene.claims()
+
+        assert not made.claim(UUID, WANTED, SPEC)
+        assert made.claim(UUID, a_candidate('b'), SPEC)
+        assert kept.allocations == {'b': {'VCPU': 1}}
+
+    def test_is_undone_when_the_request_ends(self, scene, placement):
+        kept = Kept(placement)
+        late = Late(kept, placement)
+        made = scene.claims()
+        assert not made.claim(UUID, WANTED, SPEC)
+        assert not kept.allocations
+        late.arrive()
+        placement.on('PUT', PATH, kept.put)
+
+        made.release(UUID)
+
+        assert not kept.allocations
+
+    def test_of_an_instance_that_moves_leaves_what_it_held(self, scene,
+                                                           placement):
+        kept = Kept(placement, {'z': {'VCPU': 1}}, generation=4)
+        Late(kept, placement)
+        made = scene.claims()
+
+        assert not made.claim(UUID, WANTED, SPEC)
+        assert made.claim(UUID, a_candidate('b'), SPEC)
+        assert kept.allocations == {'z': {'VCPU': 1}, 'b': {'VCPU': 1}}
+
+
+class TestClaimOfSomebodyElse:
+    def theirs(self, placement, before=None):
+        """Is there when the answer to ours is lost."""
+        kept = Kept(placement, before, before and 4)
+
+        def overtaken(asked):
+            kept.allocations = THEIRS
+            return DROP
+        placement.on('PUT', PATH, overtaken, kept.put)
+        return kept
+
+    @pytest.mark.parametrize('before', [None, {'y': {'VCPU': 1}}])
+    def test_is_not_undone_in_place_of_ours(self, scene, placement, caplog,
+                                            before):
+        kept = self.theirs(placement, before)
+        made = scene.claims()
+
+        assert not made.claim(UUID, WANTED, SPEC)
+        made.release(UUID)
+
+        assert kept.allocations == THEIRS
+        assert (f'Instance {UUID} holds what this request has not claimed; '
+                'it is left alone') in caplog.text
+
+    def test_fails_the_request_at_the_next_host(self, scene, placement):
+        kept = self.theirs(placement)
+        made = scene.claims()
+        assert not made.claim(UUID, WANTED, SPEC)
+
+        with pytest.raises(exception.AllocationUpdateFailed):
+            made.claim(UUID, a_candidate('b'), SPEC)
+        assert kept.allocations == THEIRS
+
+    def test_is_left_on_an_instance_that_moved(self, scene, placement):
+        kept = Kept(placement, {'y': {'VCPU': 1}}, generation=4)
+        made = scene.claims()
+        assert made.claim(UUID, WANTED, SPEC)
+        kept.allocations = THEIRS
+
+        made.release(UUID)
+
+        assert kept.allocations == THEIRS
+
+
+def test_what_is_held_is_asked_anew_where_consumers_have_no_generation(
+        scene, placement):
+    placement.on('PUT', PATH, http_placement.FULL, TAKEN)
+    made = scene.claims(ROCKY)
+    assert not made.claim(UUID, WANTED, SPEC)
+    assert made.claim(UUID, a_candidate('b'), SPEC)
+
+    assert [asked.method for asked in placement.asked] == [
+        'GET', 'PUT', 'GET', 'PUT']
+
+
+class TestTime:
+    def test_of_claims_that_hang_is_bounded_though_reads_work(
+            self, scene, placement):
+        """As when Placement's database is locked against writing."""
+        placement.on('PUT', '/allocations/', HANG)
+        made = scene.claims(timeout=1)
+        begin = time.monotonic()
+
+        for number in range(10):
+            assert not made.claim(UUID, a_candidate(f'h{number}'), SPEC)
+
+        assert len(placement.to('PUT')) == 3
+        assert time.monotonic() - begin < 20
+
+    def test_of_undoing_is_bounded_too(self, scene, placement,
+                                       monkeypatch):
+        """However many hosts are left to try."""
+        monkeypatch.setattr(patience, 'PAUSE', 0)
+        kept = Kept(placement)
+        placement.on('PUT', PATH, kept.taking(DROP), DROP)
+        made = scene.claims()
+
+        for _ in range(100):
+            assert not made.claim(UUID, WANTED, SPEC)
+
+        assert len(placement.to('PUT')) == 4
+
+    def test_of_slow_answers_is_bounded_too(self):
+        """With a timeout of 10 seconds for 50, however they answer."""
+        server = Slow(seconds=9)
+        asked = patience.Patience(server, None, server.clock)
+
+        with pytest.raises(patience.GivenUp, match='wait for 54 seconds'):
+            for _ in range(100):
+                asked.ask('PUT', '/')
+
+        assert server.now == 54
+
+    def test_of_quick_answers_is_not(self):
+        """10,000 instances may take their time."""
+        server = Slow(seconds=0.5)
+        asked = patience.Patience(server, None, server.clock)
+
+        for _ in range(1000):
+            asked.ask('PUT', '/')
+
+    def test_of_what_is_taken_back_begins_anew_after_a_pause(self):
+        server = Slow(seconds=0, status=503)
+        asked = patience.Insistence(server, None, server.clock)
+        for _ in range(3):
+            asked.ask('DELETE', '/')
+        asked.resume()
+        with pytest.raises(patience.GivenUp):
+            asked.ask('DELETE', '/')
+
+        server.now += patience.PAUSE
+        asked.resume()
+
+        asked.ask('DELETE', '/')
+        with pytest.raises(patience.GivenUp):
+            asked.ask('DELETE', '/')
+
+
+class Slow:
+    """A Connection to a Placement whose answers take some seconds each."""
+
+    timeout = 10
+
+    def __init__(self, seconds, status=204):
+        self.now, self._seconds, self._status = 0, seconds, status
+
+    def clock(self):
+        return self.now
+
+    def ask(self, *args, **kwargs):
+        self.now += self._seconds
+        return Answer(self._status)

@@ -1,0 +1,124 @@
+"""Claims of a request that failed while Placement is in trouble."""
+
+import threading
+
+import pytest
+
+from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.offer import Offer
+from nova_sched.placement import patience
+from nova_sched.scheduler import claims
+from tests.builders import http_placement
+from tests.builders.http_claims import SPEC
+from tests.builders.http_claims import WANTED
+from tests.builders.http_placement import TAKEN
+from tests.builders.http_server import DROP
+from tests.builders.http_server import Answer
+
+UUIDS = [f'instance-{number}' for number in range(26)]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Pauses as short as a test wants them."""
+    monkeypatch.setattr(patience, 'PAUSE', 0.01)
+    monkeypatch.setattr(claims, 'AT_ONCE', 0.5)
+    monkeypatch.setattr(claims, 'AT_ONCE_PAUSE', 0.02)
+    monkeypatch.setattr(claims, 'LATER_PAUSE', 0.02)
+    monkeypatch.setattr(claims, 'LATER', 60)
+
+
+@pytest.fixture
+def offer(scene):
+    """An Offer of which all UUIDs have been claimed."""
+    made = scene.claims()
+    for uuid in UUIDS:
+        assert made.claim(uuid, WANTED, SPEC)
+    return Offer({}, frozenset(), '1.36', made.claim, made.release)
+
+
+def given_back(placement):
+    return {asked.path.rpartition('/')[2] for asked in placement.asked
+            if asked.method == 'DELETE'}
+
+
+def wait_for_the_rest():
+    for thread in threading.enumerate():
+        if thread.name == 'claims to give back':
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+@pytest.mark.parametrize('trouble', [DROP, Answer(503)])
+def test_three_quick_failures_leave_no_claim_behind(offer, placement, caplog,
+                                                    trouble):
+    placement.on('DELETE', '/allocations/', trouble, trouble, trouble, TAKEN)
+
+    claims.give_back(offer, UUIDS)
+
+    assert given_back(placement) == set(UUIDS)
+    assert 'still to be given back' not in caplog.text
+
+
+def test_some_that_cannot_be_given_back_do_not_keep_the_others(
+        offer, placement, monkeypatch):
+    monkeypatch.setattr(claims, 'LATER', 0)
+    for uuid in UUIDS[:4]:
+        placement.on('DELETE', f'/allocations/{uuid}', Answer(500))
+
+    claims.give_back(offer, UUIDS)
+    wait_for_the_rest()
+
+    assert given_back(placement) == set(UUIDS)
+
+
+def test_what_is_left_is_given_back_later(offer, placement, caplog):
+    """Which is told in lines without tracebacks."""
+    caplog.set_level('INFO')
+    placement.on('DELETE', '/allocations/', Answer(503))
+
+    claims.give_back(offer, UUIDS)
+    placement.on('DELETE', '/allocations/', TAKEN)
+    wait_for_the_rest()
+
+    assert given_back(placement) == set(UUIDS)
+    assert 'Claims of 26 instance(s) are still to be given back' in caplog.text
+    [done] = [record for record in caplog.records
+              if 'The claims that were still' in record.getMessage()]
+    assert done.levelname == 'INFO'
+    assert not any(record.exc_info for record in caplog.records)
+    for uuid in UUIDS:
+        assert caplog.text.count(
+            f'The allocations of instance {uuid}, which was not placed') == 1
+
+
+def test_what_is_never_given_back_is_told_of(offer, placement, caplog,
+                                             monkeypatch):
+    monkeypatch.setattr(claims, 'LATER', 0.2)
+    placement.on('DELETE', '/allocations/', http_placement.error(409))
+
+    claims.give_back(offer, UUIDS[:2])
+    wait_for_the_rest()
+
+    [told] = [record.getMessage() for record in caplog.records
+              if record.levelname == 'ERROR']
+    assert 'instance-0, instance-1' in told
+    assert 'openstack resource provider allocation delete' in told
+
+
+def test_a_claim_that_was_said_not_to_be_taken_is_released_too():
+    """It may have arrived late; Claims knows which may."""
+    released = []
+    taking = claims.Claims(
+        Offer({}, frozenset(), '1.36', lambda *args: False, released.append),
+        UUIDS, Decision())
+    for _ in range(2):
+        taking._claim(State(), claims.Taken(0, WANTED), UUIDS[0], SPEC)
+
+    taking.release()
+
+    assert released == [UUIDS[0]]
+
+
+class State:
+    host = nodename = 'a'
