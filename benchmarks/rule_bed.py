@@ -12,6 +12,7 @@ from oslo_utils import uuidutils
 from nova_sched import conf as config
 from nova_sched import objects
 from nova_sched.cloud import fake_hardware
+from nova_sched.db import cells
 from nova_sched.db import reader
 from nova_sched.hosts import instances
 from nova_sched.hosts import rows as host_rows
@@ -148,7 +149,7 @@ def _records(count):
         'row': dict.fromkeys(reader.COMPUTE_NODE_COLUMNS) | node | {
             'updated_at': None, 'metrics': _metrics(choose),
             'pci_stats': _devices(choose)},
-        'host': node['host'], 'cell_uuid': reader.SINGLE_CELL_UUID,
+        'host': node['host'], 'cell_uuid': cells.SINGLE_CELL_UUID,
         'aggregates': choose.choice(sets), 'service': None,
         'service_up': choose.random() > 0.01, 'service_disabled': False,
         'service_forced_down': False, 'service_last_seen': 0.0,

@@ -42,7 +42,7 @@ class Upkeep:
         self._conf = conf
         self._alone = OneProcess()
         self._stopped = threading.Event()
-        self._record = self._heartbeats = None
+        self._record = self._heartbeats = self._discoverer = None
 
     def register(self):
         """Make the record, before the service takes requests.
@@ -62,15 +62,18 @@ class Upkeep:
         self._heartbeats.start(heartbeat_waits(self._conf))
         waits = discovery_waits(self._conf)
         if waits:
+            self._discoverer = Discoverer(
+                self._conf, self._record, self._alone)
             Chore('Looking for compute hosts that no cell mapping knows',
-                  Discoverer(self._conf, self._record, self._alone),
-                  self._stopped).start(waits)
+                  self._discoverer, self._stopped).start(waits)
 
     def stop(self):
         """Begin nothing more; what is under way is not waited for."""
         self._stopped.set()
         if self._heartbeats is not None:
             self._heartbeats.tried.set()
+        if self._discoverer is not None:
+            self._discoverer.close()
 
 
 def heartbeat_waits(conf):
@@ -173,6 +176,10 @@ class Discoverer:
         self._down_time = config.service_down_time(conf)
         self._discovery = discovery.Discovery(conf)
         self._told = False
+
+    def close(self):
+        """End what it has going on with the databases."""
+        self._discovery.close()
 
     def __call__(self):
         if not self._alone.claim():

@@ -20,13 +20,18 @@ from nova_sched.db import tables
 #: What databases of before Ocata may lack.
 _SINCE_CELLS = (tables.cell_mappings, tables.host_mappings)
 
+#: What living rows have to themselves.
+_NAMES = {tables.compute_nodes: ('host', 'hypervisor_hostname'),
+          tables.services: ('host', 'binary')}
+
 
 def export(conf):
     """The cloud as a dict that ``file.load`` and json.dump accept.
 
     Soft-deleted hosts and instances are included; rows of several cells get
-    other ids.  Raises DatabaseUnavailable, which names the cell, when any of
-    it cannot be read.
+    other ids.  Of one and the same row in several cells it is that of the
+    last, enabled cells after disabled ones.  Raises DatabaseUnavailable,
+    which names the cell, when any of it cannot be read.
     """
     cloud = {'now': cloud_file.utcnow().isoformat()}
     cloud |= {table.name: [] for table in cloud_file.CELL_TABLES}
@@ -35,7 +40,7 @@ def export(conf):
         cells = hosts.find_cells()
         api = _read(engine.database(
             conf, 'api_database' if hosts.api_apart else 'database'), _api)
-        for cell in cells:
+        for cell in sorted(cells, key=lambda cell: not cell.disabled):
             _add(cloud, cell, _cell_rows(cell, conf))
     finally:
         hosts.close()
@@ -71,13 +76,26 @@ def _add(cloud, cell, found):
             into += rows
             continue
         first = max((row['id'] for row in into), default=0)
+        taken = set().union(*(_names(table, row) for row in rows))
+        into[:] = [row for row in into if not _names(table, row) & taken]
         into += [row | {'id': row['id'] + first,
                         'deleted': row['deleted'] and row['deleted'] + first}
                  for row in rows]
-    cloud.setdefault('host_mappings', []).extend(
-        {'host': host, 'cell_uuid': cell.uuid} for host in dict.fromkeys(
-            row['host'] for row in found[tables.compute_nodes]
-            if row['host'] is not None and not row['deleted']))
+    hosts = dict.fromkeys(
+        row['host'] for row in found[tables.compute_nodes]
+        if row['host'] is not None and not row['deleted'])
+    cloud['host_mappings'] = [
+        mapping for mapping in cloud.get('host_mappings', ())
+        if mapping['host'] not in hosts] + [
+        {'host': host, 'cell_uuid': cell.uuid} for host in hosts]
+
+
+def _names(table, row):
+    """What no other row of the table may be called: a set."""
+    names = {(row.get('uuid'),)}
+    if table in _NAMES and not row['deleted']:
+        names.add(tuple(row[name] for name in _NAMES[table]))
+    return {name for name in names if None not in name}
 
 
 class _Tables:

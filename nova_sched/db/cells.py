@@ -47,7 +47,7 @@ def of_mappings(rows, conf):
     """The cells that rows of ``cell_mappings`` name, but cell0: tuple.
 
     rows: dicts with uuid, name, database_connection and disabled, by id.
-    A cell whose URL cannot be understood is left out with a warning.
+    A cell whose URL makes no engine is left out with a warning.
     """
     found = []
     for row in rows:
@@ -56,13 +56,13 @@ def of_mappings(rows, conf):
         try:
             connection = filled_in(row['database_connection'] or '',
                                    engine.connection_url(conf))
-            engine.parse_url(connection)
+            engine.connect(connection, engine.options_from(conf)).dispose()
         except exception.ConfigurationError as error:
             LOG.warning('Cell %(name)s (%(uuid)s) is left out, as its '
                         'database_connection in cell_mappings cannot be '
                         'used: %(error)s', {
                             'name': row['name'], 'uuid': row['uuid'],
-                            'error': error})
+                            'error': error.hint})
             continue
         found.append(Cell(row['uuid'], row['name'], connection,
                           bool(row['disabled'])))
@@ -74,6 +74,8 @@ def filled_in(template, url):
 
     template: text with any of _PARTS and ``path`` in braces, as ``nova-manage
         cell_v2`` lets operators write it.  url: text.
+    One with a brace in its password only, and that cannot be filled in, is
+    taken as it is.
     Raises ConfigurationError for another name in braces.
     """
     if '{' not in template:
@@ -85,8 +87,20 @@ def filled_in(template, url):
             name: getattr(parts, name) or '' for name in _PARTS},
             path=parts.path.removeprefix('/'))
     except (KeyError, ValueError, IndexError, AttributeError):
+        if _is_filled_in(template):
+            return template
         raise exception.ConfigurationError(
             'cell_mappings database_connection', '****',
             'as a template of [database] connection it may name only '
             + ', '.join(f'{{{name}}}' for name in (*_PARTS, 'path'))
         ) from None
+
+
+def _is_filled_in(text):
+    """Whether a URL has braces in its password only."""
+    try:
+        url = engine.parse_url(text)
+    except exception.ConfigurationError:
+        return False
+    rest = url._replace(password=None).render_as_string()
+    return '{' not in parse.unquote(rest)

@@ -42,6 +42,11 @@ class Discovery:
         self._hosts = reader.HostReader(conf, cells=())
         self._api = engine.database(conf, 'api_database')
 
+    def close(self):
+        """Close idle connections, and ask no more who answers."""
+        self._hosts.close()
+        self._api.close()
+
     def run(self):
         """Map what is found: Discovered.
 

@@ -36,8 +36,16 @@ _URL_DEFAULTS = {
     'pysqlite': {'timeout': '30'},    # for another process's write lock
 }
 
+# What says that there is no connection, rather than a wrong statement.
+_NO_CONNECTION = (db_exc.DBConnectionError, sa.exc.DisconnectionError,
+                  sa.exc.TimeoutError)
+
 # Tables without which no request can be answered.
 _NEEDED = ('compute_nodes', 'services')
+
+
+class StatementFailed(exception.DatabaseUnavailable):
+    """A database that answers refuses one statement."""
 
 
 def parse_url(url):
@@ -84,7 +92,8 @@ def connect(url, options=None):
         engine = engines.create_engine(
             parse_url(url), max_retries=0, thread_checkin=False,
             **(options or {}))
-    except (sa.exc.ArgumentError, ImportError) as error:
+    except (sa.exc.ArgumentError, ImportError, TypeError,
+            ValueError) as error:
         raise exception.ConfigurationError(
             '[database] connection', masked(url), reason(error)) from error
     if engine.dialect.name == 'sqlite':
@@ -176,27 +185,44 @@ class Database:
         The transaction begins with the first statement of the block, so it
         sees everything that was committed before the block; and no statement
         of it sees what was committed after the first.
-        Raises DatabaseUnavailable for whatever the database refuses.
+        Raises DatabaseUnavailable for whatever the database refuses, and
+        of that StatementFailed for what the block asks wrongly.
         """
-        with self._translated(), self.engine.connect() as connection:
+        with self.translated(), self._connection() as connection:
             if connection.dialect.name == 'postgresql':
                 # Its default shows each statement a state of its own.
                 connection.execution_options(
                     isolation_level='REPEATABLE READ')
             yield connection
 
+    def _connection(self):
+        """A new connection; DatabaseUnavailable if there is none to be had."""
+        engine = self.engine
+        try:
+            return engine.connect()
+        except Exception as error:
+            # Drivers meet a parameter that they do not know with a TypeError.
+            raise exception.DatabaseUnavailable(
+                f'Database {self.masked}: {reason(error)}') from error
+
     @contextlib.contextmanager
     def writing(self):
         """A connection in a transaction that commits after the block."""
-        with self._translated(), writing(self.engine) as connection:
+        with self.translated(), writing(self.engine) as connection:
             yield connection
 
     @contextlib.contextmanager
-    def _translated(self):
+    def translated(self):
+        """A context of which errors leave in this service's vocabulary.
+
+        Raises StatementFailed, or DatabaseUnavailable without a connection.
+        """
         try:
             yield
         except (db_exc.DBError, sa.exc.SQLAlchemyError) as error:
-            raise exception.DatabaseUnavailable(
+            kind = (exception.DatabaseUnavailable
+                    if isinstance(error, _NO_CONNECTION) else StatementFailed)
+            raise kind(
                 f'Database {self.masked}: {reason(error)}') from error
 
     def check(self, needed=_NEEDED):

@@ -1,62 +1,21 @@
 """What the scheduler reads: hosts of every cell, aggregates, instances.
 
-One refresh is one connection, one read transaction and a statement or two
-with explicit columns per table.  Rows come out as the driver's own plain
-tuples: at 10,000 hosts an object per row would cost more than the query.
-A column that an era's schema lacks is selected as NULL; the schema is looked
-at once per table, not per read.
+Each cell is asked through its ``cell_reader.CellReader``, all at once.
 """
 
-import contextlib
-import dataclasses
 import functools
-import typing
+import threading
 
-import sqlalchemy as sa
-
+from nova_sched import exception
 from nova_sched.db import api_reader
+from nova_sched.db import cell_reader
 from nova_sched.db import cells as db_cells
 from nova_sched.db import engine as db_engine
 from nova_sched.db import guard
-from nova_sched.db import statements
-from nova_sched.db import tables
 from nova_sched.hosts import columns
 
 COMPUTE_NODE_COLUMNS = columns.COMPUTE_NODE_COLUMNS
 SERVICE_COLUMNS = columns.SERVICE_COLUMNS
-
-INSTANCE_COLUMNS = (
-    'uuid', 'host', 'node', 'project_id', 'user_id', 'vm_state', 'task_state',
-    'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'instance_type_id',
-    'image_ref')
-
-# Instances keep the properties of their image under keys that begin so.
-_IMAGE = 'image_'
-
-_CHUNK = 500         # values in one IN (...) list
-
-
-@dataclasses.dataclass(frozen=True)
-class CellRows:
-    """One cell's living rows, each ordered by id.
-
-    compute_nodes: tuples in the order of the reader's compute_node_columns.
-    services: nova-compute services, tuples in the order of SERVICE_COLUMNS.
-    Timestamps are naive UTC datetimes or None, booleans False/True/0/1/None,
-    JSON columns their text.
-    """
-
-    cell: db_cells.Cell
-    compute_nodes: list
-    services: list
-
-
-class NamedNode(typing.NamedTuple):
-    """A compute node.  uuid: None where it has none yet."""
-
-    uuid: str | None
-    host: str
-    nodename: str
 
 
 class HostReader:
@@ -80,6 +39,7 @@ class HostReader:
         self._conf = conf
         self.compute_node_columns = tuple(compute_node_columns)
         self._fixed, self._readers = cells, {}
+        self._lock = threading.Lock()
         self._api, self._api_guard = _api_reader(conf)
         if cells is not None:
             self.use(cells)
@@ -100,29 +60,35 @@ class HostReader:
     @property
     def cells(self):
         """The cells that are read, in the order of their mappings: tuple."""
+        return tuple(self._known())
+
+    def _known(self):
+        """The readers by cell: a dict that nobody changes."""
         if not self._readers:
             self.use(self.find_cells())
-        return tuple(self._readers)
+        return self._readers
 
     def use(self, cells):
         """Read these cells from here on; what is known of them is kept."""
-        before = {(cell.uuid, cell.connection): reader
-                  for cell, reader in self._readers.items()}
-        readers = {}
-        for cell in cells:
-            reader = before.pop((cell.uuid, cell.connection), None)
-            readers[cell] = reader or self._reader(cell)
-            readers[cell].cell = cell
-        self._readers = readers
+        with self._lock:
+            before = {(cell.uuid, cell.connection): reader
+                      for cell, reader in self._readers.items()}
+            readers = {}
+            for cell in cells:
+                reader = before.pop((cell.uuid, cell.connection), None)
+                readers[cell] = (self._reader(cell) if reader is None
+                                 else reader.of(cell))
+            self._readers = readers
         for reader in before.values():
             reader.close()
 
     def _reader(self, cell):
         options = db_engine.options_from(self._conf)
-        reader = CellReader(cell, options, self.compute_node_columns)
+        reader = cell_reader.CellReader(
+            cell, options, self.compute_node_columns)
         if cell.uuid != db_cells.SINGLE_CELL_UUID:
             reader.guard = guard.Guard(
-                f'cell {cell}', 'computes', reader.db.check,
+                f'cell {cell}', 'computes', reader.probe,
                 self._conf.nova_sched.cell_timeout)
         return reader
 
@@ -155,32 +121,39 @@ class HostReader:
             return function(*args)
         return guard.asking(self._api_guard, function)(*args)
 
-    def each_cell(self, read, *args):
+    def each_cell(self, read, *args, uuids=None):
         """``read(reader, *args)`` of each cell's CellReader: dict by Cell.
 
+        uuids: of the cells to ask; by default all.
         Each cell has a thread of its own.  Those that do not answer are
-        missing; ``lost`` says why.
+        missing; ``lost`` says why, or the log.
         """
-        readers = [self._readers[cell] for cell in self.cells]
-        free = {reader.cell: read(reader, *args) for reader in readers
-                if reader.guard is None}
-        return free | guard.answers([
-            (reader.cell, reader.guard,
-             functools.partial(read, reader, *args))
-            for reader in readers if reader.guard is not None])
+        return _asked([
+            reader for cell, reader in self._known().items()
+            if uuids is None or cell.uuid in uuids], read, *args)
 
     def lost(self):
         """Why cells are not asked: dict Cell -> text."""
-        return {cell: reader.guard.down
-                for cell, reader in self._readers.items()
-                if reader.guard is not None and reader.guard.down is not None}
+        return _lost(self._readers.values())
 
     def locate_instances(self, uuids):
-        """dict instance uuid -> host name, of those that are on a host."""
-        uuids = list(uuids)
-        found = {}
-        for part in self.each_cell(CellReader.locate, uuids).values():
-            found.update(part)
+        """dict instance uuid -> host name, of those that are on a host.
+
+        Cells that were lost before are left out, as their hosts are.  Raises
+        DatabaseUnavailable for one that does not answer this question: what
+        a request asks for beside or far from an instance would be void.
+        """
+        uuids, readers, found = list(uuids), self._known().values(), {}
+        lost = _lost(readers)
+        readers = [reader for reader in readers if reader.cell not in lost]
+        answers = _asked(readers, cell_reader.CellReader.locate, uuids)
+        for reader in readers:
+            if reader.cell not in answers:
+                raise exception.DatabaseUnavailable(
+                    'The hosts of instances that a request names cannot be '
+                    f'looked up in cell {reader.cell}: '
+                    f'{reader.guard.down or "the log says why"}')
+            found.update(answers[reader.cell])
         return found
 
     def instances_on(self, hosts):
@@ -190,7 +163,7 @@ class HostReader:
         """
         hosts = list(hosts)
         return [row for part in self.each_cell(
-            CellReader.on_hosts, hosts).values() for row in part]
+            cell_reader.CellReader.on_hosts, hosts).values() for row in part]
 
     def find_nodes(self, host, node, cell_uuid=None):
         """The compute nodes of a host or node name: list of NamedNode.
@@ -198,14 +171,59 @@ class HostReader:
         host, node: None if it does not matter.
         cell_uuid: where to look; by default everywhere, but not for a mere
             node in disabled cells.
-        Those of the first cell that has any.
+        Those of the first cell that has any, an enabled one if there is one.
+        Where none has, cells that were mapped or enabled meanwhile are looked
+        at, too, and used from here on.
         """
-        found = self.each_cell(CellReader.named, host, node)
-        for cell, nodes in found.items():
-            if nodes and (cell.uuid == cell_uuid if cell_uuid is not None
-                          else host or not cell.disabled):
+        return self._find_nodes(host, node, cell_uuid) or (
+            self._reread() and self._find_nodes(host, node, cell_uuid)) or []
+
+    def _find_nodes(self, host, node, cell_uuid):
+        if self._is_single():
+            found = self.each_cell(cell_reader.CellReader.named, host, node)
+            return self._in_mapped_cell(
+                [each for nodes in found.values() for each in nodes],
+                host, cell_uuid)
+        found = self.each_cell(
+            cell_reader.CellReader.named, host, node,
+            uuids=None if cell_uuid is None else {cell_uuid})
+        for cell, nodes in sorted(found.items(),
+                                  key=lambda item: item[0].disabled):
+            if nodes and (cell_uuid is not None or host
+                          or not cell.disabled):
                 return nodes
         return []
+
+    def _is_single(self):
+        """Whether one database holds all cells."""
+        return [cell.uuid for cell in self.cells] == [
+            db_cells.SINGLE_CELL_UUID]
+
+    def _in_mapped_cell(self, nodes, host, cell_uuid):
+        """Those that ``find_nodes`` may return, of one database's cells."""
+        if cell_uuid == db_cells.SINGLE_CELL_UUID or not nodes:
+            return nodes
+        if cell_uuid is not None:
+            cells = self.host_cells()
+            return [node for node in nodes
+                    if cells.get(node.host) == cell_uuid]
+        disabled = () if host else self.disabled_cells()
+        cells = self.host_cells() if disabled else {}
+        return [node for node in nodes
+                if cells.get(node.host) not in disabled]
+
+    def _reread(self):
+        """Whether the cells are others than before, and used."""
+        if self._api_guard is None:
+            return False
+        try:
+            cells = self.find_cells()
+        except exception.DatabaseUnavailable:
+            return False    # the guard has said so
+        if cells == self.cells:
+            return False
+        self.use(cells)
+        return True
 
     def image_properties(self, hosts, names):
         """What the instances on these hosts keep of their images: list.
@@ -216,7 +234,7 @@ class HostReader:
         """
         hosts, names = list(hosts), list(names)
         return [row for part in self.each_cell(
-            CellReader.image_properties, hosts, names).values()
+            cell_reader.CellReader.image_properties, hosts, names).values()
             for row in part]
 
     def host_cells(self):
@@ -247,6 +265,22 @@ class HostReader:
         return self._ask_api(self._api.stamp)
 
 
+def _asked(readers, read, *args):
+    """``read(reader, *args)`` of each that answers: dict by Cell."""
+    free = {reader.cell: read(reader, *args) for reader in readers
+            if reader.guard is None}
+    return free | guard.answers([
+        (reader.cell, reader.guard, functools.partial(read, reader, *args))
+        for reader in readers if reader.guard is not None])
+
+
+def _lost(readers):
+    """Why cells are not asked: dict Cell -> text."""
+    reasons = {reader.cell: reader.guard and reader.guard.down
+               for reader in readers}
+    return {cell: why for cell, why in reasons.items() if why is not None}
+
+
 def _api_reader(conf):
     """The ApiReader, and the Guard of a database of its own, or None."""
     if not conf.api_database.connection:
@@ -255,141 +289,3 @@ def _api_reader(conf):
     return api_reader.ApiReader(db), guard.Guard(
         'all cells', 'aggregates and mappings', functools.partial(
             db.check, ('aggregates',)), conf.nova_sched.cell_timeout)
-
-
-class CellReader:
-    """The statements of one cell database, compiled at first use."""
-
-    def __init__(self, cell, options, compute_node_columns):
-        self.cell = cell
-        self.db = db_engine.Database(cell.connection, options)
-        self._columns = compute_node_columns
-        self._statements = None
-        #: Through which it is asked; None to be asked directly.
-        self.guard = None
-
-    def close(self):
-        """Close idle connections, and ask no more whether it answers."""
-        if self.guard is not None:
-            self.guard.close()
-        self.db.close()
-
-    @contextlib.contextmanager
-    def moment(self):
-        """One read transaction: a Moment, that of the first question to it.
-
-        Raises DatabaseUnavailable for whatever the database refuses.
-        """
-        with self.db.reading() as connection:
-            yield Moment(self, connection)
-
-    def statements(self, connection):
-        """The statements for compute nodes and services: a pair."""
-        if self._statements is None:
-            self._statements = self._prepare(connection)
-        return self._statements
-
-    def _prepare(self, connection):
-        schema = statements.Schema(connection, self.db)
-        nodes, services = tables.compute_nodes, tables.services
-        return (
-            self._statement(connection, schema.select(
-                nodes, self._columns, host=_node_host(schema))
-                .where(nodes.c.deleted == 0), nodes.c.id),
-            self._statement(connection, schema.select(
-                services, SERVICE_COLUMNS)
-                .where(services.c.deleted == 0,
-                       services.c.binary == 'nova-compute'), services.c.id))
-
-    @staticmethod
-    def _statement(connection, statement, key):
-        statement = statement.order_by(key)
-        if statements.RememberingStatement.can_digest(connection):
-            return statements.RememberingStatement(connection, statement, key)
-        return statements.FixedStatement(connection, statement)
-
-    def locate(self, uuids):
-        if not uuids:
-            return {}
-        with self.moment() as moment:
-            return moment.locate(uuids)
-
-    def on_hosts(self, hosts):
-        c = tables.instances.c
-        rows = self._chunks(
-            sa.select(*(c[name] for name in INSTANCE_COLUMNS)).where(
-                c.deleted == 0).order_by(c.id), c.host, hosts)
-        return [dict(zip(INSTANCE_COLUMNS, row, strict=True)) for row in rows]
-
-    def named(self, host, node):
-        c = tables.compute_nodes.c
-        wanted = [c.deleted == 0]
-        if host:
-            wanted.append(c.host == host)
-        if node:
-            wanted.append(c.hypervisor_hostname == node)
-        with self.db.reading() as connection:
-            return [NamedNode(*row) for row in connection.execute(
-                sa.select(c.uuid, c.host, c.hypervisor_hostname)
-                .where(*wanted).order_by(c.id))]
-
-    def image_properties(self, hosts, names):
-        instance = tables.instances.c
-        kept = tables.instance_system_metadata.c
-        whole = [_IMAGE + name for name in names if not name.endswith('*')]
-        wanted = [kept.key.in_(whole)] + [
-            kept.key.startswith(_IMAGE + name[:-1], autoescape=True)
-            for name in names if name.endswith('*')]
-        rows = self._chunks(
-            sa.select(instance.host, instance.uuid, kept.key, kept.value)
-            .where(kept.instance_uuid == instance.uuid,
-                   instance.deleted == 0, kept.deleted == 0,
-                   kept.value.is_not(None), sa.or_(*wanted))
-            .order_by(kept.id), instance.host, hosts)
-        return [(host, uuid, key.removeprefix(_IMAGE), value)
-                for host, uuid, key, value in rows]
-
-    def _chunks(self, statement, column, values):
-        if not values:
-            return []
-        with self.db.reading() as connection:
-            return _in_chunks(connection, statement, column, values)
-
-
-class Moment:
-    """A cell at one moment: all answers are of the same state of it."""
-
-    def __init__(self, reader, connection):
-        self._reader, self._connection = reader, connection
-
-    def rows(self):
-        """The living compute nodes and services: CellRows."""
-        return CellRows(self._reader.cell, *(
-            statement.rows(self._connection) for statement
-            in self._reader.statements(self._connection)))
-
-    def locate(self, uuids):
-        """dict instance uuid -> host name, of those that are on a host."""
-        c = tables.instances.c
-        return dict(_in_chunks(
-            self._connection, sa.select(c.uuid, c.host).where(
-                c.deleted == 0, c.host.is_not(None)), c.uuid, list(uuids)))
-
-
-def _in_chunks(connection, statement, column, values):
-    """The rows in which a column has one of the values: list."""
-    rows = []
-    for start in range(0, len(values), _CHUNK):
-        rows += connection.execute(statement.where(
-            column.in_(values[start:start + _CHUNK]))).all()
-    return rows
-
-
-def _node_host(schema):
-    """A node's host; very old rows have it only through their service."""
-    nodes, services = tables.compute_nodes, tables.services
-    if 'service_id' not in schema.columns(nodes):
-        return nodes.c.host
-    by_service = sa.select(services.c.host).where(
-        services.c.id == nodes.c.service_id, services.c.deleted == 0)
-    return sa.func.coalesce(nodes.c.host, by_service.scalar_subquery())

@@ -54,7 +54,7 @@ class HostCache:
         self._lock = threading.Lock()
         self._started, self._failure, self._answer = -1.0, None, None
         self._took = 0.0
-        # Cell uuid -> CellInventory, and the uuids by number.
+        # (uuid, disabled) -> CellInventory, and the uuids by number.
         self._cells, self._uuids = {}, []
         self._api = api.ApiInventory(reader)
         self._nodes, self._services = _Rows(_node_key), _Rows(
@@ -93,7 +93,7 @@ class HostCache:
     def _read(self):
         """Read all, and take it over only if all of it worked."""
         mapped = self._api.read()
-        if mapped.cells is not self._reader.cells:
+        if mapped.cells != self._reader.cells:
             self._reader.use(mapped.cells)
         found = self._read_cells()
         nodes, changed = self._nodes.patched({
@@ -114,18 +114,32 @@ class HostCache:
     def _read_cells(self):
         """dict CellInventory -> ``Changes``, of all that were ever read."""
         for cell in self._reader.cells:
-            if cell.uuid not in self._cells:
-                self._cells[cell.uuid] = CellInventory(
-                    cell.uuid, len(self._uuids))
-                self._uuids.append(cell.uuid)
+            if (cell.uuid, cell.disabled) not in self._cells:
+                self._cells[cell.uuid, cell.disabled] = CellInventory(
+                    cell.uuid, self._number(cell))
         wanted = (lambda hosts: ()) if self._watcher is None else (
             self._watcher.uuids)
-        found = {cell.uuid: changes for cell, changes
-                 in self._reader.each_cell(
-                     lambda reader: self._cells[reader.cell.uuid].read(
-                         reader, wanted)).items()}
-        return {cell: found.get(uuid) or cell.lost()
-                for uuid, cell in self._cells.items()}
+
+
+        def read(reader):
+            cell = self._cells.get((reader.cell.uuid, reader.cell.disabled))
+            # One that has just been mapped is read with the next refresh.
+            return cell and cell.read(reader, wanted)
+
+        found = {(cell.uuid, cell.disabled): changes for cell, changes
+                 in self._reader.each_cell(read).items()}
+        return {cell: found.get(key) or cell.lost()
+                for key, cell in self._cells.items()}
+
+    def _number(self, cell):
+        """A cell's place in _uuids, or its complement of a disabled one.
+
+        So the rows of enabled cells come last, which win.
+        """
+        if cell.uuid not in self._uuids:
+            self._uuids.append(cell.uuid)
+        number = self._uuids.index(cell.uuid)
+        return ~number if cell.disabled else number
 
     def _as_read(self, found, mapped):
         """What was read and what was not: hosts.table.Cells."""
@@ -134,7 +148,7 @@ class HostCache:
                       if changes.rows is not None)
         read, lost = {uuid for uuid, _ in reads}, self._reader.lost()
         return host_table.Cells(
-            reads, tuple((str(cell), lost.get(cell) or 'no answer in time')
+            reads, tuple((str(cell), lost.get(cell) or 'it cannot be read')
                          for cell in mapped.cells if cell.uuid not in read),
             mapped.disabled)
 
@@ -217,12 +231,12 @@ class HostCache:
     def _record(self, entry, cells):
         """A row's record; None, with a warning, if it cannot be made one."""
         number, row = entry
+        uuid = self._uuids[max(number, ~number)]
         row = dict(zip(host_columns.COMPUTE_NODE_COLUMNS, row, strict=True))
         self.rows_parsed += 1
         try:
             record = self._make_record(
-                row, cells.get(row['host']) or self._uuids[number],
-                self._ratios)
+                row, cells.get(row['host']) or uuid, self._ratios)
             host_columns.check_record(record)
             return record
         except (TypeError, ValueError, OverflowError) as exc:

@@ -6,6 +6,7 @@ import time
 
 from oslo_log import log as logging
 
+from nova_sched.db import engine
 from nova_sched.hosts import columns
 
 LOG = logging.getLogger(__name__)
@@ -21,7 +22,7 @@ class Changes:
 
     nodes, services: pairs of a row as it was and as it is; None in the place
         of one that was not there, or is not there any more.
-    rows: all that was read, a db.reader.CellRows.
+    rows: all that was read, a db.cell_reader.CellRows.
     began: seconds since the epoch when the read began.
     located: instance uuid -> host name or None, as of the same moment, of
         those that were asked for.
@@ -48,7 +49,7 @@ class CellInventory:
     def read(self, reader, wanted):
         """Read the cell at one moment: ``Changes``.
 
-        reader: db.reader.CellReader.
+        reader: db.cell_reader.CellReader.
         wanted: function of the set of names of hosts whose compute nodes
             changed; returns uuids of the instances to look for.
 
@@ -63,7 +64,7 @@ class CellInventory:
                             for row in pair if row is not None} - {None})
             located = dict.fromkeys(uuids)
             if located:
-                located |= moment.locate(located)
+                located = _located(reader, moment, located)
         services = differences(self._services, rows.services)
         if nodes:
             _check_named('compute_nodes', rows.compute_nodes, _NODE_HOST)
@@ -81,6 +82,18 @@ class CellInventory:
         rows = changes.rows
         self._nodes, self._services = (
             ([], []) if rows is None else (rows.compute_nodes, rows.services))
+
+
+def _located(reader, moment, uuids):
+    """dict uuid -> host or None; of a mapped cell empty if that alone fails.
+    """
+    try:
+        return uuids | moment.locate(uuids)
+    except engine.StatementFailed as error:
+        if reader.guard is None:
+            raise
+        LOG.debug('Instances in flight are not looked for: %s', error)
+        return {}
 
 
 def differences(old, new):

@@ -63,9 +63,11 @@ class HostManager:
     def oldest_compute(self):
         """The least version of the compute services of all hosts.
 
-        As last read; None without hosts, 0 where a service tells none.
+        As last read, without those that are forced down; None without
+        hosts, 0 where a service tells none.
         """
-        versions = self._picks.table.columns['service_version']
+        columns = self._picks.table.columns
+        versions = columns['service_version'][~columns['service_forced_down']]
         return int(versions.min()) if len(versions) else None
 
     def count(self):
@@ -105,6 +107,11 @@ class HostManager:
         Raises DatabaseUnavailable.
         """
         return self._reader.find_nodes(host, node, cell_uuid)
+
+    def lost_cells(self):
+        """The cells that do not answer: ``lost`` of hosts.table.Cells."""
+        return tuple((str(cell), why)
+                     for cell, why in self._reader.lost().items())
 
     def turn(self, count, alone=False):
         """A context in which requests decide one after the other.

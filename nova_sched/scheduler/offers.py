@@ -3,6 +3,7 @@
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.hosts import offer
+from nova_sched.rules import reasons
 from nova_sched.scheduler import driver as drivers
 from nova_sched.scheduler import prefilters
 from nova_sched.scheduler import utils
@@ -43,7 +44,7 @@ class Offers:
             return spec_obj, offer.NOT_ASKED
         with record.timed('placement'):
             spec_obj = self._prefilters.edited(context, spec_obj)
-            node = self._bound(spec_obj)
+            node = self._bound(spec_obj, record)
             found = self._client.candidates(utils.resource_requests(
                 spec_obj, max_results=self._max_results, target_node=node,
                 fallback_pcpu_query=self._fallback), context)
@@ -52,20 +53,24 @@ class Offers:
             raise exception.NoValidHost(reason='')
         return spec_obj, found
 
-    def _bound(self, spec_obj):
+    def _bound(self, spec_obj, record):
         """The uuid of the compute node that a request is bound to, or None.
 
         Of several it is None.  A requested destination names it fully then.
         """
         target = utils.target(spec_obj)
         # A third party's host manager may not know how.
-        find_nodes = target and getattr(
-            getattr(self._driver, 'host_manager', None), 'find_nodes', None)
+        manager = getattr(self._driver, 'host_manager', None)
+        find_nodes = target and getattr(manager, 'find_nodes', None)
         if find_nodes is None:
             return None
         found = find_nodes(target.host, target.node, target.cell)
         if not found:
-            raise exception.NoValidHost(reason=target.unknown)
+            lost_cells = getattr(manager, 'lost_cells', tuple)
+            record.lost = lost_cells()
+            text = target.unknown + reasons.lost_cells(record)
+            record.reason = text
+            raise exception.NoValidHost(reason=text)
         if len(found) > 1 or found[0].uuid is None:
             return None
         [node] = found

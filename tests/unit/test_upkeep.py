@@ -221,6 +221,15 @@ class TestDiscovery:
                           'one:host1,one:host2') in lines())
         assert self.mapped(cloud) == ['host1', 'host2']
 
+    def test_ends_with_the_service(self, conf, begin, monkeypatch):
+        closed = []
+        monkeypatch.setattr(discovery.Discovery, 'close',
+                            lambda search: closed.append(search))
+        upkeeping = begin(conf)
+        assert not closed
+        upkeeping.stop()
+        assert closed
+
     @pytest.mark.parametrize(('group', 'option', 'value'), [
         ('scheduler', 'discover_hosts_in_cells_interval', -1),
         (None, 'periodic_enable', False),

@@ -107,3 +107,28 @@ def test_names_the_cell_that_cannot_be_read(cloud):
     with pytest.raises(exception.DatabaseUnavailable,
                        match=rf'Cell {CELL2}\(two\) cannot be exported'):
         cloud_export.export(cloud.conf())
+
+
+class TestAHostInTwoCells:
+    @pytest.fixture(autouse=True)
+    def twice(self, cloud):
+        cloud.two.load(['a', 'c'], host_mappings=[])
+
+    def where(self, cloud):
+        found = cloud_export.export(cloud.conf())
+        assert sorted(row['host'] for row in found['compute_nodes']) == [
+            *'abc']
+        assert len(found['host_mappings']) == 3
+        return {row['host']: row['cell_uuid']
+                for row in found['host_mappings']}['a']
+
+    def test_is_in_the_later_one(self, cloud):
+        assert self.where(cloud) == CELL2
+
+    def test_is_in_the_enabled_one(self, cloud):
+        cloud.change(CELL2, disabled=1)
+
+        assert self.where(cloud) == CELL1
+
+    def test_can_be_loaded(self, cloud, loaded):
+        assert picks(loaded.driver(), a_request(force_hosts=['a'])) == ['a']

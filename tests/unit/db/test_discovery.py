@@ -2,6 +2,7 @@
 
 import datetime
 import shutil
+import threading
 
 import pytest
 import sqlalchemy as sa
@@ -10,8 +11,10 @@ from nova_sched import exception
 from nova_sched.db import cells
 from nova_sched.db import discovery
 from nova_sched.db import engine
+from nova_sched.db import guard
 from nova_sched.db import tables
 from tests.builders import clouds
+from tests.builders.services import wait_for
 
 ONE, TWO = clouds.a_uuid(101), clouds.a_uuid(102)
 LONG_AGO = datetime.datetime(2020, 1, 1)
@@ -76,7 +79,9 @@ def search(conf, databases):
     """The Discovery of these databases."""
     conf.set_override('connection', str(databases.cell0.url), 'database')
     conf.set_override('connection', str(databases.api.url), 'api_database')
-    return discovery.Discovery(conf)
+    search = discovery.Discovery(conf)
+    yield search
+    search.close()
 
 
 def test_a_new_host_is_mapped_to_its_cell(databases, search):
@@ -232,3 +237,22 @@ def test_many_hosts_are_mapped(databases, search):
             for number in range(discovery._CHUNK + 1)])
     assert len(search.run().mapped) == discovery._CHUNK + 1
     assert set(databases.marks(databases.one).values()) == {1}
+
+
+def test_a_search_that_is_closed_probes_no_more(
+        databases, search, monkeypatch):
+    monkeypatch.setattr(guard, 'PROBE_INTERVAL', 0.02)
+    search.run()
+    before = set(threading.enumerate())
+    with databases.two.writing() as connection:
+        connection.exec_driver_sql('ALTER TABLE compute_nodes RENAME TO gone')
+    search._hosts.find_nodes('x', None)
+
+    def probes():
+        return [thread for thread in threading.enumerate()
+                if thread.name.startswith('probe') and thread not in before]
+
+    assert probes()
+    search.close()
+
+    wait_for(lambda: not probes())

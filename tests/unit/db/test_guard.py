@@ -8,6 +8,7 @@ import time
 import pytest
 
 from nova_sched import exception
+from nova_sched.db import engine
 from nova_sched.db import guard
 
 LONG = 20
@@ -168,3 +169,57 @@ def test_several_databases_are_asked_at_the_same_time(guarded):
     assert time.monotonic() - begin < 2
     for hung in servers[:2]:
         hung.answers.set()
+
+
+class TestAStatementThatFails:
+    @pytest.fixture
+    def refused(self):
+        def refused():
+            raise engine.StatementFailed('no such table')
+        return refused
+
+    def test_takes_nothing_else_along(self, server, guarded, refused):
+        found = guarded()
+        with pytest.raises(exception.DatabaseUnavailable, match='no such'):
+            guard.asking(found, refused)()
+
+        assert found.down is None
+        assert guard.asking(found, server.ask)() == 'rows'
+
+    def test_is_told_once_until_it_works(
+            self, server, guarded, refused, caplog):
+        found = guarded()
+        for _ in range(3):
+            assert guard.answers([('x', found, refused)]) == {}
+        assert caplog.text.count('Failed to get rows for cell x') == 1
+
+        found._failing.clear()
+        guard.answers([('x', found, refused)])
+
+        assert caplog.text.count('Failed to get rows for cell x') == 2
+
+
+def test_a_fault_loses_only_its_own_answer(server, guarded, caplog):
+    """Told once, with its traceback."""
+    found = guarded()
+    for _ in range(3):
+        assert guard.answers([
+            ('x', found, lambda: 1 / 0), ('y', found, server.ask)]) == {
+            'y': 'rows'}
+
+    assert caplog.text.count('ZeroDivisionError: ') == 1
+
+
+def test_probes_are_rarer_after_one_that_proved_little(server, guarded):
+    """Up to a minute, and as often as ever after a good time."""
+    found = guarded()
+    intervals = []
+    for _ in range(15):
+        found._up_since = time.monotonic()
+        found._interval = found._next_interval()
+        intervals.append(found._interval)
+    found._up_since -= 1000
+
+    assert intervals[1] == 2 * intervals[0]
+    assert intervals[-1] == guard.MOST_PROBE_INTERVAL
+    assert found._next_interval() == guard.PROBE_INTERVAL

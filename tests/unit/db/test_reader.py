@@ -9,6 +9,7 @@ from sqlalchemy import event
 
 from nova_sched import exception
 from nova_sched.cloud import file as cloud_file
+from nova_sched.db import cell_reader
 from nova_sched.db import cells
 from nova_sched.db import engine
 from nova_sched.db import reader
@@ -303,7 +304,7 @@ class TestInstances:
         found = hosts.instances_on(['host1', 'host2'])
         assert [servers.one['uuid'], servers.errored['uuid']] == [
             row['uuid'] for row in found]
-        assert set(reader.INSTANCE_COLUMNS) == set(found[0])
+        assert set(cell_reader.INSTANCE_COLUMNS) == set(found[0])
         assert found[0]['memory_mb'] == 2048
 
     def test_of_thousands_of_names_are_asked_for_in_portions(

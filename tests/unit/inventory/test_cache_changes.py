@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from nova_sched.db import cell_reader
 from nova_sched.db import cells as db_cells
 from nova_sched.db import reader as db_reader
 from nova_sched.inventory.cache import HostCache
@@ -250,7 +251,7 @@ class MemoryReader:
         service = clouds.a_service('a', id=1, last_seen_up=None,
                                    created_at=None)
         self._pause()
-        return db_reader.CellRows(
+        return cell_reader.CellRows(
             self.cell,
             [tuple(node[name] for name in db_reader.COMPUTE_NODE_COLUMNS)],
             [tuple(service[name] for name in db_reader.SERVICE_COLUMNS)])

@@ -237,6 +237,16 @@ class TestOldestCompute:
 
         assert made.oldest_compute() == 0
 
+    def test_is_not_of_services_that_are_forced_down(self, cloud, manager):
+        cloud.load(['a', 'b'])
+        cloud.execute('UPDATE services SET version = 74')
+        cloud.execute('UPDATE services SET version = 60, forced_down = 1 '
+                      "WHERE host = 'b'")
+        made = manager()
+        made.refresh()
+
+        assert made.oldest_compute() == 74
+
     def test_is_unknown_without_hosts(self, cloud, manager):
         cloud.load(0)
         made = manager()

@@ -1,0 +1,323 @@
+"""One mapped cell in trouble costs the others nothing."""
+
+import dataclasses
+import logging
+import sys
+import threading
+import time
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.db import cell_reader
+from nova_sched.db import cells
+from nova_sched.db import guard
+from nova_sched.db import reader as db_reader
+from tests.builders.cloud_database import CloudDatabase
+from tests.builders.cloud_database import make_tables
+from tests.builders.clouds import a_uuid
+from tests.builders.drivers import free_ram_mb
+from tests.builders.drivers import picks
+from tests.builders.drivers import select
+from tests.builders.mapped_cloud import CELL1
+from tests.builders.mapped_cloud import CELL2
+from tests.builders.mapped_cloud import MappedCloud
+from tests.builders.requests import a_request
+
+
+@pytest.fixture(scope='module')
+def tables(tmp_path_factory):
+    return make_tables(tmp_path_factory.mktemp('tables'))
+
+
+@pytest.fixture
+def cloud(tables, tmp_path):
+    """Cells with the hosts a and b, and c; cell0 has none."""
+    cloud = MappedCloud(tables, tmp_path)
+    cloud.one.load(['a', 'b'], host_mappings=[])
+    cloud.two.load(['c'], host_mappings=[])
+    yield cloud
+    cloud.close()
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """Nothing that is down comes up again within a test."""
+    monkeypatch.setattr(guard, 'PROBE_INTERVAL', 1000)
+
+
+def far_from_an_instance():
+    return a_request(scheduler_hints={'different_host': [a_uuid()]})
+
+
+class TestMappings:
+    @pytest.mark.parametrize('url', [
+        'mysql+mysqlconnector://u:secret@h/d', 'oracle://u:secret@h/d',
+        'postgresql+pg8000://u:secret@h/d', 'mysql://u:secret@h:nan/d',
+        'mysql+pymysql://u:secret@h/d?connect_timeout=x'])
+    def test_of_no_engine_cost_their_cell_and_name_it(
+            self, cloud, url, caplog):
+        cloud.change(CELL2, database_connection=url)
+
+        assert sorted(free_ram_mb(cloud.driver())) == ['a', 'b']
+        assert f'Cell two ({CELL2}) is left out' in caplog.text
+        assert '[database] connection =' not in caplog.text
+        assert 'secret' not in caplog.text
+
+    def test_with_a_parameter_unknown_to_the_driver_cost_their_cell(
+            self, cloud, caplog, patient):
+        cloud.change(CELL2, database_connection=(
+            'mysql+pymysql://u:secret@127.0.0.1:9/d?nonsense=1'))
+        driver = cloud.driver()
+
+        for _ in range(3):
+            picks(driver, far_from_an_instance())
+
+        assert sorted(free_ram_mb(driver)) == ['a', 'b']
+        assert caplog.text.count('Failed to get computes') == 1
+        assert 'secret' not in caplog.text
+
+    @pytest.mark.parametrize('url', [
+        'mysql://u:p{1@h/d', 'mysql://u:p{x}y@h/d', 'mysql://u:}{@h/d'])
+    def test_with_a_brace_in_a_password_are_no_templates(self, url):
+        assert cells.filled_in(url, 'mysql://a:b@c/d') == url
+
+
+def test_a_fault_costs_its_cell_only_and_is_told_once(
+        cloud, monkeypatch, caplog):
+    """With its traceback."""
+    driver, rows = cloud.driver(), cell_reader.Moment.rows
+
+    def fault(moment):
+        if moment._reader.cell.uuid == CELL2:
+            raise ZeroDivisionError('of a driver')
+        return rows(moment)
+
+    monkeypatch.setattr(cell_reader.Moment, 'rows', fault)
+    for _ in range(3):
+        assert picks(driver, a_request()) < ['c']
+
+    assert caplog.text.count('Traceback') == 1
+
+
+class TestQuestionsThatFail:
+    @pytest.fixture
+    def driver(self, cloud, patient):
+        """Where cell two cannot tell its instances."""
+        driver = cloud.driver(filter_scheduler__enabled_filters=[
+            'ComputeFilter', 'DifferentHostFilter'])
+        cloud.two.execute('ALTER TABLE instances RENAME TO moved')
+        return driver
+
+    def test_cost_no_hosts_and_are_told_once(self, driver, caplog):
+        for _ in range(3):
+            with pytest.raises(exception.DatabaseUnavailable):
+                select(driver, far_from_an_instance())
+            select(driver, a_request())
+
+        assert sorted(free_ram_mb(driver)) == ['a', 'b', 'c']
+        assert caplog.text.count('Failed to get computes') == 1
+
+    def test_void_no_hints(self, driver):
+        """That the instance is elsewhere is not known."""
+        with pytest.raises(exception.DatabaseUnavailable,
+                           match=rf'cell {CELL2}\(two\)'):
+            select(driver, far_from_an_instance())
+
+    def test_are_no_question_of_cells_that_were_lost_before(
+            self, driver, cloud):
+        cloud.two.execute('ALTER TABLE compute_nodes RENAME TO away')
+        picks(driver, a_request())
+
+        assert picks(driver, far_from_an_instance()) < ['c']
+
+
+@pytest.mark.parametrize('table', ['compute_nodes', 'services'])
+def test_a_cell_that_cannot_tell_its_hosts_is_left_out_and_told_of_once(
+        cloud, patient, caplog, table):
+    caplog.set_level(logging.WARNING)
+    driver = cloud.driver()
+    cloud.two.execute(f'ALTER TABLE {table} RENAME TO moved')
+
+    for _ in range(3):
+        picks(driver, a_request())
+
+    assert sorted(free_ram_mb(driver)) == ['a', 'b']
+    assert caplog.text.count('Failed to get computes') == 1
+
+
+@pytest.mark.parametrize('table', ['compute_nodes', 'services'])
+def test_a_probe_asks_for_hosts(cloud, table):
+    reader = cell_reader.CellReader(
+        cells.Cell(CELL2, 'two', cloud.two.url), {}, ('id',))
+    reader.probe()
+    cloud.two.execute(f'ALTER TABLE {table} RENAME TO moved')
+
+    with pytest.raises(exception.DatabaseUnavailable, match=table):
+        reader.probe()
+    reader.close()
+
+
+def test_cells_may_change_while_they_are_asked(cloud):
+    reader = db_reader.HostReader(cloud.conf())
+    found, stop = reader.find_cells(), threading.Event()
+    disabled = tuple(dataclasses.replace(cell, disabled=True)
+                     for cell in found)
+
+    def change():
+        while not stop.is_set():
+            reader.use(disabled)
+            reader.use(found)
+
+    thread, interval = threading.Thread(target=change), (
+        sys.getswitchinterval())
+    sys.setswitchinterval(1e-6)
+    thread.start()
+    try:
+        for _ in range(300):
+            assert len(reader.each_cell(lambda _: True)) == 2
+    finally:
+        stop.set()
+        thread.join()
+        sys.setswitchinterval(interval)
+        reader.close()
+
+
+class TestHostsInTwoCells:
+    @pytest.fixture
+    def driver(self, cloud):
+        """Where cell two has the host a, too."""
+        cloud.two.load(['a', 'c'], host_mappings=[])
+        return cloud.driver()
+
+    def where(self, driver):
+        [[chosen]] = select(driver, a_request(force_hosts=['a']))
+        return chosen.cell_uuid
+
+    def test_are_those_of_the_later_cell(self, driver):
+        assert self.where(driver) == CELL2
+
+    def test_are_those_of_the_enabled_cell(self, driver, cloud):
+        self.where(driver)
+        cloud.change(CELL2, disabled=1)
+        assert self.where(driver) == CELL1
+
+        cloud.change(CELL2, disabled=0)
+        assert self.where(driver) == CELL2
+
+        cloud.change(CELL1, disabled=1)
+        assert self.where(driver) == CELL2
+
+    def test_are_found_in_the_enabled_cell(self, driver, cloud):
+        cloud.change(CELL1, disabled=1)
+        picks(driver, a_request())
+        [uuid] = _uuids(cloud.two, 'a')
+
+        [node] = driver.host_manager.find_nodes('a', None)
+
+        assert node.uuid == uuid
+
+
+def _uuids(database, host):
+    reader = cell_reader.CellReader(
+        cells.Cell(CELL2, None, database.url), {}, ('id',))
+    try:
+        return [node.uuid for node in reader.named(host, None)]
+    finally:
+        reader.close()
+
+
+class TestFindNodes:
+    def test_in_a_cell_asks_no_other(self, cloud, monkeypatch):
+        driver, named = cloud.driver(), cell_reader.CellReader.named
+        asked = []
+
+        def ask(reader, *names):
+            asked.append(reader.cell.uuid)
+            return named(reader, *names)
+
+        monkeypatch.setattr(cell_reader.CellReader, 'named', ask)
+        assert driver.host_manager.find_nodes('a', None, CELL1)
+
+        assert asked == [CELL1]
+
+    def test_looks_in_cells_that_were_mapped_meanwhile(self, cloud):
+        driver = cloud.driver()
+        cloud.add_cell(a_uuid(3), 'three', ['d'])
+
+        [node] = driver.host_manager.find_nodes('d', None)
+
+        assert node.host == 'd'
+        assert 'd' in picks(driver, a_request(force_hosts=['d']))
+
+    def test_looks_in_cells_that_were_enabled_meanwhile(self, cloud):
+        cloud.change(CELL2, disabled=1)
+        driver = cloud.driver()
+        assert not driver.host_manager.find_nodes(None, 'c')
+        cloud.change(CELL2, disabled=0)
+
+        assert driver.host_manager.find_nodes(None, 'c')
+
+    def test_without_the_api_database_goes_on_with_the_cells_known(
+            self, cloud):
+        driver = cloud.driver()
+        cloud.api.execute('DROP TABLE cell_mappings')
+
+        assert driver.host_manager.find_nodes('x', None) == []
+        assert driver.host_manager.find_nodes('c', None)
+
+
+class TestFindNodesOfOneDatabase:
+    @pytest.fixture
+    def found(self, tables, tmp_path):
+        """Function: the hosts found where one database holds two cells."""
+        database = CloudDatabase(tables, tmp_path)
+        database.load(
+            ['a', 'b'], cells=[{'uuid': CELL1, 'name': 'one'},
+                               {'uuid': CELL2, 'name': None,
+                                'disabled': True}],
+            host_mappings=[{'host': 'a', 'cell_uuid': CELL1},
+                           {'host': 'b', 'cell_uuid': CELL2}])
+        manager = database.driver().host_manager
+
+        def found(*wanted):
+            return [node.host for node in manager.find_nodes(*wanted)]
+
+        yield found
+        database.close()
+
+    def test_is_by_the_mappings(self, found):
+        assert found('a', None, CELL1) == ['a']
+        assert found('a', None, CELL2) == []
+        assert found('a', None, cells.SINGLE_CELL_UUID) == ['a']
+
+    def test_finds_no_mere_node_of_a_disabled_cell(self, found):
+        assert found(None, 'a') == ['a']
+        assert found(None, 'b') == []
+        assert found('b', None) == found(None, 'b', CELL2) == ['b']
+
+
+def test_a_hung_cell_is_left_alone_for_longer_each_time(
+        cloud, monkeypatch):
+    """One whose probes are answered, and nothing else."""
+    monkeypatch.setattr(guard, 'PROBE_INTERVAL', 0.01)
+    driver = cloud.driver(nova_sched__cell_timeout=1)
+    rows = cell_reader.Moment.rows
+    awake = threading.Event()
+
+    def hang(moment):
+        if moment._reader.cell.uuid == CELL2:
+            awake.wait(20)
+        return rows(moment)
+
+    monkeypatch.setattr(cell_reader.Moment, 'rows', hang)
+    [found] = [each.guard for each in driver.host_manager._reader
+               ._readers.values() if each.cell.uuid == CELL2]
+    end = time.monotonic() + 20
+    try:
+        while found._interval < 0.04 and time.monotonic() < end:
+            picks(driver, a_request())
+    finally:
+        awake.set()
+
+    assert found._interval >= 0.04

@@ -1,0 +1,102 @@
+"""Requests bound to a host, of a cloud whose cells come, go and are lost."""
+
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched import exception
+from nova_sched.context import RequestContext
+from nova_sched.db import guard
+from nova_sched.objects import CellMapping
+from nova_sched.objects import Destination
+from tests.builders import http_placement
+from tests.builders.cloud_database import CloudDatabase
+from tests.builders.cloud_database import make_tables
+from tests.builders.clouds import a_uuid
+from tests.builders.drivers import door
+from tests.builders.mapped_cloud import CELL1
+from tests.builders.mapped_cloud import CELL2
+from tests.builders.mapped_cloud import MappedCloud
+from tests.builders.requests import a_request
+
+
+@pytest.fixture(scope='module')
+def tables(tmp_path_factory):
+    return make_tables(tmp_path_factory.mktemp('tables'))
+
+
+@pytest.fixture
+def cloud(tables, tmp_path):
+    """Cells with the hosts a and b, and c; cell0 has none."""
+    cloud = MappedCloud(tables, tmp_path)
+    cloud.one.load(['a', 'b'], host_mappings=[])
+    cloud.two.load(['c'], host_mappings=[])
+    yield cloud
+    cloud.close()
+
+
+@pytest.fixture
+def endpoint(tmp_path):
+    """Function: the RPC endpoint of a cloud.
+
+    Its Placement offers all hosts of the databases given.
+    """
+    with http_placement.placement() as server:
+        def endpoint(cloud, *databases):
+            server.on('GET', '/allocation_candidates', (
+                http_placement.candidates(*(
+                    http_placement.a_candidate(uuid)
+                    for database in databases for uuid, in database.rows(
+                        'SELECT uuid FROM compute_nodes')))))
+            return door(cloud.driver(), conf=http_placement.a_conf(
+                tmp_path, auth_type='none', endpoint_override=server.url))
+        yield endpoint
+
+
+def ask(endpoint, **request):
+    """The name of the picked host."""
+    try:
+        [[chosen]] = endpoint.select_destinations(
+            RequestContext(), instance_uuids=[a_uuid()], return_objects=True,
+            spec_obj=a_request(**request).obj_to_primitive())
+    except messaging.ExpectedException as error:
+        raise error.exc_info[1] from None
+    return chosen['nova_object.data']['service_host']
+
+
+def test_a_host_of_a_cell_enabled_meanwhile_is_found(cloud, endpoint):
+    cloud.change(CELL2, disabled=1)
+    made = endpoint(cloud, cloud.one, cloud.two)
+    cloud.change(CELL2, disabled=0)
+
+    assert ask(made, force_nodes=['c']) == 'c'
+
+
+def test_a_lost_cell_is_named_when_a_host_is_not_found(
+        cloud, endpoint, monkeypatch):
+    """To the caller and on record."""
+    monkeypatch.setattr(guard, 'PROBE_INTERVAL', 1000)
+    made = endpoint(cloud, cloud.one, cloud.two)
+    cloud.two.execute('ALTER TABLE compute_nodes RENAME TO moved')
+
+    with pytest.raises(exception.NoValidHost,
+                       match=rf'No such host .*cell {CELL2}\(two\) cannot'):
+        ask(made, force_hosts=['c'])
+
+    [record] = made.recorder.decisions
+    [(cell, why)] = record.lost
+    assert cell == f'{CELL2}(two)'
+    assert 'compute_nodes' in why
+    assert f'cell {CELL2}(two) cannot be read' in record.reason
+
+
+def test_a_host_and_its_cell_may_be_named_where_one_database_has_all(
+        tables, tmp_path, endpoint):
+    database = CloudDatabase(tables, tmp_path)
+    database.load(['a', 'b'], cells=[{'uuid': CELL1, 'name': 'one'}],
+                  host_mappings=[{'host': host, 'cell_uuid': CELL1}
+                                 for host in 'ab'])
+    made = endpoint(database, database)
+
+    assert ask(made, requested_destination=Destination(
+        host='b', cell=CellMapping(uuid=CELL1))) == 'b'
+    database.close()
