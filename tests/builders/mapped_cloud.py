@@ -19,6 +19,7 @@ class MappedCloud:
 
     def __init__(self, tables, directory):
         self._tables, self._directory, self.databases = tables, directory, {}
+        self._drivers = []
         self.api, self.cell0 = self._database('api'), self._database('cell0')
         for uuid, name, database in (
                 (cells.CELL0_UUID, 'cell0', self.cell0),
@@ -66,9 +67,12 @@ class MappedCloud:
         """A started driver; options as of rules.a_conf."""
         made = driver.load_driver(
             self.conf(scheduler__driver=name, **options))
+        self._drivers.append(made)
         made.start()
         return made
 
     def close(self):
+        for made in self._drivers:
+            made.stop()
         for database in self.databases.values():
             database.close()

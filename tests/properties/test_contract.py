@@ -275,7 +275,7 @@ def test_every_rule_of_novas_is_given_something_to_decide():
     deciding = set()
 
     @given(cloud=clouds(2), spec=requests(), rules=RULES)
-    @settings(max_examples=250, derandomize=True, database=None)
+    @settings(max_examples=400, derandomize=True, database=None)
     def look(cloud, spec, rules):
         for name in rules.keys() - deciding:
             found = outcome(column, rules[name], cloud.block(), spec)

@@ -89,11 +89,12 @@ class TestCheck:
                 ) in ended.out
 
     def test_warns_of_hosts_that_are_left_to_placement(self, check):
-        ended = check('[placement]\nauth_url = http://192.0.2.1:5000\n')
+        ended = check('[placement]\nauth_url = http://192.0.2.1:5000\n'
+                      '[scheduler]\ndriver = caching_scheduler\n')
 
         assert ended.code == 0
-        assert ('warning: [placement] is configured, but this release does '
-                'not ask Placement') in ended.out
+        assert ('warning: [placement] is configured, but the caching '
+                'scheduler does not ask Placement') in ended.out
 
     def test_warns_of_options_that_are_none(self, check):
         ended = check('[filter_scheduler]\nenabled_filter = RamFilter\n')
