@@ -3,7 +3,9 @@
 What is said of a failure, and to whom, is up to those who use it.
 """
 
+import dataclasses
 import enum
+import json
 import os
 import re
 import threading
@@ -51,6 +53,24 @@ class NoAnswer(exception.NovaSchedException):
     def __init__(self, why, detail, passing=False):
         super().__init__(f'{why.value}: {detail}')
         self.why, self.detail, self.passing = why, detail, passing
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What came back for one HTTP request: its status and its body."""
+
+    status: int
+    text: str
+
+    def document(self):
+        """The body as JSON: a dict; ValueError if it is none."""
+        try:
+            found = json.loads(self.text)
+        except RecursionError as exc:
+            raise ValueError('it is nested too deeply') from exc
+        if not isinstance(found, dict):
+            raise ValueError(f'it is a {type(found).__name__}, not an object')
+        return found
 
 
 class Links:

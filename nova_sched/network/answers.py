@@ -1,9 +1,10 @@
 """What Neutron answers."""
 
 import dataclasses
-import json
 import typing
 import urllib.parse
+
+from nova_sched import links
 
 #: Characters of an error's text that are passed on.
 _MOST = 500
@@ -35,21 +36,8 @@ class Port(typing.NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
-    """What came back for one HTTP request: its status and its body."""
-
-    status: int
-    text: str
-
-    def document(self):
-        """The body as JSON: a dict; ValueError if it is none."""
-        try:
-            found = json.loads(self.text)
-        except RecursionError as exc:
-            raise ValueError('it is nested too deeply') from exc
-        if not isinstance(found, dict):
-            raise ValueError(f'it is a {type(found).__name__}, not an object')
-        return found
+class Answer(links.Answer):
+    """What Neutron answered to one HTTP request."""
 
     @property
     def error(self):

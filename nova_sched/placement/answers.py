@@ -1,9 +1,9 @@
 """An answer of Placement, or of whatever answers in its place."""
 
 import dataclasses
-import json
 
 from nova_sched import exception
+from nova_sched import links
 
 #: Characters of an error's text that go into a log line.
 _MOST = 500
@@ -27,25 +27,13 @@ _NOT_PLACEMENT = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
-    """What came back for one HTTP request.
+class Answer(links.Answer):
+    """What Placement answered to one HTTP request.
 
-    status: HTTP status.  text: the body.  request_id: Placement's own.
+    request_id: Placement's own.
     """
 
-    status: int
-    text: str
     request_id: str | None = None
-
-    def document(self):
-        """The body as JSON: a dict; ValueError if it is none."""
-        try:
-            found = json.loads(self.text)
-        except RecursionError as exc:
-            raise ValueError('it is nested too deeply') from exc
-        if not isinstance(found, dict):
-            raise ValueError(f'it is a {type(found).__name__}, not an object')
-        return found
 
     @property
     def _error(self):

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.builders import cloud_database
+from tests.builders.mapped_cloud import MappedCloud
 
 
 @pytest.fixture(scope='session')
@@ -15,5 +16,15 @@ def tables_file(tmp_path_factory):
 def cloud(tables_file, tmp_path):
     """An empty CloudDatabase of this test alone."""
     made = cloud_database.CloudDatabase(tables_file, tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def mapped_cloud(tables_file, tmp_path):
+    """A MappedCloud with the hosts a and b in one cell, and c in another."""
+    made = MappedCloud(tables_file, tmp_path)
+    made.one.load(['a', 'b'], host_mappings=[])
+    made.two.load(['c'], host_mappings=[])
     yield made
     made.close()

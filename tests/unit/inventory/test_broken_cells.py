@@ -14,30 +14,19 @@ from nova_sched.db import cells
 from nova_sched.db import guard
 from nova_sched.db import reader as db_reader
 from tests.builders.cloud_database import CloudDatabase
-from tests.builders.cloud_database import make_tables
 from tests.builders.clouds import a_uuid
 from tests.builders.drivers import free_ram_mb
 from tests.builders.drivers import picks
 from tests.builders.drivers import select
 from tests.builders.mapped_cloud import CELL1
 from tests.builders.mapped_cloud import CELL2
-from tests.builders.mapped_cloud import MappedCloud
 from tests.builders.requests import a_request
 
 
-@pytest.fixture(scope='module')
-def tables(tmp_path_factory):
-    return make_tables(tmp_path_factory.mktemp('tables'))
-
-
 @pytest.fixture
-def cloud(tables, tmp_path):
+def cloud(mapped_cloud):
     """Cells with the hosts a and b, and c; cell0 has none."""
-    cloud = MappedCloud(tables, tmp_path)
-    cloud.one.load(['a', 'b'], host_mappings=[])
-    cloud.two.load(['c'], host_mappings=[])
-    yield cloud
-    cloud.close()
+    return mapped_cloud
 
 
 @pytest.fixture
@@ -269,9 +258,9 @@ class TestFindNodes:
 
 class TestFindNodesOfOneDatabase:
     @pytest.fixture
-    def found(self, tables, tmp_path):
+    def found(self, tables_file, tmp_path):
         """Function: the hosts found where one database holds two cells."""
-        database = CloudDatabase(tables, tmp_path)
+        database = CloudDatabase(tables_file, tmp_path)
         database.load(
             ['a', 'b'], cells=[{'uuid': CELL1, 'name': 'one'},
                                {'uuid': CELL2, 'name': None,

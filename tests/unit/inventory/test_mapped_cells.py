@@ -13,7 +13,6 @@ from nova_sched.hosts.decision import Decision
 from nova_sched.inventory import api
 from nova_sched.objects import CellMapping
 from nova_sched.objects import Destination
-from tests.builders.cloud_database import make_tables
 from tests.builders.clouds import a_uuid
 from tests.builders.drivers import door
 from tests.builders.drivers import free_ram_mb
@@ -21,7 +20,6 @@ from tests.builders.drivers import picks
 from tests.builders.drivers import select
 from tests.builders.mapped_cloud import CELL1
 from tests.builders.mapped_cloud import CELL2
-from tests.builders.mapped_cloud import MappedCloud
 from tests.builders.requests import a_request
 
 CELL3 = '00000000-0000-0000-0000-0000000000c3'
@@ -33,19 +31,10 @@ def quick(monkeypatch):
     monkeypatch.setattr(guard, 'PROBE_INTERVAL', 0.02)
 
 
-@pytest.fixture(scope='module')
-def tables(tmp_path_factory):
-    return make_tables(tmp_path_factory.mktemp('tables'))
-
-
 @pytest.fixture
-def cloud(tables, tmp_path):
+def cloud(mapped_cloud):
     """Cells with the hosts a and b, and c; cell0 has none."""
-    cloud = MappedCloud(tables, tmp_path)
-    cloud.one.load(['a', 'b'], host_mappings=[])
-    cloud.two.load(['c'], host_mappings=[])
-    yield cloud
-    cloud.close()
+    return mapped_cloud
 
 
 def eventually(condition):

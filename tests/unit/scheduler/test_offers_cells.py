@@ -10,28 +10,17 @@ from nova_sched.objects import CellMapping
 from nova_sched.objects import Destination
 from tests.builders import http_placement
 from tests.builders.cloud_database import CloudDatabase
-from tests.builders.cloud_database import make_tables
 from tests.builders.clouds import a_uuid
 from tests.builders.drivers import door
 from tests.builders.mapped_cloud import CELL1
 from tests.builders.mapped_cloud import CELL2
-from tests.builders.mapped_cloud import MappedCloud
 from tests.builders.requests import a_request
 
 
-@pytest.fixture(scope='module')
-def tables(tmp_path_factory):
-    return make_tables(tmp_path_factory.mktemp('tables'))
-
-
 @pytest.fixture
-def cloud(tables, tmp_path):
+def cloud(mapped_cloud):
     """Cells with the hosts a and b, and c; cell0 has none."""
-    cloud = MappedCloud(tables, tmp_path)
-    cloud.one.load(['a', 'b'], host_mappings=[])
-    cloud.two.load(['c'], host_mappings=[])
-    yield cloud
-    cloud.close()
+    return mapped_cloud
 
 
 @pytest.fixture
@@ -90,8 +79,8 @@ def test_a_lost_cell_is_named_when_a_host_is_not_found(
 
 
 def test_a_host_and_its_cell_may_be_named_where_one_database_has_all(
-        tables, tmp_path, endpoint):
-    database = CloudDatabase(tables, tmp_path)
+        tables_file, tmp_path, endpoint):
+    database = CloudDatabase(tables_file, tmp_path)
     database.load(['a', 'b'], cells=[{'uuid': CELL1, 'name': 'one'}],
                   host_mappings=[{'host': host, 'cell_uuid': CELL1}
                                  for host in 'ab'])
