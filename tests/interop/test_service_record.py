@@ -134,7 +134,8 @@ def nova(deployment):
 @contextlib.contextmanager
 def daemon(nova, host):
     """The service beside this Nova, for a block."""
-    config = nova.config_file(f'ours-{host}', DEFAULT__host=host)
+    config = nova.config_file(f'ours-{host}', DEFAULT__host=host,
+                              DEFAULT__debug='true')
     with processes.running('nova-sched', ['--config-file', config],
                            config.with_suffix('.log')) as program:
         program.wait_until_said('Serving requests')
@@ -172,11 +173,12 @@ def test_the_service_leaves_the_lead_to_a_nova_scheduler_before_it(nova):
 
 
 def test_nova_takes_over_once_the_service_is_disabled(nova):
-    with daemon(nova, 'e-ours'), nova.scheduler('f-nova') as log:
+    with daemon(nova, 'e-ours') as program, nova.scheduler('f-nova') as log:
         with nova.database('cell0') as connection:
             connection.execute(sa.text(
                 'UPDATE services SET disabled = (host = :host)'),
                 {'host': 'e-ours'})
+        program.wait_until_said('Not looking for new hosts')
         nova.add_compute_node('by-the-other')
         processes.until(lambda: 'one:by-the-other' in log(),
                         'a mapped host', PATIENCE)
