@@ -122,8 +122,9 @@ class Link:
         wanted = conf[group].timeout or 0
         self.timeout = session.timeout = wanted if wanted > 0 else TIMEOUT
         # One connection for each thread that may be deciding.
-        session.session.get_adapter('https://').init_poolmanager(
-            2, conf.executor_thread_pool_size)
+        for scheme in ('http://', 'https://'):
+            session.session.get_adapter(scheme).init_poolmanager(
+                2, conf.executor_thread_pool_size)
         self._session, self._lock = session, threading.Lock()
         self._failures, self._failure = 0, None
 

@@ -8,6 +8,8 @@ on from there; there is no global one.
 from nova_sched.conf.database import api_database_url
 from nova_sched.conf.database import database_url
 from nova_sched.conf.database import driver_url
+from nova_sched.conf.messaging import check_tls_files
+from nova_sched.conf.messaging import lock_path
 from nova_sched.conf.messaging import masked
 from nova_sched.conf.messaging import notification_transport_url
 from nova_sched.conf.messaging import transport_url
@@ -28,22 +30,23 @@ from nova_sched.options.settings import parse_weights
 from nova_sched.options.settings import service_down_time
 
 __all__ = (
-    'api_database_url', 'check', 'database_url', 'driver_name', 'driver_url',
-    'enabled_filters', 'fallback_ratios', 'host_manager_name', 'list_opts',
-    'masked', 'new_conf', 'notification_transport_url', 'parse_weights',
-    'placement_configured', 'register_opts', 'service_down_time',
-    'set_lib_defaults', 'transport_url', 'unknown_options',
-    'uses_baremetal_filters', 'warnings',
+    'api_database_url', 'check', 'check_tls_files', 'database_url',
+    'driver_name', 'driver_url', 'enabled_filters', 'fallback_ratios',
+    'host_manager_name', 'list_opts', 'lock_path', 'masked', 'new_conf',
+    'notification_transport_url', 'parse_weights', 'placement_configured',
+    'register_opts', 'service_down_time', 'set_lib_defaults', 'transport_url',
+    'unknown_options', 'uses_baremetal_filters', 'warnings',
 )
 
 
-def new_conf(args=(), default_config_files=None):
+def new_conf(args=(), default_config_files=None, cli_opts=()):
     """A ConfigOpts with all options, parsed.
 
     args: command line without the program's name.
     default_config_files: files to read when args names none; None means
     nova-sched.conf where it is found, else Nova's own nova.conf; an empty
     list means none.
+    cli_opts: further options of the command line.
     Raises ConfigurationError for files that cannot be read, SystemExit for
     --help and a wrong command line. The values in the files are read later:
     see ``check``.
@@ -51,4 +54,5 @@ def new_conf(args=(), default_config_files=None):
     conf = loading.Options()
     loading.register_log_opts(conf)
     register_opts(conf)
+    conf.register_cli_opts(cli_opts)
     return loading.parse(conf, args or (), default_config_files)

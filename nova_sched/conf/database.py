@@ -11,6 +11,7 @@ from sqlalchemy.engine import url as sa_url
 
 from nova_sched import exception
 from nova_sched.options import libraries
+from nova_sched.options import tls
 
 GROUP = 'api_database'
 HELP = """
@@ -53,13 +54,16 @@ def driver_url(url):
 
 def _checked(option, url):
     try:
-        sa_url.make_url(url)
+        query = sa_url.make_url(url).query
     except exc.ArgumentError:
         # The value may hold a password: say nothing of it.
         raise exception.ConfigurationError(
             option, '****', 'is no database URL; write '
             'mysql+pymysql://USER:PASSWORD@HOST/DATABASE, with special '
             'characters of the password percent-encoded') from None
+    for name in ('ssl_ca', 'ssl_cert', 'ssl_key'):
+        if name in query:
+            tls.check_readable(f'{option}, {name}', str(query[name]))
     return driver_url(url)
 
 

@@ -15,6 +15,7 @@ import oslo_messaging
 from oslo_utils import netutils
 
 from nova_sched import exception
+from nova_sched.options import tls
 
 GROUP = 'oslo_messaging_rabbit'
 HELP = None
@@ -99,12 +100,48 @@ def transport_url(conf):
 
 
 def notification_transport_url(conf):
-    """URL of the message broker for notifications: text."""
-    return (conf.oslo_messaging_notifications.transport_url or
-            transport_url(conf))
+    """URL of the message broker for notifications: text.
+
+    Raises ConfigurationError as transport_url does.
+    """
+    return own_notification_url(conf) or transport_url(conf)
 
 
-def _checked(conf, url):
+def own_notification_url(conf):
+    """[oslo_messaging_notifications] transport_url: text, None if unset.
+
+    Raises ConfigurationError when it is no URL of a message broker.
+    """
+    url = conf.oslo_messaging_notifications.transport_url
+    return url and _checked(
+        conf, url, '[oslo_messaging_notifications] transport_url')
+
+
+def lock_path(conf):
+    """Where oslo.messaging keeps locks: a directory, or None if it has none.
+
+    Only its queue manager needs one. Raises ConfigurationError without.
+    """
+    if not conf.oslo_messaging_rabbit.use_queue_manager:
+        return None
+    path = conf.oslo_concurrency.lock_path
+    if not path:
+        raise exception.ConfigurationError(
+            '[oslo_concurrency] lock_path', path,
+            f'[{GROUP}] use_queue_manager needs a directory for lock files '
+            'that the service may write to')
+    return path
+
+
+def check_tls_files(conf):
+    """Raise ConfigurationError for a file of TLS that cannot be read."""
+    rabbit = conf.oslo_messaging_rabbit
+    for name in ('ssl_ca_file', 'ssl_cert_file', 'ssl_key_file'):
+        if rabbit.ssl and rabbit[name]:
+            tls.check_readable(f'[{GROUP}] {name}', rabbit[name])
+
+
+def _checked(conf, url, option='[DEFAULT] transport_url'):
     """A configured URL; ConfigurationError, without the password, if none."""
     try:
         scheme = oslo_messaging.TransportURL.parse(conf, url).transport
@@ -114,7 +151,7 @@ def _checked(conf, url):
     if scheme.partition('+')[0] in drivers:
         return url
     raise exception.ConfigurationError(
-        '[DEFAULT] transport_url', masked(url),
+        option, masked(url),
         'is no URL of a message broker; write '
         'rabbit://USER:PASSWORD@HOST:5672/, in the password %2F for /, %40 '
         'for @ and %3A for :') from None

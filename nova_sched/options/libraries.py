@@ -11,6 +11,7 @@ of the same name that differs from theirs would clash with theirs.
 import importlib
 import itertools
 
+from oslo_concurrency import opts as concurrency_options
 from oslo_config import cfg
 from oslo_db import options as db_options
 import oslo_messaging
@@ -22,6 +23,9 @@ from oslo_service import _options as service_options
 
 RABBIT = 'oslo_messaging_rabbit'
 NOTIFICATIONS = 'oslo_messaging_notifications'
+#: Of [oslo_concurrency], what the queue manager of oslo.messaging needs.
+_LOCK_PATH = [(group, [opt for opt in opts if opt.name == 'lock_path'])
+              for group, opts in concurrency_options.list_opts()]
 
 #: group -> option -> older names as (group, name); group None is DEFAULT.
 OLD_NAMES = {
@@ -117,12 +121,13 @@ def list_lib_opts():
 def list_unlisted_opts():
     """Those of them that the libraries put into no sample: (group, opts).
 
-    oslo.service lists its one option of interest together with eventlet's.
+    oslo.service lists its one option of interest together with eventlet's,
+    and oslo.concurrency together with one that has no effect here.
     oslo.messaging registers metrics and tracing on cfg.CONF only, although
     its RPC client reads them from the configuration it is given; releases
     before 18.3 have no tracing.
     """
-    found = [(None, service_options.service_opts)]
+    found = [(None, service_options.service_opts), *_LOCK_PATH]
     for module, name in (('_metrics', 'oslo_messaging_metrics'),
                          ('_tracing', 'oslo_messaging_tracing')):
         try:

@@ -1,9 +1,12 @@
 """Messages in and out: the transport, and what crosses it."""
 
+from oslo_concurrency import lockutils
 import oslo_messaging as messaging
+from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 
 from nova_sched import conf as config
 from nova_sched import context as sched_context
+from nova_sched import exception
 from nova_sched.rpc import server as rpc_server
 
 #: What the service is called, and the topic where Nova's services talk to
@@ -30,22 +33,37 @@ class ContextSerializer(messaging.NoOpSerializer):
 def get_transport(conf):
     """The message transport of ``transport_url``.
 
-    Raises ConfigurationError when the URL cannot be used.
+    Raises ConfigurationError when its URL, its options or the files that
+    they name cannot be used.
     """
-    return messaging.get_rpc_transport(conf, url=config.transport_url(conf))
+    config.check_tls_files(conf)
+    if lock_path := config.lock_path(conf):
+        # oslo.messaging locks by the global configuration, which has none.
+        lockutils.set_defaults(lock_path)
+    try:
+        return messaging.get_rpc_transport(
+            conf, url=config.transport_url(conf))
+    except messaging.DriverLoadFailure as error:
+        raise exception.ConfigurationError(
+            '[oslo_messaging_rabbit]', 'as configured',
+            str(error)) from error
 
 
 def get_server(transport, conf, endpoints):
     """An RPC server for [DEFAULT] scheduler_topic; not started yet.
 
     One native thread a message, ``executor_thread_pool_size`` at most.
-    Consumes the shared queue, this host's own, and the fanout queue.
+    Consumes the shared queue, this host's own, and the fanout queue. Answers
+    ``oslo_rpc_server_ping`` as well where [DEFAULT] rpc_ping_enabled says so.
     """
     target = messaging.Target(topic=conf.scheduler_topic, server=conf.host)
-    return messaging.get_rpc_server(
-        transport, target, endpoints,
-        serializer=ContextSerializer(), server_cls=rpc_server.Server,
-        access_policy=messaging.DefaultRPCAccessPolicy)
+    dispatcher = rpc_server.Dispatcher(
+        list(endpoints), ContextSerializer(),
+        messaging.DefaultRPCAccessPolicy)
+    if conf.rpc_ping_enabled:
+        # oslo.messaging looks for the option in the global configuration.
+        dispatcher.endpoints.append(rpc_dispatcher.PingEndpoint())
+    return rpc_server.Server(transport, target, dispatcher)
 
 
 def get_client(transport, target, **kwargs):

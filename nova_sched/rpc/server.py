@@ -1,7 +1,7 @@
 """An RPC server that loses no request when it stops.
 
 oslo.messaging acknowledges a request when it arrives, before anything works
-on it. Two consequences of that are put right here, and two more things:
+on it. Two consequences of that are put right here, and four more things:
 
 - A server that stops closes its connection only after its last answer, and
   requests that are delivered while it closes are acknowledged and forgotten
@@ -17,31 +17,49 @@ on it. Two consequences of that are put right here, and two more things:
 - A reply whose queue is gone is given up after a while, and whoever made it
   does not learn of that. Here what the call has done is undone
   (``answers.py``), and what a message has done that wants no reply.
+- Keepalives for the caller end when an endpoint has answered, so those of a
+  call that no endpoint takes never would. Here they end with any reply.
+- The caller of a call whose result or error is no JSON would get no answer,
+  and wait for its whole time-out. Here it gets an error that says so.
 
 Of what oslo.messaging keeps to itself, all but options is touched in this
 module alone, and ``requirements.txt`` bounds its version for it:
 ``_drivers.amqpdriver``; of a server ``_create_listener``, ``_on_incoming``,
 ``_process_incoming`` and ``_work_executor``; of a listener
-``_poll_style_listener``; of a message ``orig_msg_id``, ``reply_q`` and
-``_obsolete_reply_queues`` with its ``_cache``.
+``_poll_style_listener``; of a dispatcher ``_watchdog``; of a message
+``orig_msg_id``, ``reply_q`` and ``_obsolete_reply_queues`` with its
+``_cache``.
 """
 
 import threading
+import traceback
 
+from oslo_log import log as logging
 from oslo_messaging._drivers import amqpdriver
+from oslo_messaging.rpc import dispatcher
 from oslo_messaging.rpc import server
 
 from nova_sched.rpc import answers
+
+LOG = logging.getLogger(__name__)
 
 # Seconds; what an idle server waits for at a time, at most.
 amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX = 0.5
 
 
-class Server(server.RPCServer):
-    """To be passed as ``server_cls`` to oslo_messaging.get_rpc_server."""
+class Dispatcher(dispatcher.RPCDispatcher):
+    """Hands messages to endpoints; to be given to ``Server``."""
 
-    def __init__(self, transport, target, dispatcher, executor=None):
-        super().__init__(transport, target, dispatcher, executor)
+    def _watchdog(self, event, incoming):
+        incoming.when_answered(event.set)
+        super()._watchdog(event, incoming)
+
+
+class Server(server.RPCServer):
+    """An RPC server of a transport, a target and a ``Dispatcher``."""
+
+    def __init__(self, transport, target, dispatcher):
+        super().__init__(transport, target, dispatcher)
         self._free = threading.Semaphore(self.conf.executor_thread_pool_size)
 
     def _create_listener(self):
@@ -63,22 +81,44 @@ class Server(server.RPCServer):
 
 
 class _Answered:
-    """An incoming message that has things undone if its reply is lost."""
+    """An incoming message that knows what comes of its reply."""
 
     def __init__(self, message):
         self._message = message
+        self._replied, self._then = False, None
 
     def __getattr__(self, name):
         return getattr(self._message, name)
 
+    def when_answered(self, function):
+        """Call a function as soon as there is a reply to be sent."""
+        self._then = function
+        if self._replied:
+            function()
+
     def reply(self, reply=None, failure=None):
+        self._replied = True
+        if self._then:
+            self._then()
         try:
-            self._message.reply(reply, failure)
+            self._send(reply, failure)
         except BaseException:
             answers.lost()
             raise
         if not self._delivered():
             answers.lost()
+
+    def _send(self, reply, failure):
+        try:
+            self._message.reply(reply, failure)
+        except (TypeError, ValueError, RecursionError) as error:
+            # A plug-in's error, or a driver's answer, may hold anything.
+            LOG.exception('What came of a call cannot be sent as JSON; its '
+                          'caller gets a RuntimeError instead')
+            if failure is None:
+                answers.lost()
+            self._message.reply(failure=_as_text(
+                error if failure is None else failure[1]))
 
     def _delivered(self):
         message = self._message
@@ -86,6 +126,13 @@ class _Answered:
             return True
         return bool(message.orig_msg_id) and (
             message.reply_q not in message._obsolete_reply_queues._cache)
+
+
+def _as_text(error):
+    """The failure that says of an error what can be said in any case."""
+    told = RuntimeError(''.join(
+        traceback.format_exception_only(error)).strip())
+    return type(told), told, error.__traceback__
 
 
 class _Listener:

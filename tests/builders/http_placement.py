@@ -23,9 +23,12 @@ CONTEXT = context.RequestContext(
 
 
 @contextlib.contextmanager
-def placement(version='1.39', tls=False):
-    """A Server that has nothing to offer and takes every claim."""
-    with http_server.Server(tls).running() as server:
+def placement(version='1.39', tls=False, server=None):
+    """A Server that has nothing to offer and takes every claim.
+
+    server: one that does not run yet, instead of a new one.
+    """
+    with (server or http_server.Server(tls)).running() as server:
         server.on('GET', '/', versions(version))
         server.on('GET', '/allocation_candidates', candidates())
         server.on('GET', '/allocations/', held())

@@ -17,14 +17,15 @@ _SERVER = '/usr/sbin/mariadbd'
 class MariaDB:
     """A server on a socket in a directory; not running yet.
 
-    name: of its one database.  url: SQLAlchemy URL of that.
+    name: of its one database.  options: of the server's command line.
+    url: SQLAlchemy URL of the database.
     """
 
-    def __init__(self, name):
+    def __init__(self, name, *options):
         # A socket's path may have some 100 characters.
         self._directory = pathlib.Path(tempfile.mkdtemp(prefix='mariadb-'))
         self._socket = self._directory / 'socket'
-        self._process, self._name = None, name
+        self._process, self._name, self._options = None, name, options
         subprocess.run(
             ['mariadb-install-db', '--no-defaults', '--user=root',
              '--skip-test-db', '--auth-root-authentication-method=normal',
@@ -41,7 +42,7 @@ class MariaDB:
              f'--datadir={self._directory / "data"}',
              f'--socket={self._socket}',
              f'--pid-file={self._directory / "pid"}',
-             '--innodb-buffer-pool-size=16M'],
+             '--innodb-buffer-pool-size=16M', *self._options],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         processes.until(self._answers, 'MariaDB answers')
 

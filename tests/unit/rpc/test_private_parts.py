@@ -16,8 +16,8 @@ MODULE = pathlib.Path(rpc_server.__file__)
 
 #: What rpc/server.py uses of objects of oslo.messaging uninvited.
 PRIVATE = {'_create_listener', '_on_incoming', '_process_incoming',
-           '_work_executor', '_poll_style_listener', 'orig_msg_id', 'reply_q',
-           '_obsolete_reply_queues'}
+           '_work_executor', '_poll_style_listener', '_watchdog',
+           'orig_msg_id', 'reply_q', '_obsolete_reply_queues'}
 
 #: The modules of its own that others import: file -> names.
 ALLOWED = {
@@ -77,7 +77,8 @@ class TestPrivateParts:
     def test_are_those_that_the_module_names(self):
         """Its other private names are its own; the docstring has them all."""
         own = {'_free', '_listener', '_on_incoming', '_process', '_message',
-               '_delivered', '_cache', 'orig_msg_id', 'reply_q'}
+               '_delivered', '_cache', 'orig_msg_id', 'reply_q',
+               '_replied', '_then', '_send', '_as_text'}
         used = {name for name in attributes(MODULE) if private(name)}
 
         assert used - own == {name for name in PRIVATE
@@ -97,6 +98,7 @@ class TestPrivateParts:
         assert callable(made._on_incoming)
         assert callable(made._work_executor.submit)
         assert callable(listener._poll_style_listener.poll)
+        assert callable(made.dispatcher._watchdog)
         message = rpc_server.amqpdriver.AMQPIncomingMessage(
             None, None, {}, None, 'id', 'queue', None,
             rpc_server.amqpdriver.ObsoleteReplyQueuesCache(), None)

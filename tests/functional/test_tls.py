@@ -1,0 +1,223 @@
+"""TLS to the message broker, the database and Placement.
+
+Each wants a certificate of its clients, and has one for ``localhost`` alone.
+Whatever is wrong is said in a line of the log; nothing hangs, no worker dies.
+"""
+
+import contextlib
+
+import kombu
+import pytest
+
+from nova_sched import context
+from nova_sched import exception
+from nova_sched.db import engine
+from tests.builders import authority
+from tests.builders import clouds
+from tests.builders import http_placement
+from tests.builders import https
+from tests.builders import messages
+from tests.functional import conftest
+from tests.functional import stage as stages
+from tests.functional import tls
+
+pytestmark = pytest.mark.real
+
+HOSTS = {host: clouds.a_uuid(number)
+         for number, host in enumerate('abcd', 1)}
+STRANGER = 'self-signed certificate in certificate chain'
+EXPIRED = 'certificate has expired'
+WRONG_NAME = "certificate is not valid for '127.0.0.1'"
+NO_CERTIFICATE = 'handshake failure'
+
+
+class World:
+    """The authority that issues all that is right, and one that nobody asked.
+
+    server, expired, client: authority.Issued of the first.
+    """
+
+    def __init__(self, directory):
+        self.ours = authority.Authority(directory / 'ours')
+        self.theirs = authority.Authority(directory / 'theirs')
+        self.server = self.ours.issue('localhost')
+        self.expired = self.ours.issue('localhost', expired=True)
+        self.client = self.ours.issue('scheduler')
+
+
+@pytest.fixture(scope='module')
+def world(tmp_path_factory):
+    return World(tmp_path_factory.mktemp('certificates'))
+
+
+@pytest.fixture(scope='module')
+def broker(world, tmp_path_factory):
+    server = tls.RabbitMQ(tmp_path_factory.mktemp('rabbitmq'), world.ours,
+                          world.server)
+    server.start()
+    yield server
+    server.end()
+
+
+@pytest.fixture(scope='module')
+def database(world, tmp_path_factory):
+    server = tls.MariaDB('nova_tls', tmp_path_factory.mktemp('mariadb'),
+                         world.ours)
+    server.start(world.server)
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def placement(world):
+    server = https.Server(world.server, clients_of=world.ours)
+    with http_placement.placement(server=server):
+        server.on('GET', '/allocation_candidates', http_placement.candidates(
+            *map(http_placement.a_candidate, HOSTS.values())))
+        yield server
+
+
+@pytest.fixture
+def door_with_expired(world):
+    """A server with an expired certificate, whatever one speaks to it."""
+    with https.Server(world.expired).running() as server:
+        yield server
+
+
+def goes_on(daemon):
+    """It has one worker, and ends when it is told to."""
+    assert len(daemon.children) == 1
+    status, seconds = daemon.stop()
+    assert status == 0
+    assert seconds < 10
+    assert not daemon.said('Traceback')
+    assert not daemon.said(tls.PASSWORD)
+
+
+class TestBroker:
+    def options(self, world, broker, **changes):
+        """Of a service whose broker it is, with changes to TLS or URL."""
+        values = {'ssl': True, 'ssl_ca_file': world.ours.file,
+                  'ssl_cert_file': world.client.certificate,
+                  'ssl_key_file': world.client.key} | changes
+        return {'DEFAULT__transport_url': values.pop('url', broker.url()),
+                **{f'oslo_messaging_rabbit__{name}': value
+                   for name, value in values.items()}}
+
+    def test_calls_are_answered_over_tls(self, stage, world, broker):
+        options = self.options(world, broker)
+        stage.cloud(4)
+        daemon = stage.daemon(**options)
+        assert stage.client(**options).pick()
+        goes_on(daemon)
+
+    def test_one_that_is_not_trusted_is_tried_again(
+            self, stage, world, broker):
+        """Each try is a line in the log."""
+        stage.cloud(4)
+        daemon = stage.start(**self.options(
+            world, broker, ssl_ca_file=world.theirs.file))
+        lines = daemon.wait_until_said('Connection failed', times=2)
+        assert STRANGER in lines[0]
+        daemon.wait_until_said('does not answer yet')
+        goes_on(daemon)
+
+    @pytest.mark.parametrize(('wrong', 'words'), [
+        ('authority', STRANGER), ('name', WRONG_NAME), ('expired', EXPIRED),
+        ('no certificate', NO_CERTIFICATE)])
+    def test_what_is_wrong_is_said(self, stage, world, broker, wrong, words,
+                                   door_with_expired):
+        """To a caller as well, who need not try again for ever."""
+        changes = {
+            'authority': {'ssl_ca_file': world.theirs.file},
+            'name': {'url': broker.url('127.0.0.1')},
+            'expired': {'url': broker.url(port=door_with_expired.port)},
+            'no certificate': {'ssl_cert_file': '', 'ssl_key_file': ''}}
+        caller = messages.raw_client(stage.transport(**self.options(
+            world, broker, **changes[wrong])), '4.5')
+        with pytest.raises(kombu.exceptions.OperationalError, match=words):
+            caller.prepare(retry=1).cast(context.RequestContext(), 'ping')
+
+
+class TestDatabase:
+    def query(self, world, **changes):
+        """Of a URL, with changes to it; those of None are left out."""
+        values = {'ssl_ca': world.ours.file,
+                  'ssl_cert': world.client.certificate,
+                  'ssl_key': world.client.key} | changes
+        return {name: value for name, value in values.items() if value}
+
+    def test_it_is_read_over_tls(self, tmp_path, world, database):
+        stage = stages.Stage(tmp_path, conftest.broker(), database.url)
+        with contextlib.closing(stage):
+            stage.cloud(4)
+            daemon = stage.daemon(database__connection=database.tls_url(
+                **self.query(world)))
+            assert stage.client().pick()
+            goes_on(daemon)
+
+    def test_one_that_is_not_trusted_is_tried_again(
+            self, stage, world, database):
+        """Each try is a line in the log."""
+        daemon = stage.start(
+            database__retry_interval=1, database__connection=database.tls_url(
+                **self.query(world, ssl_ca=world.theirs.file)))
+        lines = daemon.wait_until_said('Attempt', times=2)
+        assert STRANGER in lines[0]
+        goes_on(daemon)
+
+    @pytest.mark.parametrize(('wrong', 'words'), [
+        ('authority', STRANGER), ('name', WRONG_NAME), ('expired', EXPIRED),
+        ('no certificate', 'Access denied'), ('no TLS', 'Access denied')])
+    def test_what_is_wrong_is_said(self, world, database, wrong, words):
+        changes = {
+            'authority': {'ssl_ca': world.theirs.file},
+            'no certificate': {'ssl_cert': None, 'ssl_key': None},
+            'no TLS': dict.fromkeys(('ssl_ca', 'ssl_cert', 'ssl_key'))}
+        asked = engine.Database(database.tls_url(
+            '127.0.0.1' if wrong == 'name' else 'localhost',
+            **self.query(world, **changes.get(wrong, {}))))
+        if wrong == 'expired':
+            database.show(world.expired)
+        try:
+            with pytest.raises(exception.DatabaseUnavailable, match=words):
+                asked.check()
+        finally:
+            database.show(world.server)
+
+
+class TestPlacement:
+    @pytest.fixture
+    def serve(self, stage, world, placement):
+        """Function of changes to [placement]: a daemon that asks it."""
+        stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
+            clouds.a_compute_node(host, uuid=uuid)
+            for host, uuid in HOSTS.items()]))
+
+        def serve(**changes):
+            options = {'auth_type': 'none', 'timeout': 5,
+                       'endpoint_override': placement.url,
+                       'cafile': world.ours.file,
+                       'certfile': world.client.certificate,
+                       'keyfile': world.client.key} | changes
+            return stage.daemon(DEFAULT__service_down_time=10 ** 9, **{
+                f'placement__{name}': value
+                for name, value in options.items()})
+        return serve
+
+    def test_it_is_asked_over_tls(self, stage, placement, serve):
+        daemon = serve()
+        assert stage.client().pick() in HOSTS
+        assert placement.to('PUT', '/allocations/')
+        goes_on(daemon)
+
+    def test_what_is_wrong_is_said_and_there_is_no_host(
+            self, stage, world, placement, serve):
+        """What else may be wrong is in the tests of its client."""
+        daemon = serve(cafile=world.theirs.file)
+        with pytest.raises(exception.NoValidHost):
+            stage.client().ask()
+        assert any(STRANGER in line for line in daemon.said(
+            'Placement API service is not responding'))
+        assert not placement.asked
+        goes_on(daemon)

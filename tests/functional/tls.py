@@ -1,0 +1,106 @@
+"""A RabbitMQ and a MariaDB that speak TLS, with certificates of a test's own.
+"""
+
+import pathlib
+import shutil
+import socket
+import uuid
+
+from pifpaf.drivers import rabbitmq as pifpaf
+import sqlalchemy as sa
+
+from tests.functional import mariadb
+
+PASSWORD = 'p4ss-over-tls'
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+class RabbitMQ(pifpaf.RabbitMQDriver):
+    """A RabbitMQ that wants a certificate of its clients; not running yet.
+
+    directory: for its configuration.  authority: Authority of its clients.
+    issued: its own authority.Issued.  start, end: as of other servers.
+    """
+
+    def __init__(self, directory, authority, issued):
+        self.tls_port = _free_port()
+        config = pathlib.Path(directory) / 'rabbitmq.conf'
+        config.write_text(
+            f'listeners.ssl.1 = 127.0.0.1:{self.tls_port}\n'
+            f'ssl_options.cacertfile = {authority.file}\n'
+            f'ssl_options.certfile = {issued.certificate}\n'
+            f'ssl_options.keyfile = {issued.key}\n'
+            'ssl_options.verify = verify_peer\n'
+            # With 1.3 clients learn of theirs after the handshake, by chance.
+            'ssl_options.versions.1 = tlsv1.2\n'
+            'ssl_options.fail_if_no_peer_cert = true\n')
+        self._more = {'RABBITMQ_CONFIG_FILE': str(config),
+                      'RABBITMQ_DIST_PORT': str(_free_port())}
+        super().__init__(
+            port=_free_port(), nodename=f'nova-sched-{uuid.uuid4().hex[:8]}',
+            password=PASSWORD, env_prefix='NOVA_SCHED_TLS_RABBIT')
+        self.start, self.end = self.setUp, self.cleanUp
+
+    def start_node(self, nodename):
+        self.env.update(self._more)
+        return super().start_node(nodename)
+
+    def url(self, host='localhost', port=None):
+        """For oslo.messaging."""
+        return (f'rabbit://{self.username}:{PASSWORD}@{host}:'
+                f'{port or self.tls_port}/')
+
+
+class MariaDB(mariadb.MariaDB):
+    """A MariaDB on a port that wants TLS, and a certificate of its clients.
+
+    name: of its one database.  directory: for its certificate.
+    authority: Authority of its clients.
+    """
+
+    def __init__(self, name, directory, authority):
+        self.tls_port, self._files = _free_port(), pathlib.Path(directory)
+        super().__init__(
+            name, '--skip-networking=0', '--bind-address=127.0.0.1',
+            f'--port={self.tls_port}', '--require-secure-transport=ON',
+            f'--ssl-ca={authority.file}',
+            f'--ssl-cert={self._files / "certificate"}',
+            f'--ssl-key={self._files / "key"}')
+
+    def start(self, issued):
+        """Run with a certificate, authority.Issued, and have an account."""
+        self._copy(issued)
+        super().start()
+        self._tell(f"CREATE USER tls@'%%' IDENTIFIED BY '{PASSWORD}' "
+                   'REQUIRE X509', "GRANT ALL ON *.* TO tls@'%%'")
+
+    def show(self, issued):
+        """Take another certificate, authority.Issued, from now on."""
+        self._copy(issued)
+        self._tell('FLUSH SSL')
+
+    def _copy(self, issued):
+        shutil.copy(issued.certificate, self._files / 'certificate')
+        shutil.copy(issued.key, self._files / 'key')
+
+    def _tell(self, *statements):
+        engine = sa.create_engine(self.url)
+        with engine.begin() as connection:
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+        engine.dispose()
+
+    def tls_url(self, host='localhost', **query):
+        """SQLAlchemy URL of its database over TLS.
+
+        query: ssl_ca and the like.
+        """
+        return sa.make_url(
+            f'mysql+pymysql://tls:{PASSWORD}@{host}:{self.tls_port}/'
+            f'{self._name}').update_query_dict(query).render_as_string(
+                hide_password=False)

@@ -1,0 +1,51 @@
+"""Nova 34 and the service over queues of each kind."""
+
+import uuid
+
+import kombu
+import pytest
+
+from tests.builders import requests
+from tests.functional import broker
+from tests.interop.conftest import Nova
+
+pytestmark = pytest.mark.real
+
+KINDS = {
+    'durable': {'amqp_durable_queues': 'true'},
+    'all that is recommended': {
+        'rabbit_quorum_queue': 'true', 'rabbit_quorum_delivery_limit': 5,
+        'rabbit_transient_quorum_queue': 'true',
+        'rabbit_stream_fanout': 'true', 'rabbit_qos_prefetch_count': 16,
+        'use_queue_manager': 'true'},
+}
+
+
+@pytest.fixture(params=KINDS)
+def options(request, stage):
+    """Of the service and of Nova; leaves no queue of the kind behind."""
+    with stage.scene():
+        yield {'oslo_concurrency__lock_path': stage.directory,
+               **{f'oslo_messaging_rabbit__{name}': value
+                  for name, value in KINDS[request.param].items()}}
+    with kombu.Connection(broker.plain_url(stage.transport_url)) as bus:
+        for name in ('scheduler', 'scheduler_fanout'):
+            bus.default_channel.queue_delete(name)
+        bus.default_channel.exchange_delete('scheduler_fanout')
+
+
+def test_novas_calls_are_answered_and_its_casts_arrive(stage, options):
+    """Both declare the same queues, or one of them would be refused."""
+    stage.cloud(4)
+    daemon = stage.daemon(DEFAULT__debug=True, **options)
+    nova = Nova(stage.config_file('nova', **options))
+    host = f'host-{uuid.uuid4().hex}'
+    nova.will('cast', 'delete_instance_info', host, str(uuid.uuid4()))
+    nova.will('select_destinations', requests.a_request(),
+              [str(uuid.uuid4())], return_objects=True)
+
+    _, found = nova.answers()
+
+    assert len(found['answer']) == 1
+    daemon.wait_until_said(f'left host {host}')
+    assert not daemon.said('Traceback')

@@ -1,0 +1,113 @@
+"""What Nova 34's own client makes of the service besides its answers."""
+
+import re
+import uuid
+
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched import exception
+from tests.builders import messages
+from tests.builders import requests
+from tests.functional import captures
+from tests.functional import processes
+from tests.interop.conftest import Nova
+
+pytestmark = pytest.mark.real
+
+#: Errors that callers do not know by their class.
+UNKNOWN = (exception.DatabaseUnavailable('the database is away'),
+           exception.PlacementError('Placement is away'))
+
+
+def known():
+    """Each error that callers know as one of Nova's, or of Python's: list."""
+    found = [KeyError('a plug-in looked for it')]
+    for cls in exception.RemoteNovaException.__subclasses__():
+        names = re.findall(r'%\((\w+)\)s', cls.msg_fmt)
+        found.append(cls(**{name: f'the {name}' for name in names}))
+    return found
+
+
+class Fails:
+    """An endpoint that fails as the caller names it."""
+
+    target = messaging.Target(version='4.5')
+
+    def __init__(self, errors):
+        self._errors = {type(error).__name__: error for error in errors}
+
+    def select_destinations(self, ctxt, instance_uuids, **kwargs):
+        raise self._errors[instance_uuids[0]]
+
+
+def test_errors_are_of_the_class_that_nova_has_for_them(stage):
+    """What Nova has none for is a RemoteError, as from its own services."""
+    errors = [*known(), *UNKNOWN]
+    nova = Nova(stage.config_file('nova'))
+    for error in errors:
+        nova.will('select_destinations', requests.a_request(),
+                  [type(error).__name__], return_objects=True)
+
+    with messages.serving(stage.transport(), stage.conf, Fails(errors)):
+        found = nova.answers()
+
+    assert [answer['error'] for answer in found] == [
+        'RemoteError' if error in UNKNOWN else type(error).__name__
+        for error in errors]
+    for error, answer in zip(errors, found, strict=True):
+        assert error.args[0] in answer['text']
+
+
+def _argument(name, argument):
+    """What a captured message of Nova 34 told."""
+    found = captures.load(f'34-info-{name}')['request']['decoded'][
+        'oslo.message']['args'][argument]
+    return found[0] if isinstance(found, list) else found
+
+
+def test_what_nova_tells_of_instances_reaches_every_worker(stage):
+    stage.cloud(4)
+    daemon = stage.daemon(workers=2, DEFAULT__debug=True)
+    nova = Nova(stage.config_file('nova'))
+    host = f'host-{uuid.uuid4().hex}'
+    nova.will('cast', 'update_instance_info', host,
+              _argument('update-instance-info', 'instance_info'))
+    nova.will('cast', 'sync_instance_info', host, [str(uuid.uuid4())])
+    nova.will('cast', 'delete_instance_info', host, str(uuid.uuid4()))
+
+    assert not [found for found in nova.answers() if 'error' in found]
+
+    for words in (f'Instances of host {host} changed',
+                  f'Instances of host {host} announced',
+                  f'left host {host}'):
+        assert len(daemon.wait_until_said(words, times=2)) == 2
+    assert not daemon.said('Traceback')
+
+
+def test_what_nova_tells_of_aggregates_has_them_read_again(stage):
+    """Although nothing else shows that one has changed."""
+    stage.load(captures.cloud('34'))
+    daemon = stage.daemon(DEFAULT__service_down_time=10 ** 9)
+    caller = stage.client()
+    assert _has(caller, 'east')
+    with stage.engine().begin() as connection:
+        connection.exec_driver_sql(
+            "UPDATE aggregate_metadata SET value = 'west' "
+            "WHERE value = 'east'")
+    assert not _has(caller, 'west')
+
+    Nova(stage.config_file('nova')).answer(
+        'cast', 'update_aggregates',
+        _argument('update-aggregates', 'aggregates'))
+
+    processes.until(lambda: _has(caller, 'west'), 'the new zone counts')
+    assert not daemon.said('Traceback')
+
+
+def _has(caller, zone):
+    """Whether hosts are in a zone."""
+    try:
+        return caller.ask(availability_zone=zone)
+    except exception.NoValidHost:
+        return False

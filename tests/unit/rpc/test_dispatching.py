@@ -1,0 +1,96 @@
+"""From messages to endpoints: who is asked, and what ends with the answer."""
+
+import contextlib
+import threading
+
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched import context
+from nova_sched.rpc import answers
+from tests.builders import messages
+from tests.builders import rules
+
+#: Errors of plug-ins that no JSON can be made of.
+UNSENDABLE = {
+    'an object': LookupError('no such host', object()),
+    'octets': UnicodeDecodeError('utf-8', b'\xff', 0, 1, 'invalid start')}
+UNDONE = []
+
+
+class Endpoint:
+    target = messaging.Target(version='1.0')
+
+    def tell(self, ctxt, arg):
+        return arg
+
+    def fail(self, ctxt, arg):
+        raise UNSENDABLE[arg]
+
+    def lose(self, ctxt):
+        answers.undo_if_lost(lambda: UNDONE.append(True))
+        return object()
+
+
+@contextlib.contextmanager
+def caller(**options):
+    """A client of a server with one Endpoint, on a bus of their own."""
+    conf = rules.a_conf(DEFAULT__control_exchange='dispatching', **options)
+    with (messages.transport(conf, 'kombu+memory://') as made,
+          messages.serving(made, conf, Endpoint())):
+        yield messages.raw_client(made, '1.0').prepare(timeout=20)
+
+
+def assert_no_watchdog():
+    """No thread goes on to tell a caller that its call is worked on."""
+    for thread in threading.enumerate():
+        if '_watchdog' in thread.name:
+            thread.join(10)
+            assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(('version', 'method', 'refusal'), [
+    ('1.0', 'no_such_method', 'NoSuchMethod'),
+    ('9.0', 'tell', 'UnsupportedVersion')])
+def test_a_call_that_nobody_takes_is_not_kept_alive(version, method, refusal):
+    """Its caller has been told so, and waits no more."""
+    with caller() as client:
+        with pytest.raises(messaging.RemoteError) as refused:
+            client.prepare(version=version, call_monitor_timeout=600).call(
+                context.RequestContext(), method, arg=1)
+        assert refused.value.exc_type == refusal
+        assert_no_watchdog()
+
+
+def test_a_call_that_is_answered_is_not_kept_alive_any_more():
+    with caller() as client:
+        assert client.prepare(call_monitor_timeout=600).call(
+            context.RequestContext(), 'tell', arg=1) == 1
+        assert_no_watchdog()
+
+
+def test_an_error_that_cannot_be_sent_is_told_in_words():
+    """Its caller would wait for its whole time-out otherwise."""
+    with caller() as client:
+        for name, words in (('an object', r'LookupError: \(.no such host.'),
+                            ('octets', 'UnicodeDecodeError: .*invalid start')):
+            with pytest.raises(RuntimeError, match=words):
+                client.call(context.RequestContext(), 'fail', arg=name)
+
+
+def test_a_result_that_cannot_be_sent_is_an_error_and_is_undone():
+    UNDONE.clear()
+    with (caller() as client,
+          pytest.raises(RuntimeError, match='Cannot convert')):
+        client.call(context.RequestContext(), 'lose')
+    assert UNDONE == [True]
+
+
+def test_the_ping_of_oslo_messaging_is_answered_where_it_is_switched_on():
+    """By an option of this service's own configuration."""
+    with caller(DEFAULT__rpc_ping_enabled=True) as client:
+        assert client.call(context.RequestContext(),
+                           'oslo_rpc_server_ping') == 'pong'
+    with (caller() as client,
+          pytest.raises(messaging.RemoteError, match='NoSuchMethod')):
+        client.call(context.RequestContext(), 'oslo_rpc_server_ping')
