@@ -31,6 +31,7 @@ from nova_sched import rpc
 from nova_sched import upkeep
 from nova_sched import version
 from nova_sched.db import engine
+from nova_sched.observe import notifications
 from nova_sched.observe import recorder
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
@@ -72,6 +73,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self.conf = conf
         self._recorder = recorder.Recorder(
             conf.nova_sched.decision_memory * MEBIBYTE)
+        self._notifications = notifications.Notifications(conf)
         self._upkeep = upkeep.Upkeep(conf)
         self._manager = None
         self._server = None
@@ -97,16 +99,20 @@ class SchedulerService(backend.get_component('ServiceBase')):
         try:
             started = self._start_driver()
             self._manager = manager.SchedulerManager(
-                started, offers.Offers(self.conf, started), self._recorder)
+                started, offers.Offers(self.conf, started), self._recorder,
+                self._notifications)
             self._warn_of_no_hosts()
             self._upkeep.register()
             self._sleep(0)    # it may have been stopped meanwhile
+            self._notifications.configure()
             self._start_server()
         except _StoppedEarly:
+            self._notifications.stop()
             LOG.info('Stopped before it could serve')
             return
         except Exception:
             self._upkeep.stop()
+            self._notifications.stop()
             raise
         self._upkeep.start()
         self._periodic = self._start_periodic(self.driver)
@@ -130,8 +136,9 @@ class SchedulerService(backend.get_component('ServiceBase')):
         """Take no more requests, answer the accepted ones, and let go.
 
         Requests that the broker still holds stay there for other workers.
-        Takes at most [DEFAULT] manager_shutdown_timeout seconds; a graceless
-        stop does not wait at all.
+        Takes at most [DEFAULT] manager_shutdown_timeout seconds, and a few
+        more where notifications wait for a bus; a graceless stop does not
+        wait for answers.
         """
         with self._handing_over:
             self._stopping.set()
@@ -139,6 +146,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self._upkeep.stop()
         if self._serving.wait(START_GRACE):
             self._drain(self.conf.manager_shutdown_timeout if graceful else 0)
+        self._notifications.stop()
         self._stopped.set()
 
     def wait(self):
@@ -215,6 +223,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
     def _replace_driver(self):
         """Have a new driver serve; whatever is raised, the old one does."""
         old, fresh = self.driver, driver.load_driver(self.conf)
+        self._notifications.configure()
         periodic = None
         try:
             fresh.start()

@@ -5,6 +5,8 @@ and ``unknown_options`` what is probably misspelt. Options that belong to
 other services are nobody's mistake: the file may be the real nova.conf.
 """
 
+from importlib import metadata
+
 from oslo_config import cfg
 from oslo_config import types
 
@@ -39,9 +41,10 @@ def check(conf):
     up here, but where they are loaded.
     """
     errors, invalid = _unreadable(conf)
-    for url in (messaging.transport_url, database.database_url,
-                database.api_database_url):
-        errors += _tried(url, conf)
+    for part in (messaging.transport_url, messaging.own_notification_url,
+                 messaging.lock_path, database.database_url,
+                 database.api_database_url):
+        errors += _tried(part, conf)
     if 'servicegroup_driver' not in invalid:
         errors += _unavailable('[DEFAULT] servicegroup_driver',
                                conf.servicegroup_driver)
@@ -107,18 +110,11 @@ def _value_error(conf, section, name, opt, exc):
 def _as_written(conf, section, opt):
     """Where the files give an option: (section, name, text), or None."""
     raw = files.raw_sections(conf)
-    for place, name in _places(section, opt):
+    for place, name in sections.places(section, opt):
         texts = raw.get(place, {}).get(name)
         if texts:
             return place, name, texts[-1]
     return None
-
-
-def _places(section, opt):
-    """Where files may give an option: list of (section, name)."""
-    return [(section, opt.name), (section, opt.dest)] + [
-        (old.group or section, old.name or opt.name)
-        for old in opt.deprecated_opts]
 
 
 def _expected(opt, value):
@@ -177,9 +173,20 @@ def warnings(conf):
             '[scheduler] host_manager: Nova deprecated the bare-metal host '
             'manager and removed it in 18.0.0 (Rocky); it is part of this '
             'service and runs')
+    found += _unknown_notifiers(conf)
     found += _without_effect(conf)
     found += _overfilling(conf)
     return found
+
+
+def _unknown_notifiers(conf):
+    """Sentences on drivers of notifications that there are not."""
+    known = metadata.entry_points(group='oslo.messaging.notify.drivers').names
+    return [f'[oslo_messaging_notifications] driver = {name} is no driver of '
+            f'notifications, so nothing is sent by it; '
+            + nearest.did_you_mean(name, known)
+            for name in conf.oslo_messaging_notifications.driver
+            if name and name not in known]
 
 
 def _without_effect(conf):
@@ -237,7 +244,7 @@ def unknown_options(conf):
     """
     ours = {}
     for (section, _dest), opt in sections.known_opts().items():
-        for place, name in _places(section, opt):
+        for place, name in sections.places(section, opt):
             ours.setdefault(place, set()).add(name)
     registered = set(_option_names(conf))
     found = []

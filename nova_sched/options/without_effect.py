@@ -25,9 +25,7 @@ OPTIONS = {
         'track_instance_changes', 'pci_in_placement'),
     'database': _DATABASE,
     'api_database': (*_DATABASE, 'max_retries', 'retry_interval'),
-    'notifications': (
-        'notification_format', 'versioned_notifications_topics',
-        'default_level'),
+    'notifications': ('default_level',),
     'upgrade_levels': ('baseapi',),
     'workarounds': (
         'disable_compute_service_check_for_ffu',),

@@ -31,6 +31,9 @@ class Scheduler(abc.ABC):
     ONE_PROCESS = True
     #: Whether Placement's candidates are of use to the driver.
     USES_ALLOCATION_CANDIDATES = True
+    #: Whether notifications are sent of its requests, before it is asked and
+    #: once it has answered.
+    NOTIFIES = False
 
     def __init__(self, conf):
         self.conf = conf

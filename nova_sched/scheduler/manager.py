@@ -30,18 +30,34 @@ _REFUSALS = (exception.NoValidHost, exception.InvalidInput,
              IncompatibleObjectVersion)
 
 
+class _Nobody:
+    """Who is told of requests where there are no notifications."""
+
+    def began(self, context, spec_obj):
+        """Hosts are about to be chosen for a request."""
+
+    def ended(self, context, spec_obj, picks):
+        """Hosts were chosen: a decision.Pick each instance."""
+
+
+_NOBODY = _Nobody()
+
+
 class SchedulerManager:
     """RPC endpoint of the scheduler: version 4.5 of Nova's interface.
 
     driver: a scheduler.driver.Scheduler that has been started.
     offers: scheduler.offers.Offers for that driver.
     recorder: takes the record of each request, as observe.recorder.Recorder.
+    notifications: is told of each request that a notifying driver decides, as
+        observe.notifications.Notifications; None for nobody.
     """
 
     target = messaging.Target(version='4.5')
 
-    def __init__(self, driver, offers, recorder):
+    def __init__(self, driver, offers, recorder, notifications=None):
         self._serving, self.recorder = (driver, offers), recorder
+        self._notifications = notifications or _NOBODY
 
     @property
     def driver(self):
@@ -120,6 +136,8 @@ class SchedulerManager:
         spec_obj, offer = offers.ask(ctxt, spec_obj, record)
         if offer.asked:
             arguments.check_distinct(uuids)
+        told = self._notifications if serving.NOTIFIES else _NOBODY
+        told.began(ctxt, spec_obj)
         try:
             selections = list(map(list, serving.select_destinations(
                 ctxt, spec_obj, uuids,
@@ -133,6 +151,7 @@ class SchedulerManager:
             raise
         record.close(decision.PLACED)
         _give_back_if_lost(offer, record)
+        told.ended(ctxt, spec_obj, record.picks)
         return reply
 
     def update_aggregates(self, ctxt, aggregates):

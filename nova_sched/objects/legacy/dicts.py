@@ -192,8 +192,8 @@ def to_request_spec_dict(spec_obj):
     """The dict request_spec of RPC 4.0 for a request.
 
     spec_obj: RequestSpec or its envelope.  Nested objects are envelopes, as
-    later releases send them under a version cap.  Also the payload of
-    unversioned notifications.
+    later releases send them under a version cap.  Unversioned
+    notifications are made of it.
     """
     spec_obj = _SPEC.read(spec_obj)
     return {

@@ -66,6 +66,15 @@ class TestMalformedValues:
 
         assert 'hunter2' not in only(conf.check(config))
 
+    def test_a_broker_of_notifications_that_is_none_is_reported(self, parsed):
+        """Under the option that names it, without its password."""
+        text = only(conf.check(parsed(
+            '[oslo_messaging_notifications]\n'
+            'transport_url = rabit://u:hunter2@h/\n')))
+
+        assert text.startswith('[oslo_messaging_notifications] transport_url')
+        assert 'hunter2' not in text
+
 
 class TestWhatThisReleaseLacks:
     def test_is_heartbeats_in_memcached(self, parsed):
@@ -110,6 +119,8 @@ class TestWarnings:
         ('[metrics]\nweight_setting = a = 1\n', 'ends in a blank'),
         ('[DEFAULT]\nservice_down_time = 5\n', '25 seconds are used'),
         ('[DEFAULT]\nconcurrency_backend = eventlet\n', 'native threads'),
+        ('[oslo_messaging_notifications]\ndriver = mesagingv2\n',
+         'did you mean messagingv2?'),
         ('[scheduler]\nhost_manager = ironic_host_manager\n',
          'removed it in 18.0.0 (Rocky)')])
     def test_what_does_not_stop_the_start(self, parsed, text, part):
@@ -124,14 +135,14 @@ class TestWarnings:
         config = parsed(
             '[DEFAULT]\nscheduler_manager = my.Manager\n'
             'periodic_fuzzy_delay = 60\n'
-            '[notifications]\nnotification_format = both\n'
+            '[notifications]\ndefault_level = WARN\n'
             '[database]\nslave_connection = mysql://u:hunter2@h/n\n'
             '[scheduler]\nworkers = 2\n')
 
         assert conf.warnings(config) == [
             'This release accepts these options but does not act on them: '
             '[DEFAULT] scheduler_manager, [database] slave_connection, '
-            '[notifications] notification_format']
+            '[notifications] default_level']
 
     @pytest.mark.parametrize(('filters', 'lacking'), [
         (None, 'RamFilter and DiskFilter'),

@@ -1,0 +1,203 @@
+"""What notifications say of a request, in Nova's two forms.
+
+Made while another thread decides on the very request, so nothing is left on
+it: an unset field is not read, which may put its default there, but has its
+default looked up.
+
+``picks`` are those of a request that has ended: list of decision.Pick. As
+Nova's, its last notification names the last instance, and the hosts of its
+server group with those that were picked.
+"""
+
+import dataclasses
+import datetime
+
+from nova_sched.objects.legacy import dicts as legacy_dicts
+
+
+def unversioned(spec_obj, picks=()):
+    """The older form: ``request_spec`` as of RPC 4.2, all plain JSON."""
+    request_spec = legacy_dicts.to_request_spec_dict(spec_obj)
+    request_spec['instance_type'] = _flat(spec_obj.flavor)
+    request_spec['instance_properties'] |= {
+        'uuid': _uuid(spec_obj, picks),
+        'numa_topology': _flat(spec_obj.numa_topology),
+        'pci_requests': _flat(spec_obj.pci_requests)}
+    return {'request_spec': request_spec}
+
+
+def versioned(spec_obj, picks=()):
+    """The newer form: an envelope of Nova's RequestSpecPayload 1.1."""
+    return _REQUEST.of(
+        spec_obj,
+        instance_uuid=_uuid(spec_obj, picks),
+        flavor=_FLAVOR.of(spec_obj.flavor),
+        force_hosts=_first(spec_obj.force_hosts),
+        force_nodes=_first(spec_obj.force_nodes),
+        image=_image(spec_obj.image),
+        instance_group=_group(spec_obj.instance_group, picks),
+        numa_topology=_numa(spec_obj),
+        pci_requests=_pci(spec_obj),
+        requested_destination=_destination(spec_obj.requested_destination),
+        retry=_retry(spec_obj.retry),
+        scheduler_hints=spec_obj.scheduler_hints or {},
+        security_groups=[_value(group, 'uuid') for group
+                         in _items(spec_obj, 'security_groups')])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Form:
+    """A class of Nova's payloads.
+
+    fields: separated by blanks, as they are called in our object too.
+    """
+
+    name: str
+    version: str
+    fields: str
+
+    def of(self, obj, **made):
+        """The envelope for an object, None for None.
+
+        made: fields that are not written as the object has them.
+        """
+        if obj is None:
+            return None
+        return _envelope(self.name, self.version, {
+            name: made[name] if name in made else _written(obj, name)
+            for name in self.fields.split()})
+
+
+def _envelope(name, version, data):
+    return {'nova_object.name': name, 'nova_object.namespace': 'nova',
+            'nova_object.version': version, 'nova_object.data': data}
+
+
+_REQUEST = _Form('RequestSpecPayload', '1.1', (
+    'instance_uuid project_id user_id availability_zone flavor force_hosts '
+    'force_nodes ignore_hosts instance_group image numa_topology '
+    'pci_requests num_instances requested_destination retry scheduler_hints '
+    'security_groups'))
+_FLAVOR = _Form('FlavorPayload', '1.4', (
+    'flavorid memory_mb vcpus root_gb ephemeral_gb name swap rxtx_factor '
+    'vcpu_weight disabled is_public extra_specs projects description'))
+_IMAGE = _Form('ImageMetaPayload', '1.0', (
+    'id name status visibility protected checksum owner size virtual_size '
+    'container_format disk_format created_at updated_at tags direct_url '
+    'min_ram min_disk properties'))
+_GROUP = _Form('ServerGroupPayload', '1.1', (
+    'uuid name user_id project_id policies members hosts policy rules'))
+_NUMA = _Form('InstanceNUMATopologyPayload', '1.0',
+              'instance_uuid cells emulator_threads_policy')
+_NUMA_CELL = _Form('InstanceNUMACellPayload', '1.2', (
+    'id cpuset pcpuset cpuset_reserved memory pagesize cpu_topology '
+    'cpu_pinning_raw cpu_policy cpu_thread_policy'))
+_CPU_TOPOLOGY = _Form('VirtCPUTopologyPayload', '1.0',
+                      'sockets cores threads')
+_PCI = _Form('InstancePCIRequestsPayload', '1.0', 'instance_uuid requests')
+_PCI_REQUEST = _Form('InstancePCIRequestPayload', '1.1',
+                     'count spec alias_name request_id numa_policy')
+_CELL = _Form('CellMappingPayload', '2.0', 'uuid name disabled')
+_RETRY = _Form('SchedulerRetriesPayload', '1.0', 'num_attempts hosts')
+
+
+def _value(obj, name):
+    """A field of an object, or its default, without a trace on the object."""
+    if obj.obj_attr_is_set(name):
+        return getattr(obj, name)
+    unset = obj.fields[name].unset
+    return unset() if callable(unset) else unset
+
+
+def _items(obj, name):
+    """The objects in a field that is a list object."""
+    return _value(_value(obj, name), 'objects')
+
+
+def _written(obj, name):
+    """A field of an object as it goes over the wire."""
+    value, write = _value(obj, name), obj.fields[name].kind.write
+    return value if value is None or write is None else write(value)
+
+
+def _uuid(spec_obj, picks):
+    """The uuid of the last instance picked, or that which the request bears.
+    """
+    last = picks[-1].instance_uuid if picks else None
+    return last or spec_obj.instance_uuid
+
+
+def _first(names):
+    return names[0] if names else None
+
+
+def _flat(obj):
+    """The set fields of an object, those within as well, as plain JSON."""
+    return None if obj is None else {
+        name: value.strftime('%Y-%m-%dT%H:%M:%S.%f')
+        if isinstance(value, datetime.datetime) else value
+        for name, value in obj.flat().items()}
+
+
+def _group(group, picks):
+    if group is None:
+        return None
+    hosts = _value(group, 'hosts')
+    if picks:
+        hosts = [*(hosts or ()), *(pick.host for pick in picks)]
+    return _GROUP.of(group, hosts=hosts, rules=_value(group, '_rules') or {})
+
+
+def _image(image):
+    if image is None:
+        return None
+    made = {name: None for name in _IMAGE.fields.split()
+            if not image.obj_attr_is_set(name)}
+    made['properties'] = _envelope(
+        'ImageMetaPropsPayload', '1.20', _value(image, 'properties').flat())
+    return _IMAGE.of(image, **made)
+
+
+def _numa(spec_obj):
+    topology = spec_obj.numa_topology
+    if topology is None:
+        return None
+    return _NUMA.of(
+        topology, instance_uuid=_owner(topology, spec_obj),
+        cells=[_NUMA_CELL.of(cell, cpu_topology=_CPU_TOPOLOGY.of(
+            _value(cell, 'cpu_topology')))
+            for cell in _value(topology, 'cells')])
+
+
+def _pci(spec_obj):
+    requests = spec_obj.pci_requests
+    if requests is None:
+        return None
+    return _PCI.of(
+        requests, instance_uuid=_owner(requests, spec_obj),
+        requests=list(map(_PCI_REQUEST.of, _value(requests, 'requests'))))
+
+
+def _owner(part, spec_obj):
+    """The uuid of the instance that a part of a request is of."""
+    return _value(part, 'instance_uuid') or spec_obj.instance_uuid
+
+
+def _destination(wanted):
+    """What is unset is left out, and so are a cell's URLs."""
+    if wanted is None:
+        return None
+    data = {name: _value(wanted, name) for name in ('host', 'node')
+            if wanted.obj_attr_is_set(name)}
+    if wanted.obj_attr_is_set('cell'):
+        data['cell'] = _CELL.of(wanted.cell)
+    data['aggregates'] = _value(wanted, 'aggregates')
+    return _envelope('DestinationPayload', '1.0', data)
+
+
+def _retry(retry):
+    if retry is None:
+        return None
+    return _RETRY.of(retry, hosts=[
+        _value(node, 'hypervisor_hostname')
+        for node in _items(retry, 'hosts')])

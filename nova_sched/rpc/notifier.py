@@ -1,0 +1,100 @@
+"""Notifications out: the way to their bus, and whether they went it."""
+
+import contextlib
+import logging
+import threading
+
+import oslo_messaging as messaging
+
+from nova_sched import conf as config
+from nova_sched import exception
+from nova_sched import rpc
+
+#: Where oslo.messaging says that a notification was not sent.
+_LOGGERS = ('oslo_messaging.notify.messaging',
+            'oslo_messaging.notify.notifier')
+
+#: Errors that another try does not mend.
+_OF_THE_PAYLOAD = (TypeError, ValueError)
+
+
+class NotSentError(Exception):
+    """A notification that its bus did not take."""
+
+
+class Bus:
+    """What [oslo_messaging_notifications] leads to; connects when used.
+
+    Raises ConfigurationError when its URL cannot be used.
+    """
+
+    def __init__(self, conf):
+        url = config.notification_transport_url(conf)
+        try:
+            self._transport = messaging.get_notification_transport(
+                conf, url=url)
+        except (messaging.DriverLoadFailure, RuntimeError) as error:
+            raise exception.ConfigurationError(
+                '[oslo_messaging_notifications] transport_url',
+                config.masked(url), str(error)) from error
+
+    def notifier(self, publisher_id, topics=None):
+        """A Notifier of one publisher; topics: other than those configured.
+        """
+        return Notifier(messaging.Notifier(
+            self._transport, publisher_id, topics=topics,
+            serializer=rpc.ContextSerializer()))
+
+    def close(self):
+        """Close the connections."""
+        self._transport.cleanup()
+
+
+class Notifier:
+    """Sends notifications of one publisher.
+
+    notifier: oslo.messaging's.
+    """
+
+    def __init__(self, notifier):
+        self._notifier = notifier
+
+    def info(self, context, event_type, payload):
+        """Send a notification of priority INFO.
+
+        Waits until the bus has it, or oslo.messaging gives it up. The context
+        goes without its token, which oslo.messaging sees to.
+        Raises NotSentError when it was given up; TypeError or ValueError for
+        a payload that cannot be written.
+        """
+        with _overheard() as errors:
+            self._notifier.info(context, event_type, payload)
+        for error in errors:
+            if isinstance(error, _OF_THE_PAYLOAD):
+                raise error
+            raise NotSentError(str(error) or type(error).__name__) from error
+
+
+@contextlib.contextmanager
+def _overheard():
+    """The errors that oslo.messaging meets meanwhile in this thread: list.
+
+    It logs each with its payload and keeps it to itself. This takes such
+    lines out of the log.
+    """
+    thread, errors = threading.get_ident(), []
+
+    def overhear(record):
+        if record.thread != thread or not record.exc_info:
+            return True
+        errors.append(record.exc_info[1])
+        return False
+
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    for logger in loggers:
+        logger.addFilter(overhear)
+    try:
+        yield errors
+    finally:
+        for logger in loggers:
+            logger.removeFilter(overhear)

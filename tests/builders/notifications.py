@@ -1,0 +1,53 @@
+"""A consumer of notifications, as billing and telemetry services are."""
+
+import contextlib
+import dataclasses
+
+import oslo_messaging as messaging
+
+from nova_sched import conf as config
+
+
+@dataclasses.dataclass(frozen=True)
+class Notification:
+    """One that arrived; context: its keys.  metadata: id and time."""
+
+    context: dict
+    publisher_id: str
+    event_type: str
+    payload: dict
+    metadata: dict
+
+
+class Consumer:
+    """Keeps those of priority INFO, in ``heard``, and no others."""
+
+    def __init__(self):
+        self.heard = []
+
+    def info(self, ctxt, *notification):
+        self.heard.append(Notification(ctxt, *notification))
+
+    def events(self, publisher=''):
+        """(publisher, 'start' or 'end') of those heard, in order: list."""
+        return [(each.publisher_id, each.event_type.rpartition('.')[2])
+                for each in self.heard
+                if each.publisher_id.startswith(publisher)]
+
+
+@contextlib.contextmanager
+def consumer(conf, topics=('notifications', 'versioned_notifications')):
+    """A Consumer of these topics for the time of a block."""
+    transport = messaging.get_notification_transport(
+        conf, url=config.notification_transport_url(conf))
+    made = Consumer()
+    listener = messaging.get_notification_listener(
+        transport, [messaging.Target(topic=topic) for topic in topics],
+        [made], executor='threading')
+    listener.start()
+    try:
+        yield made
+    finally:
+        listener.stop()
+        listener.wait()
+        transport.cleanup()

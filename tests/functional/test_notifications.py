@@ -1,0 +1,134 @@
+"""What consumers of notifications get, and what a bus that is down costs."""
+
+import contextlib
+import signal
+import socket
+import time
+import uuid
+
+import pytest
+
+from nova_sched import exception
+from tests.builders import notifications as consumers
+from tests.functional import conftest
+from tests.functional import processes
+
+pytestmark = pytest.mark.real
+
+CALLS = 10
+#: Seconds for so many calls, and for a stop, on a slow and busy machine.
+SOON = 20
+
+
+@pytest.fixture(scope='module')
+def season(tmp_path_factory):
+    """A Stage with a cloud."""
+    with conftest.open_stage(tmp_path_factory.mktemp('notified')) as stage:
+        stage.cloud(4)
+        yield stage
+
+
+@pytest.fixture
+def stage(season):
+    with season.scene():
+        yield season
+
+
+@pytest.fixture
+def options():
+    """Notifications on, with topics that nobody else has."""
+    unique = uuid.uuid4().hex[:8]
+    return {
+        'oslo_messaging_notifications__driver': 'messagingv2',
+        'oslo_messaging_notifications__topics': f'older-{unique}',
+        'notifications__notification_format': 'both',
+        'notifications__versioned_notifications_topics': f'newer-{unique}'}
+
+
+@contextlib.contextmanager
+def consumer(stage, options, **others):
+    """A Consumer of the topics in the options, for the time of a block."""
+    conf = stage.configuration(**options | others)
+    with consumers.consumer(conf, [
+            *conf.oslo_messaging_notifications.topics,
+            *conf.notifications.versioned_notifications_topics]) as made:
+        yield made
+
+
+def heard(consumer, count):
+    """That many notifications, once they have arrived."""
+    processes.until(lambda: len(consumer.heard) >= count,
+                    f'{count} notifications')
+    assert len(consumer.heard) == count
+    return consumer.heard
+
+
+def test_a_consumer_gets_both_forms_of_each_request(stage, options):
+    """Of one that is refused only that it began."""
+    host = stage.conf.host
+    stage.daemon(**options)
+    caller = stage.client()
+    with consumer(stage, options) as found:
+        caller.ask(request_id='req-placed')
+        heard(found, 4)
+        with pytest.raises(exception.NoValidHost):
+            caller.ask(request_id='req-refused', vcpus=5000,
+                       force_hosts=['nosuch'])
+        heard(found, 6)
+        for publisher in (f'scheduler.{host}', f'nova-scheduler:{host}'):
+            assert found.events(publisher) == [
+                (publisher, phase) for phase in ('start', 'end', 'start')]
+        assert [each.context['request_id'] for each in found.heard] == (
+            ['req-placed'] * 4 + ['req-refused'] * 2)
+
+
+def test_a_reload_turns_them_on(stage, options):
+    daemon = stage.daemon()
+    caller = stage.client()
+    with consumer(stage, options) as found:
+        caller.ask()
+        stage.config_file(scheduler__workers=1, **options)
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_until_said('Configuration read again')
+        caller.ask(request_id='req-heard')
+        assert {each.context['request_id'] for each in heard(found, 4)} == {
+            'req-heard'}
+
+
+def test_a_bus_that_is_down_costs_no_request_anything(stage, options):
+    """It gets what waited for it as soon as it is there."""
+    door = stage.door_to_broker()
+    down = options | {'oslo_messaging_notifications__transport_url':
+                      stage.url_through(door)}
+    stage.daemon(**down)
+    answered_soon(stage)
+    with consumer(stage, options) as found:
+        door.open()
+        assert len(heard(found, 4 * CALLS)) == 4 * CALLS
+
+
+@pytest.mark.parametrize('open_port', ['refuses', 'is silent'])
+def test_a_stop_does_not_wait_for_a_bus_that(stage, options, open_port):
+    """It says how many were not sent."""
+    with socket.create_server(('127.0.0.1', 0)) as silent:
+        port = silent.getsockname()[1]
+        if open_port == 'refuses':
+            silent.close()
+        daemon = stage.daemon(
+            oslo_messaging_notifications__transport_url=(
+                f'rabbit://guest:guest@127.0.0.1:{port}/'), **options)
+        answered_soon(stage)
+        status, seconds = daemon.stop()
+    assert status == 0
+    assert seconds < SOON
+    assert daemon.said(f'{4 * CALLS} notification(s) were not sent')
+    assert not daemon.said('Traceback')
+
+
+def answered_soon(stage):
+    """Have calls answered; fails if they take long."""
+    caller = stage.client()
+    begin = time.monotonic()
+    for _ in range(CALLS):
+        assert caller.ask()
+    assert time.monotonic() - begin < SOON

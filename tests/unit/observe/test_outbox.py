@@ -1,0 +1,179 @@
+"""Whoever puts a notification in never waits, whatever the bus does."""
+
+import logging
+import threading
+
+import pytest
+
+from nova_sched.observe.outbox import Outbox
+from nova_sched.rpc.notifier import NotSentError
+from tests.builders.services import wait_for
+
+LOGGER = 'nova_sched.observe.outbox'
+
+
+class Bus:
+    """Takes notifications while it is open, and refuses those it is told to.
+    """
+
+    def __init__(self):
+        self.open, self.closed = threading.Event(), threading.Event()
+        self.open.set()
+        self.taken, self.threads = [], set()
+        self.refuses, self.refused = [], 0
+
+    def send(self, notification):
+        self.threads.add(threading.current_thread())
+        assert self.open.wait(20)
+        if notification in self.refuses:
+            self.refused += 1
+            raise NotSentError('refused')
+        if notification is ZeroDivisionError:
+            raise ZeroDivisionError
+        self.taken.append(notification)
+
+
+@pytest.fixture
+def bus():
+    return Bus()
+
+
+@pytest.fixture
+def outbox(bus):
+    """Of room for three; goes on at once after one that is refused."""
+    made = Outbox(bus.send, bus.closed.set, most=3, pause=0.01)
+    yield made
+    bus.open.set()
+    made.stop(10)
+
+
+@pytest.fixture
+def lines(caplog):
+    """Function: (level, text) of what was logged so far."""
+    caplog.set_level(logging.INFO, LOGGER)
+    return lambda: [(record.levelname, record.getMessage())
+                    for record in caplog.records if record.name == LOGGER]
+
+
+def hang(bus, outbox):
+    """Have the bus hang, with one notification in its hands."""
+    bus.open.clear()
+    outbox.put('in hand')
+    wait_for(outbox._waiting.empty)
+
+
+def test_notifications_go_out_in_order_from_one_thread(bus, outbox):
+    for number in 'abc':
+        outbox.put(number)
+    wait_for(lambda: bus.taken == ['a', 'b', 'c'])
+    [thread] = bus.threads
+    assert thread.daemon
+    assert thread is not threading.current_thread()
+
+
+def test_nobody_waits_for_a_bus_that_hangs(bus, outbox, lines):
+    """What there is no room for is lost, which the log says once."""
+    hang(bus, outbox)
+    for number in range(1, 8):
+        outbox.put(number)
+    [(level, text)] = lines()
+    assert level == 'WARNING'
+    assert 'do not get out: 3 wait already. ' in text
+
+
+def test_the_log_says_when_it_works_again_and_how_many_were_lost(
+        bus, outbox, lines):
+    hang(bus, outbox)
+    for number in range(1, 8):
+        outbox.put(number)
+    bus.open.set()
+    wait_for(lambda: len(lines()) == 2)
+    assert bus.taken == ['in hand', 1, 2, 3]
+    assert lines()[1] == (
+        'INFO', 'Notifications get out again; 4 were lost')
+
+
+def test_the_log_says_nothing_while_all_goes_well(bus, outbox, lines):
+    for number in range(3):
+        outbox.put(number)
+    wait_for(lambda: len(bus.taken) == 3)
+    assert lines() == []
+
+
+def test_one_that_is_refused_is_sent_until_it_is_taken(bus, outbox, lines):
+    """Before those that wait, and with one line in the log."""
+    bus.refuses = [1]
+    outbox.put(1)
+    wait_for(lambda: bus.refused > 3)
+    outbox.put(2)
+    assert [text.partition('. ')[0] for _, text in lines()] == [
+        'Notifications do not get out: refused']
+    bus.refuses = []
+    wait_for(lambda: len(lines()) == 2)
+    assert lines()[1] == (
+        'INFO', 'Notifications get out again; 0 were lost')
+    assert bus.taken == [1, 2]
+
+
+def test_one_that_is_refused_is_lost_if_it_is_not_to_be_kept(bus, lines):
+    bus.refuses = [1, 2]
+    outbox = Outbox(bus.send, bus.closed.set, keep=False, pause=0.01)
+    for number in (1, 2, 3):
+        outbox.put(number)
+    wait_for(lambda: len(lines()) == 2)
+    outbox.stop(10)
+    assert bus.taken == [3]
+    assert lines()[1] == (
+        'INFO', 'Notifications get out again; 2 were lost')
+
+
+def test_a_fault_in_making_one_does_not_keep_the_next(bus, outbox, lines):
+    outbox.put(ZeroDivisionError)
+    outbox.put('next')
+    wait_for(lambda: bus.taken == ['next'])
+    assert lines() == [('ERROR', 'A notification could not be made')]
+
+
+def test_a_stop_sends_what_waits(bus, outbox):
+    hang(bus, outbox)
+    outbox.put('waits')
+    stopping = threading.Thread(target=outbox.stop, args=(20,))
+    stopping.start()
+    bus.open.set()
+    stopping.join(20)
+    assert bus.taken == ['in hand', 'waits']
+    assert bus.closed.is_set()
+
+
+@pytest.mark.parametrize('more', [0, 1, 3])
+def test_a_stop_gives_up_a_bus_that_hangs(bus, outbox, lines, more):
+    """And says how many were not sent."""
+    hang(bus, outbox)
+    for number in range(more):
+        outbox.put(number)
+    outbox.stop(0.1)
+    assert lines() == [('WARNING', f'{1 + more} notification(s) were not '
+                                   'sent before the stop')]
+    assert not bus.closed.is_set()
+
+
+def test_a_thread_that_was_given_up_ends_when_the_bus_goes_on(bus, outbox):
+    hang(bus, outbox)
+    outbox.put('given up')
+    outbox.stop(0.1)
+    bus.open.set()
+    assert bus.closed.wait(10)
+    assert bus.taken == ['in hand']
+
+
+def test_a_stop_does_not_wait_for_a_bus_that_refuses(bus, lines):
+    """Not even for the next try."""
+    outbox = Outbox(bus.send, bus.closed.set, most=3, pause=60)
+    bus.refuses = ['refused']
+    outbox.put('refused')
+    outbox.put('waits')
+    wait_for(lambda: len(lines()) == 1)
+    outbox.stop(20)
+    assert bus.closed.is_set()
+    assert lines()[1] == (
+        'WARNING', '2 notification(s) were not sent before the stop')
