@@ -87,8 +87,9 @@ class RuleBed:
         return table.snapshot(instances.Instances(
             lambda uuids: {uuid: self._running[uuid] for uuid in uuids
                            if uuid in self._running},
-            lambda: [{'uuid': uuid, 'host': host, 'instance_type_id': 7}
-                     for uuid, host in self._running.items()])).block()
+            lambda *names: [
+                {'uuid': uuid, 'host': host, 'instance_type_id': 7}
+                for uuid, host in self._running.items()])).block()
 
     def request(self, name):
         """A request that a rule has to look at; None: for the chain."""

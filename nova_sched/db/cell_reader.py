@@ -140,12 +140,15 @@ class CellReader:
         with self.moment() as moment:
             return moment.locate(uuids)
 
-    def on_hosts(self, hosts):
+    def on_hosts(self, hosts, names):
         c = tables.instances.c
+        statement = sa.select(*(c[name] for name in names)).where(
+            c.deleted == 0)
+        # A few columns of many instances are mostly the same.
         rows = self._chunks(
-            sa.select(*(c[name] for name in INSTANCE_COLUMNS)).where(
-                c.deleted == 0).order_by(c.id), c.host, hosts)
-        return [dict(zip(INSTANCE_COLUMNS, row, strict=True)) for row in rows]
+            statement.order_by(c.id) if 'uuid' in names
+            else statement.distinct(), c.host, hosts)
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def named(self, host, node):
         c = tables.compute_nodes.c

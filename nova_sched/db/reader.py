@@ -16,6 +16,7 @@ from nova_sched.hosts import columns
 
 COMPUTE_NODE_COLUMNS = columns.COMPUTE_NODE_COLUMNS
 SERVICE_COLUMNS = columns.SERVICE_COLUMNS
+INSTANCE_COLUMNS = cell_reader.INSTANCE_COLUMNS
 
 
 class HostReader:
@@ -136,34 +137,50 @@ class HostReader:
         """Why cells are not asked: dict Cell -> text."""
         return _lost(self._readers.values())
 
-    def locate_instances(self, uuids):
+    def locate_instances(self, uuids, needed=()):
         """dict instance uuid -> host name, of those that are on a host.
 
-        Cells that were lost before are left out, as their hosts are.  Raises
-        DatabaseUnavailable for one that does not answer this question: what
-        a request asks for beside or far from an instance would be void.
+        needed: uuids of the cells whose hosts are decided on.  Others that
+            were lost before are left out, as their hosts are.
+        Raises DatabaseUnavailable for a cell that does not answer this
+        question: what a request asks for beside or far from an instance
+        would be void.
         """
-        uuids, readers, found = list(uuids), self._known().values(), {}
+        answers = self._all_answers(
+            'The hosts of instances that a request names cannot be looked up',
+            needed, cell_reader.CellReader.locate, list(uuids))
+        return {uuid: host for found in answers
+                for uuid, host in found.items()}
+
+    def _all_answers(self, trouble, needed, read, *args):
+        """``read(reader, *args)`` of each cell that may not be left out.
+
+        trouble: what it means if one of them gives no answer.
+        """
+        readers = self._known().values()
         lost = _lost(readers)
-        readers = [reader for reader in readers if reader.cell not in lost]
-        answers = _asked(readers, cell_reader.CellReader.locate, uuids)
+        readers = [reader for reader in readers
+                   if reader.cell not in lost or reader.cell.uuid in needed]
+        answers = _asked(readers, read, *args)
         for reader in readers:
             if reader.cell not in answers:
                 raise exception.DatabaseUnavailable(
-                    'The hosts of instances that a request names cannot be '
-                    f'looked up in cell {reader.cell}: '
+                    f'{trouble} in cell {reader.cell}: '
                     f'{reader.guard.down or "the log says why"}')
-            found.update(answers[reader.cell])
-        return found
+        return [answers[reader.cell] for reader in readers]
 
-    def instances_on(self, hosts):
+    def instances_on(self, hosts, names=INSTANCE_COLUMNS, needed=()):
         """The living instances of these hosts, any state: list of dicts.
 
-        Keys are INSTANCE_COLUMNS; memory_mb is MiB, the disk sizes GiB.
+        names: of columns, of INSTANCE_COLUMNS; instances that differ in none
+            of them are one.
+        memory_mb is MiB, the disk sizes GiB.
+        needed: as of ``locate_instances``, which asks the same cells.
         """
-        hosts = list(hosts)
-        return [row for part in self.each_cell(
-            cell_reader.CellReader.on_hosts, hosts).values() for row in part]
+        return [row for part in self._all_answers(
+            'The instances on hosts cannot be read', needed,
+            cell_reader.CellReader.on_hosts, list(hosts), tuple(names))
+            for row in part]
 
     def find_nodes(self, host, node, cell_uuid=None):
         """The compute nodes of a host or node name: list of NamedNode.
@@ -225,16 +242,17 @@ class HostReader:
         self.use(cells)
         return True
 
-    def image_properties(self, hosts, names):
+    def image_properties(self, hosts, names, needed=()):
         """What the instances on these hosts keep of their images: list.
 
         names: of the properties; one that ends in * stands for all that
         begin with the rest of it.
         Returns tuples (host, instance uuid, name, text).
+        needed: as of ``locate_instances``, which asks the same cells.
         """
-        hosts, names = list(hosts), list(names)
-        return [row for part in self.each_cell(
-            cell_reader.CellReader.image_properties, hosts, names).values()
+        return [row for part in self._all_answers(
+            'The image properties of instances cannot be read', needed,
+            cell_reader.CellReader.image_properties, list(hosts), list(names))
             for row in part]
 
     def host_cells(self):

@@ -6,6 +6,7 @@ Either is answered by one statement, made when first asked and remembered for
 the rest of the request.
 """
 
+import dataclasses
 import types
 
 #: Scheduler hints that name instances.
@@ -21,27 +22,44 @@ def named(spec_obj):
     return [uuid for uuid in found if isinstance(uuid, str)]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placed:
+    """An instance that a request has placed itself, on a host."""
+
+    uuid: str
+    host: str
+
+    def instance(self):
+        """What rules know of it: where it is."""
+        return types.SimpleNamespace(uuid=self.uuid, host=self.host)
+
+
 class Instances:
     """Locations of instances: the database, and what it does not show yet.
 
     locate: function of a list of uuids, returns {uuid: host name}.
     on_hosts: function that returns the instances of all hosts as dicts with
-        at least uuid and host.
+        at least uuid and host; of names of their columns, which distinct
+        values of these there are.
     images: function of a list of host names and a tuple of names of image
         properties, returns what ``HostReader.image_properties`` does; by
         default nothing is known of images.
     unseen: names of hosts of whose instances rules see none.
-    in_flight: function that returns {uuid: host name} of what other requests
-        have placed.
+    in_flight: function that returns what other requests have placed, {uuid:
+        object with ``host`` and, like Placed, ``instance()``}.
+
+    cells: uuids of the cells whose hosts are decided on: they must answer.
     """
 
     def __init__(self, locate, on_hosts,
                  images=lambda hosts, names: (), unseen=frozenset(),
                  in_flight=dict):
+        self.cells = frozenset()
         self._in_flight, self._moving = in_flight, None
         self._locate, self._on_hosts = locate, on_hosts
         self._images, self._described = images, {}
         self._placed, self._unseen = {}, unseen
+        self._unreported_hosts = None
         self._located = {}
         self._by_host = None
         self._values = {}
@@ -64,37 +82,47 @@ class Instances:
         unknown = [uuid for uuid in uuids if uuid not in self._located]
         if unknown:
             self._located |= dict.fromkeys(unknown) | self._locate(unknown)
-        hosts = self._located | unreported
-        return {uuid: hosts[uuid] for uuid in uuids if hosts.get(uuid)}
+        found = {uuid: unreported[uuid].host if uuid in unreported
+                 else self._located[uuid] for uuid in uuids}
+        return {uuid: host for uuid, host in found.items() if host}
 
     def on_host(self, host):
         """{uuid: instance} of the instances on a host, a new dict."""
-        placed = {uuid: types.SimpleNamespace(uuid=uuid, host=host)
-                  for uuid, name in self._unreported().items()
-                  if name == host}
-        return self._listed().get(host, {}) | placed
+        unreported = self._unreported_by_host()
+        return self._listed().get(host, {}) | unreported.get(host, {})
 
     def each(self, name):
-        """{host: set of values} of one field of the instances on each host.
+        """{host: set of values} of one column of the instances on each host.
 
-        The values must be hashable.  Of instances just placed nothing is
-        known but where they are.
+        The values must be hashable.
         """
+        unreported = self._unreported_by_host()
         if name not in self._values:
-            self._values[name] = {
-                host: {getattr(instance, name) for instance in found.values()
-                       if hasattr(instance, name)}
-                for host, found in self._listed().items()}
-        return self._values[name]
+            self._values[name] = self._read_each(name)
+        found = dict(self._values[name])
+        for host, instances in unreported.items():
+            values = {getattr(instance, name) for instance
+                      in instances.values() if hasattr(instance, name)}
+            if values:
+                found[host] = found.get(host, set()) | values
+        return found
+
+    def _read_each(self, name):
+        values = {}
+        for row in self._on_hosts('host', name):
+            if row['host'] not in self._unseen and name in row:
+                values.setdefault(row['host'], set()).add(row[name])
+        return values
 
     def _listed(self):
         """{host: {uuid: instance}} of all hosts, read once."""
         if self._by_host is None:
-            self._by_host = {}
+            by_host = {}
             for row in self._on_hosts():
                 if row['host'] not in self._unseen:
-                    self._by_host.setdefault(row['host'], {})[row['uuid']] = (
+                    by_host.setdefault(row['host'], {})[row['uuid']] = (
                         types.SimpleNamespace(**row))
+            self._by_host = by_host
         return self._by_host
 
     def image_properties(self, hosts, names):
@@ -126,19 +154,30 @@ class Instances:
 
     def place(self, uuid, host):
         """From now on the instance counts as running on the host."""
-        self._placed[uuid] = host
+        self._placed[uuid] = Placed(uuid, host)
+        self._unreported_hosts = None
 
     def catch_up(self):
         """Have nothing placed by this request, and all that others placed.
 
         Called when the request is about to be decided, perhaps once more.
         """
-        self._placed = {}
+        self._placed, self._unreported_hosts = {}, None
         if self._moving is not None:
             self._moving = self._moving | self._in_flight()
 
     def _unreported(self):
-        """{uuid: host name} of what the database may not show yet."""
+        """{uuid: Placed or alike} of what the database may not show yet."""
         if self._moving is None:
             self._moving = self._in_flight()
         return self._moving | self._placed
+
+    def _unreported_by_host(self):
+        """{host: {uuid: instance}} of these, as far as rules see them."""
+        if self._unreported_hosts is None:
+            by_host = self._unreported_hosts = {}
+            for uuid, placed in self._unreported().items():
+                if placed.host not in self._unseen:
+                    by_host.setdefault(placed.host, {})[uuid] = (
+                        placed.instance())
+        return self._unreported_hosts

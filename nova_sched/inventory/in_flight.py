@@ -1,6 +1,7 @@
 """One pick in flight, and what reads have shown of its instance."""
 
 import dataclasses
+import types
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -25,6 +26,15 @@ class InFlight:
     @property
     def place(self):
         return self.host, self.nodename
+
+    def instance(self):
+        """What is known of its instance, named as columns of the database."""
+        flavor = self.demand.flavor
+        return types.SimpleNamespace(
+            uuid=self.key, host=self.host, node=self.nodename,
+            instance_type_id=flavor.id, memory_mb=flavor.memory_mb,
+            vcpus=flavor.vcpus, root_gb=flavor.root_gb,
+            ephemeral_gb=flavor.ephemeral_gb)
 
 
 #: In place of the host of an instance that was not looked for yet.

@@ -296,13 +296,13 @@ class Picks:
                     found[uuid] = self._watched[uuid].pick
             return list(found.values())
 
-    def locations(self, without=()):
-        """{uuid: host} of what is in flight, a new dict.
+    def placed(self, without=()):
+        """{uuid: InFlight} of what is in flight, a new dict.
 
         without: keys that are left out.
         """
         with self._lock:
-            return {key: watched.pick.host
+            return {key: watched.pick
                     for key, watched in self._watched.items()
                     if watched.counts and key not in without}
 

@@ -78,12 +78,12 @@ class Claims:
             taken = self.first_of(hosts.snapshot, row)
             if not self.claiming:
                 return taken
-            if taken is None:
-                LOG.debug('%s has no allocation candidate',
-                          hosts.snapshot.state(row))
-            elif self._claim(hosts.snapshot.state(row), taken, instance_uuid,
-                             spec_obj):
+            if taken is not None and self._claim(
+                    hosts.snapshot.state(row), taken, instance_uuid,
+                    spec_obj):
                 return taken
+        if self.claiming and len(hosts):
+            LOG.debug('Unable to successfully claim against any host.')
         return None
 
     def _claim(self, state, taken, instance_uuid, spec_obj):
@@ -103,8 +103,14 @@ class Claims:
         """
         if not self.claiming:
             return Taken(row)
-        requests = snapshot.state(row).allocation_candidates
-        return Taken(row, requests[0]) if requests else None
+        state = snapshot.state(row)
+        requests = state.allocation_candidates
+        if not requests:
+            LOG.debug("A host state with uuid = '%s' that did not have a "
+                      'matching allocation_request was encountered while '
+                      'scheduling. This host was skipped.', state.uuid)
+            return None
+        return Taken(row, requests[0])
 
     @property
     def version(self):
@@ -113,6 +119,8 @@ class Claims:
 
     def release(self):
         """Give back all that was claimed, each as far as it can be."""
+        if self._claimed:
+            LOG.debug('Cleaning up allocations for %s', [*self._claimed])
         give_back(self._offer, reversed(self._claimed))
         self._claimed.clear()
 

@@ -33,6 +33,7 @@ class FilterScheduler(driver.HostScheduler):
     """Decides every request on state that was read after it arrived."""
 
     ONE_PROCESS = False
+    NOTIFIES = True
 
     def __init__(self, conf):
         super().__init__(conf)
@@ -62,10 +63,25 @@ class FilterScheduler(driver.HostScheduler):
             self._max_attempts - 1 if return_alternates else 0,
             context, self._options.get_configuration())
         record = self.opened(record, context, wanted, offer)
+        try:
+            return self._decided(wanted, record)
+        except exception.DatabaseUnavailable as exc:
+            lost = dict(self.host_manager.lost_cells())
+            if lost.keys() <= dict(record.lost).keys():
+                raise
+            error = exc
+        LOG.info('Deciding once more, without the hosts of a cell that fell '
+                 'silent meanwhile: %s', error)
+        record.restart()
+        self.host_manager.refresh()
+        return self._decided(wanted, record)
+
+    def _decided(self, wanted, record):
+        """The answer to a request, on hosts that are read for it."""
         with record.timed('state'):
             self._read_hosts()
             found = self._look_up(wanted)
-        if Claims(offer, instance_uuids, record).claiming:
+        if Claims(record.offer, wanted.instance_uuids, record).claiming:
             return self._placed(wanted, found, record)[0]
         return self._remembered(wanted, found, record)
 

@@ -6,6 +6,7 @@
 import time
 
 import numpy as np
+from oslo_log import log as logging
 
 from nova_sched import conf as config
 from nova_sched.db import reader as db_reader
@@ -16,6 +17,8 @@ from nova_sched.inventory.api import ApiInventory
 from nova_sched.inventory.cache import HostCache
 from nova_sched.inventory.picks import Picks
 from nova_sched.plugins import classes
+
+LOG = logging.getLogger(__name__)
 
 
 class HostManager:
@@ -51,6 +54,10 @@ class HostManager:
 
         Raises DatabaseUnavailable when they cannot be read.
         """
+        if LOG.isEnabledFor(logging.DEBUG):
+            for cell in self._reader.cells:
+                LOG.debug('Getting compute nodes and services for cell %s',
+                          cell)
         self._cache.refresh()
 
     def aggregates(self):
@@ -93,13 +100,21 @@ class HostManager:
         keys: what the request's own picks are known by.
         """
         table = self._picks.table
-        return instances.Instances(
-            self._reader.locate_instances,
-            lambda: self._reader.instances_on(
-                table.columns['host'].values),
-            images=self._reader.image_properties,
+
+        def on_hosts(*names):
+            return self._reader.instances_on(
+                table.columns['host'].values,
+                names or db_reader.INSTANCE_COLUMNS, found.cells)
+
+        found = instances.Instances(
+            lambda uuids: self._reader.locate_instances(uuids, found.cells),
+            on_hosts,
+            images=lambda hosts, names: self._reader.image_properties(
+                hosts, names, found.cells),
             unseen=_bare_metal_hosts(table),
-            in_flight=lambda: self._picks.locations(set(keys)))
+            in_flight=lambda: self._picks.placed(set(keys)))
+        found.cells = _cells_of(table)
+        return found
 
     def find_nodes(self, host, node, cell_uuid=None):
         """The compute nodes of a name; see db.reader.HostReader.
@@ -136,6 +151,7 @@ class HostManager:
         found: Instances of the request.  offer: what Placement offers.
         """
         now = self.now() if now is None else now
+        found.cells = _cells_of(table)
         seen = table.columns['service_last_seen']
         alive = np.abs(now - seen) <= self._service_down_time
         up = alive & ~table.columns['service_forced_down']
@@ -162,6 +178,11 @@ class HostManager:
         if wanted.spec_obj.is_rebuild:
             return True
         return self._picks.commit(view, picks, snapshot, wanted.related())
+
+
+def _cells_of(table):
+    """Uuids of the cells that a table was read from: frozenset."""
+    return frozenset(uuid for uuid, _ in table.cells.reads)
 
 
 def _bare_metal_hosts(table):

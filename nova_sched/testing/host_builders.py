@@ -123,7 +123,7 @@ def instances_on(running, images):
     return instances.Instances(
         lambda uuids: {uuid: rows[uuid]['host'] for uuid in uuids
                        if uuid in rows},
-        lambda: list(rows.values()),
+        lambda *names: list(rows.values()),
         images=lambda _, patterns: [
             (rows[uuid]['host'], uuid, name, text)
             for uuid, texts in images.items() for name, text in texts.items()

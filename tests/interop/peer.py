@@ -3,8 +3,9 @@
     python peer.py CONFIG_FILE <QUESTIONS >ANSWERS
 
 QUESTIONS: a JSON list of [what, arguments], what being a function of
-``ANSWERED``.  ANSWERS: a JSON list of {'answer': ...} or {'error': name of
-the exception's class, 'text': ...}, one for each.  Nova is told of its
+``ANSWERED``.  ANSWERS: a JSON list, one for each, of {'answer': ...} or
+{'error': name of the exception's class, 'classes': full names of all that it
+is of, 'text': ..., 'reason': of Nova's own, or null}.  Nova is told of its
 configuration by the file, as always.
 """
 
@@ -21,6 +22,9 @@ from nova.scheduler import host_manager
 from nova.scheduler import rpcapi
 from nova.scheduler import weights
 from nova.scheduler.client import query
+
+# The folder of a program is where its imports are looked for.
+import peer_shapes
 
 
 def select_destinations(spec, uuids, **kwargs):
@@ -97,7 +101,8 @@ def _class(path):
 
 
 ANSWERED = {function.__name__: function
-            for function in (select_destinations, cast, decide)}
+            for function in (select_destinations, cast, decide)
+            } | peer_shapes.ANSWERED
 
 
 def _answer(what, args, kwargs):
@@ -106,7 +111,10 @@ def _answer(what, args, kwargs):
     except Exception as exc:
         # From another process it is of a class of its own, made for it.
         name = type(exc).__name__.removesuffix('_Remote')
-        return {'error': name, 'text': str(exc)}
+        return {'error': name, 'text': str(exc),
+                'classes': [f'{cls.__module__}.{cls.__qualname__}'
+                            for cls in type(exc).__mro__],
+                'reason': (getattr(exc, 'kwargs', None) or {}).get('reason')}
 
 
 def main():

@@ -136,8 +136,9 @@ def reason(name, records, wanted, options):
     block = table(*records).snapshot(instances.Instances(
         lambda uuids: {uuid: host for uuid, host, _ in RUNNING
                        if uuid in uuids},
-        lambda: [{'uuid': uuid, 'host': host, 'instance_type_id': flavor}
-                 for uuid, host, flavor in RUNNING])).block()
+        lambda *names: [{'uuid': uuid, 'host': host,
+                         'instance_type_id': flavor}
+                        for uuid, host, flavor in RUNNING])).block()
     assert not rule.keep(block, spec).any()
     return rule.reason(block, spec)
 

@@ -307,6 +307,17 @@ class TestInstances:
         assert set(cell_reader.INSTANCE_COLUMNS) == set(found[0])
         assert found[0]['memory_mb'] == 2048
 
+    def test_that_differ_in_none_of_the_columns_are_told_once(
+            self, load, hosts):
+        load(hosts=2, instances=[
+            clouds.an_instance('host1', instance_type_id=flavor)
+            for flavor in (5, 5, 6)] + [clouds.an_instance('host2')])
+
+        found = hosts.instances_on(['host1'], ('host', 'instance_type_id'))
+
+        assert sorted(row['instance_type_id'] for row in found) == [5, 6]
+        assert {row['host'] for row in found} == {'host1'}
+
     def test_of_thousands_of_names_are_asked_for_in_portions(
             self, servers, hosts):
         names = [f'none{n}' for n in range(1200)]

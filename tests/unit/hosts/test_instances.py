@@ -1,6 +1,11 @@
 """Where instances run is asked for at most once, and only when wanted."""
 
+import pytest
+
+from nova_sched import exception
 from nova_sched.hosts import instances
+from nova_sched.inventory.in_flight import InFlight
+from tests.builders import requests
 
 
 class Asked:
@@ -9,23 +14,29 @@ class Asked:
     HOSTS = {'u1': 'a', 'u2': 'a', 'u3': 'b'}
 
     def __init__(self):
-        self.located, self.listed = [], 0
+        self.located, self.listed = [], []
+
 
     def locate(self, uuids):
         self.located.append(list(uuids))
         return {uuid: self.HOSTS[uuid] for uuid in uuids
                 if uuid in self.HOSTS}
 
-    def on_hosts(self):
-        self.listed += 1
-        return [{'uuid': uuid, 'host': host, 'vcpus': 2}
+    def on_hosts(self, *names):
+        self.listed.append(names)
+        rows = [{'uuid': uuid, 'host': host, 'vcpus': 2}
                 for uuid, host in self.HOSTS.items()]
+        return [{name: row[name] for name in names or row if name in row}
+                for row in rows]
 
 
 def made(placed=None):
+    """Instances, and the Asked behind; placed: {uuid: host}."""
     asked = Asked()
-    return instances.Instances(asked.locate, asked.on_hosts,
-                               in_flight=lambda: placed or {}), asked
+    return instances.Instances(
+        asked.locate, asked.on_hosts, in_flight=lambda: {
+            uuid: instances.Placed(uuid, host)
+            for uuid, host in (placed or {}).items()}), asked
 
 
 class TestUnseen:
@@ -83,11 +94,13 @@ class TestLocated:
             'u1': 'c', 'u2': 'a', 'u3': 'e', 'u9': 'd'}
 
     def test_do_not_change_what_they_were_made_from(self):
-        placed = {'u9': 'd'}
-        found, _ = made(placed=placed)
+        placed = {'u9': instances.Placed('u9', 'd')}
+        found = instances.Instances(Asked().locate, None,
+                                    in_flight=lambda: placed)
         found.place('u3', 'e')
+        found.located(['u3', 'u9'])
 
-        assert placed == {'u9': 'd'}
+        assert [*placed] == ['u9']
 
 
 class TestOnHost:
@@ -103,7 +116,7 @@ class TestOnHost:
         for host in 'abc':
             found.on_host(host)
 
-        assert asked.listed == 1
+        assert asked.listed == [()]
 
     def test_are_a_new_dict_each_time(self):
         found, _ = made()
@@ -156,16 +169,49 @@ class TestEach:
         assert found.each('uuid') == {'a': {'u1', 'u2'}, 'b': {'u3'}}
         assert found.each('vcpus') == {'a': {2}, 'b': {2}}
 
-    def test_is_asked_for_once_with_the_instances_themselves(self):
+    def test_is_asked_for_once(self):
         found, asked = made()
-        found.each('uuid')
-        found.each('vcpus')
-        found.on_host('a')
+        for name in ('uuid', 'vcpus', 'vcpus', 'uuid'):
+            found.each(name)
 
-        assert asked.listed == 1
+        assert asked.listed == [('host', 'uuid'), ('host', 'vcpus')]
 
-    def test_is_unknown_of_those_just_placed(self):
+    def test_is_unknown_of_what_the_request_has_just_placed(self):
         found, _ = made()
         found.place('u9', 'c')
 
         assert found.each('vcpus') == {'a': {2}, 'b': {2}}
+
+    def test_gains_what_others_have_just_placed(self):
+        """As far as their requests tell."""
+        asked = Asked()
+        found = instances.Instances(
+            asked.locate, asked.on_hosts, unseen=frozenset('d'),
+            in_flight=lambda: {pick.key: pick for pick in (
+                in_flight('u8', 'a', vcpus=4), in_flight('u9', 'c', vcpus=8),
+                in_flight('u10', 'd', vcpus=1))})
+
+        assert found.each('vcpus') == {'a': {2, 4}, 'b': {2}, 'c': {8}}
+        assert found.each('project_id') == {}
+        assert found.on_host('c')['u9'].vcpus == 8
+
+    def test_is_asked_for_again_after_a_failure(self):
+        asked, found = Asked(), None
+        broken = [exception.DatabaseUnavailable('gone')]
+
+        def on_hosts(*names):
+            if broken:
+                raise broken.pop()
+            return asked.on_hosts(*names)
+
+        found = instances.Instances(None, on_hosts)
+        with pytest.raises(exception.DatabaseUnavailable):
+            found.each('vcpus')
+
+        assert found.each('vcpus') == {'a': {2}, 'b': {2}}
+
+
+def in_flight(key, host, **flavor):
+    """A pick of another request."""
+    return InFlight(key, host, host, requests.a_request(**flavor).demand(),
+                    None, None, 0.0)

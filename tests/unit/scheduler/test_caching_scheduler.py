@@ -272,7 +272,7 @@ class TestConcurrentRequests:
         """Where the instances are that a request names."""
         asked, answered = threading.Event(), threading.Event()
 
-        def locate(uuids):
+        def locate(uuids, needed):
             asked.set()
             assert answered.wait(10)
             return {}

@@ -22,7 +22,8 @@ def running(**flavor_ids):
             for host, found in flavor_ids.items()
             for number, flavor_id in enumerate(found)]
     return table(a_host('a'), a_host('b')).snapshot(
-        instances.Instances(lambda uuids: {}, lambda: rows)).block()
+        instances.Instances(
+            lambda uuids: {}, lambda *names: rows)).block()
 
 
 class TestTypeAffinityFilter:

@@ -1,0 +1,201 @@
+"""What is written about Nova's scheduler and its way through one request.
+
+Articles and runbooks on Queens quote these lines of a log at DEBUG; people
+who know them look for them here.  Two cells of their own databases, cell0,
+and a Placement that says what it is told.
+"""
+
+import re
+
+import pytest
+import sqlalchemy as sa
+
+from nova_sched import exception
+from nova_sched.cloud import file as cloud_file
+from nova_sched.db import cells
+from nova_sched.db import engine
+from nova_sched.db import schema
+from nova_sched.db import tables
+from tests.builders import clouds
+from tests.builders import http_placement
+from tests.functional import conftest
+
+pytestmark = pytest.mark.real
+
+CELL1 = '00000000-0000-0000-0000-0000000000c1'
+CELL2 = '00000000-0000-0000-0000-0000000000c2'
+A, B, C = (clouds.a_uuid(number) for number in range(1, 4))
+#: What Placement tells of them: b has nothing to claim.
+CANDIDATES = http_placement.candidates(
+    *map(http_placement.a_candidate, (A, C)), others=[B])
+#: Header that names the request.
+ID = 'X-Openstack-Request-Id'
+
+
+def make(url, **hosts):
+    """Fill an empty database with compute nodes: name -> uuid."""
+    database = engine.Database(url)
+    schema.sync_database(database)
+    cloud_file.load(database.engine, clouds.a_cloud(
+        [*hosts], cells=[], host_mappings=[], compute_nodes=[
+            clouds.a_compute_node(host, uuid=uuid)
+            for host, uuid in hosts.items()]))
+    return database
+
+
+@pytest.fixture(scope='module')
+def stage(tmp_path_factory):
+    with conftest.open_stage(
+            tmp_path_factory.mktemp('statements'),
+            DEFAULT__service_down_time=10 ** 9, DEFAULT__debug=True,
+            DEFAULT__default_log_levels='keystoneauth=DEBUG') as stage:
+        yield stage
+
+
+@pytest.fixture(scope='module')
+def placement():
+    """Offers the hosts a and c; a is full, and c takes one of a request."""
+    with http_placement.placement() as server:
+        def claimed(asked):
+            same = [other for other in server.to('PUT', '/allocations/')
+                    if C in other.body['allocations']
+                    and other.headers[ID] == asked.headers[ID]]
+            return (http_placement.TAKEN if same == [asked]
+                    else http_placement.FULL)
+
+        server.on('GET', '/allocation_candidates', CANDIDATES)
+        server.on('PUT', '/allocations/', claimed)
+        yield server
+
+
+@pytest.fixture(scope='module')
+def daemon(stage, placement):
+    """On cell one, hosts a and b, and cell two, host c."""
+    found = {name: conftest.new_database() for name in ('api', 'one', 'two')}
+    stage.sync()
+    make(found['one'][0], a=A, b=B).close()
+    make(found['two'][0], c=C).close()
+    api = make(found['api'][0])
+    with api.writing() as connection:
+        connection.execute(sa.insert(tables.cell_mappings), [
+            {'uuid': uuid, 'name': name, 'database_connection': url}
+            for uuid, name, url in (
+                (cells.CELL0_UUID, 'cell0', stage.database_url),
+                (CELL1, 'one', found['one'][0]),
+                (CELL2, 'two', found['two'][0]))])
+    api.close()
+    yield stage.daemon(
+        api_database__connection=found['api'][0],
+        placement__auth_type='none',
+        placement__endpoint_override=placement.url)
+    for _, drop in found.values():
+        drop()
+
+
+class Trail:
+    """The lines of one request, in the log of a daemon.
+
+    instance: the uuid of its first instance.
+    """
+
+    def __init__(self, daemon, request_id, instance=None):
+        self._lines = [line for line in daemon.text.splitlines()
+                       if request_id in line]
+        self.instance = instance
+
+    def of(self, words):
+        """The lines with these words."""
+        return [line for line in self._lines if words in line]
+
+    def order(self, *expressions):
+        """Which of the expressions lines match, one after the other."""
+        found = [expression for line in self._lines
+                 for expression in expressions if re.search(expression, line)]
+        return [expression for expression, before
+                in zip(found, [None, *found], strict=False)
+                if expression != before]
+
+
+REQUEST_ID = 'req-8a3f1c52-0b6e-4d0e-9d4b-{:012d}'
+
+
+@pytest.fixture(scope='module')
+def placed(stage, daemon):
+    """The Trail of a request that goes to c because a refuses."""
+    caller = stage.client()
+    [[selected, *_]] = caller.ask(request_id=REQUEST_ID.format(1))
+    assert selected.service_host == 'c'
+    return Trail(daemon, REQUEST_ID.format(1), caller.asked[0])
+
+
+@pytest.fixture(scope='module')
+def refused(stage, daemon):
+    """Of a request for two instances, of which c takes one."""
+    with pytest.raises(exception.NoValidHost):
+        stage.client().ask(count=2, request_id=REQUEST_ID.format(2))
+    return Trail(daemon, REQUEST_ID.format(2))
+
+
+def test_the_cells_are_named_as_they_are_read(placed):
+    """All but cell0, in which no host ever is."""
+    [one, two] = placed.of('Getting compute nodes and services for cell ')
+    assert f'for cell {CELL1}(one) ' in one
+    assert f'for cell {CELL2}(two) ' in two
+
+
+def test_the_milestones_come_in_the_order_that_scripts_know(placed):
+    milestones = (
+        'GET .*/allocation_candidates', 'Getting compute nodes',
+        r'Starting with 3 host\(s\)', 'Filtered ', 'Weighed ',
+        'Attempting to claim resources in the placement API for instance ',
+        'Selected host: ')
+
+    assert placed.order(*milestones) == list(milestones)
+
+
+def test_placement_is_asked_for_a_thousand_candidates(placed):
+    [line] = [line for line in placed.of('REQ: curl -g -i -X GET ')
+              if '/allocation_candidates?' in line]
+    assert 'limit=1000' in line
+    assert 'resources=DISK_GB%3A1%2CMEMORY_MB%3A512%2CVCPU%3A1' in line
+
+
+def test_each_claim_reads_what_the_instance_holds_and_adds_to_it(placed):
+    claims = placed.of('Attempting to claim resources in the placement API')
+    assert len(claims) == 2
+    for method in ('GET', 'PUT'):
+        asked = [line for line in placed.of(f'REQ: curl -g -i -X {method} ')
+                 if f'/allocations/{placed.instance}' in line]
+        assert asked, method
+
+
+def test_a_host_without_a_candidate_is_skipped_and_told(refused):
+    skipped = refused.of('did not have a matching allocation_request was '
+                         'encountered while scheduling.')
+    assert skipped
+    for line in skipped:
+        assert f"A host state with uuid = '{B}' that did not have" in line
+
+
+def test_claims_of_a_request_that_fails_are_cleaned_up(refused, placement):
+    assert refused.order(
+        'Selected host: ', 'Unable to successfully claim against any host',
+        'Cleaning up allocations for ') == [
+            'Selected host: ', 'Unable to successfully claim against any host',
+            'Cleaning up allocations for ']
+    [line] = refused.of('Cleaning up allocations for ')
+    instances = re.findall(r'[-0-9a-f]{36}',
+                           line.partition('allocations for ')[2])
+    assert [instance for instance in instances
+            if placement.to('DELETE', f'/allocations/{instance}')]
+
+
+def test_nothing_offered_is_told_without_debug(stage, daemon, placement):
+    placement.on('GET', '/allocation_candidates', http_placement.candidates())
+    with pytest.raises(exception.NoValidHost):
+        stage.client().ask(request_id=REQUEST_ID.format(3))
+    placement.on('GET', '/allocation_candidates', CANDIDATES)
+
+    [line] = Trail(daemon, REQUEST_ID.format(3)).of(
+        'Got no allocation candidates from the Placement API.')
+    assert ' INFO ' in line

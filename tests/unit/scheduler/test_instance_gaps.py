@@ -1,0 +1,78 @@
+"""Instances that a database does not show, yet or any more, in decisions."""
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.db import cell_reader
+from nova_sched.db import guard
+from nova_sched.hosts import decision
+from tests.builders import clouds
+from tests.builders import drivers
+from tests.builders import instance_rules
+from tests.builders import requests
+from tests.builders.instance_rules import NODES
+from tests.builders.instance_rules import RULES
+from tests.builders.instance_rules import ask_for_other
+from tests.builders.instance_rules import one_that_sends_to_b
+from tests.builders.mapped_cloud import CELL2
+from tests.builders.placement import Placement
+
+
+@pytest.fixture
+def hosts(cloud):
+    return instance_rules.load(cloud)
+
+
+@pytest.mark.parametrize('name', [name for name in RULES if 'Group' in name])
+def test_a_claimed_member_is_where_the_request_says_as_in_nova(hosts, name):
+    """Nothing that Placement remembers is remembered here."""
+    rule, placement = RULES[name], Placement([*NODES.values()])
+    driver = hosts.driver(**rule.options)
+    free = drivers.free_ram_mb(driver)
+    ask_for_other(driver, rule, one_that_sends_to_b(rule), placement.offer())
+    uuid = clouds.a_uuid()
+
+    [[chosen]] = drivers.select(driver, requests.a_request(
+        instance_uuid=uuid, **rule.request), [uuid], offer=placement.offer())
+
+    assert chosen.service_host == 'a'
+    assert drivers.free_ram_mb(driver) == free
+
+
+class TestSilentCell:
+    """Cell two, with host c, falls silent while its instances are asked for.
+    """
+
+    @pytest.fixture(params=['TypeAffinityFilter', 'a plug-in',
+                            'DifferentHostFilter', 'ImagePropertiesWeigher'])
+    def rule(self, request):
+        return RULES[request.param]
+
+    @pytest.fixture(params=['filter_scheduler', 'caching_scheduler'])
+    def driver(self, request, mapped_cloud, rule, monkeypatch):
+        monkeypatch.setattr(guard, 'PROBE_INTERVAL', 3600)
+        driver = mapped_cloud.driver(request.param, **rule.options)
+        for name in ('locate', 'on_hosts', 'image_properties'):
+            monkeypatch.setattr(
+                cell_reader.CellReader, name, silent_in_cell_two(
+                    getattr(cell_reader.CellReader, name)))
+        return driver
+
+    def test_costs_its_hosts_and_the_decision_says_so(self, driver, rule):
+        record = decision.Decision()
+
+        found = drivers.select(driver, requests.a_request(
+            **rule.request, num_instances=3), record=record)
+
+        assert {chosen[0].service_host for chosen in found} <= {'a', 'b'}
+        assert record.tries == 2
+        assert record.lost == ((f'{CELL2}(two)', 'gone'),)
+
+
+def silent_in_cell_two(read):
+    """A method of CellReader as it is while that cell's server is gone."""
+    def read_or_not(self, *args):
+        if self.cell.uuid == CELL2:
+            raise exception.DatabaseUnavailable('gone')
+        return read(self, *args)
+    return read_or_not
