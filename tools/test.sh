@@ -35,13 +35,13 @@ failed=0
 echo '== Unit tests'
 pytest tests/unit tests/properties "$@" || failed=1
 if [ -z "$missing" ]; then
-    echo '== Functional tests, on RabbitMQ and MariaDB as well as embedded'
+    echo '== Functional tests, on real servers as well as embedded'
     tools/with-services.sh pytest tests/functional "$@" || failed=1
 else
     echo '== Functional tests, embedded only'
     pytest tests/functional -m 'not real' "$@" || failed=1
-    not_run "the functional tests on a real RabbitMQ and MariaDB. They need \
-these packages: $missing"
+    not_run "the functional tests on a real RabbitMQ, MariaDB and PostgreSQL. \
+They need these packages: $missing"
 fi
 echo '== Interop tests, with a real Nova'
 if [ -n "$missing" ]; then

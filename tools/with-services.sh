@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Runs a command beside a RabbitMQ and a MariaDB of its own, which are gone
-# when it ends:
+# Runs a command beside a RabbitMQ, a MariaDB and a PostgreSQL of its own,
+# which are gone when it ends:
 #
 #   tools/with-services.sh COMMAND [ARGUMENT ...]
 #
-# The command finds them in NOVA_SCHED_TEST_RABBIT_URL and
-# NOVA_SCHED_TEST_MYSQL_URL.  Needs pifpaf on the PATH, and the Debian
-# packages rabbitmq-server and mariadb-server.
+# The command finds them in NOVA_SCHED_TEST_RABBIT_URL,
+# NOVA_SCHED_TEST_MYSQL_URL and NOVA_SCHED_TEST_POSTGRESQL_URL.  Needs pifpaf
+# on the PATH, and the Debian packages rabbitmq-server, mariadb-server and
+# postgresql.
 set -eu
 
-# A port for RabbitMQ that is free now.  It takes a second one 20,000 above,
-# which must be a port number too; and below 30,000 no outgoing connection
-# gets in the way.
-rabbit_port() {
+# A port that is free now.  RabbitMQ takes a second one 20,000 above, which
+# must be a port number too; and below 30,000 no outgoing connection gets in
+# the way.
+free_port() {
     python3 - <<'END'
 import random, socket
 while True:
@@ -32,9 +33,16 @@ if [ "${1:-}" = --inside ]; then
     shift
     export NOVA_SCHED_TEST_RABBIT_URL=$RABBIT_URL
     export NOVA_SCHED_TEST_MYSQL_URL=$MYSQL_URL
+    export NOVA_SCHED_TEST_POSTGRESQL_URL=postgresql://$PGUSER:$PGPASSWORD@$PGHOST:$PGPORT/$PGDATABASE
     exec "$@"
 fi
-# What pifpaf itself says of its servers is of no interest unless they fail.
-exec pifpaf --env-prefix RABBIT run rabbitmq --port "$(rabbit_port)" \
+# PostgreSQL refuses to run as root, which pifpaf's would have to; Debian's
+# own tool has it run as another user then.  What pifpaf itself says of its
+# servers is of no interest unless they fail.
+export PGPORT
+PGPORT=$(free_port)
+exec pg_virtualenv -t -c '--encoding=UTF8 --locale=C.UTF-8' \
+    -o log_min_messages=panic -o log_checkpoints=off \
+    pifpaf --env-prefix RABBIT run rabbitmq --port "$(free_port)" \
     --nodename "nova-sched-$$" -- \
     pifpaf --env-prefix MYSQL run mysql -- "$0" --inside "$@"

@@ -26,13 +26,19 @@ _ENGINE_OPTIONS = (
     'connection_recycle_time', 'connection_debug', 'connection_trace',
     'max_pool_size', 'max_overflow', 'pool_timeout', 'connection_parameters')
 
+# libpq has no time-out for an answer: a host that is gone shows by its system
+# not answering for a minute.
+_LIBPQ = {'connect_timeout': '10', 'keepalives_idle': '30',
+          'keepalives_interval': '10', 'keepalives_count': '3',
+          'tcp_user_timeout': '60000'}    # milliseconds
+
 # Seconds.  A thread that waits for a dead server cannot be cancelled, so no
 # wait may be endless; an operator's own value in the URL wins.
 _URL_DEFAULTS = {
     'pymysql': {'connect_timeout': '10', 'read_timeout': '60',
                 'write_timeout': '60'},
-    'psycopg2': {'connect_timeout': '10'},
-    'psycopg': {'connect_timeout': '10'},
+    'psycopg2': _LIBPQ,
+    'psycopg': _LIBPQ,
     'pysqlite': {'timeout': '30'},    # for another process's write lock
 }
 

@@ -1,8 +1,8 @@
 """Brokers and databases for functional tests.
 
-``tools/with-services.sh`` starts a RabbitMQ and a MariaDB and names them in
-the environment.  A test that needs them is marked ``real`` and fails where
-they are not.
+``tools/with-services.sh`` starts a RabbitMQ, a MariaDB and a PostgreSQL and
+names them in the environment.  A test that needs them is marked ``real`` and
+fails where they are not.
 """
 
 import contextlib
@@ -38,18 +38,32 @@ def broker():
     return url
 
 
-def new_database():
-    """An empty database on a real MariaDB: (URL, function to drop it)."""
-    server = sa.make_url(_named('NOVA_SCHED_TEST_MYSQL_URL')).set(
-        drivername='mysql+pymysql')
+MARIADB, POSTGRESQL = DATABASES = ('mariadb', 'postgresql')
+
+#: Kind of database -> the variable that names a server, and its driver.
+_SERVERS = {
+    MARIADB: ('NOVA_SCHED_TEST_MYSQL_URL', 'mysql+pymysql'),
+    POSTGRESQL: ('NOVA_SCHED_TEST_POSTGRESQL_URL', 'postgresql+psycopg2')}
+
+
+def new_database(kind=MARIADB):
+    """An empty database on a real server: (URL, function to drop it).
+
+    kind: one of DATABASES.
+    """
+    variable, driver = _SERVERS[kind]
+    server = sa.make_url(_named(variable)).set(drivername=driver)
     name = f'nova_sched_{uuid.uuid4().hex}'
-    engine = sa.create_engine(server)
-    with engine.begin() as connection:
+    # PostgreSQL makes and drops databases outside of transactions only.
+    engine = sa.create_engine(server, isolation_level='AUTOCOMMIT')
+    with engine.connect() as connection:
         connection.exec_driver_sql(f'CREATE DATABASE {name}')
+    forced = ' WITH (FORCE)' if kind == POSTGRESQL else ''
 
     def drop():
-        with engine.begin() as connection:
-            connection.exec_driver_sql(f'DROP DATABASE IF EXISTS {name}')
+        with engine.connect() as connection:
+            connection.exec_driver_sql(
+                f'DROP DATABASE IF EXISTS {name}{forced}')
         engine.dispose()
 
     url = server.set(database=name)
@@ -60,14 +74,16 @@ def new_database():
 def open_stage(directory, backend='real', **options):
     """A Stage on a pair of broker and database, for the time of a block.
 
-    backend: 'real', or the scheme of one of oslo.messaging's transports in
+    backend: 'real' for RabbitMQ and MariaDB, POSTGRESQL for that in place of
+        MariaDB, or the scheme of one of oslo.messaging's transports in
         memory, which goes with an SQLite file.
     options: of the service, as ``group__option``.
     """
     drop = None
-    if backend == 'real':
+    if backend in ('real', POSTGRESQL):
         transport_url = broker()
-        database_url, drop = new_database()
+        database_url, drop = new_database(
+            POSTGRESQL if backend == POSTGRESQL else MARIADB)
     else:
         transport_url = f'{backend}://'
         database_url = f'sqlite:///{directory}/nova_sched.sqlite'
@@ -92,8 +108,9 @@ def stage(tmp_path):
         yield stage
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=[
+    *BACKENDS, pytest.param(POSTGRESQL, marks=pytest.mark.real)])
 def any_stage(request, tmp_path):
-    """A Stage on each of BACKENDS."""
+    """A Stage on each of BACKENDS, and on PostgreSQL."""
     with open_stage(tmp_path, request.param) as stage:
         yield stage

@@ -117,9 +117,9 @@ def _waiting(stage):
             "WHERE trx_state = 'LOCK WAIT'").scalar()
 
 
-@pytest.fixture
-def database():
-    url, drop = conftest.new_database()
+@pytest.fixture(params=conftest.DATABASES)
+def database(request):
+    url, drop = conftest.new_database(request.param)
     conf = config.new_conf([], [])
     conf.set_override('connection', url, 'database')
     schema.sync(conf)

@@ -33,6 +33,13 @@ class TestParseUrl:
         assert {'connect_timeout', 'read_timeout', 'write_timeout'} <= set(
             query)
 
+    @pytest.mark.parametrize('driver', ['psycopg2', 'psycopg'])
+    def test_notices_that_the_host_of_a_postgresql_server_is_gone(
+            self, driver):
+        query = engine.parse_url(f'postgresql+{driver}://u:p@h/d').query
+        assert {'connect_timeout', 'keepalives_idle',
+                'tcp_user_timeout'} <= set(query)
+
     def test_keeps_the_timeout_of_the_operator(self):
         url = engine.parse_url('mysql://u:p@h/d?read_timeout=7')
         assert url.query['read_timeout'] == '7'

@@ -1,4 +1,4 @@
-"""Reading hosts from MariaDB: of all rows only the changed ones are sent."""
+"""Reading hosts from real servers; MariaDB sends only rows that changed."""
 
 import datetime
 import random
@@ -19,10 +19,14 @@ pytestmark = pytest.mark.real
 
 HOSTS = 5
 
+#: For what others do not have.
+on_mariadb = pytest.mark.parametrize('conf', [conftest.MARIADB],
+                                     indirect=True)
 
-@pytest.fixture(scope='module')
-def conf():
-    url, drop = conftest.new_database()
+
+@pytest.fixture(scope='module', params=conftest.DATABASES)
+def conf(request):
+    url, drop = conftest.new_database(request.param)
     conf = config.new_conf([], [])
     conf.set_override('connection', url, 'database')
     schema.sync(conf)
@@ -117,6 +121,7 @@ def test_texts_are_not_mixed_up_with_their_neighbours(
         assert cell_rows(hosts) == read_anew(conf)
 
 
+@on_mariadb
 def test_a_row_that_did_not_change_is_not_sent_again(
         database, hosts, sent):
     before, = cell_rows(hosts)
@@ -185,6 +190,7 @@ def set_zero_date(database, column, where):
         assert done.rowcount
 
 
+@on_mariadb
 @pytest.mark.parametrize('column, rows, names', [
     (tables.services.c.last_seen_up, 'services', reader.SERVICE_COLUMNS),
     (tables.compute_nodes.c.updated_at, 'compute_nodes',
@@ -201,6 +207,7 @@ def test_a_zero_date_is_no_time_and_harms_no_other_row(
     assert times[:2] == [moment, None]
 
 
+@on_mariadb
 def test_a_stamp_is_told_of_zero_dates(database, hosts):
     for name in ('created_at', 'updated_at'):
         set_zero_date(database, tables.aggregates.c[name], 'TRUE')

@@ -1,0 +1,273 @@
+"""What is read and written, on each kind of server that clouds have."""
+
+import contextlib
+import json
+
+from alembic import autogenerate
+from alembic import migration
+import pytest
+import sqlalchemy as sa
+
+from nova_sched import conf as config
+from nova_sched import exception
+from nova_sched.cloud import export as cloud_export
+from nova_sched.cloud import file as cloud_file
+from nova_sched.db import cells
+from nova_sched.db import discovery
+from nova_sched.db import engine
+from nova_sched.db import reader
+from nova_sched.db import schema
+from nova_sched.db import services
+from nova_sched.db import tables
+from tests.builders import clouds
+from tests.builders.cloud_database import cell_rows
+from tests.functional import conftest
+from tests.functional.processes import until
+
+pytestmark = pytest.mark.real
+
+ONE, TWO = clouds.a_uuid(101), clouds.a_uuid(102)
+INSTANCE = clouds.a_uuid(103)
+#: Seconds that the API database and a cell may take.
+TIMEOUT = 2
+
+
+def url_of(database):
+    return database.url.render_as_string(hide_password=False)
+
+
+class Cloud:
+    """An API database, cell0's, and those of two cells.
+
+    Each is an engine.Database of that name.  kind: of conftest.DATABASES.
+    conf: leads to the first two.
+    """
+
+    def __init__(self, kind, new):
+        self.kind = kind
+        self.api, self.cell0, self.one, self.two = (
+            new(kind) for _ in range(4))
+        for database in (self.api, self.cell0, self.one, self.two):
+            schema.sync_database(database)
+
+    def fill(self):
+        """Replace what is in them."""
+        self.conf = config.new_conf([], [])
+        for group, database in (('database', self.cell0),
+                                ('api_database', self.api)):
+            self.conf.set_override('connection', url_of(database), group)
+        self.conf.set_override('cell_timeout', TIMEOUT, 'nova_sched')
+        _load(self.cell0, [])
+        _load(self.api, [], aggregates=[
+            clouds.an_aggregate(1, ['a', 'c'], metadata={'ssd': 'true'}),
+            clouds.an_aggregate(2, [])],
+            instance_groups=[clouds.a_group(1, [INSTANCE])])
+        _load(self.one, ['a', 'b'])
+        _load(self.two, ['c'],
+              instances=[clouds.an_instance('c', uuid=INSTANCE)])
+        self.execute(self.api, sa.delete(tables.cell_mappings))
+        for uuid, name, database in ((cells.CELL0_UUID, 'cell0', self.cell0),
+                                     (ONE, 'one', self.one),
+                                     (TWO, 'two', self.two)):
+            self.execute(self.api, sa.insert(tables.cell_mappings).values(
+                uuid=uuid, name=name, disabled=False,
+                database_connection=url_of(database)))
+
+    def execute(self, database, statement):
+        with database.writing() as connection:
+            return connection.execute(statement)
+
+
+def _load(database, hosts, **lists):
+    """Replace what is there by hosts that are not mapped."""
+    cloud_file.load(database.engine, clouds.a_cloud(
+        hosts, host_mappings=[], **lists, compute_nodes=[
+            clouds.a_compute_node(host, mapped=0) for host in hosts]))
+
+
+@pytest.fixture(scope='module')
+def new():
+    """Function that makes an empty engine.Database of a kind."""
+    with contextlib.ExitStack() as ends:
+        def new(kind):
+            url, drop = conftest.new_database(kind)
+            ends.callback(drop)
+            database = engine.Database(url)
+            ends.callback(database.close)
+            return database
+        yield new
+
+
+@pytest.fixture(scope='module', params=conftest.DATABASES)
+def made(request, new):
+    return Cloud(request.param, new)
+
+
+@pytest.fixture
+def cloud(made):
+    made.fill()
+    return made
+
+
+@pytest.fixture
+def empty(new, cloud):
+    """One more database, without tables."""
+    return new(cloud.kind)
+
+
+@pytest.fixture
+def hosts(cloud):
+    """A HostReader of the cloud."""
+    hosts = reader.HostReader(cloud.conf)
+    yield hosts
+    hosts.close()
+
+
+def test_the_tables_are_what_the_definitions_describe(cloud):
+    with cloud.api.reading() as connection:
+        context = migration.MigrationContext.configure(
+            connection, opts={'version_table': schema.VERSION_TABLE})
+        assert autogenerate.compare_metadata(context, tables.metadata) == []
+
+
+def test_tables_are_made_once_and_have_a_version(cloud, empty):
+    cloud.conf.set_override('connection', url_of(empty), 'database')
+    assert schema.version(cloud.conf) is None
+
+    assert schema.sync(cloud.conf) == schema.head()
+    assert schema.sync(cloud.conf) == schema.version(cloud.conf)
+
+
+def test_a_database_without_tables_is_told_of(empty):
+    with pytest.raises(exception.DatabaseUnavailable, match=(
+            'it has no table compute_nodes and no table services')):
+        empty.check()
+
+
+def test_hosts_come_from_the_cells_that_are_mapped(hosts):
+    found = {rows.cell.name: [row[reader.COMPUTE_NODE_COLUMNS.index('host')]
+                              for row in rows.compute_nodes]
+             for rows in cell_rows(hosts)}
+
+    assert found == {'one': ['a', 'b'], 'two': ['c']}
+
+
+def test_instances_and_nodes_are_found_by_their_names(hosts):
+    assert hosts.locate_instances([INSTANCE, ONE]) == {INSTANCE: 'c'}
+    assert [each['uuid'] for each in hosts.instances_on(['b', 'c'])] == [
+        INSTANCE]
+    [node] = hosts.find_nodes('b', None)
+    assert (node.host, node.nodename) == ('b', 'b')
+    assert hosts.find_nodes('b', None, TWO) == []
+
+
+def test_aggregates_are_read_and_a_change_of_them_is_seen(cloud, hosts):
+    one, two = hosts.aggregates()
+    assert (one['hosts'], one['metadata']) == (['a', 'c'], {'ssd': 'true'})
+    assert two['hosts'] == []
+    before = hosts.api_stamp()
+
+    cloud.execute(cloud.api, sa.delete(tables.aggregate_hosts).where(
+        tables.aggregate_hosts.c.host == 'a'))
+
+    assert hosts.api_stamp() != before
+    assert hosts.aggregates()[0]['hosts'] == ['c']
+
+
+def test_a_disabled_cell_is_one(cloud, hosts):
+    cloud.execute(cloud.api, sa.update(tables.cell_mappings).where(
+        tables.cell_mappings.c.uuid == TWO).values(disabled=True))
+
+    assert [(cell.name, cell.disabled) for cell in hosts.find_cells()] == [
+        ('one', False), ('two', True)]
+
+
+def test_an_export_loads_as_the_cloud_that_it_was_made_of(cloud, empty):
+    text = json.dumps(cloud_export.export(cloud.conf))
+    schema.sync_database(empty)
+    cloud_file.load(empty.engine, json.loads(text))
+
+    again = config.new_conf([], [])
+    again.set_override('connection', url_of(empty), 'database')
+    loaded = reader.HostReader(again)
+    [rows] = cell_rows(loaded)
+    assert len(rows.compute_nodes) == len(rows.services) == 3
+    assert loaded.host_cells() == {'a': ONE, 'b': ONE, 'c': TWO}
+    assert loaded.locate_instances([INSTANCE]) == {INSTANCE: 'c'}
+    loaded.close()
+    # Ids go on behind those that were loaded.
+    cloud.execute(empty, sa.insert(tables.aggregates).values(name='x'))
+
+
+def test_the_record_of_the_service_is_made_once_and_beats(cloud):
+    records = [services.ServiceRecord(cloud.cell0, host)
+               for host in ('b', 'a', 'b')]
+    for record in records:
+        record.register()
+        assert record.beat()
+
+    assert records[0].leader(60) == 'a'
+    cloud.execute(cloud.cell0, sa.update(tables.services).where(
+        tables.services.c.host == 'a').values(disabled=True))
+    assert records[0].leader(60) == 'b'
+    with cloud.cell0.reading() as connection:
+        assert connection.execute(sa.select(
+            tables.services.c.host, tables.services.c.report_count)
+            .order_by(tables.services.c.id)).all() == [('b', 2), ('a', 1)]
+
+
+def test_new_hosts_are_mapped_to_their_cells_and_marked(cloud, hosts):
+    search = discovery.Discovery(cloud.conf)
+    try:
+        found = search.run()
+        assert sorted(found.mapped) == ['one:a', 'one:b', 'two:c']
+        again = search.run()
+    finally:
+        search.close()
+
+    assert (again.mapped, again.taken) == ([], [])
+    assert hosts.host_cells() == {'a': ONE, 'b': ONE, 'c': TWO}
+
+
+def test_a_mapping_that_somebody_else_makes_first_is_taken(cloud):
+    """It is inserted between the search for it and the insertion."""
+    search = discovery.Discovery(cloud.conf)
+    looked = search._mappings
+
+    def late(*args):
+        found = looked(*args)
+        cloud.execute(cloud.api, sa.insert(tables.host_mappings).values(
+            host='c', cell_id=sa.select(tables.cell_mappings.c.id).where(
+                tables.cell_mappings.c.uuid == ONE).scalar_subquery()))
+        search._mappings = looked
+        return found
+
+    cloud.execute(cloud.one, sa.delete(tables.compute_nodes))
+    search._mappings = late
+    try:
+        found = search.run()
+    finally:
+        search.close()
+
+    assert (found.mapped, found.taken) == ([], ['two:c'])
+
+
+#: Kind -> how a table is locked so that nobody reads it.
+LOCKS = {conftest.MARIADB: 'LOCK TABLES compute_nodes WRITE',
+         conftest.POSTGRESQL: 'LOCK TABLE compute_nodes'}
+
+
+def test_a_cell_that_hangs_is_left_out_until_it_answers(cloud, hosts):
+    assert len(cell_rows(hosts)) == 2
+
+    with cloud.two.engine.connect() as connection:
+        connection.exec_driver_sql(LOCKS[cloud.kind])
+        [rows] = cell_rows(hosts)
+        assert rows.cell.name == 'one'
+        assert [*hosts.lost().values()] == [
+            f'no answer within {TIMEOUT} seconds']
+        # That ends the lock, of whatever kind it is.
+        connection.invalidate()
+
+    until(lambda: len(cell_rows(hosts)) == 2, 'the cell is back')
+    assert hosts.lost() == {}
