@@ -1,6 +1,5 @@
 """Cells in databases of their own, one of which stops, hangs, comes back."""
 
-import threading
 import time
 
 import pytest
@@ -14,6 +13,7 @@ from nova_sched.objects import CellMapping
 from nova_sched.objects import Destination
 from tests.builders import clouds
 from tests.functional import conftest
+from tests.functional.load import Load
 from tests.functional.mariadb import MariaDB
 from tests.functional.processes import until
 
@@ -66,37 +66,11 @@ def _make(url, hosts):
     database.close()
 
 
-class Load:
-    """Callers that ask one after the other until they are told to stop."""
-
-    def __init__(self, stage, callers=4):
-        self._over, self.waits, self.errors = threading.Event(), [], []
-        self._threads = [
-            threading.Thread(target=self._ask, args=(stage.client(),))
-            for _ in range(callers)]
-        for thread in self._threads:
-            thread.start()
-
-    def _ask(self, client):
-        while not self._over.is_set():
-            begin = time.monotonic()
-            try:
-                client.pick()
-            except Exception as error:
-                self.errors.append(error)
-            self.waits.append(time.monotonic() - begin)
-
-    def stop(self):
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
-
-
 @pytest.fixture
 def load(stage, daemon):
-    load = Load(stage)
-    yield load
-    load.stop()
+    """Four callers that ask without a pause."""
+    with Load([stage.client() for _ in range(4)]) as load:
+        yield load
 
 
 def a_host_of(client, uuid):
@@ -116,16 +90,15 @@ def test_a_cell_that_hangs_is_waited_for_once(stage, daemon, server, load):
     server.hang()
     until(lambda: a_host_of(client, CELL2) is None, 'cell two is given up')
     time.sleep(1)    # for those who waited together
-    load.waits.clear()
+    began = time.monotonic()
     time.sleep(2 * TIMEOUT)
-    waits = list(load.waits)
+    waits = [call.took for call in load.since(began)]
 
     assert len(waits) > 20
     assert max(waits) < TIMEOUT
     server.resume()
     until(lambda: a_host_of(client, CELL2) == 'h3', 'cell two is back')
-    load.stop()
-    assert load.errors == []
+    assert not [call for call in load.calls if call.error]
     assert len(daemon.said('Timeout getting computes for cell')) == 1
 
 
@@ -139,8 +112,7 @@ def test_a_cell_that_stops_costs_only_its_hosts(stage, daemon, server, load):
 
     server.start()
     until(lambda: a_host_of(client, CELL2) == 'h3', 'cell two is back')
-    load.stop()
-    assert load.errors == []
+    assert not [call for call in load.calls if call.error]
     assert len(daemon.said('Failed to get computes for cell')) >= 1
 
 

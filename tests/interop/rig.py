@@ -57,15 +57,16 @@ class Scheduler(processes.Program):
 
     name: of PROGRAMS.  directory: for its files.  options: as
     ``group__option``, without exchange and host.
+    identity: the name of both, if it is not to be a new one.
     """
 
-    def __init__(self, name, directory, options):
+    def __init__(self, name, directory, options, identity=None):
         unique = f'{name}-{uuid.uuid4().hex[:8]}'
-        self.exchange = self.host = unique
+        self.exchange = self.host = identity or unique
         files = directory / unique
         conf = stage.write_config(
             files.with_suffix('.conf'), **options,
-            DEFAULT__control_exchange=unique, DEFAULT__host=unique)
+            DEFAULT__control_exchange=self.exchange, DEFAULT__host=self.host)
         self.log = files.with_suffix('.log')
         with self.log.open('ab') as output:
             self._process = subprocess.Popen(
@@ -86,7 +87,7 @@ class Rig:
         self._directory, self._names = directory, names
         self._exit = contextlib.ExitStack()
         self.world = rig_world.World(seed)
-        self._bus = functional.broker()
+        self.bus = functional.broker()
         self.schedulers = []
 
     def __enter__(self):
@@ -104,33 +105,41 @@ class Rig:
         self.placement = self._exit.enter_context(
             placements.open_placement(self._directory))
         rig_providers.fill(self.placement, self.world)
-        databases = rig_databases.Databases(
-            self._directory, self._bus, self.world.cells,
+        self.databases = databases = rig_databases.Databases(
+            self._directory, self.bus, self.world.cells,
             disabled=self.world.cells[-1:])
         self._exit.callback(databases.drop)
         databases.make()
         databases.fill(self.world)
         self.cells = {name: databases.cell(name) for name in self.world.cells}
-        options = _OPTIONS | databases.options() | {
-            f'placement__{name}': value
-            for name, value in self.placement.options.items()}
-        for name in self._names:
-            scheduler = Scheduler(name, self._directory, options)
-            self._exit.callback(scheduler.end)
-            self.schedulers.append(scheduler)
-        self._transport = rpc.get_transport(config.new_conf([], [str(
+        self.transport = rpc.get_transport(config.new_conf([], [str(
             stage.write_config(self._directory / 'caller.conf',
-                               DEFAULT__transport_url=self._bus))]))
-        self._exit.callback(self._transport.cleanup)
+                               DEFAULT__transport_url=self.bus))]))
+        self._exit.callback(self.transport.cleanup)
+        self.schedulers = [self.start(name) for name in self._names]
         for scheduler in self.schedulers:
-            processes.until(functools.partial(self._serves, scheduler),
-                            f'an answer of {scheduler.host}')
+            self.wait_for(scheduler)
+
+    def start(self, name, identity=None, **options):
+        """Start a Scheduler; as of there, with these options as well."""
+        placement = {f'placement__{option}': value for option, value
+                     in self.placement.options.items()}
+        scheduler = Scheduler(name, self._directory, {
+            **_OPTIONS, **self.databases.options(), **placement, **options},
+            identity)
+        self._exit.callback(scheduler.end)
+        return scheduler
+
+    def wait_for(self, scheduler):
+        """Return as soon as a scheduler answers."""
+        processes.until(functools.partial(self._serves, scheduler),
+                        f'an answer of {scheduler.host}')
 
     def _client(self, scheduler, **target):
         # To the one daemon alone: the queue for whoever is free has the same
         # name on all exchanges.
         return messages.raw_client(
-            self._transport, exchange=scheduler.exchange,
+            self.transport, exchange=scheduler.exchange,
             server=scheduler.host, **target)
 
     def _serves(self, scheduler):
@@ -147,7 +156,7 @@ class Rig:
         """
         rig_providers.hold(self.placement, question.held)
         try:
-            refused, selections = self._call(scheduler, question)
+            refused, selections = self.call(scheduler, question)
             allocations = rig_providers.dump(self.placement,
                                              question.consumers)
         finally:
@@ -155,7 +164,7 @@ class Rig:
         return rig_answers.outcome(self.world, question, refused, selections,
                                    allocations)
 
-    def _call(self, scheduler, question):
+    def call(self, scheduler, question):
         """(refusal or None, selections) as rig_answers.outcome wants them."""
         client = self._client(scheduler, version='4.5')
         try:

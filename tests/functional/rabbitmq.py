@@ -1,0 +1,68 @@
+"""A RabbitMQ of a test's own, which can be stopped, hung and restarted."""
+
+import os
+import random
+import signal
+import socket
+import uuid
+
+from pifpaf.drivers import rabbitmq as pifpaf
+
+
+class RabbitMQ:
+    """A server on a port of its own; not running yet.
+
+    url: for oslo.messaging.  It keeps accounts and durable queues over a
+    restart, and nothing else.
+    """
+
+    def __init__(self):
+        port, name = _free_port(), f'nova-sched-{uuid.uuid4().hex[:8]}'
+        self._driver = pifpaf.RabbitMQDriver(
+            port=port, nodename=name, env_prefix='NOVA_SCHED_OWN_RABBIT')
+        self._node, self._made = f'{name}@localhost', False
+        self.url = (f'rabbit://{self._driver.username}:'
+                    f'{self._driver.password}@127.0.0.1:{port}/')
+
+    def start(self):
+        """Run; returns once it answers."""
+        if self._made:
+            self._driver.start_node(self._node)
+        else:
+            self._driver.setUp()
+            self._made = True
+
+    def stop(self):
+        """End it as an operator does."""
+        self._driver.kill_node(self._node)
+
+    def hang(self):
+        """Have it accept connections and answer nothing."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self):
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number):
+        os.killpg(self._driver._process[self._node].pid, number)
+
+    def end(self):
+        """Leave nothing of it behind."""
+        if self._made:
+            self._driver.cleanUp()
+
+
+def _free_port():
+    """A port that is free, and so is the one 20,000 above.
+
+    RabbitMQ takes both.  Below 30,000 no outgoing connection gets in the way.
+    """
+    while True:
+        port = random.randint(10000, 29999)
+        with socket.socket() as one, socket.socket() as other:
+            try:
+                one.bind(('127.0.0.1', port))
+                other.bind(('127.0.0.1', port + 20000))
+            except OSError:
+                continue
+            return port

@@ -1,0 +1,191 @@
+"""What the service needs stops, hangs and is back, while calls come in.
+
+Cells are in test_cells.py; how long all of it takes is in the docs.
+"""
+
+import contextlib
+import re
+import time
+
+import pytest
+import sqlalchemy as sa
+
+from nova_sched.cloud import file as cloud_file
+from nova_sched.db import engine
+from nova_sched.db import schema
+from nova_sched.db import tables
+from tests.builders import clouds
+from tests.builders import http_placement
+from tests.functional import conftest
+from tests.functional import stage as stages
+from tests.functional.load import Load
+from tests.functional.mariadb import MariaDB
+from tests.functional.processes import Door
+from tests.functional.processes import until
+from tests.functional.rabbitmq import RabbitMQ
+
+pytestmark = pytest.mark.real
+
+CALLERS = 4
+HOSTS = {host: clouds.a_uuid(number)
+         for number, host in enumerate('abcd', 1)}
+#: Seconds that the service waits for a database, and for Placement.
+TIMEOUT = 2
+#: Seconds without a sign of life after which a caller gives up.
+PATIENCE = 20
+
+
+@contextlib.contextmanager
+def load(stage):
+    """Callers that have been answered, for a block."""
+    clients = [stage.client(DEFAULT__rpc_response_timeout=PATIENCE)
+               for _ in range(CALLERS)]
+    with Load(clients, pause=0.05) as load:
+        until_answered(load, 0)
+        yield load
+
+
+def until_answered(load, began):
+    until(lambda: load.all_answered(began, times=3),
+          'each caller is answered', 5 * PATIENCE)
+
+
+def served(daemon):
+    """The instances that were placed, each as often as it was: list."""
+    return [uuid for line in daemon.said(' placed: ') for uuid
+            in re.findall(r'([0-9a-f-]{36}) on ', line)]
+
+
+@pytest.fixture
+def broker_stage(tmp_path):
+    """(RabbitMQ of its own, Stage on it)."""
+    broker = RabbitMQ()
+    url, drop = conftest.new_database()
+    stage = None
+    try:
+        broker.start()
+        stage = stages.Stage(tmp_path, broker.url, url)
+        yield broker, stage
+    finally:
+        if stage:
+            stage.close()
+        broker.end()
+        drop()
+
+
+def test_a_broker_that_restarts_has_no_call_decided_twice(broker_stage):
+    """And all calls are answered that come once the service is back."""
+    broker, stage = broker_stage
+    stage.cloud(4, live=False)
+    daemon = stage.daemon(workers=2, DEFAULT__service_down_time=10 ** 9)
+
+    with load(stage) as calls:
+        broker.stop()
+        broker.start()
+        until_answered(calls, time.monotonic())
+        back = time.monotonic()
+        until_answered(calls, back)
+
+    placed = served(daemon)
+    answered = {call.instance for call in calls.calls if call.host}
+    assert len(placed) == len(set(placed))
+    assert answered <= set(placed)
+    assert not [call for call in calls.since(back) if call.error]
+    # What is sent before the service has its queues again is lost, but its
+    # callers learn so.
+    assert {call.error for call in calls.calls} <= {None, 'MessagingTimeout'}
+    assert len(daemon.children) == 2
+
+
+@pytest.fixture
+def placement():
+    """A Placement that offers all hosts and takes every claim."""
+    with http_placement.placement() as server:
+        server.on('GET', '/allocation_candidates', http_placement.candidates(
+            *map(http_placement.a_candidate, HOSTS.values())))
+        yield server
+
+
+@pytest.fixture
+def door(placement):
+    """The way to it, open."""
+    url = sa.make_url(placement.url)
+    door = Door(url.host, url.port)
+    door.open()
+    yield door
+    door.close()
+
+
+def test_a_placement_that_stops_is_asked_again_when_it_is_back(
+        stage, placement, door):
+    """Meanwhile there is no valid host; nobody waits, and none is left."""
+    stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
+        clouds.a_compute_node(host, uuid=uuid)
+        for host, uuid in HOSTS.items()]))
+    stage.daemon(
+        placement__auth_type='none', placement__timeout=TIMEOUT,
+        placement__endpoint_override=f'http://127.0.0.1:{door.port}',
+        DEFAULT__service_down_time=10 ** 9)
+
+    with load(stage) as calls:
+        gone = time.monotonic()
+        door.close()
+        until(lambda: len([call for call in calls.since(gone)
+                           if call.error == 'NoValidHost']) > 2 * CALLERS,
+              'calls are refused')
+        door.open()
+        back = time.monotonic()
+        until_answered(calls, back)
+
+    assert {call.error for call in calls.calls} == {None, 'NoValidHost'}
+    claimed = {asked.path.rpartition('/')[2] for asked
+               in placement.to('PUT') if asked.body['allocations']}
+    returned = {asked.path.rpartition('/')[2]
+                for asked in placement.to('DELETE')}
+    assert {call.instance for call in calls.calls if call.host} <= claimed
+    assert not claimed - returned - {
+        call.instance for call in calls.calls if call.host}
+
+
+@pytest.fixture
+def api():
+    """The MariaDB of the API database."""
+    server = MariaDB('nova_api')
+    server.start()
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def cell_daemon(stage, api):
+    """A service whose only cell has a database of its own."""
+    stage.load(clouds.a_cloud([*HOSTS], cells=[], host_mappings=[]))
+    database = engine.Database(api.url)
+    schema.sync_database(database)
+    cloud_file.load(database.engine, clouds.a_cloud([]))
+    with database.writing() as connection:
+        connection.execute(sa.update(tables.cell_mappings).values(
+            database_connection=stage.database_url))
+    database.close()
+    return stage.daemon(
+        api_database__connection=api.url, nova_sched__cell_timeout=TIMEOUT,
+        nova_sched__pick_lifetime=0,    # what is asked for is never built
+        DEFAULT__service_down_time=10 ** 9)
+
+
+@pytest.mark.parametrize(('begin', 'end', 'words'), [
+    ('stop', 'start', 'Failed to get aggregates and mappings'),
+    ('hang', 'resume', 'Timeout getting aggregates and mappings')])
+def test_without_the_api_database_calls_go_on_being_answered(
+        stage, cell_daemon, api, begin, end, words):
+    """By what was read of it last; it is waited for once."""
+    with load(stage) as calls:
+        getattr(api, begin)()
+        cell_daemon.wait_until_said(words)
+        until_answered(calls, time.monotonic())
+        getattr(api, end)()
+        cell_daemon.wait_until_said('answers again')
+        until_answered(calls, time.monotonic())
+
+    assert {call.error for call in calls.calls} == {None}
+    assert len(cell_daemon.said(words)) == 1
