@@ -54,19 +54,33 @@ def of_mappings(rows, conf):
         if row['uuid'] == CELL0_UUID:
             continue
         try:
-            connection = filled_in(row['database_connection'] or '',
-                                   engine.connection_url(conf))
-            engine.connect(connection, engine.options_from(conf)).dispose()
+            found.append(of_mapping(row, conf))
         except exception.ConfigurationError as error:
             LOG.warning('Cell %(name)s (%(uuid)s) is left out, as its '
                         'database_connection in cell_mappings cannot be '
                         'used: %(error)s', {
                             'name': row['name'], 'uuid': row['uuid'],
                             'error': error.hint})
-            continue
-        found.append(Cell(row['uuid'], row['name'], connection,
-                          bool(row['disabled'])))
     return tuple(found)
+
+
+def of_mapping(row, conf):
+    """The Cell of a row of ``cell_mappings``, as of ``of_mappings``.
+
+    Raises ConfigurationError for one whose URL makes no engine.
+    """
+    connection = url_of(row, conf)
+    engine.connect(connection, engine.options_from(conf)).dispose()
+    return Cell(row['uuid'], row['name'], connection, bool(row['disabled']))
+
+
+def url_of(row, conf):
+    """The URL of the cell of a row of ``cell_mappings``: text.
+
+    Raises ConfigurationError for a template that cannot be filled in.
+    """
+    return filled_in(row['database_connection'] or '',
+                     engine.connection_url(conf))
 
 
 def filled_in(template, url):

@@ -86,7 +86,7 @@ class ServiceRecord:
             host for host, disabled, forced_down, seen, created in rows
             if host is not None and not disabled and not forced_down
             and (host == self.host
-                 or _is_fresh(seen or created, now, down_time))),
+                 or is_fresh(seen or created, now, down_time))),
             default=None)
 
     def _prepare(self, connection):
@@ -131,6 +131,7 @@ class ServiceRecord:
                 if name in self._columns}
 
 
-def _is_fresh(seen, now, down_time):
+def is_fresh(seen, now, down_time):
+    """Whether a heartbeat, a time or None, is recent: seconds, either way."""
     return seen is not None and (
         abs((now - seen).total_seconds()) <= down_time)

@@ -95,7 +95,7 @@ class Reader:
         where = f'network {network_id}'
         query = urllib.parse.urlencode({'network_id': network_id,
                                         'fields': 'segment_id'})
-        if not self._knows_segments(where):
+        if not self.knows_segments(where):
             return []
         found = []
         while query:
@@ -112,12 +112,27 @@ class Reader:
         None if Neutron refuses to tell.
         """
         where = f'subnet {subnet_id}'
-        if not self._knows_segments(where):
+        if not self.knows_segments(where):
             return []
         answer = self._get(where, f'/v2.0/subnets/{_quoted(subnet_id)}')
         if answer.status != _ANSWERED:
             return _refused(where, answer)
         return _read(where, answer, answers.segment)
+
+    def knows_segments(self, where):
+        """Whether this Neutron has segments at all.
+
+        where: what they are asked for, as error texts name it.
+        """
+        now = self._clock()
+        if self._read_at is None or now - self._read_at >= self._interval:
+            answer = self._get(where, '/v2.0/extensions')
+            if answer.status != _ANSWERED:
+                raise _failed(where, 'the extensions of Neutron cannot be '
+                              f'read: {answer.error[1]}')
+            self._extensions = _read(where, answer, answers.extensions)
+            self._read_at = now
+        return _SEGMENTS in self._extensions
 
     def _port(self, port_id):
         where = f'port {port_id}'
@@ -129,18 +144,6 @@ class Reader:
         if answer.status == _NOT_THERE and kind == 'PortNotFound':
             raise exception.PortNotFound(port_id=port_id)
         raise _failed(where, said)
-
-    def _knows_segments(self, where):
-        """Whether this Neutron has segments at all."""
-        now = self._clock()
-        if self._read_at is None or now - self._read_at >= self._interval:
-            answer = self._get(where, '/v2.0/extensions')
-            if answer.status != _ANSWERED:
-                raise _failed(where, 'the extensions of Neutron cannot be '
-                              f'read: {answer.error[1]}')
-            self._extensions = _read(where, answer, answers.extensions)
-            self._read_at = now
-        return _SEGMENTS in self._extensions
 
     def _get(self, where, path, as_user=False):
         """Read something: an Answer that is neither 401 nor 403.

@@ -75,5 +75,12 @@ def known_opts():
             for opt in opts}
 
 
+def places(section, opt):
+    """Where files may give an option: list of (section, name)."""
+    return [(section, opt.name), (section, opt.dest)] + [
+        (old.group or section, old.name or opt.name)
+        for old in opt.deprecated_opts]
+
+
 def _section_name(group):
     return str(getattr(group, 'name', group) or 'DEFAULT')

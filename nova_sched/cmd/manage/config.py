@@ -1,33 +1,99 @@
 """``config``: the configuration file, before the service reads it."""
 
-from cliff import command
+import argparse
+import contextlib
+import logging
+
+from cliff import lister
 
 from nova_sched import conf as config
+from nova_sched import exception
 from nova_sched import supervisor
-from nova_sched.plugins import loading as plugins
+from nova_sched.options import releases
+from nova_sched.preflight import connect
+from nova_sched.preflight import differences
+from nova_sched.preflight import setup as setups
+from nova_sched.preflight.rows import ERROR
+from nova_sched.preflight.rows import WARNING
+from nova_sched.preflight.rows import Row
+
+#: Loggers that warn of what does not answer.
+_TALKATIVE = ('nova_sched', 'keystoneauth', 'amqp')
 
 
-class Check(command.Command):
+class Check(lister.Lister):
     """Check the configuration and say what the service would run with.
 
-    Ends with exit code 1 when the service would refuse to start.
+    Changes nothing anywhere. Ends with exit code 1 when the service would
+    refuse to start, and with --connect when something that it needs does not
+    answer or does not fit.
     """
 
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--connect', action='store_true',
+            help='Ask the databases, the message broker, Placement and '
+                 'Neutron as well. Each that does not answer is waited for '
+                 'as long as its options say.')
+        parser.add_argument(
+            '--from', dest='release', metavar='RELEASE', type=_release,
+            help="Say what behaves otherwise than in that release's "
+                 'nova-scheduler, Kilo to 2026.2. A name, a number or a '
+                 'date: queens, 17 or 2018.1.')
+        return parser
+
+    def run(self, parsed_args):
+        super().run(parsed_args)
+        return int(any(row.outcome == ERROR for row in self._rows))
+
     def take_action(self, parsed_args):
-        conf, out = self.app.conf, self.app.stdout
-        errors = supervisor.problems(conf)
-        for error in errors:
-            out.write(f'error: {error}\n')
-        for group, name, nearest in config.unknown_options(conf):
-            out.write(f'warning: [{group}] {name} is no option; did you mean '
-                      f'{nearest}?\n')
-        if errors:
-            return 1    # the values that follow can perhaps not be read
-        for text in config.warnings(conf):
-            out.write(f'warning: {text}\n')
-        weighers = [type(weigher).__name__
-                    for weigher in plugins.load_weighers(conf)]
-        out.write(f'driver: {config.driver_name(conf)}\n'
-                  f'filters: {", ".join(config.enabled_filters(conf))}\n'
-                  f'weighers: {", ".join(weighers)}\n')
-        return 0
+        self._rows = self._checked(self.app.conf, parsed_args)
+        return ('Check', 'Outcome', 'Found', 'What to do'), self._rows
+
+    def _checked(self, conf, parsed_args):
+        """All rows: list."""
+        found = [_refused(error) for error in supervisor.problems(conf)]
+        found += [
+            Row(f'[{group}] {name}', WARNING, 'is no option',
+                f'Did you mean {nearest}?')
+            for group, name, nearest in config.unknown_options(conf)]
+        if any(row.outcome == ERROR for row in found):
+            return found    # what follows can perhaps not be read
+        found += [Row('options', WARNING, text)
+                  for text in config.warnings(conf)]
+        setup = setups.Setup(conf)
+        found += setup.rows()
+        if parsed_args.connect:
+            with _hushed(self.app.options.verbose_level < 2):
+                found += connect.connected(setup)
+        if parsed_args.release:
+            found += differences.rows(setup, parsed_args.release)
+        return found
+
+
+@contextlib.contextmanager
+def _hushed(hushed):
+    """A context in which the log does not tell what the rows will."""
+    loggers = [logging.getLogger(name) for name in _TALKATIVE if hushed]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _refused(error):
+    if isinstance(error, exception.ConfigurationError):
+        return Row(error.option, ERROR, repr(error.value), error.hint)
+    return Row('options', ERROR, str(error))
+
+
+def _release(text):
+    try:
+        return releases.find(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error

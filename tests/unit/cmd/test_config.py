@@ -1,42 +1,87 @@
 """nova-sched-manage config"""
 
+import json
+
 import pytest
 
 
 @pytest.fixture
 def check(run, tmp_path):
-    """Function: check a configuration file with this text."""
-    def check(text):
+    """Function: check a configuration file with this text.
+
+    What comes out of it is read; words: more of the command line.
+    """
+    def check(text, *words):
         file = tmp_path / 'nova.conf'
         file.write_text(text)
-        return run('--config-file', file, 'config', 'check')
+        ended = run('--config-file', file, 'config', 'check', '-f', 'json',
+                    *words)
+        return ended._replace(out=json.loads(ended.out))
     return check
+
+
+def told(rows, outcome):
+    """What rows of an outcome say: list of texts."""
+    return [f'{row["Check"]}: {row["Found"]}: {row["What to do"]}'
+            for row in rows if row['Outcome'] == outcome]
+
+
+def found(rows, check):
+    """What the one row of a check found."""
+    text, = (row['Found'] for row in rows if row['Check'] == check)
+    return text
 
 
 class TestCheck:
     def test_says_what_the_service_would_run_with(self, check):
         ended = check('[scheduler]\ndriver = caching_scheduler\n'
                       '[filter_scheduler]\n'
-                      'enabled_filters = RamFilter,ComputeFilter\n')
+                      'enabled_filters = RamFilter,ComputeFilter\n'
+                      'ram_weight_multiplier = -2\n')
 
         assert ended.code == 0
-        assert 'driver: caching_scheduler\n' in ended.out
-        assert 'filters: RamFilter, ComputeFilter\n' in ended.out
-        assert 'weighers: RAMWeigher, ' in ended.out
+        assert found(ended.out, 'driver') == 'caching_scheduler'
+        assert found(ended.out, 'filters') == 'RamFilter, ComputeFilter'
+        assert found(ended.out, 'weighers').startswith(
+            'RAMWeigher -2, CPUWeigher 1, ')
+        assert found(ended.out, 'request filters').startswith('none')
+        assert found(ended.out, 'notifications') == 'off'
+        assert found(ended.out, 'workers') == '1'
+
+    def test_says_which_request_filters_are_on(self, check):
+        rows = check('[placement]\nauth_type = none\n[scheduler]\n'
+                     'image_metadata_prefilter = true\n').out
+
+        names = found(rows, 'request filters').split(', ')
+        assert 'transform_image_metadata' in names
+        assert 'compute_status_filter' in names
+        assert 'isolate_aggregates' not in names
+
+    def test_says_where_notifications_go(self, check):
+        rows = check('[oslo_messaging_notifications]\n'
+                     'driver = messagingv2\n').out
+
+        assert found(rows, 'notifications') == 'messagingv2, unversioned'
 
     def test_reads_the_names_of_kilo(self, check):
         ended = check(
             '[DEFAULT]\nscheduler_driver = '
-            'nova.scheduler.chance.ChanceScheduler\n'
+            'nova.scheduler.caching_scheduler.CachingScheduler\n'
             'scheduler_default_filters = DiskFilter\n')
 
         assert ended.code == 0
-        assert 'driver: chance_scheduler\n' in ended.out
-        assert 'filters: DiskFilter\n' in ended.out
+        assert found(ended.out, 'driver') == 'caching_scheduler'
+        assert found(ended.out, 'filters') == 'DiskFilter'
+
+    def test_says_that_nothing_ranks_hosts_that_are_drawn(self, check):
+        rows = check('[scheduler]\ndriver = chance_scheduler\n').out
+
+        assert found(rows, 'filters') == 'none'
+        assert found(rows, 'weighers') == 'none'
 
     @pytest.mark.parametrize('text, words', [
         ('[scheduler]\ndriver = filter_sheduler\n',
-         "error: [scheduler] driver = 'filter_sheduler': no such driver; "
+         "[scheduler] driver: 'filter_sheduler': no such driver; "
          "did you mean filter_scheduler?"),
         ('[filter_scheduler]\nenabled_filters = RamFilte\n',
          'did you mean RamFilter?'),
@@ -44,15 +89,15 @@ class TestCheck:
          'nova.scheduler.weights.x.Y'),
         ('[scheduler]\nmax_attempts = many\n', 'max_attempts'),
         ('[DEFAULT]\ndebug = maybe\n',
-         "error: [DEFAULT] debug = 'maybe': must be true or false"),
+         "[DEFAULT] debug: 'maybe': must be true or false"),
         ('[DEFAULT]\nservice_down_time = long\n', 'service_down_time'),
         ('[scheduler]\nhost_manager = my.module.HostManager\n',
-         "error: [scheduler] host_manager = 'my.module.HostManager': there "
+         "[scheduler] host_manager: 'my.module.HostManager': there "
          'is no module my'),
         ('[scheduler]\nhost_manager = ironic_host_manager\n'
          '[filter_scheduler]\nuse_baremetal_filters = true\n'
          'baremetal_enabled_filters = RamFilte\n',
-         "error: [filter_scheduler] baremetal_enabled_filters = 'RamFilte': "
+         "[filter_scheduler] baremetal_enabled_filters: 'RamFilte': "
          'no such filter; did you mean RamFilter?'),
         ('[DEFAULT]\ntransport_url = nonsense\n', 'transport_url'),
         ('[database]\nconnection = nonsense\n', 'connection'),
@@ -62,46 +107,48 @@ class TestCheck:
         ended = check(text)
 
         assert ended.code == 1
-        assert words in ended.out
+        assert words in told(ended.out, 'error')[0]
         assert ended.err == ''
-        assert 'driver:' not in ended.out
+        assert 'driver' not in [row['Check'] for row in ended.out]
 
     def test_lists_every_wrong_filter(self, check):
-        ended = check('[filter_scheduler]\n'
-                      'enabled_filters = RamFilte,JsonFilte\n')
+        errors = told(check('[filter_scheduler]\n'
+                            'enabled_filters = RamFilte,JsonFilte\n').out,
+                      'error')
 
-        assert ended.out.count('error: ') == 2
-        assert 'did you mean JsonFilter?' in ended.out
+        assert len(errors) == 2
+        assert 'did you mean JsonFilter?' in errors[1]
 
     def test_shows_no_password(self, check):
         ended = check('[DEFAULT]\ntransport_url = rabbit://u:secr/et@h:1/\n'
                       '[database]\nconnection = mysql:/u:secr/et@h/nova\n')
 
         assert ended.code == 1
-        assert 'secr' not in ended.out + ended.err
+        assert 'secr' not in str(ended.out) + ended.err
 
     def test_warns_of_options_that_do_nothing(self, check):
         ended = check('[DEFAULT]\nscheduler_manager = my.Manager\n')
 
         assert ended.code == 0
-        assert ('warning: This release accepts these options but does not '
-                'act on them: [DEFAULT] scheduler_manager\n'
-                ) in ended.out
+        assert ('This release accepts these options but does not act on '
+                'them: [DEFAULT] scheduler_manager'
+                ) in told(ended.out, 'warning')[0]
 
     def test_warns_of_hosts_that_are_left_to_placement(self, check):
         ended = check('[placement]\nauth_url = http://192.0.2.1:5000\n'
                       '[scheduler]\ndriver = caching_scheduler\n')
 
         assert ended.code == 0
-        assert ('warning: [placement] is configured, but the caching '
-                'scheduler does not ask Placement') in ended.out
+        assert ('[placement] is configured, but the caching scheduler does '
+                'not ask Placement') in told(ended.out, 'warning')[0]
 
     def test_warns_of_options_that_are_none(self, check):
         ended = check('[filter_scheduler]\nenabled_filter = RamFilter\n')
 
         assert ended.code == 0
-        assert ('warning: [filter_scheduler] enabled_filter is no option; '
-                'did you mean enabled_filters?') in ended.out
+        assert told(ended.out, 'warning') == [
+            '[filter_scheduler] enabled_filter: is no option: Did you mean '
+            'enabled_filters?']
 
     def test_of_a_missing_file_is_an_error(self, run, tmp_path):
         ended = run('--config-file', tmp_path / 'none.conf', 'config',
@@ -110,3 +157,54 @@ class TestCheck:
         assert ended.code == 1
         assert 'none.conf' in ended.err
         assert 'Traceback' not in ended.err
+
+    def test_prints_a_table_for_people(self, run, tmp_path):
+        file = tmp_path / 'nova.conf'
+        file.write_text('')
+        ended = run('--config-file', file, 'config', 'check')
+
+        assert ended.code == 0
+        assert '| Check ' in ended.out
+        assert '| What to do ' in ended.out
+
+
+class TestCheckFrom:
+    def test_says_what_differs_from_a_release(self, check):
+        ended = check('', '--from', 'queens')
+
+        assert ended.code == 0
+        assert [text for text in told(ended.out, 'differs')
+                if 'CPUWeigher' in text]
+
+    def test_refuses_what_is_no_release(self, run, tmp_path):
+        ended = run('config', 'check', '--from', 'quens')
+
+        assert ended.code == 2
+        assert 'quens is no release of Nova' in ended.err
+
+    def test_says_nothing_of_releases_unasked(self, check):
+        assert told(check('').out, 'differs') == []
+
+
+class TestCheckConnect:
+    def test_asks_what_the_service_depends_on(self, check, url, run):
+        assert run('--database', url, 'db', 'sync').code == 0
+        ended = check(f'[database]\nconnection = {url}\n'
+                      '[DEFAULT]\ntransport_url = fake://\n', '--connect')
+
+        assert ended.code == 0
+        assert "this service's own" in found(ended.out, 'hosts')
+        assert 'is no RabbitMQ' in found(ended.out, 'broker')
+        assert ended.err == ''
+
+    def test_fails_where_something_does_not_answer(self, check, url):
+        ended = check(f'[database]\nconnection = {url}\n'
+                      '[DEFAULT]\ntransport_url = fake://\n', '--connect')
+
+        assert ended.code == 1
+        assert len(told(ended.out, 'error')) == 2
+        assert ended.err == ''
+
+    def test_asks_nothing_unasked(self, check, url):
+        """A database that is not there is no error then."""
+        assert check(f'[database]\nconnection = {url}\n').code == 0

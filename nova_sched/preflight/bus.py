@@ -1,0 +1,107 @@
+"""The message broker: who answers, and who is served there already."""
+
+import socket
+import ssl
+
+import amqp
+
+from nova_sched import conf as config
+from nova_sched.preflight import rows
+from nova_sched.preflight.rows import ERROR
+from nova_sched.preflight.rows import OK
+from nova_sched.preflight.rows import WARNING
+from nova_sched.preflight.rows import Row
+from nova_sched.rpc import brokers
+
+#: Seconds that a host of the broker has for each step, and for all.
+PATIENCE = 10
+_ALL_STEPS = 3 * PATIENCE
+
+_TLS_ADVICE = ('Check the ssl options of [oslo_messaging_rabbit] against the '
+               'certificate of the broker, and that its port speaks TLS')
+_SILENT_ADVICE = ('Check that it runs, and its host, port and, if it speaks '
+                  'TLS, [oslo_messaging_rabbit] ssl')
+#: What an error means to the operator, the first that fits; {} is the option.
+_ADVICE = (
+    (amqp.AccessRefused, 'Check user and password in {}, and what this user '
+                         'may do in the virtual host'),
+    (amqp.NotAllowed, 'Check the virtual host in {}: that it is there, and '
+                      'that the user has permissions in it'),
+    (ssl.SSLError, _TLS_ADVICE),
+    (socket.gaierror, 'Check the host name in {}'),
+    ((OSError, rows.Silent), _SILENT_ADVICE),
+    (amqp.AMQPError, 'See the log of the broker'),
+)
+
+
+class Bus:
+    """The hosts of the broker, which are asked at the same time.
+
+    Asking begins when it is made.
+    """
+
+    def __init__(self, conf):
+        self._topic = conf.scheduler_topic
+        url = config.transport_url(conf)
+        self._masked = config.masked(url)
+        self._asked = self._ask(conf, url)
+        notified = conf.oslo_messaging_notifications
+        self._notified = self._ask(conf, notified.transport_url) if (
+            notified.driver and notified.transport_url) else []
+
+    def _ask(self, conf, url):
+        return [(broker, rows.Question(_ALL_STEPS, broker.consumers,
+                                       self._topic, PATIENCE))
+                for broker in brokers.brokers(conf, url)]
+
+    def rows(self):
+        """What there is to say of them: list of Row."""
+        if not self._asked:
+            return [Row('broker', OK, f'{self._masked} is no RabbitMQ and '
+                        'not asked'), *self._notification_rows()]
+        consumers, found = [], []
+        for broker, question in self._asked:
+            found.append(_row('broker', broker, question, consumers,
+                              '[DEFAULT] transport_url'))
+        if consumers:
+            found.append(self._queue(consumers[0]))
+        return found + self._notification_rows()
+
+    def _notification_rows(self):
+        return [_row('notification broker', broker, question, [],
+                     '[oslo_messaging_notifications] transport_url')
+                for broker, question in self._notified]
+
+    def _queue(self, consumers):
+        """The row of the queue that requests are shared through."""
+        check = f'queue {self._topic}'
+        if consumers is None:
+            return Row(check, OK, 'is not there yet; this service will make '
+                       'it')
+        if not consumers:
+            return Row(check, OK, 'nobody takes requests')
+        return Row(check, WARNING, f'{consumers} consumers take requests: '
+                   'the workers of a scheduler that is live',
+                   'They share the requests with this service; stop '
+                   'nova-scheduler when this one is to answer them all')
+
+
+def _row(check, broker, question, consumers, option):
+    """The row of one host; what it says of the queue goes to ``consumers``."""
+    try:
+        consumers.append(question.answer())
+    except (OSError, amqp.AMQPError, rows.Silent) as error:
+        advice = next(text for kind, text in _ADVICE
+                      if isinstance(error, kind))
+        return Row(check, ERROR, f'{broker.where}: {_told(error)}',
+                   advice.format(option))
+    except Exception as error:
+        return Row(check, ERROR, f'{broker.where}: {type(error).__name__}, '
+                   'which is not expected', 'See the log of the broker')
+    return Row(check, OK, f'{broker.where}: connects and logs in')
+
+
+def _told(error):
+    """What an error says, in one line."""
+    text = getattr(error, 'reply_text', None) or str(error)
+    return ' '.join(text.split()) or type(error).__name__

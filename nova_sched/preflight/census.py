@@ -1,0 +1,162 @@
+"""What the databases hold, as far as an operator must know: read, counted."""
+
+import dataclasses
+
+from oslo_utils import timeutils
+import sqlalchemy as sa
+
+from nova_sched.db import api_reader
+from nova_sched.db import cell_reader
+from nova_sched.db import engine
+from nova_sched.db import services
+from nova_sched.db import statements
+from nova_sched.db import tables
+from nova_sched.hosts import columns
+
+#: Of compute nodes; reports and inventories are not needed here.
+_NODE_COLUMNS = ('uuid', 'host', 'hypervisor_hostname')
+_SCHEDULER_COLUMNS = ('host', 'disabled', 'forced_down', 'last_seen_up',
+                      'created_at', 'version')
+
+#: By which (table, column) a layout is known: the first that is there.
+_CELL_LAYOUTS = (
+    ('instances', 'compute_id', 'as of 2026.2'),
+    ('instances', 'hidden', 'newer than Queens, older than 2026.2'),
+    ('services', 'uuid', 'as of Pike and Queens'),
+    ('compute_nodes', 'disk_allocation_ratio', 'as of Mitaka, before Pike'),
+    ('compute_nodes', 'ram_allocation_ratio', 'as of Liberty'),
+    ('compute_nodes', 'id', 'as of Kilo'),
+)
+_API_LAYOUTS = (
+    ('instance_mappings', 'user_id', 'as of 2026.2'),
+    ('cell_mappings', 'disabled', 'as of Rocky or later'),
+    ('cell_mappings', 'id', 'before Rocky'),
+)
+#: Made by "nova-sched-manage db sync".
+_OWN, _OWN_LAYOUT = 'nova_sched_alembic_version', "this service's own"
+
+
+@dataclasses.dataclass(frozen=True)
+class Api:
+    """The API database.
+
+    cells: rows of cell_mappings.  mapped: dict host name -> cell uuid.
+    """
+
+    layout: str
+    cells: list
+    mapped: dict
+    aggregates: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Scheduler:
+    """The record of a nova-scheduler, or of this service."""
+
+    host: str
+    up: bool
+    version: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Computes:
+    """The compute hosts of one database.
+
+    nodes: (name, uuid or None) of each.  hosts: names of their hosts.
+    states: dict host name -> up, down or disabled, of hosts with a service.
+    version: the least that a compute service tells, None without any.
+    """
+
+    layout: str
+    nodes: list
+    hosts: frozenset
+    states: dict
+    version: int | None
+
+    def of_state(self, state):
+        """How many hosts are up, down or disabled."""
+        return sum(known == state for known in self.states.values())
+
+
+def api(conf):
+    """What the API database holds: Api.  Raises DatabaseUnavailable."""
+    db = engine.database(conf, 'api_database')
+    try:
+        reader = api_reader.ApiReader(db)
+        aggregates = len(reader.aggregates())
+        return Api(_layout(db, _API_LAYOUTS), reader.cell_mappings(),
+                   reader.host_cells(), aggregates)
+    finally:
+        db.close()
+
+
+def schedulers(conf, down_time):
+    """The records of schedulers in [database]: list of Scheduler.
+
+    down_time: seconds without heartbeat after which one is down.
+    Raises DatabaseUnavailable.
+    """
+    db = engine.database(conf)
+    try:
+        with db.reading() as connection:
+            c = tables.services.c
+            rows = statements.FixedStatement(
+                connection, statements.Schema(connection, db).select(
+                    tables.services, _SCHEDULER_COLUMNS).where(
+                        c.deleted == 0, c.binary == services.BINARY)
+            ).rows(connection)
+        return [Scheduler(host, _is_up(forced_down, seen or created,
+                                       down_time), version)
+                for host, _disabled, forced_down, seen, created, version
+                in rows]
+    finally:
+        db.close()
+
+
+def computes(cell, conf, down_time):
+    """The compute hosts of a db.cells.Cell: Computes.
+
+    Raises DatabaseUnavailable.
+    """
+    reader = cell_reader.CellReader(
+        cell, engine.options_from(conf), _NODE_COLUMNS)
+    try:
+        with reader.moment() as moment:
+            rows = moment.rows()
+        layout = _layout(reader.db, _CELL_LAYOUTS)
+    finally:
+        reader.close()
+    found = [dict(zip(columns.SERVICE_COLUMNS, row, strict=True))
+             for row in rows.services]
+    return Computes(
+        layout, [(name, uuid) for uuid, _host, name in rows.compute_nodes],
+        frozenset(host for _uuid, host, _name in rows.compute_nodes),
+        {row['host']: _state(row, down_time) for row in found},
+        min((row['version'] or 0 for row in found), default=None))
+
+
+def _state(row, down_time):
+    if row['disabled']:
+        return 'disabled'
+    return 'up' if _is_up(
+        row['forced_down'], row['last_seen_up'] or row['created_at'],
+        down_time) else 'down'
+
+
+def _is_up(forced_down, seen, down_time):
+    return not forced_down and services.is_fresh(
+        seen, timeutils.utcnow(), down_time)
+
+
+def _layout(db, layouts):
+    """Of which era the tables are, by their columns: text."""
+    with db.reading() as connection:
+        inspector = sa.inspect(connection)
+        present = set(inspector.get_table_names())
+        if _OWN in present:
+            return _OWN_LAYOUT
+        for table, column, words in layouts:
+            if table in present and column in {
+                    found['name'] for found in inspector.get_columns(table)}:
+                return words
+    return 'of no era that is known'

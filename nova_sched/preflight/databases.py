@@ -1,0 +1,235 @@
+"""The databases: who answers, what is in them, and whether it fits together.
+
+Nothing is written.
+"""
+
+from nova_sched import conf as config
+from nova_sched import exception
+from nova_sched.db import cells as db_cells
+from nova_sched.db import engine
+from nova_sched.options import releases
+from nova_sched.preflight import census
+from nova_sched.preflight import rows
+from nova_sched.preflight.rows import ERROR
+from nova_sched.preflight.rows import OK
+from nova_sched.preflight.rows import WARNING
+from nova_sched.preflight.rows import Row
+
+_API, _OWN = 'API database', 'database'
+_API_ADVICE = 'Check that it runs, and [api_database] connection'
+_OWN_ADVICE = 'Check that it runs, and [database] connection'
+_CELL_ADVICE = ("Check that it runs, and the cell's URL: nova-manage cell_v2 "
+                'list_cells --verbose')
+_MAP_ADVICE = ('Run nova-manage cell_v2 discover_hosts, or set [scheduler] '
+               'discover_hosts_in_cells_interval')
+
+
+class Databases:
+    """All databases of a configuration, which are asked at the same time.
+
+    Asking begins when it is made; each has ``[nova_sched] cell_timeout``
+    seconds, and the cells so many more, after the API database has named
+    them.
+    """
+
+    def __init__(self, conf):
+        self._conf, self._seconds = conf, conf.nova_sched.cell_timeout
+        self._down_time = config.service_down_time(conf)
+        self._has_api = bool(conf.api_database.connection)
+        self._schedulers = self._ask(census.schedulers, conf,
+                                     self._down_time)
+        self._api = self._ask(census.api, conf) if self._has_api else None
+        self._cells = rows.Question(2 * self._seconds, self._ask_cells)
+
+    def _ask(self, function, *args):
+        return rows.Question(self._seconds, function, *args)
+
+    def _ask_cells(self):
+        """Each cell and its Question, or why it cannot be asked: list."""
+        asked = []
+        for cell in self._find_cells():
+            if isinstance(cell, Row):
+                asked.append((cell, None))
+            else:
+                asked.append((cell, self._ask(
+                    census.computes, cell, self._conf, self._down_time)))
+        return asked
+
+    def _find_cells(self):
+        """The cells: each a db.cells.Cell, or the Row of one without."""
+        mappings = self._api.answer().cells if self._has_api else []
+        # A loaded cloud has cells without databases of their own.
+        if not any(row['database_connection'] for row in mappings):
+            yield from db_cells.only_one(self._conf)
+            return
+        for row in mappings:
+            if row['uuid'] == db_cells.CELL0_UUID:
+                continue
+            try:
+                yield db_cells.of_mapping(row, self._conf)
+            except exception.ConfigurationError as error:
+                yield Row(f'cell {row["name"] or row["uuid"]}', ERROR,
+                          f'its URL cannot be used: {error.hint}',
+                          _CELL_ADVICE)
+
+    def rows(self):
+        """What there is to say of all of them: list of Row."""
+        return [*self._api_rows(), *self._own_rows(), *self._cell_rows()]
+
+    def _api_rows(self):
+        if not self._has_api:
+            return [Row(_API, OK, '[api_database] connection is not set: one '
+                        'database holds all, as in Kilo and Mitaka')]
+        return rows.attempt(_API, _API_ADVICE, self._api_found)
+
+    def _api_found(self):
+        found = self._api.answer()
+        url = engine.database(self._conf, 'api_database').masked
+        text = (f'{url}, tables {found.layout}: {len(found.cells)} cell '
+                f'mappings, {len(found.mapped)} host mappings, '
+                f'{found.aggregates} aggregates')
+        if not found.cells:
+            return [Row(_API, WARNING, text, 'No cell is mapped, so the hosts '
+                        'are those of [database]. If that is not meant, see '
+                        'nova-manage cell_v2 list_cells')]
+        return [Row(_API, OK, text)]
+
+    def _own_rows(self):
+        return rows.attempt(_OWN, _OWN_ADVICE, self._own_found)
+
+    def _own_found(self):
+        found = self._schedulers.answer()
+        url = engine.database(self._conf).masked
+        own = [record for record in found if record.host == self._conf.host]
+        text = f'{url}, {self._whose()}; the record of this service will be '
+        text += ('the one that is there' if own else 'a new one')
+        return [Row(_OWN, OK, f'{text} for host {self._conf.host}'),
+                *(self._scheduler_row(record) for record in found
+                  if record.up)]
+
+    def _whose(self):
+        """Which of the mapped databases [database] is: text."""
+        try:
+            mappings = self._api.answer().cells if self._has_api else []
+        except exception.NovaSchedException:
+            return 'whose is unknown without the API database'
+        place = _place(engine.connection_url(self._conf))
+        for row in mappings:
+            try:
+                if _place(db_cells.url_of(row, self._conf)) == place:
+                    return ('the database of cell '
+                            f'{row["name"] or row["uuid"]}')
+            except exception.ConfigurationError:
+                continue    # it has a row of its own
+        return ('the database of no mapped cell' if mappings
+                else 'the only one')
+
+    def _scheduler_row(self, record):
+        text = f'a scheduler is up on host {record.host}, of version ' + (
+            _version(record.version))
+        if record.host == self._conf.host:
+            return Row('other schedulers', WARNING, text,
+                       'That is the host name of this service: stop the one '
+                       'before the other starts, or set [DEFAULT] host, as '
+                       'two cannot share a record')
+        return Row('other schedulers', WARNING, text,
+                   'It takes part of the requests while it runs; stop it '
+                   'when this service is to answer them all')
+
+    def computes(self):
+        """The compute hosts of the cells that have answered: list.
+
+        Of census.Computes.
+        """
+        found = []
+        for _cell, question in self._asked():
+            try:
+                found.append(question.answer())
+            except Exception:    # noqa: S112 - its row says so
+                continue
+        return found
+
+    def _asked(self):
+        """The cells that were asked, and their Questions: list."""
+        try:
+            return [(cell, question) for cell, question
+                    in self._cells.answer() if question is not None]
+        except Exception:
+            return []    # the row of the API database says so
+
+    def _cell_rows(self):
+        return rows.attempt('cells', 'The hosts are not known without the '
+                            'API database', self._cells_found)
+
+    def _cells_found(self):
+        found = []
+        for cell, question in self._cells.answer():
+            if question is None:
+                found.append(cell)
+                continue
+            name = f'cell {cell}' if cell.name else 'hosts'
+            found += rows.attempt(
+                name, _CELL_ADVICE if self._has_api else _OWN_ADVICE,
+                self._cell_found, name, cell, question)
+        return found
+
+    def _cell_found(self, check, cell, question):
+        found = question.answer()
+        url = engine.Database(cell.connection).masked
+        text = (f'{url}, tables {found.layout}: {len(found.nodes)} compute '
+                f'nodes, {len(found.states)} compute services of version '
+                f'{_version(found.version)} or newer, ' + ', '.join(
+                    f'{found.of_state(state)} {state}'
+                    for state in ('up', 'disabled', 'down')))
+        if cell.disabled:
+            text += '; the cell is disabled: only for requests that name it'
+        return [self._summary(check, text, found),
+                *self._unserved(check, found),
+                *self._unmapped(check, cell, found)]
+
+    @staticmethod
+    def _summary(check, text, found):
+        if found.of_state('up'):
+            return Row(check, OK, text)
+        return Row(check, WARNING, text,
+                   'No host is up: look at the compute services and their '
+                   'clocks, and at [DEFAULT] service_down_time')
+
+    @staticmethod
+    def _unserved(check, found):
+        without = found.hosts - found.states.keys()
+        if without:
+            yield Row(check, WARNING, rows.counted(
+                without, 'hosts with compute nodes but no compute service'),
+                'They get no instances. Delete what is left of hosts that '
+                'are gone; start nova-compute on the others')
+
+    def _unmapped(self, check, cell, found):
+        """Hosts that host_mappings does not lead to this cell."""
+        if not self._has_api or cell.uuid == db_cells.SINGLE_CELL_UUID:
+            return
+        mapped = self._api.answer().mapped
+        missing = found.hosts - mapped.keys()
+        if missing:
+            yield Row(check, WARNING, rows.counted(
+                missing, 'hosts that are not mapped to a cell'), _MAP_ADVICE)
+        elsewhere = {host for host in found.hosts & mapped.keys()
+                     if mapped[host] != cell.uuid}
+        if elsewhere:
+            yield Row(check, ERROR, rows.counted(
+                elsewhere, 'hosts that are mapped to another cell'),
+                'Instances get lost there. Delete the mapping with '
+                'nova-manage cell_v2 delete_host, then map the host again')
+
+
+def _place(url):
+    """What tells one database from another in a URL."""
+    url = engine.parse_url(url)
+    return url.get_backend_name(), url.host, url.port, url.database, (
+        url.query.get('unix_socket'))
+
+
+def _version(number):
+    """A service's version with the release that it is of: text."""
+    release = releases.of_service(number)
+    return f'{number} ({release})' if release else f'{number}'

@@ -1,0 +1,122 @@
+"""What a configuration comes to: what the service would run with."""
+
+import dataclasses
+import functools
+
+from nova_sched import conf as config
+from nova_sched import supervisor
+from nova_sched.options import names
+from nova_sched.options import releases
+from nova_sched.plugins import loading as plugins
+from nova_sched.preflight import eras
+from nova_sched.preflight.rows import OK
+from nova_sched.preflight.rows import Row
+from nova_sched.scheduler import driver
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """A configuration that the service can start with.
+
+    conf: ConfigOpts of which supervisor.problems finds nothing.
+    """
+
+    conf: object
+
+    @functools.cached_property
+    def driver(self):
+        """Name or class path of the driver."""
+        return config.driver_name(self.conf)
+
+    @functools.cached_property
+    def driver_class(self):
+        """Its class."""
+        return driver.driver_class(self.driver)
+
+    @property
+    def ranks(self):
+        """Whether filters and weighers say which host is taken."""
+        return self.driver != 'chance_scheduler'
+
+    @functools.cached_property
+    def filters(self):
+        """Names of the filters that run, in order."""
+        if not self.ranks:
+            return []
+        return config.enabled_filters(self.conf)
+
+    @functools.cached_property
+    def weigher_objects(self):
+        """Name -> the weigher that runs, in order."""
+        if not self.ranks:
+            return {}
+        return {type(weigher).__name__: weigher
+                for weigher in plugins.load_weighers(self.conf)}
+
+    @functools.cached_property
+    def weighers(self):
+        """Name -> its multiplier, None where it has no option for that."""
+        return {name: getattr(weigher, 'multiplier', None)
+                for name, weigher in self.weigher_objects.items()}
+
+    @functools.cached_property
+    def given(self):
+        """The options that the files give: list of releases.Written."""
+        return releases.written(self.conf)
+
+    @functools.cached_property
+    def written(self):
+        """The same, whatever they are called: set of (section, name)."""
+        return {(option.section, option.opt.dest) for option in self.given}
+
+    def value(self, section, name):
+        """What an option is set to, or its default."""
+        return (self.conf if section == 'DEFAULT'
+                else self.conf[section])[name]
+
+    @property
+    def bare_metal(self):
+        """Whether the host manager is the one for bare metal."""
+        return (config.host_manager_name(self.conf)
+                == names.IRONIC_HOST_MANAGER)
+
+    @functools.cached_property
+    def workers(self):
+        """How many processes decide."""
+        return supervisor.worker_count(self.conf)
+
+    @property
+    def placement(self):
+        """Whether Placement is asked."""
+        return bool(config.placement_configured(self.conf)
+                    and self.driver_class.USES_ALLOCATION_CANDIDATES
+                    and driver.extras(self.driver_class, offer=None))
+
+    @property
+    def request_filters(self):
+        """Names of the request filters that are on: list, in order."""
+        return [name for name, (_since, option)
+                in eras.REQUEST_FILTERS.items() if self.placement
+                and (option is None or self.conf.scheduler[option])]
+
+    def rows(self):
+        """What runs, line by line: list of Row."""
+        return [Row(check, OK, found) for check, found in (
+            ('driver', self.driver),
+            ('filters', ', '.join(self.filters) or 'none'),
+            ('weighers', ', '.join(
+                name if times is None else f'{name} {times:.12g}'
+                for name, times in self.weighers.items()) or 'none'),
+            ('request filters', ', '.join(self.request_filters)
+             or 'none: Placement is not asked'),
+            ('notifications', self._notifications()),
+            ('workers', str(self.workers)))]
+
+    def _notifications(self):
+        options = self.conf.oslo_messaging_notifications
+        if not options.driver:
+            return 'off'
+        if not getattr(self.driver_class, 'NOTIFIES', True):
+            return f'off: {self.driver} sends none'
+        return (f'{", ".join(options.driver)}, '
+                f'{self.conf.notifications.notification_format}')

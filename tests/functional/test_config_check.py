@@ -1,0 +1,325 @@
+"""nova-sched-manage config check --connect, on a real broker and databases."""
+
+import contextlib
+import datetime
+import json
+import socket
+
+import pytest
+import sqlalchemy as sa
+
+from nova_sched import conf as config
+from nova_sched.db import cells
+from nova_sched.db import tables
+from nova_sched.preflight import connect
+from nova_sched.preflight.rows import Row
+from nova_sched.preflight.setup import Setup
+from tests.builders import clouds
+from tests.builders import http_placement
+from tests.builders.http_server import Answer
+from tests.builders.mapped_cloud import CELL1
+from tests.functional import conftest as functional
+from tests.functional import processes
+from tests.functional import stage as stages
+
+pytestmark = pytest.mark.real
+
+SECRETS = ('open-sesame', 'pl%C3%A4n', 'plän')
+CELL = f'cell {CELL1}(one)'
+NODES = ('host1', 'host2')
+
+
+class Deployment:
+    """A cloud of one cell, with its files; changed by tests, then checked.
+
+    options: of the configuration file, as ``group__option``.
+    urls: of the databases api, cell0 and one.
+    """
+
+    def __init__(self, directory, broker, urls, placement):
+        self._file = directory / 'nova.conf'
+        self.urls, self.placement = urls, placement
+        self.options = {
+            'DEFAULT__transport_url': broker, 'DEFAULT__host': 'ours',
+            'api_database__connection': urls['api'],
+            'database__connection': urls['cell0'],
+            'nova_sched__cell_timeout': 5,
+            'placement__auth_type': 'admin_token',
+            'placement__token': 'open-sesame',
+            'placement__endpoint': placement.url,
+            'placement__timeout': 5}
+
+    def make(self):
+        """A cell and its hosts, in place of all that was there."""
+        for name in self.urls:
+            with self.database(name) as connection:
+                for table in reversed(tables.metadata.sorted_tables):
+                    connection.execute(table.delete())
+        cloud = clouds.a_cloud(list(NODES))
+        now = datetime.datetime.now(datetime.UTC).replace(
+            tzinfo=None, microsecond=0)
+        with self.database('one') as connection:
+            connection.execute(tables.compute_nodes.insert(), [
+                row | {'created_at': now, 'updated_at': now}
+                for row in cloud['compute_nodes']])
+            connection.execute(tables.services.insert(), [
+                row | {'created_at': now, 'updated_at': now,
+                       'last_seen_up': now} for row in cloud['services']])
+        with self.database('api') as connection:
+            connection.execute(tables.cell_mappings.insert(), [
+                {'id': 1, 'uuid': cells.CELL0_UUID, 'name': 'cell0',
+                 'database_connection': self.urls['cell0']},
+                {'id': 2, 'uuid': CELL1, 'name': 'one',
+                 'database_connection': self.urls['one']}])
+            connection.execute(tables.host_mappings.insert(), [
+                {'cell_id': 2, 'host': host} for host in NODES])
+        self.placement.on('GET', '/resource_providers', Answer(body={
+            'resource_providers': [{'uuid': row['uuid']}
+                                   for row in cloud['compute_nodes']]}))
+        self.placement.on(
+            'GET', '/allocation_candidates', http_placement.candidates(
+                http_placement.a_candidate(NODES[0])))
+
+    @contextlib.contextmanager
+    def database(self, name):
+        """A connection to a database, in a transaction."""
+        engine = sa.create_engine(self.urls[name])
+        try:
+            with engine.begin() as connection:
+                yield connection
+        finally:
+            engine.dispose()
+
+    def check(self, **options):
+        """The rows of what the service depends on, none with a secret.
+
+        options: instead of those that the deployment has.
+        """
+        file = stages.write_config(self._file, **self.options | options)
+        found = connect.connected(Setup(config.new_conf([], [str(file)])))
+        assert not [word for word in SECRETS if word in str(found)]
+        return found
+
+    def command(self, *words, **options):
+        """Run the command: its status and rows; otherwise as ``check``."""
+        stages.write_config(self._file, **self.options | options)
+        status, output, errors = processes.run(
+            'nova-sched-manage', '--config-file', self._file, 'config',
+            'check', '-f', 'json', '--connect', *words)
+        assert not [word for word in SECRETS if word in output + errors]
+        assert errors == ''
+        return status, [Row(*row.values()) for row in json.loads(output)]
+
+
+@pytest.fixture(scope='module')
+def urls():
+    """Of databases with tables, by name."""
+    with contextlib.ExitStack() as stack:
+        found = {}
+        for name in ('api', 'cell0', 'one'):
+            found[name], drop = functional.new_database()
+            stack.callback(drop)
+            engine = sa.create_engine(found[name])
+            tables.metadata.create_all(engine)
+            engine.dispose()
+        yield found
+
+
+@pytest.fixture
+def deployment(tmp_path, urls):
+    with http_placement.placement() as placement:
+        made = Deployment(tmp_path, functional.broker(), urls, placement)
+        made.make()
+        yield made
+
+
+def troubles(rows):
+    """The rows that are not ok: list of (check, outcome)."""
+    return [(row.check, row.outcome) for row in rows if row.outcome != 'ok']
+
+
+def the(rows, check):
+    """The first row of a check."""
+    return next(row for row in rows if row.check == check)
+
+
+def with_password(url, password='open-sesame', **parts):
+    """A URL with another password, and other parts."""
+    return sa.make_url(url).set(
+        password=password, **parts).render_as_string(hide_password=False)
+
+
+def snapshot(deployment):
+    """All that the databases hold."""
+    found = {}
+    for name in deployment.urls:
+        with deployment.database(name) as connection:
+            for table in tables.metadata.sorted_tables:
+                found[name, table.name] = connection.execute(
+                    table.select()).all()
+    return found
+
+
+def test_a_deployment_that_is_well_has_good_rows_and_stays_as_it_is(
+        deployment):
+    before = snapshot(deployment)
+    status, rows = deployment.command()
+
+    assert troubles(rows) == []
+    assert status == 0
+    assert [row.check for row in rows if row.check in (
+        'API database', 'database', CELL, 'broker', 'queue scheduler',
+        'Placement', 'Placement candidates', 'Placement providers',
+        'Neutron')] == [
+        'API database', 'database', CELL, 'broker', 'queue scheduler',
+        'Placement', 'Placement candidates', 'Placement providers',
+        'Neutron']
+    assert '2 cell mappings, 2 host mappings' in the(
+        rows, 'API database').found
+    assert 'the database of cell cell0' in the(rows, 'database').found
+    assert '2 up, 0 disabled, 0 down' in the(rows, CELL).found
+    assert 'is not there yet' in the(rows, 'queue scheduler').found
+    assert snapshot(deployment) == before
+    assert {asked.method for asked in deployment.placement.asked} == {'GET'}
+    # Nor has it made the queue.
+    assert 'is not there yet' in the(
+        deployment.check(), 'queue scheduler').found
+
+
+@pytest.mark.parametrize('name, password, check, advice', [
+    ('api_database__connection', 'open-sesame', 'API database',
+     '[api_database] connection'),
+    ('database__connection', 'pl%C3%A4n', 'database',
+     '[database] connection')])
+def test_a_database_that_refuses_is_told_and_hides_no_other(
+        deployment, name, password, check, advice):
+    url = with_password(deployment.options[name], password,
+                        database='no_such_database')
+    rows = deployment.check(**{name: url})
+
+    assert the(rows, check).outcome == 'error'
+    assert 'no_such_database' in the(rows, check).found
+    assert advice in the(rows, check).advice
+    assert {name for name, _outcome in troubles(rows)} <= {check, 'cells'}
+
+
+def test_a_cell_that_hangs_is_given_up_and_hides_no_other(deployment):
+    """Its server takes connections and says nothing."""
+    with socket.create_server(('127.0.0.1', 0)) as silent:
+        with deployment.database('api') as connection:
+            connection.execute(tables.cell_mappings.insert().values(
+                id=3, uuid='c3', name='three', database_connection=(
+                    'mysql+pymysql://nova:open-sesame@127.0.0.1:'
+                    f'{silent.getsockname()[1]}/nova')))
+        rows = deployment.check(nova_sched__cell_timeout=1)
+
+    assert troubles(rows) == [('cell c3(three)', 'error')]
+    assert 'no answer within 1 seconds' in the(rows, 'cell c3(three)').found
+
+
+def test_a_service_that_went_down_is_told(deployment):
+    with deployment.database('one') as connection:
+        connection.execute(tables.services.update().values(
+            last_seen_up=datetime.datetime(2020, 1, 1)))
+    rows = deployment.check()
+
+    assert troubles(rows) == [(CELL, 'warning')]
+    assert '0 up, 0 disabled, 2 down' in the(rows, CELL).found
+
+
+@pytest.mark.parametrize('parts, words, advice', [
+    ({'password': 'open-sesame'}, 'ACCESS_REFUSED',
+     'Check user and password in [DEFAULT] transport_url'),
+    ({'database': 'no-such-host'}, 'no-such-host',
+     'Check the virtual host in [DEFAULT] transport_url'),
+    ({'port': 1}, 'refused', 'Check that it runs'),
+    ({'host': 'no-such-host.invalid'}, '',
+     'Check the host name in [DEFAULT] transport_url')])
+def test_a_broker_that_refuses_is_told_and_hides_nothing_else(
+        deployment, parts, words, advice):
+    url = sa.make_url(deployment.options['DEFAULT__transport_url']).set(
+        **parts).render_as_string(hide_password=False)
+    rows = deployment.check(DEFAULT__transport_url=url)
+
+    assert troubles(rows) == [('broker', 'error')]
+    assert words in the(rows, 'broker').found
+    assert advice in the(rows, 'broker').advice
+
+
+def test_a_broker_without_tls_is_told(deployment):
+    rows = deployment.check(oslo_messaging_rabbit__ssl='true')
+
+    assert troubles(rows) == [('broker', 'error')]
+    assert '[oslo_messaging_rabbit]' in the(rows, 'broker').advice
+
+
+def test_one_host_of_a_cluster_may_be_down(deployment):
+    url = deployment.options['DEFAULT__transport_url']
+    rest = url.partition('://')[2]
+    rows = deployment.check(
+        DEFAULT__transport_url=f'rabbit://nova:open-sesame@127.0.0.1:1,{rest}')
+
+    assert [row.outcome for row in rows if row.check == 'broker'] == [
+        'error', 'ok']
+    assert the(rows, 'queue scheduler').outcome == 'ok'
+
+
+def test_a_scheduler_that_serves_is_told(deployment, tmp_path):
+    """By its consumers of the queue, and by its record."""
+    file = stages.write_config(
+        tmp_path / 'live.conf', **deployment.options | {
+            'DEFAULT__host': 'live', 'scheduler__workers': 2,
+            'oslo_messaging_rabbit__rabbit_transient_queues_ttl': 60})
+    with processes.running('nova-sched', ['--config-file', file],
+                           tmp_path / 'live.log') as live:
+        live.wait_until_said('Serving requests', times=2)
+        rows = processes.until(lambda: _served_by_two(deployment),
+                               'two consumers')
+
+    assert troubles(rows) == [('other schedulers', 'warning'),
+                              ('queue scheduler', 'warning')]
+    assert 'on host live' in the(rows, 'other schedulers').found
+
+
+def _served_by_two(deployment):
+    """The rows, if two workers take requests by now."""
+    rows = deployment.check()
+    found = the(rows, 'queue scheduler').found
+    return rows if found.startswith('2 consumers') else None
+
+
+def test_a_placement_that_is_down_hides_nothing_else(deployment):
+    rows = deployment.check(
+        placement__endpoint='http://127.0.0.1:1')
+
+    assert troubles(rows) == [('Placement', 'error')]
+    assert 'endpoint_override' in the(rows, 'Placement').found
+
+
+def test_a_neutron_that_is_needed_and_down_hides_nothing_else(deployment):
+    rows = deployment.check(
+        scheduler__query_placement_for_routed_network_aggregates='true',
+        neutron__auth_type='admin_token', neutron__token='open-sesame',
+        neutron__endpoint='http://127.0.0.1:1', neutron__http_retries=0)
+
+    assert troubles(rows) == [('Neutron', 'error')]
+
+
+def test_everything_that_is_down_has_a_row(deployment):
+    """And each in its time, with secrets in all places."""
+    status, rows = deployment.command(
+        '--from', 'queens',
+        DEFAULT__transport_url='rabbit://nova:open-sesame@127.0.0.1:1/',
+        api_database__connection='mysql://nova:open-sesame@127.0.0.1:1/a',
+        database__connection='mysql://nova:open-sesame@127.0.0.1:1/b',
+        placement__endpoint='http://127.0.0.1:1',
+        service_user__auth_type='password',
+        service_user__password='open-sesame',
+        trusted_computing__attestation_auth_blob='open-sesame')
+
+    assert status == 1
+    assert [check for check, outcome in troubles(rows)
+            if outcome == 'error'] == [
+        'API database', 'database', 'cells', 'broker', 'Placement']
+    assert all(row.advice for row in rows if row.outcome == 'error')
+    assert [row for row in rows if row.outcome == 'differs']

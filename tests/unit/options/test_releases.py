@@ -1,0 +1,107 @@
+"""The releases of Nova, and what options each of them had."""
+
+import pytest
+
+from nova_sched.options import releases
+from nova_sched.options import sections
+
+FILES = ('kilo', 'mitaka', 'queens', '2026.2')
+
+
+@pytest.mark.parametrize('text', [
+    'queens', 'Queens', 'QUEENS ', 'stable/queens', 'unmaintained/queens',
+    '17', '17.0', '17.0.13', '2018.1', '17.0.0 (Queens)'])
+def test_a_release_is_known_however_it_is_written(text):
+    found = releases.find(text)
+
+    assert found.number == releases.QUEENS
+    assert str(found) == '17.0.0 (Queens)'
+
+
+@pytest.mark.parametrize('text, number, shown', [
+    ('kilo', 11, '2015.1 (Kilo)'), ('2015.1.4', 11, '2015.1 (Kilo)'),
+    ('liberty', 12, '12.0.0 (Liberty)'), ('zed', 26, '26.0.0 (Zed)'),
+    ('2023.1', 27, '27.0.0 (2023.1)'), ('antelope', 27, '27.0.0 (2023.1)'),
+    ('stable/2025.1', 31, '31.0.0 (2025.1)'),
+    ('flamingo', 32, '32.0.0 (2025.2)'), ('34', 34, '34.0.0 (2026.2)'),
+    ('2026.2', 34, '34.0.0 (2026.2)')])
+def test_names_numbers_and_dates_go_together(text, number, shown):
+    assert releases.find(text).number == number
+    assert str(releases.find(text)) == shown
+
+
+@pytest.mark.parametrize('text', [
+    'juno', '10', '35', '2014.2', '2027.1', '2018.3', '2018', '170', 'master',
+    '', '-17'])
+def test_what_is_no_release_is_refused_with_what_to_write(text):
+    with pytest.raises(ValueError, match=r'write a name, a number or a date'):
+        releases.find(text)
+
+
+def test_the_table_names_options_and_sections_that_there_are():
+    known = set(sections.known_opts())
+    whole = {section for section, _name in known}
+
+    assert {(section, name) for section, name in (
+        *releases.ERAS, *releases.DEFAULTS) if name} <= known
+    assert {section for section, name in releases.ERAS
+            if name is None} <= whole
+
+
+@pytest.mark.parametrize('name', FILES)
+def test_a_release_reads_all_of_a_file_of_its_own_time(era, name):
+    """The names that were written then were those that it knew."""
+    given = releases.written(era(name))
+
+    assert given
+    assert releases.not_read(given, releases.find(name)) == []
+
+
+@pytest.mark.parametrize('text, release, lost', [
+    ('[nova_sched]\npick_lifetime = 60\n', 'queens',
+     '[nova_sched] pick_lifetime'),
+    ('[scheduler]\nworkers = 2\n', 'queens', '[scheduler] workers'),
+    ('[scheduler]\ndriver = filter_scheduler\n', 'wallaby',
+     '[scheduler] driver'),
+    ('[filter_scheduler]\nenabled_filters = RamFilter\n', 'mitaka',
+     '[filter_scheduler] enabled_filters'),
+    ('[DEFAULT]\nscheduler_default_filters = RamFilter\n', 'xena',
+     '[DEFAULT] scheduler_default_filters'),
+    ('[DEFAULT]\nscheduler_driver_task_period = 30\n', 'rocky',
+     '[DEFAULT] scheduler_driver_task_period'),
+    ('[placement]\nauth_type = password\n', 'mitaka',
+     '[placement] auth_type'),
+])
+def test_what_a_release_does_not_read_is_told_as_it_is_written(
+        parsed, text, release, lost):
+    given = releases.written(parsed(text))
+
+    assert releases.not_read(given, releases.find(release)) == [lost]
+
+
+@pytest.mark.parametrize('text, release', [
+    ('[scheduler]\nworkers = 2\n', 'rocky'),
+    ('[scheduler]\ndriver = filter_scheduler\n', 'victoria'),
+    ('[DEFAULT]\nscheduler_default_filters = RamFilter\n', 'wallaby'),
+    ('[filter_scheduler]\nenabled_filters = RamFilter\n', 'ocata'),
+    ('[DEFAULT]\ncpu_allocation_ratio = 2\n', 'kilo'),
+    ('[another_service]\nthing = 1\n', 'queens'),
+])
+def test_what_it_reads_is_not(parsed, text, release):
+    given = releases.written(parsed(text))
+
+    assert releases.not_read(given, releases.find(release)) == []
+
+
+def test_an_option_that_works_there_alone_is_told(parsed):
+    given = releases.written(parsed('[upgrade_levels]\nbaseapi = 1.1\n'))
+
+    assert releases.without_effect_here(given, releases.find('queens')) == [
+        '[upgrade_levels] baseapi']
+
+
+@pytest.mark.parametrize('version, release', [
+    (30, 'queens'), (74, '2026.2'), (31, None), (None, None)])
+def test_services_tell_their_release_by_a_version(version, release):
+    assert releases.of_service(version) == (
+        release and releases.find(release))

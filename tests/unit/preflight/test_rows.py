@@ -1,0 +1,45 @@
+"""Asking what may fail or hang."""
+
+import threading
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.preflight import rows
+
+
+def test_a_question_is_answered():
+    assert rows.Question(10, lambda number: number + 1, 1).answer() == 2
+
+
+def test_what_a_question_raises_its_answer_raises():
+    with pytest.raises(ZeroDivisionError):
+        rows.Question(10, lambda: 1 / 0).answer()
+
+
+def test_a_question_that_hangs_is_given_up():
+    with pytest.raises(rows.Silent, match=r'within 0\.1 seconds'):
+        rows.Question(0.1, threading.Event().wait).answer()
+
+
+def test_an_error_that_is_known_is_told_in_its_words():
+    def fail():
+        raise exception.DatabaseUnavailable('it is down')
+
+    assert rows.attempt('database', 'start it', fail) == [
+        rows.Row('database', rows.ERROR, 'it is down', 'start it')]
+
+
+def test_of_an_error_that_is_not_known_only_the_kind_is_told():
+    def fail():
+        raise TypeError('open-sesame')
+
+    row, = rows.attempt('database', '', fail)
+    assert 'TypeError' in row.found
+    assert 'open-sesame' not in ''.join(row)
+
+
+def test_of_many_names_the_first_are_told():
+    assert rows.counted(['b', 'a'], 'hosts') == '2 hosts: a, b'
+    assert rows.counted([f'h{n}' for n in range(7)], 'hosts') == (
+        '7 hosts: h0, h1, h2, h3, h4, ...')
