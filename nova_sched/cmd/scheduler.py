@@ -11,10 +11,15 @@ from nova_sched import exception
 from nova_sched import supervisor
 from nova_sched import systemd
 from nova_sched import version
+from nova_sched.shadow import runner as shadow
 
 LOG = logging.getLogger(__name__)
 
 PROGRAM = 'nova-sched'
+
+OPTS = [cfg.BoolOpt('shadow', default=False, help=(
+    'Answer nothing: decide what the schedulers of this configuration are '
+    'asked, and report how far both agree.'))]
 
 
 def main(argv=None):
@@ -28,22 +33,32 @@ def main(argv=None):
     # Out of the environment before anything else could claim it.
     notifier = systemd.Notifier.from_environ(os.environ)
     try:
-        conf = config.new_conf(argv)
+        conf = config.new_conf(argv, cli_opts=OPTS)
         problems = supervisor.problems(conf)
+        if conf.shadow and not problems:
+            problems = shadow.problems(conf)
     except (cfg.Error, exception.ConfigurationError) as error:
         problems = [error]
     if problems:
         for problem in problems:
             print(f'{PROGRAM}: error: {problem}', file=sys.stderr)
         return supervisor.EXIT_CONFIGURATION
+    if conf.shadow:
+        return shadow.run(_prepared(conf), notifier)
+    return supervisor.Supervisor(
+        _prepared(conf), lambda: config.new_conf(argv, cli_opts=OPTS),
+        notifier).run()
+
+
+def _prepared(conf):
+    """A configuration that is right, once the log tells what is odd in it."""
     logging.setup(conf, version.PACKAGE, version.version_string())
     for oddity in config.warnings(conf):
         LOG.warning(oddity)
     for section, name, near in config.unknown_options(conf):
         LOG.warning('[%(section)s] %(name)s is no option; is %(near)s meant?',
                     {'section': section, 'name': name, 'near': near})
-    return supervisor.Supervisor(
-        conf, lambda: config.new_conf(argv), notifier).run()
+    return conf
 
 
 if __name__ == '__main__':

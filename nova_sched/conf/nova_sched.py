@@ -27,4 +27,21 @@ explain them. The oldest lose what Placement offered first, then the weights of
 all but the best ten hosts, then the names of the hosts that were rejected, and
 are then forgotten.
 """),
+    cfg.StrOpt(
+        'shadow_report', help="""
+File to which "nova-sched --shadow" adds a line of JSON for each request that
+it has compared; "nova-sched-manage shadow report" reads it. Unset: the log
+alone tells. It grows for ever, and may be moved away at any time.
+"""),
+    cfg.IntOpt(
+        'shadow_patience', default=60, min=1, help="""
+How many seconds "nova-sched --shadow" looks for what the live scheduler has
+decided. A request of which nothing shows by then counts as refused there.
+Raise it when requests wait longer than this for a live scheduler.
+"""),
+    cfg.IntOpt(
+        'shadow_queue', default=1000, min=1, help="""
+How many requests the broker holds for "nova-sched --shadow" at most. Of more
+the oldest are dropped, and not compared.
+"""),
 ]

@@ -1,5 +1,7 @@
 """What Placement offers a request, before a driver decides about it."""
 
+from oslo_log import log as logging
+
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.hosts import offer
@@ -9,6 +11,8 @@ from nova_sched.scheduler import prefilters
 from nova_sched.scheduler import utils
 from nova_sched.scheduler.client import report
 
+LOG = logging.getLogger(__name__)
+
 
 class Offers:
     """Asks Placement, for a driver that decides on what it offers.
@@ -16,14 +20,15 @@ class Offers:
     driver: a scheduler.driver.Scheduler.  Placement plays no part for one
     whose USES_ALLOCATION_CANDIDATES is false or whose select_destinations
     takes no ``offer``, nor where none is configured.
+    client: another one than a SchedulerReportClient of its own.
     """
 
-    def __init__(self, conf, driver):
+    def __init__(self, conf, driver, client=None):
         self._client = None
         if (driver.USES_ALLOCATION_CANDIDATES
                 and drivers.extras(driver, offer=None)
                 and config.placement_configured(conf)):
-            self._client = report.SchedulerReportClient(conf)
+            self._client = client or report.SchedulerReportClient(conf)
             self._prefilters = prefilters.Prefilters(
                 conf, getattr(driver, 'host_manager', None), self._client)
         self._max_results = conf.scheduler.max_placement_results
@@ -49,6 +54,10 @@ class Offers:
                 spec_obj, max_results=self._max_results, target_node=node,
                 fallback_pcpu_query=self._fallback), context)
         if isinstance(found, offer.NothingFound):
+            LOG.info('Got no allocation candidates from the Placement API. '
+                     'This may be a temporary occurrence as compute nodes '
+                     'start up and begin reporting inventory to the '
+                     'Placement service.')
             record.offer, record.reason = found, found.reason
             raise exception.NoValidHost(reason='')
         return spec_obj, found

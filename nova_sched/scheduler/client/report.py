@@ -25,13 +25,14 @@ class SchedulerReportClient:
 
     conf: ConfigOpts. Nothing is opened before the first request, and each
     process opens its own; safe for any number of threads.
+    server: another way there, as placement.connection.Connection.
 
     A Placement that gives no answer, or none that can be used, is no
     exception: nothing is offered then, for a reason that is logged.
     """
 
-    def __init__(self, conf):
-        self._server = Connection(conf)
+    def __init__(self, conf, server=None):
+        self._server = server or Connection(conf)
 
     def version(self):
         """The newest of versions.FORMS that Placement speaks: text.

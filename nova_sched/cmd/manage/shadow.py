@@ -1,0 +1,42 @@
+"""``shadow``: what a scheduler that only watches has found."""
+
+from cliff import lister
+
+from nova_sched.shadow import compare
+from nova_sched.shadow import report
+
+
+class Report(lister.Lister):
+    """Count the requests that a shadow has compared, by what came of them.
+
+    FILE is that of [nova_sched] shadow_report. A verdict that is no agreement
+    stands with the filter, or whatever else, that it comes from.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('file', metavar='FILE')
+        parser.add_argument(
+            '--each', action='store_true',
+            help='List the requests that do not agree, instead of totals.')
+        return parser
+
+    def take_action(self, parsed_args):
+        entries = report.read(parsed_args.file)
+        if parsed_args.each:
+            return (('At', 'Request', 'Instances', 'Verdict', 'Why', 'Here',
+                     'Live'), list(map(_row, filter(_differs, entries))))
+        return (('Verdict', 'Because of', 'Requests', 'Share (%)'), [
+            (verdict, rule, count, round(100 * count / len(entries), 1))
+            for verdict, rule, count in report.totals(entries)])
+
+
+def _differs(entry):
+    return entry['verdict'] not in compare.AGREEMENTS
+
+
+def _row(entry):
+    return (entry['at'], entry['request_id'], ', '.join(entry['instances']),
+            entry['verdict'], entry['why'], *(
+                ', '.join(entry[side]['hosts']) or entry[side]['outcome']
+                for side in ('here', 'live')))

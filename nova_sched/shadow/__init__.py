@@ -1,0 +1,1 @@
+"""Deciding beside a live scheduler, to see whether both choose alike."""

@@ -1,0 +1,101 @@
+"""Deciding as a scheduler does, with nothing coming of it."""
+
+from oslo_log import log as logging
+import oslo_messaging as messaging
+
+from nova_sched import conf as config
+from nova_sched import context
+from nova_sched import rpc
+from nova_sched.hosts import decision
+from nova_sched.scheduler import driver
+from nova_sched.scheduler import manager
+from nova_sched.scheduler import offers
+from nova_sched.shadow import reading
+
+LOG = logging.getLogger(__name__)
+
+
+class Decider:
+    """A driver that decides what others are asked; of one thread.
+
+    conf: ConfigOpts.  placement: reading.ReadOnly, or None.
+
+    driver: the scheduler.driver.Scheduler.
+    """
+
+    def __init__(self, conf, placement):
+        self.driver = driver.load_driver(conf)
+        if hasattr(self.driver, 'host_manager'):
+            # What is chosen here is in flight for nobody.
+            self.driver.host_manager.keep = _kept
+        self._kept = _Kept()
+        self._manager = manager.SchedulerManager(
+            self.driver, offers.Offers(
+                conf, self.driver, reading.Client(conf, placement)),
+            self._kept)
+
+    def decide(self, call):
+        """The record of a tap.Call that asks for hosts: closed Decision."""
+        asker = rpc.ContextSerializer().deserialize_context(call.context)
+        self._kept.record = None
+        error = None
+        try:
+            self._manager.select_destinations(asker, **call.args)
+        except messaging.ExpectedException:
+            pass        # the record says what, and the manager logs the why
+        except Exception as exc:
+            error = exc
+        record = self._kept.record or decision.Decision(
+            request_id=asker.request_id)
+        record.close(decision.FAILED)
+        if error is not None:
+            LOG.error('Request %(id)s cannot be decided here: %(error)r',
+                      {'id': record.request_id, 'error': error},
+                      exc_info=error)
+        # In place of the caller's, and its token, as this thread's own.
+        context.RequestContext(request_id=record.request_id)
+        return record
+
+    def refresh(self):
+        """Have ``table`` tell the hosts as they are at this moment.
+
+        Not those of a driver that reads them in its periodic work only.
+        Raises DatabaseUnavailable.
+        """
+        refresh = getattr(getattr(self.driver, 'host_manager', None),
+                          'refresh', None)
+        if refresh is not None and not self.driver.PERIODIC:
+            refresh()
+
+    def table(self):
+        """The hosts as last read, for a decision or by ``refresh``: HostTable.
+
+        None where the driver's host manager does not tell.
+        """
+        view = getattr(getattr(self.driver, 'host_manager', None), 'view',
+                       None)
+        return None if view is None else view().table
+
+
+class _Kept:
+    """Takes the record of each request, as the manager's recorder."""
+
+    generation = 1
+
+    def __init__(self):
+        self.record = None
+
+    def add(self, record):
+        self.record = record
+
+
+def _kept(view, snapshot, picks, wanted):
+    """In place of ``HostManager.keep``: all is well, and nothing is kept."""
+    return True
+
+
+def placement_of(conf):
+    """The way to Placement for reading, or None where there is none."""
+    if not config.placement_configured(conf):
+        return None
+    return reading.ReadOnly(conf)

@@ -1,0 +1,220 @@
+"""A shadow on a real broker: it hears all that is asked, and says nothing."""
+
+import contextlib
+import json
+import signal
+import uuid
+
+from amqp import exceptions as amqp
+import kombu
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched import context
+from nova_sched.shadow import compare
+from nova_sched.shadow import report
+from nova_sched.shadow import tap
+from tests.builders import requests
+from tests.functional import broker
+from tests.functional import processes
+from tests.functional import stage as stages
+
+pytestmark = pytest.mark.real
+
+CLASSIC = {}
+QUORUM = {'oslo_messaging_rabbit__rabbit_quorum_queue': True}
+each_kind = pytest.mark.parametrize('kind', [CLASSIC, QUORUM],
+                                    ids=['classic', 'quorum'])
+
+
+@pytest.fixture
+def options():
+    """With a topic of its own, so that queues of a kind are this test's."""
+    return {'DEFAULT__scheduler_topic': f'sched-{uuid.uuid4().hex[:8]}'}
+
+
+@pytest.fixture
+def shadow(stage, options):
+    """Function: start a shadow; its Program, with ``told``."""
+    def start(listening=True, **more):
+        path = stage.directory / 'shadow.jsonl'
+        conf = stage.config_file('shadow', **{
+            **options, 'nova_sched__shadow_report': path, **more})
+        program = processes.Program(
+            'nova-sched', ['--shadow', '--config-file', conf],
+            stage.directory / 'shadow.log')
+        exits.callback(program.end)
+        program.told = lambda: report.read(path) if path.exists() else []
+        if listening:
+            program.wait_until_said('Listening to topic')
+        return program
+    with contextlib.ExitStack() as exits:
+        yield start
+
+
+@contextlib.contextmanager
+def channel(stage):
+    with kombu.Connection(broker.plain_url(stage.transport_url)) as bus:
+        yield bus.default_channel
+
+
+def is_there(stage, queue):
+    with channel(stage) as bus:
+        try:
+            bus.queue_declare(queue, passive=True)
+        except amqp.NotFound:
+            return False
+        except amqp.ResourceLocked:
+            return True     # it is, for its own connection alone
+    return True
+
+
+def publish(stage, conf, number):
+    """Ask for hosts, so many times, and want no answer."""
+    with channel(stage) as bus:
+        for each in range(number):
+            kombu.Producer(bus).publish(
+                {'oslo.version': '2.0', 'oslo.message': json.dumps({
+                    'method': 'select_destinations', 'version': '4.5',
+                    'args': {'number': each}})},
+                exchange=conf.control_exchange,
+                routing_key=conf.scheduler_topic, serializer='json')
+
+
+def declare_exchange(stage, conf, kind):
+    with channel(stage) as bus:
+        kombu.Exchange(conf.control_exchange, 'topic',
+                       durable=bool(kind))(bus).declare()
+
+
+def test_it_hears_what_a_live_scheduler_answers(stage, options, shadow):
+    """Both get each request, and the caller one answer."""
+    cloud = stage.cloud(8, live=False)
+    stage.daemon(**options)
+    watching = shadow(DEFAULT__debug=True)
+    caller = stage.client(**options)
+    for number in range(5):
+        spec = requests.a_request(instance_uuid=str(uuid.uuid4()))
+        answer = caller.place(spec)
+        watching.wait_until_said(f'{spec.instance_uuid} is decided here')
+        stages.boot(cloud, [spec.instance_uuid], answer, spec.flavor)
+        told = processes.until(
+            lambda wanted=number + 1: len(watching.told()) == wanted
+            and watching.told()[-1], 'a line about it')
+        assert told['instances'] == [spec.instance_uuid]
+        assert told['live']['hosts'] == stages.picks(answer)
+        assert told['verdict'] in (*compare.AGREEMENTS,
+                                   compare.NOT_COMPARABLE)
+
+
+def test_it_answers_nothing(stage, options, shadow):
+    """Without a live scheduler a caller waits in vain."""
+    stage.cloud(4, live=False)
+    declare_exchange(stage, stage.configuration(**options), CLASSIC)
+    watching = shadow(nova_sched__shadow_patience=1)
+    caller = stage.client(**{**options, 'DEFAULT__long_rpc_timeout': 4,
+                             'DEFAULT__rpc_response_timeout': 4})
+
+    with pytest.raises(messaging.MessagingTimeout):
+        caller.ask()
+
+    told = processes.until(watching.told, 'a line about it')
+    assert told[0]['verdict'] == compare.NONE_THERE
+
+
+@each_kind
+def test_its_queue_is_bounded_and_goes_with_it(stage, options, kind):
+    """The newest requests are kept."""
+    conf = stage.configuration(**options, **kind, nova_sched__shadow_queue=3)
+    declare_exchange(stage, conf, kind)
+    listener = tap.Tap(conf)
+    listener.open()
+    try:
+        assert is_there(stage, listener.queue)
+        publish(stage, conf, 100)
+        processes.until(lambda: listener.waiting() == 3, 'a full queue')
+        numbers = []
+        while call := listener.next(2):
+            numbers.append(call.args['number'])
+        assert numbers[-3:] == [97, 98, 99]
+        assert len(numbers) <= 3 + 16
+    finally:
+        listener.close()
+
+    assert not is_there(stage, listener.queue)
+
+
+@each_kind
+def test_a_connection_that_breaks_is_made_anew(
+        stage, options, shadow, kind):
+    """What was asked meanwhile is not compared; what comes then is."""
+    stage.cloud(4, live=False)
+    declare_exchange(stage, stage.configuration(**options), kind)
+    door = stage.door_to_broker()
+    door.open()
+    watching = shadow(**kind, nova_sched__shadow_patience=1,
+                      DEFAULT__transport_url=stage.url_through(door))
+    door.close()
+    watching.wait_until_said('Nothing is heard')
+    door.open()
+    watching.wait_until_said('Listening to topic', times=2)
+
+    caller = messages_to(stage, **options, **kind)
+    caller('select_destinations',
+           spec_obj=requests.a_request().obj_to_primitive(),
+           instance_uuids=[requests.INSTANCE_UUID])
+
+    told = processes.until(watching.told, 'a line about it')
+    assert [entry['instances'] for entry in told] == [
+        [requests.INSTANCE_UUID]]
+    assert not watching.said('Traceback')
+
+
+def messages_to(stage, **options):
+    """A function that casts to the topic."""
+    conf = stage.configuration(**options)
+    client = messaging.get_rpc_client(
+        stage.transport(**options),
+        messaging.Target(topic=conf.scheduler_topic, version='4.0'))
+    return lambda method, **args: client.cast(
+        context.RequestContext().to_dict(), method, **args)
+
+
+def test_an_exchange_is_waited_for_and_never_made(stage, options, shadow):
+    """Whoever made it might make it otherwise than the live services."""
+    stage.cloud(4, live=False)
+    watching = shadow(listening=False)
+    [line] = watching.wait_until_said('Nothing is heard')
+    assert f'there is no exchange {stage.conf.control_exchange}' in line
+    with channel(stage) as bus, pytest.raises(amqp.NotFound):
+        bus.exchange_declare(stage.conf.control_exchange, 'topic',
+                             passive=True)
+
+    stage.daemon(**options)
+    watching.wait_until_said('Listening to topic')
+
+
+def test_a_signal_ends_it_and_a_reload_does_not(stage, options, shadow):
+    """Within seconds, with the totals in the log."""
+    stage.cloud(4, live=False)
+    declare_exchange(stage, stage.configuration(**options), CLASSIC)
+    watching = shadow()
+    watching.signal(signal.SIGHUP)
+    watching.wait_until_said('A shadow keeps its configuration')
+
+    status, seconds = watching.stop()
+
+    assert status == 0
+    assert seconds < 10
+    assert watching.said('0 of 0 comparable requests agree')
+
+
+def test_a_bus_that_is_no_rabbitmq_stops_the_start(stage):
+    conf = stage.config_file('shadow', DEFAULT__transport_url='fake://')
+
+    status, _out, error = processes.run('nova-sched', '--shadow',
+                                        '--config-file', conf)
+
+    assert status == 2
+    assert error.count('\n') == 1
+    assert '[DEFAULT] transport_url' in error

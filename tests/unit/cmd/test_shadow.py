@@ -1,0 +1,44 @@
+"""``shadow report``: the lines of a shadow, counted."""
+
+import json
+
+import pytest
+
+from nova_sched.shadow import compare
+from tests.unit.shadow import test_report as lines
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A file with two requests that agree, and one that does not."""
+    path = tmp_path / 'shadow.jsonl'
+    path.write_text(''.join(
+        json.dumps(lines.an_entry(comparison)) + '\n' for comparison
+        in (lines.SAME, lines.LOWER, lines.SAME)))
+    return path
+
+
+def test_requests_are_counted_by_what_came_of_them(run, file):
+    ended = run('shadow', 'report', file, '-f', 'json')
+
+    assert ended.code == 0, ended
+    assert json.loads(ended.out) == [
+        {'Verdict': compare.SAME, 'Because of': '', 'Requests': 2,
+         'Share (%)': 66.7},
+        {'Verdict': compare.LOWER, 'Because of': 'weight', 'Requests': 1,
+         'Share (%)': 33.3}]
+
+
+def test_each_disagreement_can_be_listed(run, file):
+    ended = run('shadow', 'report', '--each', file, '-f', 'json')
+
+    [row] = json.loads(ended.out)
+    assert (row['Verdict'], row['Why'], row['Instances']) == (
+        compare.LOWER, 'b weighs less', 'uuid1')
+
+
+def test_a_file_that_is_not_there_is_told(run, tmp_path):
+    ended = run('shadow', 'report', tmp_path / 'none.jsonl')
+
+    assert ended.code != 0
+    assert 'none.jsonl cannot be read' in ended.err

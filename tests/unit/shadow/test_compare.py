@@ -1,0 +1,168 @@
+"""What a live decision is, held against one made here: each verdict."""
+
+import numpy as np
+import pytest
+
+from nova_sched.hosts import decision
+from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.decision import Pick
+from nova_sched.hosts.labels import Labels
+from nova_sched.hosts.offer import NOTHING_FOUND
+from nova_sched.shadow import compare
+from nova_sched.shadow.compare import Live
+from nova_sched.weights import Weighed
+
+HOSTS = ['a', 'b', 'c', 'd', 'e', 'f']
+WEIGHTS = [3.0, 3.0, 2.0]
+
+
+def a_record(*picks, rejected=True, outcome=decision.PLACED):
+    """A record of HOSTS: a, b and c weigh WEIGHTS, a filter each refuses d
+    and e, and Placement does not offer f.
+
+    picks: hosts of the instances.
+    """
+    names = Labels.of(HOSTS), Labels.of([f'{host}.org' for host in HOSTS])
+    record = Decision(hosts=len(HOSTS), names=names)
+    if rejected:
+        for rule, row in ((compare.OFFERED, 5), ('RamFilter', 4),
+                          ('ComputeFilter', 3)):
+            record.step(0, rule, np.arange(row + 1), np.arange(row))
+    weights = np.array(WEIGHTS)
+    for index, host in enumerate(picks):
+        row = HOSTS.index(host)
+        record.picked(
+            Pick(index, f'uuid{index}', host, f'{host}.org', WEIGHTS[row]),
+            Weighed(np.arange(3), weights, [], np.arange(3)), row)
+    record.close(outcome)
+    return record
+
+
+def live(*hosts):
+    return Live(tuple((host, f'{host}.org') for host in hosts))
+
+
+def verdict(record, *hosts, **kwargs):
+    return compare.compare(record, live(*hosts), **kwargs).verdict
+
+
+def test_the_same_host_is_agreement():
+    found = compare.compare(a_record('a'), live('a'))
+
+    assert (found.verdict, found.agrees) == (compare.SAME, True)
+
+
+def test_a_host_counts_without_the_node_where_that_does_not_show():
+    assert compare.compare(a_record('a'), Live((('a', None),))
+                           ).verdict == compare.SAME
+
+
+def test_another_node_of_the_host_is_another_place():
+    assert compare.compare(a_record('a'), Live((('a', 'other'),))
+                           ).verdict != compare.SAME
+
+
+def test_a_host_that_weighs_as_much_is_agreement():
+    assert verdict(a_record('a'), 'b') == compare.EQUALS
+
+
+def test_one_of_those_that_are_drawn_among_is_agreement():
+    """By [filter_scheduler] host_subset_size."""
+    assert verdict(a_record('a'), 'c', subset_size=3) == compare.EQUALS
+    assert verdict(a_record('a'), 'c', subset_size=2) == compare.LOWER
+    assert verdict(a_record('a'), 'c', subset_size=9) == compare.EQUALS
+
+
+def test_a_host_that_weighs_less_is_told_with_both_weights():
+    found = compare.compare(a_record('a'), live('c'))
+
+    assert (found.verdict, found.rule) == (compare.LOWER, 'weight')
+    assert found.why == 'c weighs 2 and is number 3 of 3; a weighs 3'
+
+
+@pytest.mark.parametrize('host, rule, why', [
+    ('d', 'ComputeFilter', 'ComputeFilter refuses d'),
+    ('e', 'RamFilter', 'RamFilter refuses e'),
+    ('f', compare.OFFERED, 'Placement did not offer f'),
+    ('z', 'unknown host', 'z is none of the 6 hosts that were read')])
+def test_a_host_that_is_none_here_is_told_with_what_refuses_it(
+        host, rule, why):
+    found = compare.compare(a_record('a'), live(host))
+
+    assert (found.verdict, found.rule, found.why) == (
+        compare.REFUSED_HERE, rule, why)
+
+
+def test_both_may_refuse():
+    assert verdict(a_record(outcome=decision.REFUSED)) == compare.BOTH_REFUSE
+
+
+def test_a_refusal_here_alone_is_told_with_what_refuses_the_live_host():
+    found = compare.compare(a_record(outcome=decision.REFUSED), live('d'))
+
+    assert (found.verdict, found.rule) == (compare.NONE_HERE, 'ComputeFilter')
+
+
+def test_a_refusal_before_any_filter_is_told():
+    record = Decision(offer=NOTHING_FOUND)
+    record.close(decision.REFUSED)
+    assert compare.compare(record, live('a')).rule == compare.OFFERED
+
+    record = Decision()
+    record.close(decision.REFUSED)
+    assert compare.compare(record, live('a')).rule == (
+        'refused before any filter')
+
+
+def test_a_refusal_there_alone_is_told_with_the_host_here():
+    found = compare.compare(a_record('b'), live())
+
+    assert (found.verdict, found.why) == (compare.NONE_THERE, 'here: b')
+
+
+def test_an_error_here_is_no_refusal():
+    """And no movement of hosts excuses it."""
+    record = a_record(outcome=decision.FAILED)
+
+    assert verdict(record) == compare.FAILED
+    assert verdict(record, 'a', moved=['a moved']) == compare.FAILED
+
+
+def test_what_moved_cannot_be_compared():
+    """Agreement neither; what it looks like is told beside."""
+    for host, otherwise in (('a', compare.SAME), ('c', compare.LOWER)):
+        found = compare.compare(a_record('a'), live(host),
+                                moved=['RAM of a', 'disk of a'])
+        assert (found.verdict, found.otherwise, found.why) == (
+            compare.NOT_COMPARABLE, otherwise, 'RAM of a; disk of a')
+        assert not found.agrees
+
+
+def test_what_does_not_show_cannot_be_compared():
+    found = compare.compare(a_record('a'), Live(unseen='nobody knows'))
+
+    assert (found.verdict, found.rule, found.why) == (
+        compare.NOT_COMPARABLE, 'not seen', 'nobody knows')
+
+
+def test_instances_of_one_request_may_change_places():
+    assert verdict(a_record('a', 'c'), 'c', 'a') == compare.SAME
+
+
+def test_a_host_counts_as_often_as_it_was_chosen():
+    assert verdict(a_record('a', 'a'), 'a', 'b') == compare.EQUALS
+    assert verdict(a_record('a', 'a'), 'a', 'c') == compare.LOWER
+
+
+def test_of_several_hosts_the_worst_counts():
+    assert verdict(a_record('a', 'a', 'a'), 'b', 'c', 'd'
+                   ) == compare.REFUSED_HERE
+
+
+def test_all_that_can_be_drawn_are_equals():
+    """A driver that weighs nothing keeps no weights."""
+    record = a_record(rejected=False)
+    record.picked(Pick(0, 'uuid0', 'a', 'a.org'))
+    record.outcome = decision.PLACED
+
+    assert verdict(record, 'c') == compare.EQUALS

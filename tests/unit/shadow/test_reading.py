@@ -1,0 +1,98 @@
+"""Placement, of which a shadow reads all and changes nothing."""
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.hosts import offer
+from nova_sched.shadow import reading
+from tests.builders import http_placement
+from tests.builders import http_server
+
+A, B = 'provider-a', 'provider-b'
+
+
+@pytest.fixture
+def server():
+    with http_placement.placement() as server:
+        yield server
+
+
+@pytest.fixture
+def way(server, tmp_path):
+    """A ReadOnly that leads to the server."""
+    return reading.ReadOnly(http_placement.a_conf(
+        tmp_path, auth_type='none', endpoint_override=server.url))
+
+
+@pytest.fixture
+def client(way, tmp_path):
+    return reading.Client(http_placement.a_conf(tmp_path), way)
+
+
+@pytest.mark.parametrize('method', ['PUT', 'POST', 'DELETE', 'PATCH'])
+def test_what_would_change_anything_is_refused_and_not_sent(
+        server, way, method):
+    with pytest.raises(reading.ShadowWrites):
+        way.ask(method, '/allocations/an-instance', body={})
+
+    assert server.asked == []
+
+
+def test_what_is_offered_counts_as_claimed_at_once(server, client):
+    """By the same client as of a scheduler, which would have sent it."""
+    server.on('GET', '/allocation_candidates', http_placement.candidates(
+        http_placement.a_candidate(A)))
+    found = client.candidates([http_placement.Query()],
+                              http_placement.CONTEXT)
+
+    assert found.claim('an-instance', found.of(A)[0], None)
+    found.release('an-instance')
+    assert {asked.method for asked in server.asked} == {'GET'}
+
+
+def test_nothing_offered_stays_nothing(client):
+    found = client.candidates([http_placement.Query()],
+                              http_placement.CONTEXT)
+
+    assert isinstance(found, offer.NothingFound)
+
+
+def test_how_much_was_taken_of_each_provider_is_kept(server, way, client):
+    """As of the queries since it was asked to be collected."""
+    server.on('GET', '/allocation_candidates', http_placement.candidates(
+        http_placement.a_candidate(A), others=[B]))
+    before, after = way.collect(), way.collect()
+    client.candidates([http_placement.Query()], http_placement.CONTEXT)
+
+    assert before.used() == {}
+    assert after.used() == {A: {'VCPU': 0}, B: {'VCPU': 0}}
+
+
+def test_what_a_consumer_holds_is_read(server, way):
+    server.on('GET', '/allocations/me', http_placement.held(
+        {A: {'VCPU': 2}}))
+
+    assert way.held('me') == {A: {'VCPU': 2}}
+    assert way.held('nobody') == {}
+
+
+def test_who_holds_a_provider_is_read(server, way):
+    server.on('GET', f'/resource_providers/{A}/allocations',
+              http_server.Answer(body={
+                  'allocations': {'me': {'resources': {'VCPU': 2}}},
+                  'resource_provider_generation': 3}))
+
+    assert way.holders(A) == {'me': {'VCPU': 2}}
+
+
+@pytest.mark.parametrize('answer', [
+    http_placement.error(500, 'broken'), http_server.Answer(body={}),
+    http_server.Answer(body=[]), http_server.Answer(body='text')])
+def test_an_answer_that_is_none_is_told_with_what_was_asked(
+        server, way, answer):
+    for path in ('/allocations/', '/resource_providers/'):
+        server.on('GET', path, answer)
+
+    for ask in (way.held, way.holders, way.root):
+        with pytest.raises(exception.PlacementError, match=A):
+            ask(A)

@@ -1,0 +1,136 @@
+"""What a shadow tells: a line of JSON a request, and totals."""
+
+import json
+import logging
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.hosts import decision
+from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.decision import Pick
+from nova_sched.shadow import compare
+from nova_sched.shadow import report
+from nova_sched.shadow.compare import Comparison
+from nova_sched.shadow.compare import Live
+
+SAME = Comparison(compare.SAME)
+LOWER = Comparison(compare.LOWER, 'weight', 'b weighs less')
+MOVED = Comparison(compare.NOT_COMPARABLE, 'state moved', 'RAM of a',
+                   compare.SAME)
+
+
+ON_A = Live((('a', 'a.org'),))
+
+
+def an_entry(comparison=SAME, live=ON_A, reason=None):
+    """Of a request for one instance that is placed on host a here."""
+    record = Decision(request_id='req-1', arrived=1_800_000_000.25, hosts=7)
+    record.picked(Pick(0, 'uuid1', 'a', 'a.org', 1.5))
+    record.close(decision.PLACED, reason)
+    return report.entry(record, ['uuid1'], live, comparison, 0.1234)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / 'shadow.jsonl'
+
+
+def test_a_line_tells_both_sides_and_what_they_come_to(path):
+    report.Report(path).add(an_entry(LOWER, Live((('b', None),))))
+
+    [line] = path.read_text().splitlines()
+    told = json.loads(line)
+    assert told['here'].pop('milliseconds') == {}
+    assert told == {
+        'at': '2027-01-15T08:00:00.250+00:00', 'request_id': 'req-1',
+        'instances': ['uuid1'], 'verdict': 'ranked lower', 'rule': 'weight',
+        'why': 'b weighs less', 'otherwise': None,
+        'here': {'outcome': 'placed', 'hosts': ['a'], 'weights': [1.5],
+                 'rejected': {}, 'of': 7, 'seed': 0},
+        'live': {'outcome': 'placed', 'hosts': ['b'], 'seconds': 0.123}}
+
+
+def test_others_may_not_read_the_file(path):
+    report.Report(path).add(an_entry())
+
+    assert path.stat().st_mode & 0o777 & ~0o640 == 0
+
+
+def test_what_users_wrote_stands_in_no_line(path):
+    """A refusal's reason may quote hints and properties."""
+    report.Report(path).add(an_entry(reason="zone 'of-the-user' requested"))
+
+    assert 'of-the-user' not in path.read_text()
+
+
+def test_lines_are_added_and_a_file_may_be_moved_away(path):
+    told = report.Report(path)
+    told.add(an_entry())
+    told.add(an_entry())
+    path.rename(f'{path}.1')
+    told.add(an_entry(LOWER))
+
+    assert [one['verdict'] for one in report.read(f'{path}.1')] == [
+        compare.SAME] * 2
+    assert [one['verdict'] for one in report.read(path)] == [compare.LOWER]
+
+
+def test_a_file_that_cannot_be_written_is_told_once(tmp_path, caplog):
+    told = report.Report(tmp_path / 'nowhere' / 'file')
+    for _ in range(3):
+        told.add(an_entry())
+
+    assert caplog.text.count('shadow_report') == 1
+    assert told.summary().startswith('3 of 3 ')
+
+
+def test_a_disagreement_is_a_warning_and_agreement_is_none(caplog):
+    caplog.set_level(logging.INFO)
+    told = report.Report(None)
+    told.add(an_entry())
+    told.add(an_entry(LOWER, Live()))
+
+    agreed, differed = caplog.records
+    assert (agreed.levelname, agreed.message) == (
+        'INFO', 'Request for uuid1: same hosts; here a, live a')
+    assert (differed.levelname, differed.message) == (
+        'WARNING', 'Request for uuid1: ranked lower (b weighs less); here a, '
+        'live refused')
+
+
+def test_the_summary_leaves_what_cannot_be_compared_apart():
+    told = report.Report(None)
+    for comparison in (SAME, SAME, LOWER, MOVED):
+        told.add(an_entry(comparison))
+
+    assert told.summary() == (
+        '2 of 3 comparable requests agree (2 same hosts, 1 ranked lower, '
+        '1 not comparable)')
+
+
+def test_totals_are_by_verdict_and_by_what_it_comes_from():
+    entries = [an_entry(comparison) for comparison in (
+        MOVED, LOWER, SAME, SAME,
+        Comparison(compare.REFUSED_HERE, 'RamFilter', 'RamFilter refuses b'),
+        Comparison(compare.REFUSED_HERE, 'DiskFilter', 'it refuses b'),
+        Comparison(compare.REFUSED_HERE, 'DiskFilter', 'it refuses c'))]
+
+    assert report.totals(entries) == [
+        ('same hosts', '', 2), ('ranked lower', 'weight', 1),
+        ('host refused here', 'DiskFilter', 2),
+        ('host refused here', 'RamFilter', 1),
+        ('not comparable', 'state moved, same hosts', 1)]
+
+
+@pytest.mark.parametrize('text', ['no JSON', '[]', '{}', '7'])
+def test_a_line_of_something_else_is_refused_by_its_number(path, text):
+    path.write_text(json.dumps(an_entry()) + f'\n{text}\n')
+
+    with pytest.raises(exception.NovaSchedException, match='line 2'):
+        report.read(path)
+
+
+def test_a_file_that_is_not_there_is_told(path):
+    with pytest.raises(exception.NovaSchedException, match='cannot be read'):
+        report.read(path)

@@ -1,0 +1,53 @@
+"""Messages as they come from the broker, and the way to it."""
+
+import json
+import pathlib
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.shadow import tap
+from tests.builders import rules
+
+WIRE = pathlib.Path(__file__).parents[2] / 'wire'
+
+
+def captured(name):
+    """The body of a captured request: a dict."""
+    return json.loads(json.loads((WIRE / f'{name}.json').read_text())[
+        'request']['body_raw'])
+
+
+@pytest.mark.parametrize('name', [
+    '34-simple-flavor', 'queens-simple-flavor', '34-kilo-style-call',
+    'queens-cap-4-2-legacy-dicts'])
+def test_a_captured_call_is_read_with_its_context(name):
+    call = tap.Call.of(captured(name))
+
+    assert call.asks_for_hosts
+    assert call.args.keys() & {'spec_obj', 'request_spec'}
+    assert call.context['request_id'].startswith('req-')
+
+
+def test_a_ping_asks_for_no_hosts():
+    call = tap.Call.of(captured('34-baseapi-ping'))
+
+    assert (call.method, call.asks_for_hosts) == ('baseapi.ping', False)
+
+
+def test_what_is_shown_of_a_call_holds_no_token():
+    assert 'tok' not in repr(tap.Call.of(captured('34-simple-flavor')))
+
+
+@pytest.mark.parametrize('body', [
+    {}, {'oslo.version': '2.0'}, {'oslo.version': '2.0', 'oslo.message': '['},
+    {'oslo.version': '2.0', 'oslo.message': '[]'}, {'method': 'a', 'args': 7},
+    [], 'text', None, 7])
+def test_what_is_no_message_is_refused(body):
+    with pytest.raises(ValueError):
+        tap.Call.of(body)
+
+
+def test_a_broker_that_is_no_rabbitmq_is_refused():
+    with pytest.raises(exception.ConfigurationError, match='RabbitMQ'):
+        tap.Tap(rules.a_conf(DEFAULT__transport_url='fake://'))
