@@ -223,12 +223,12 @@ class SchedulerService(backend.get_component('ServiceBase')):
     def _replace_driver(self):
         """Have a new driver serve; whatever is raised, the old one does."""
         old, fresh = self.driver, driver.load_driver(self.conf)
-        self._notifications.configure()
         periodic = None
         try:
             fresh.start()
             periodic = self._start_periodic(fresh)
             asking = offers.Offers(self.conf, fresh)
+            self._notifications.configure()
             with self._handing_over:
                 if self._stopping.is_set():
                     raise _StoppedEarly

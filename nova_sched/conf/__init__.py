@@ -11,6 +11,7 @@ from nova_sched.conf.database import driver_url
 from nova_sched.conf.messaging import check_tls_files
 from nova_sched.conf.messaging import lock_path
 from nova_sched.conf.messaging import masked
+from nova_sched.conf.messaging import notification_drivers
 from nova_sched.conf.messaging import notification_transport_url
 from nova_sched.conf.messaging import transport_url
 from nova_sched.conf.placement import placement_configured
@@ -33,9 +34,10 @@ __all__ = (
     'api_database_url', 'check', 'check_tls_files', 'database_url',
     'driver_name', 'driver_url', 'enabled_filters', 'fallback_ratios',
     'host_manager_name', 'list_opts', 'lock_path', 'masked', 'new_conf',
-    'notification_transport_url', 'parse_weights', 'placement_configured',
-    'register_opts', 'service_down_time', 'set_lib_defaults', 'transport_url',
-    'unknown_options', 'uses_baremetal_filters', 'warnings',
+    'notification_drivers', 'notification_transport_url', 'parse_weights',
+    'placement_configured', 'register_opts', 'service_down_time',
+    'set_lib_defaults', 'transport_url', 'unknown_options',
+    'uses_baremetal_filters', 'warnings',
 )
 
 

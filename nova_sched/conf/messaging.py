@@ -117,6 +117,12 @@ def own_notification_url(conf):
         conf, url, '[oslo_messaging_notifications] transport_url')
 
 
+def notification_drivers(conf):
+    """The drivers that take notifications somewhere: list of names."""
+    return [name for name in conf.oslo_messaging_notifications.driver
+            if name not in ('', 'noop')]
+
+
 def lock_path(conf):
     """Where oslo.messaging keeps locks: a directory, or None if it has none.
 

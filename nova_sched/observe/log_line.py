@@ -19,7 +19,7 @@ def write(record):
              'alternate(s), %(hosts)d hosts%(lost)s%(times)s, seed %(seed)d', {
                  'count': record.instances, 'what': _what(record),
                  'alternates': record.alternates, 'hosts': record.hosts,
-                 'lost': ''.join(f', without cell {_shown(cell)} ({why})'
+                 'lost': ''.join(f', without cell {shown(cell)} ({why})'
                                  for cell, why in record.lost),
                  'times': ''.join(f', {name} {ms:.1f} ms' for name, ms
                                   in record.milliseconds.items()),
@@ -30,16 +30,16 @@ def _what(record):
     """Which instance is where, or which was not placed, and why: text."""
     if record.outcome == decision.PLACED:
         return ' placed: ' + _listed(
-            [f'{_shown(pick.instance_uuid or "one")} on {_shown(pick.host)}'
+            [f'{shown(pick.instance_uuid or "one")} on {shown(pick.host)}'
              for pick in record.picks[:SHOWN]], len(record.picks))
     asked = record.asked_uuids()
-    shown = list(map(_shown, asked[:SHOWN]))
-    named = f' ({_listed(shown, len(asked))})' if asked else ''
-    reason = _shown(record.reason or '', LONGEST)
+    names = list(map(shown, asked[:SHOWN]))
+    named = f' ({_listed(names, len(asked))})' if asked else ''
+    reason = shown(record.reason or '', LONGEST)
     return f'{named} {record.outcome}: {reason}'
 
 
-def _shown(text, longest=80):
+def shown(text, longest=80):
     """A text from outside on one line, cut when it is too long."""
     text = str(text)
     text = text if len(text) <= longest else f'{text[:longest]}...'

@@ -46,7 +46,8 @@ class Notifications:
         options = _options(self._conf)
         if options == self._options:
             return
-        fresh = _Post(self._conf) if _wanted(self._conf) else None
+        fresh = (_Post(self._conf) if config.notification_drivers(self._conf)
+                 else None)
         old, self._post, self._options = self._post, fresh, options
         if old is not None:
             old.stop()
@@ -110,11 +111,6 @@ def _send(notification):
     event, way, payload = notification
     way.info(event.context, f'scheduler.select_destinations.{event.phase}',
              payload(event.spec_obj, event.picks))
-
-
-def _wanted(conf):
-    """Whether notifications go anywhere."""
-    return not {*conf.oslo_messaging_notifications.driver} <= {'', 'noop'}
 
 
 def _options(conf):

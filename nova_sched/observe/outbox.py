@@ -8,6 +8,7 @@ import time
 from oslo_log import log as logging
 
 from nova_sched.rpc.notifier import NotSentError
+from nova_sched.rpc.notifier import RefusedError
 
 LOG = logging.getLogger(__name__)
 
@@ -22,7 +23,7 @@ class Outbox:
     """Sends notifications in a thread of its own, in the order they came.
 
     send: function of one of them; raises NotSentError when the bus does not
-        take it.
+        take it, RefusedError when it never will, and that one is lost.
     close: function called at the end, in that thread as well, because it may
         hang with the bus.
     keep: whether one that was not taken is sent until it is; else it is lost.
@@ -39,6 +40,8 @@ class Outbox:
         self._stopping, self._over = threading.Event(), False
         # In trouble, this many were lost; None while all goes well.
         self._lock, self._lost = threading.Lock(), None
+        # Why one was lost that no other try gets out: the last reason told.
+        self._refused = None
         self._busy = False
         self._thread = threading.Thread(
             target=self._run, name='notifications', daemon=True)
@@ -101,11 +104,19 @@ class Outbox:
             self._send(notification)
         except NotSentError as error:
             return error
+        except RefusedError as error:
+            refused = str(error)
         except Exception:
             # A fault of ours, which no other try mends.
             LOG.exception('A notification could not be made')
+            return None
         else:
             self._well()
+            return None
+        if refused != self._refused:
+            LOG.error('A notification is lost, and so are others for the same '
+                      'reason: %s', refused)
+        self._refused = refused
         return None
 
     def _trouble(self, reason, lost):

@@ -42,8 +42,8 @@ def check(conf):
     """
     errors, invalid = _unreadable(conf)
     for part in (messaging.transport_url, messaging.own_notification_url,
-                 messaging.lock_path, database.database_url,
-                 database.api_database_url):
+                 messaging.lock_path, messaging.check_tls_files,
+                 database.database_url, database.api_database_url):
         errors += _tried(part, conf)
     if 'servicegroup_driver' not in invalid:
         errors += _unavailable('[DEFAULT] servicegroup_driver',

@@ -92,7 +92,7 @@ ERAS = {
     ('DEFAULT', 'scheduler_topic'): (KILO, OCATA),
     ('DEFAULT', 'scheduler_manager'): (KILO, NEWTON),
     ('DEFAULT', 'scheduler_json_config_location'): (KILO, NEWTON),
-    ('DEFAULT', 'manager_shutdown_timeout'): (V33, LAST),
+    ('DEFAULT', 'manager_shutdown_timeout'): (V34, LAST),
     ('DEFAULT', 'long_rpc_timeout'): (ROCKY, LAST),
     ('DEFAULT', 'initial_cpu_allocation_ratio'): (STEIN, LAST),
     ('DEFAULT', 'initial_ram_allocation_ratio'): (STEIN, LAST),
@@ -125,9 +125,12 @@ ERAS = {
     ('compute', 'packing_host_numa_cells_allocation_strategy'): (YOGA, LAST),
 }
 
-#: Sections that came with Ocata: the names that their options had in
-#: [DEFAULT] before are read until Wallaby, one of them until Queens.
-_MOVED = ('scheduler', 'filter_scheduler')
+#: Sections that were not always there -> the first release that has them, and
+#: the last that reads the names that their options had in [DEFAULT] before;
+#: one option is read so until Queens.
+_MOVED = {'scheduler': (OCATA, WALLABY), 'filter_scheduler': (OCATA, WALLABY),
+          'oslo_messaging_notifications': (MITAKA, LAST),
+          'notifications': (NEWTON, LAST)}
 _READ_UNTIL = {('scheduler', 'periodic_task_interval'): QUEENS}
 
 _MITAKAS = filter_scheduler.NO_PLACEMENT_FILTERS
@@ -172,9 +175,10 @@ def reads(release, option):
         return False
     if section not in _MOVED:
         return True
+    first, last = _MOVED[section]
     if option.place == section:
-        return release.number >= OCATA
-    return release.number <= _READ_UNTIL.get((section, dest), WALLABY)
+        return release.number >= first
+    return release.number <= _READ_UNTIL.get((section, dest), last)
 
 
 def default(release, section, name):

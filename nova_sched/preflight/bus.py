@@ -45,9 +45,10 @@ class Bus:
         url = config.transport_url(conf)
         self._masked = config.masked(url)
         self._asked = self._ask(conf, url)
-        notified = conf.oslo_messaging_notifications
-        self._notified = self._ask(conf, notified.transport_url) if (
-            notified.driver and notified.transport_url) else []
+        url = conf.oslo_messaging_notifications.transport_url
+        self._notified = self._ask(conf, url) if url and any(
+            name.startswith('messaging')
+            for name in config.notification_drivers(conf)) else []
 
     def _ask(self, conf, url):
         return [(broker, rows.Question(_ALL_STEPS, broker.consumers,
@@ -68,8 +69,9 @@ class Bus:
         return found + self._notification_rows()
 
     def _notification_rows(self):
+        # Requests are answered without it.
         return [_row('notification broker', broker, question, [],
-                     '[oslo_messaging_notifications] transport_url')
+                     '[oslo_messaging_notifications] transport_url', WARNING)
                 for broker, question in self._notified]
 
     def _queue(self, consumers):
@@ -86,17 +88,20 @@ class Bus:
                    'nova-scheduler when this one is to answer them all')
 
 
-def _row(check, broker, question, consumers, option):
-    """The row of one host; what it says of the queue goes to ``consumers``."""
+def _row(check, broker, question, consumers, option, trouble=ERROR):
+    """The row of one host; what it says of the queue goes to ``consumers``.
+
+    trouble: outcome when it cannot be used.
+    """
     try:
         consumers.append(question.answer())
     except (OSError, amqp.AMQPError, rows.Silent) as error:
         advice = next(text for kind, text in _ADVICE
                       if isinstance(error, kind))
-        return Row(check, ERROR, f'{broker.where}: {_told(error)}',
+        return Row(check, trouble, f'{broker.where}: {_told(error)}',
                    advice.format(option))
     except Exception as error:
-        return Row(check, ERROR, f'{broker.where}: {type(error).__name__}, '
+        return Row(check, trouble, f'{broker.where}: {type(error).__name__}, '
                    'which is not expected', 'See the log of the broker')
     return Row(check, OK, f'{broker.where}: connects and logs in')
 

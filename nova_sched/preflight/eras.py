@@ -219,10 +219,6 @@ _FILTERS = (
     Fact('SameHostFilter', nova.KILO, nova.KILO,
          'a host without instances passes', 'it is rejected',
          _filters('SameHostFilter')),
-    Fact('ServerGroupAntiAffinityFilter', nova.KILO, nova.QUEENS,
-         'rejects hosts that the request lists as those of the group',
-         'counts the members that run on a host, and obeys '
-         'max_server_per_host', _filters('ServerGroupAntiAffinityFilter')),
     Fact('PciPassthroughFilter', nova.KILO, nova.QUEENS,
          'upper and lower case of devices and requests must agree',
          'case does not matter', _filters('PciPassthroughFilter')),

@@ -113,10 +113,10 @@ class Setup:
             ('workers', str(self.workers)))]
 
     def _notifications(self):
-        options = self.conf.oslo_messaging_notifications
-        if not options.driver:
+        drivers = config.notification_drivers(self.conf)
+        if not drivers:
             return 'off'
         if not getattr(self.driver_class, 'NOTIFIES', True):
             return f'off: {self.driver} sends none'
-        return (f'{", ".join(options.driver)}, '
+        return (f'{", ".join(drivers)}, '
                 f'{self.conf.notifications.notification_format}')

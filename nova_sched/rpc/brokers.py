@@ -83,7 +83,8 @@ def connection(conf, url, name):
         failover_strategy=options.kombu_failover_strategy,
         connect_timeout=_PATIENCE,
         transport_options={'client_properties': {
-            'connection_name': name, **_PROPERTIES}})
+            'connection_name': name, **_PROPERTIES},
+            'read_timeout': _PATIENCE, 'write_timeout': _PATIENCE})
 
 
 def urls(conf, url):

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import threading
 
+from amqp import exceptions as amqp
 import oslo_messaging as messaging
 
 from nova_sched import conf as config
@@ -20,6 +21,10 @@ _OF_THE_PAYLOAD = (TypeError, ValueError)
 
 class NotSentError(Exception):
     """A notification that its bus did not take."""
+
+
+class RefusedError(Exception):
+    """A notification that its bus takes at no other try either."""
 
 
 class Bus:
@@ -64,14 +69,19 @@ class Notifier:
 
         Waits until the bus has it, or oslo.messaging gives it up. The context
         goes without its token, which oslo.messaging sees to.
-        Raises NotSentError when it was given up; TypeError or ValueError for
-        a payload that cannot be written.
+        Raises NotSentError when it was given up; RefusedError for a queue
+        that cannot be used as it is; TypeError or ValueError for a payload
+        that cannot be written.
         """
         with _overheard() as errors:
             self._notifier.info(context, event_type, payload)
         for error in errors:
             if isinstance(error, _OF_THE_PAYLOAD):
                 raise error
+            # Of it oslo.messaging tells that it could not connect.
+            cause = error.__context__
+            if isinstance(cause, amqp.IrrecoverableChannelError):
+                raise RefusedError(str(cause)) from error
             raise NotSentError(str(error) or type(error).__name__) from error
 
 

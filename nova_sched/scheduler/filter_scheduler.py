@@ -67,7 +67,8 @@ class FilterScheduler(driver.HostScheduler):
             return self._decided(wanted, record)
         except exception.DatabaseUnavailable as exc:
             lost = dict(self.host_manager.lost_cells())
-            if lost.keys() <= dict(record.lost).keys():
+            # What is given back late must not be what is claimed anew.
+            if record.claims or lost.keys() <= dict(record.lost).keys():
                 raise
             error = exc
         LOG.info('Deciding once more, without the hosts of a cell that fell '

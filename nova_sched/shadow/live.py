@@ -65,6 +65,10 @@ class LivePicks:
             found[uuid] = self._place(sorted(new))
         return found
 
+    def refresh(self):
+        """Find the cells anew.  Raises DatabaseUnavailable."""
+        self._reader.use(self._reader.find_cells())
+
     def running(self, uuids):
         """The hosts on which the instances show: set of names.
 

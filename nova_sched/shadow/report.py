@@ -6,6 +6,7 @@ users wrote.
 
 import collections
 import datetime
+import errno
 import json
 import os
 
@@ -13,6 +14,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.hosts import decision
+from nova_sched.observe import log_line
 from nova_sched.shadow import compare
 
 LOG = logging.getLogger(__name__)
@@ -62,7 +64,11 @@ class Report:
             file = os.open(self._path,
                            os.O_WRONLY | os.O_APPEND | os.O_CREAT, _MODE)
             try:
-                os.write(file, line.encode())
+                data = line.encode()
+                if os.write(file, data) < len(data):
+                    # What is torn ends here.
+                    os.write(file, b'\n')
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             finally:
                 os.close(file)
         except OSError as exc:
@@ -84,8 +90,8 @@ def entry(record, uuids, live, comparison, waited):
     return {
         'at': datetime.datetime.fromtimestamp(
             record.arrived, datetime.UTC).isoformat(timespec='milliseconds'),
-        'request_id': record.request_id,
-        'instances': list(uuids),
+        'request_id': record.request_id and log_line.shown(record.request_id),
+        'instances': list(map(log_line.shown, uuids)),
         'verdict': comparison.verdict,
         'rule': comparison.rule,
         'why': comparison.why,
@@ -108,27 +114,42 @@ def entry(record, uuids, live, comparison, waited):
 
 
 def read(path):
-    """The lines of a file, oldest first: list of dicts.
+    """The lines of a file, oldest first: yields dicts.
 
-    Raises NovaSchedException for a file that is none of a shadow's.
+    Lines that are torn are left out, which the log tells.
+    Raises NovaSchedException for a file that cannot be read, or that is none
+    of a shadow's.
     """
-    found = []
+    good = bad = 0
     try:
-        with open(path, encoding='utf-8') as lines:
-            for number, line in enumerate(lines, 1):
-                try:
-                    one = json.loads(line)
-                    one['verdict'], one['rule'], one['here'], one['live']
-                except (ValueError, KeyError, TypeError) as error:
-                    raise exception.NovaSchedException(
-                        f'{path}, line {number}: this is no line of a '
-                        f'shadow; name the file of [nova_sched] '
-                        f'shadow_report') from error
-                found.append(one)
+        with open(path, encoding='utf-8', errors='replace') as lines:
+            for line in lines:
+                one = _parsed(line)
+                if one is None:
+                    bad += 1
+                else:
+                    good += 1
+                    yield one
     except OSError as error:
         raise exception.NovaSchedException(
             f'{path} cannot be read: {error.strerror}') from error
-    return found
+    if bad and not good:
+        raise exception.NovaSchedException(
+            f'{path}: there is no line of a shadow in it; name the file of '
+            f'[nova_sched] shadow_report')
+    if bad:
+        LOG.warning('%(count)d line(s) of %(path)s are torn and left out',
+                    {'count': bad, 'path': path})
+
+
+def _parsed(line):
+    """A line of a report as a dict, None for what is none."""
+    try:
+        one = json.loads(line)
+        one['verdict'], one['rule'], one['here'], one['live']
+    except (ValueError, KeyError, TypeError):
+        return None
+    return one
 
 
 def totals(entries):

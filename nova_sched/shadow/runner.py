@@ -6,6 +6,7 @@ says now and then how it stands. It answers nothing, claims nothing and writes
 nothing but its report.
 """
 
+import contextlib
 import signal
 import threading
 import time
@@ -131,6 +132,9 @@ class Shadow:
         now = time.monotonic()
         if now - self._told >= _HEALTH:
             self._told = now
+            with contextlib.suppress(exception.DatabaseUnavailable):
+                # Those that were found last go on otherwise.
+                self._live.refresh()
             self._tell_health()
 
     def _one(self):

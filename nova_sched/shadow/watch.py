@@ -116,6 +116,9 @@ class Watch:
                 LOG.exception('What was decided about request %s cannot be '
                               'compared', one.record.request_id)
                 self._forget(one)
+            if self._failing:
+                # Who did not answer for one would be waited for by all.
+                return
 
     def _before(self, call):
         """What the instance of a call has, before anybody decides.
@@ -123,7 +126,7 @@ class Watch:
         A dict, and why it is not known, or None.  The instances of a call for
         several are new ones.
         """
-        uuids = call.args.get('instance_uuids')
+        uuids = call.args.get('instance_uuids') or _own(call)
         if not isinstance(uuids, list) or len(uuids) != 1:
             return {}, None
         try:
@@ -177,6 +180,18 @@ class Watch:
             one.record, one.uuids, live,
             compare.compare(one.record, live, found, self._subset),
             one.ended - one.began))
+
+
+def _own(call):
+    """The instance that a request bears itself, as before Pike: list."""
+    for name, *path in (('spec_obj', 'nova_object.data', 'instance_uuid'),
+                        ('request_spec', 'instance_properties', 'uuid')):
+        found = call.args.get(name)
+        for key in path:
+            found = found.get(key) if isinstance(found, dict) else None
+        if isinstance(found, str):
+            return [found]
+    return []
 
 
 def _unseen(record, uuids, call):

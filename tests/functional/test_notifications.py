@@ -6,10 +6,12 @@ import socket
 import time
 import uuid
 
+import kombu
 import pytest
 
 from nova_sched import exception
 from tests.builders import notifications as consumers
+from tests.functional import broker
 from tests.functional import conftest
 from tests.functional import processes
 
@@ -105,6 +107,26 @@ def test_a_bus_that_is_down_costs_no_request_anything(stage, options):
     with consumer(stage, options) as found:
         door.open()
         assert len(heard(found, 4 * CALLS)) == 4 * CALLS
+
+
+def test_a_queue_of_another_kind_costs_the_other_topics_nothing(
+        stage, options):
+    """What a consumer has made durable is not sent to, and told once."""
+    conf = stage.configuration(**options)
+    [older] = conf.oslo_messaging_notifications.topics
+    with kombu.Connection(broker.plain_url(stage.transport_url)) as bus:
+        queue = kombu.Queue(f'{older}-durable.info', durable=True)(
+            bus.default_channel)
+        queue.queue_declare()
+        daemon = stage.daemon(**{
+            **options, 'oslo_messaging_notifications__topics':
+            f'{older},{older}-durable'})
+        with consumer(stage, options) as found:
+            for _ in range(2):
+                stage.client().ask()
+            heard(found, 8)
+        queue.delete()
+    assert len(daemon.said('A notification is lost')) == 1
 
 
 @pytest.mark.parametrize('open_port', ['refuses', 'is silent'])

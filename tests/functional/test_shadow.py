@@ -15,8 +15,10 @@ from nova_sched.shadow import compare
 from nova_sched.shadow import report
 from nova_sched.shadow import tap
 from tests.builders import requests
+from tests.builders import rules
 from tests.functional import broker
 from tests.functional import processes
+from tests.functional import rabbitmq
 from tests.functional import stage as stages
 
 pytestmark = pytest.mark.real
@@ -44,7 +46,8 @@ def shadow(stage, options):
             'nova-sched', ['--shadow', '--config-file', conf],
             stage.directory / 'shadow.log')
         exits.callback(program.end)
-        program.told = lambda: report.read(path) if path.exists() else []
+        program.told = lambda: (
+            list(report.read(path)) if path.exists() else [])
         if listening:
             program.wait_until_said('Listening to topic')
         return program
@@ -218,3 +221,25 @@ def test_a_bus_that_is_no_rabbitmq_stops_the_start(stage):
     assert status == 2
     assert error.count('\n') == 1
     assert '[DEFAULT] transport_url' in error
+
+
+def test_a_broker_that_hangs_keeps_no_listener_from_ending():
+    own = rabbitmq.RabbitMQ()
+    own.start()
+    try:
+        conf = rules.a_conf(
+            DEFAULT__transport_url=own.url,
+            oslo_messaging_rabbit__heartbeat_timeout_threshold=4)
+        with kombu.Connection(broker.plain_url(own.url)) as bus:
+            kombu.Exchange(conf.control_exchange, 'topic', durable=False)(
+                bus.default_channel).declare()
+        listener = tap.Tap(conf)
+        listener.open()
+        own.hang()
+        with pytest.raises(tap.Lost):
+            while True:
+                listener.next(0.2)
+        listener.close()
+    finally:
+        own.resume()
+        own.end()

@@ -26,9 +26,11 @@ class Report(lister.Lister):
         if parsed_args.each:
             return (('At', 'Request', 'Instances', 'Verdict', 'Why', 'Here',
                      'Live'), list(map(_row, filter(_differs, entries))))
+        totals = report.totals(entries)
+        every = sum(count for *_, count in totals)
         return (('Verdict', 'Because of', 'Requests', 'Share (%)'), [
-            (verdict, rule, count, round(100 * count / len(entries), 1))
-            for verdict, rule, count in report.totals(entries)])
+            (verdict, rule, count, round(100 * count / every, 1))
+            for verdict, rule, count in totals])
 
 
 def _differs(entry):

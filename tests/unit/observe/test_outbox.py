@@ -7,6 +7,7 @@ import pytest
 
 from nova_sched.observe.outbox import Outbox
 from nova_sched.rpc.notifier import NotSentError
+from nova_sched.rpc.notifier import RefusedError
 from tests.builders.services import wait_for
 
 LOGGER = 'nova_sched.observe.outbox'
@@ -28,6 +29,8 @@ class Bus:
         if notification in self.refuses:
             self.refused += 1
             raise NotSentError('refused')
+        if notification is RefusedError:
+            raise RefusedError('that queue is durable')
         if notification is ZeroDivisionError:
             raise ZeroDivisionError
         self.taken.append(notification)
@@ -177,3 +180,14 @@ def test_a_stop_does_not_wait_for_a_bus_that_refuses(bus, lines):
     assert bus.closed.is_set()
     assert lines()[1] == (
         'WARNING', '2 notification(s) were not sent before the stop')
+
+
+def test_one_that_the_bus_never_takes_is_lost_and_holds_up_no_other(
+        bus, outbox, lines):
+    for notification in (RefusedError, 1, RefusedError, 2):
+        outbox.put(notification)
+        wait_for(lambda: outbox._waiting.empty())
+    wait_for(lambda: bus.taken == [1, 2])
+
+    assert lines() == [('ERROR', 'A notification is lost, and so are others '
+                        'for the same reason: that queue is durable')]

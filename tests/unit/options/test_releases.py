@@ -71,6 +71,10 @@ def test_a_release_reads_all_of_a_file_of_its_own_time(era, name):
      '[DEFAULT] scheduler_driver_task_period'),
     ('[placement]\nauth_type = password\n', 'mitaka',
      '[placement] auth_type'),
+    ('[oslo_messaging_notifications]\ndriver = log\n', 'kilo',
+     '[oslo_messaging_notifications] driver'),
+    ('[notifications]\nnotification_format = both\n', 'mitaka',
+     '[notifications] notification_format'),
 ])
 def test_what_a_release_does_not_read_is_told_as_it_is_written(
         parsed, text, release, lost):

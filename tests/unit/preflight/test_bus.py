@@ -9,6 +9,7 @@ import pytest
 from nova_sched.preflight.bus import Bus
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
+from nova_sched.preflight.rows import WARNING
 from nova_sched.rpc import brokers
 from tests.builders import authority
 from tests.builders import rules
@@ -60,13 +61,17 @@ def test_a_bus_for_notifications_has_a_row_where_they_are_on():
     options = {'DEFAULT__transport_url': 'fake://',
                'oslo_messaging_notifications__transport_url':
                    'rabbit://u:open-sesame@127.0.0.1:1/'}
-    off = Bus(rules.a_conf(**options)).rows()
-    on = Bus(rules.a_conf(
-        **options, oslo_messaging_notifications__driver=['log'])).rows()
+    for idle in ([], ['noop'], ['log']):
+        off = Bus(rules.a_conf(
+            **options, oslo_messaging_notifications__driver=idle)).rows()
+        assert [row.check for row in off] == ['broker']
 
-    assert [row.check for row in off] == ['broker']
+    on = Bus(rules.a_conf(
+        **options, oslo_messaging_notifications__driver=['messagingv2']
+    )).rows()
+
     assert [(row.check, row.outcome) for row in on[1:]] == [
-        ('notification broker', ERROR)]
+        ('notification broker', WARNING)]
     assert 'open-sesame' not in str(on)
 
 

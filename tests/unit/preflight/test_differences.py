@@ -74,8 +74,6 @@ FACTS = {
         chain('AggregateTypeAffinityFilter'), ['kilo'], 'mitaka'),
     'a host without instances passes': (
         chain('SameHostFilter'), ['kilo'], 'mitaka'),
-    'rejects hosts that the request lists': (
-        chain('ServerGroupAntiAffinityFilter'), ['queens'], 'rocky'),
     'upper and lower case': (
         chain('PciPassthroughFilter'), ['queens'], 'rocky'),
     'and the first candidate': (

@@ -73,7 +73,7 @@ class Stage:
 
     def told(self):
         """What was reported so far: list of dicts."""
-        return report.read(self.path) if self.path.exists() else []
+        return list(report.read(self.path)) if self.path.exists() else []
 
     def verdict(self):
         """Verdict, rule and words of the one request that was reported."""

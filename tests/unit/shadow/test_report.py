@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 
 import pytest
 
@@ -73,7 +74,8 @@ def test_lines_are_added_and_a_file_may_be_moved_away(path):
 
     assert [one['verdict'] for one in report.read(f'{path}.1')] == [
         compare.SAME] * 2
-    assert [one['verdict'] for one in report.read(path)] == [compare.LOWER]
+    assert [one['verdict'] for one in report.read(path)] == [
+        compare.LOWER]
 
 
 def test_a_file_that_cannot_be_written_is_told_once(tmp_path, caplog):
@@ -123,14 +125,40 @@ def test_totals_are_by_verdict_and_by_what_it_comes_from():
         ('not comparable', 'state moved, same hosts', 1)]
 
 
-@pytest.mark.parametrize('text', ['no JSON', '[]', '{}', '7'])
-def test_a_line_of_something_else_is_refused_by_its_number(path, text):
-    path.write_text(json.dumps(an_entry()) + f'\n{text}\n')
+@pytest.mark.parametrize('text', ['no JSON', '[]', '{}', '7', '{"at": "20'])
+def test_a_line_that_is_torn_costs_itself_alone(path, text):
+    line = json.dumps(an_entry())
+    path.write_text(f'{line}\n{text}\n{line}\n')
 
-    with pytest.raises(exception.NovaSchedException, match='line 2'):
-        report.read(path)
+    assert len(list(report.read(path))) == 2
+
+
+def test_a_file_of_something_else_is_refused(path):
+    path.write_text('{}\n')
+
+    with pytest.raises(exception.NovaSchedException, match='no line of a'):
+        list(report.read(path))
+
+
+def test_a_disk_that_is_full_in_the_middle_of_a_line_ends_it(
+        path, monkeypatch):
+    told, write = report.Report(path), os.write
+    monkeypatch.setattr(
+        os, 'write', lambda file, data: write(file, data[:20]))
+    told.add(an_entry())
+    monkeypatch.undo()
+    told.add(an_entry())
+
+    assert len(list(report.read(path))) == 1
+
+
+def test_what_callers_wrote_begins_no_line_of_the_log():
+    found = report.entry(
+        Decision(request_id='a\nb'), ['c\nd'], Live(), SAME, 0)
+
+    assert (found['request_id'], found['instances']) == ('a\\nb', ['c\\nd'])
 
 
 def test_a_file_that_is_not_there_is_told(path):
     with pytest.raises(exception.NovaSchedException, match='cannot be read'):
-        report.read(path)
+        list(report.read(path))

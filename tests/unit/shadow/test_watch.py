@@ -13,6 +13,7 @@ from tests.builders.clouds import a_compute_node
 from tests.builders.clouds import a_service
 from tests.builders.clouds import a_uuid
 from tests.builders.clouds import an_instance
+from tests.builders.http_server import HANG
 from tests.unit.shadow.stage import HOSTS
 from tests.unit.shadow.stage import PATIENCE
 from tests.unit.shadow.stage import TOKEN
@@ -332,3 +333,36 @@ def test_cell0_shows_who_was_refused(mapped_cloud, tmp_path):
     stage.close()
 
     assert stage.verdict()[0] == compare.NONE_THERE
+
+
+def test_a_placement_that_hangs_is_waited_for_once(hosts, server, tmp_path):
+    stage = Stage(hosts(), server, tmp_path, placement__timeout=1)
+    for _ in range(3):
+        stage.ask()
+    server.on('GET', '/allocations/', HANG)
+    asked = len(server.asked)
+
+    stage.later()
+    stage.close()
+
+    assert len(server.asked) == asked + 1
+    assert len(stage.watch) == 3
+
+
+def test_where_an_instance_is_before_it_moves_is_no_live_decision(
+        cloud, tmp_path):
+    """Callers of before Pike name it in the request alone."""
+    uuid = a_uuid()
+    cloud.load_nodes(
+        *(a_compute_node(host, uuid=node) for host, node in HOSTS.items()),
+        services=[a_service(host) for host in HOSTS],
+        instances=[an_instance('c', uuid=uuid)])
+    stage = Stage(cloud, None, tmp_path)
+
+    stage.watch.take(tap.Call('select_destinations', {
+        'spec_obj': requests.a_request(
+            instance_uuid=uuid, ignore_hosts=['c']).obj_to_primitive()}, {}))
+    stage.close()
+
+    assert stage.told() == []
+    assert len(stage.watch) == 1
