@@ -63,7 +63,7 @@ class CellReader:
         self.cell = cell
         self.db = db_engine.Database(cell.connection, options)
         self._columns = compute_node_columns
-        self._statements = None
+        self._statements = self._nodes = None
         #: Through which it is asked; None to be asked directly.
         self.guard = None
 
@@ -152,15 +152,26 @@ class CellReader:
 
     def named(self, host, node):
         c = tables.compute_nodes.c
-        wanted = [c.deleted == 0]
-        if host:
-            wanted.append(c.host == host)
-        if node:
-            wanted.append(c.hypervisor_hostname == node)
         with self.needed(), self.db.reading() as connection:
-            return [NamedNode(*row) for row in connection.execute(
-                sa.select(c.uuid, c.host, c.hypervisor_hostname)
-                .where(*wanted).order_by(c.id))]
+            if self._nodes is None:
+                self._nodes = self._prepare_nodes(connection)
+            statement, host_of = self._nodes
+            if host:
+                # Not host_of alone, for which no index is of use.
+                statement = statement.where(sa.or_(c.host == host, sa.and_(
+                    c.host.is_(None), host_of == host)))
+            if node:
+                statement = statement.where(c.hypervisor_hostname == node)
+            return [NamedNode(*row) for row in connection.execute(statement)]
+
+    def _prepare_nodes(self, connection):
+        """SELECT of NamedNodes, and the expression for their hosts."""
+        nodes = tables.compute_nodes
+        schema = statements.Schema(connection, self.db)
+        host = _node_host(schema)
+        return schema.select(
+            nodes, ('uuid', 'host', 'hypervisor_hostname'), host=host).where(
+                nodes.c.deleted == 0).order_by(nodes.c.id), host
 
     def image_properties(self, hosts, names):
         instance = tables.instances.c

@@ -22,8 +22,8 @@ INSTANCE_COLUMNS = cell_reader.INSTANCE_COLUMNS
 class HostReader:
     """Reads hosts from the cells and everything else from the API database.
 
-    The API database is ``[api_database] connection`` where that is set, else
-    ``[database] connection``.
+    The API database is ``[api_database] connection`` where that is set and
+    holds aggregates, as since Newton, else ``[database] connection``.
     cells: the Cells to read; by default those that the API database maps, and
         where it maps none that of ``[database] connection``.
     compute_node_columns: what is read of compute nodes, a subset of
@@ -51,12 +51,16 @@ class HostReader:
             reader.close()
         if self._api_guard is not None:
             self._api_guard.close()
-        self._api.db.close()
+        self._api.close()
 
     @property
     def api_apart(self):
-        """Whether the API database is one of its own."""
-        return self._api_guard is not None
+        """Whether aggregates and mappings have a database of their own.
+
+        One of before Newton counts as such until it has been asked.
+        """
+        return self._api_guard is not None and (
+            self._api.read in (None, self._api.db))
 
     @property
     def cells(self):
@@ -303,7 +307,7 @@ def _api_reader(conf):
     """The ApiReader, and the Guard of a database of its own, or None."""
     if not conf.api_database.connection:
         return api_reader.ApiReader(db_engine.database(conf)), None
-    db = db_engine.database(conf, 'api_database')
-    return api_reader.ApiReader(db), guard.Guard(
-        'all cells', 'aggregates and mappings', functools.partial(
-            db.check, ('aggregates',)), conf.nova_sched.cell_timeout)
+    api = api_reader.ApiReader(db_engine.database(conf, 'api_database'),
+                               older=db_engine.database(conf))
+    return api, guard.Guard('all cells', 'aggregates and mappings', api.probe,
+                            conf.nova_sched.cell_timeout)

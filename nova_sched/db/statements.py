@@ -3,7 +3,12 @@
 import sqlalchemy as sa
 
 from nova_sched import exception
+from nova_sched.db import tables
 from nova_sched.db import timestamps
+
+#: Columns -> what says the same where an era's table lacks them.  Kilo's
+#: services are seen by what a heartbeat leaves in the row.
+_INSTEAD = {tables.services.c.last_seen_up: tables.services.c.updated_at}
 
 
 class Schema:
@@ -25,13 +30,21 @@ class Schema:
         return {column['name'] for column in found}
 
     def select(self, table, names, **instead):
-        """SELECT of names in order; instead: other expressions by name."""
+        """SELECT of names in order; instead: other expressions by name.
+
+        NULL for a column that is not there, unless another says the same.
+        """
         present = self.columns(table)
         return sa.select(*(
             instead.get(name, table.c[name]).label(name)
             if name in present
-            else sa.null().label(name) for name in names)
-        ).select_from(table)
+            else _stand_in(table.c[name], present).label(name)
+            for name in names)).select_from(table)
+
+
+def _stand_in(column, present):
+    other = _INSTEAD.get(column)
+    return other if other is not None and other.name in present else sa.null()
 
 
 class FixedStatement:

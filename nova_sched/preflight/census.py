@@ -81,13 +81,13 @@ class Computes:
 def api(conf):
     """What the API database holds: Api.  Raises DatabaseUnavailable."""
     db = engine.database(conf, 'api_database')
+    reader = api_reader.ApiReader(db, older=engine.database(conf))
     try:
-        reader = api_reader.ApiReader(db)
         aggregates = len(reader.aggregates())
         return Api(_layout(db, _API_LAYOUTS), reader.cell_mappings(),
                    reader.host_cells(), aggregates)
     finally:
-        db.close()
+        reader.close()
 
 
 def schedulers(conf, down_time):

@@ -154,7 +154,7 @@ class TestRows:
         assert node.get(column) is None
         assert node['hypervisor_hostname'] == 'host1'
 
-    def test_reads_null_for_the_service_columns_that_kilo_lacks(
+    def test_reads_services_of_kilo_which_are_seen_by_their_updates(
             self, load, hosts, execute):
         load(hosts=1)
         execute('CREATE TABLE old AS SELECT id, host, "binary", disabled, '
@@ -166,7 +166,8 @@ class TestRows:
         assert service['host'] == 'host1'
         assert not service['disabled']
         assert [service[name] for name in (
-            'uuid', 'forced_down', 'last_seen_up', 'version')] == [None] * 4
+            'uuid', 'forced_down', 'version')] == [None] * 3
+        assert service['last_seen_up'] == service['updated_at'] is not None
 
     def test_selects_only_the_columns_it_is_told(self, conf, load):
         load(hosts=1)

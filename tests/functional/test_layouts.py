@@ -1,0 +1,358 @@
+"""Databases of Nova as each era laid them out, read and written as they are.
+
+The tables have the columns that the era's Nova made, no more.  What holds of
+all layouts is said once; each era's section says what is its own.
+"""
+
+import contextlib
+
+import pytest
+import sqlalchemy as sa
+
+from nova_sched.cloud import export as cloud_export
+from nova_sched.db import cells
+from nova_sched.db import discovery
+from nova_sched.db import engine
+from nova_sched.db import reader
+from nova_sched.db import services
+from nova_sched.objects import CellMapping
+from nova_sched.objects import Destination
+from nova_sched.scheduler import driver as drivers
+from tests.builders import clouds
+from tests.builders import rules
+from tests.builders.drivers import picks
+from tests.builders.requests import a_request
+from tests.functional import conftest
+from tests.functional import layouts
+from tests.functional import stage as stages
+
+pytestmark = pytest.mark.real
+
+ONE, TWO = clouds.a_uuid(101), clouds.a_uuid(102)
+SERVER, DELETED_SERVER = clouds.a_uuid(103), clouds.a_uuid(104)
+GROUP, DEAD_GROUP = clouds.a_uuid(105), clouds.a_uuid(106)
+NODE = clouds.a_uuid(107)
+
+#: [DEFAULT] cpu_allocation_ratio, for hosts that report none.
+OPTION = 5.0
+
+
+def fill(layout):
+    """Hosts a, b, c and one that is down, a server on a, two aggregates."""
+    one, *others = layout.cells.values()
+    layout.add_host(one, 'a', uuid=NODE, vcpus_used=4, free_ram_mb=20000,
+                    cpu_allocation_ratio=8.0)
+    layout.add_host(one, 'b', cpu_allocation_ratio=None)
+    layout.add_host(one, 'down', down=True)
+    layout.add_host(others[0] if others else one, 'c', mapped=0,
+                    cpu_allocation_ratio=0.0)
+    for uuid, deleted in ((SERVER, 0), (DELETED_SERVER, 2)):
+        one.add('instances', **clouds.an_instance(
+            'a', uuid=uuid, deleted=deleted))
+        one.add('instance_system_metadata', instance_uuid=uuid,
+                key='image_os_distro', value='debian')
+    layout.add_aggregate(layout.grouped, 1, 'zone', ['a', 'down'],
+                         availability_zone='east')
+    layout.add_aggregate(layout.grouped, 2, 'fast', ['b', 'c'], ssd='true')
+    layout.add_group(layout.grouped, GROUP, SERVER, 'anti-affinity')
+    # Deleted in the layout of one database, left over in cells.
+    deleted = 3 if layout.grouped is layout.main else 0
+    for database in {layout.main, one}:
+        layout.add_aggregate(database, 3, 'dead', ['a', 'b', 'c'], deleted,
+                             availability_zone='nowhere')
+        layout.add_group(database, DEAD_GROUP, SERVER, 'affinity', deleted)
+
+
+@pytest.fixture(scope='class')
+def layout(request):
+    """The Layout of a class's era, filled."""
+    with contextlib.ExitStack() as ends:
+        def new():
+            url, drop = conftest.new_database()
+            ends.callback(drop)
+            return url
+
+        layout = layouts.Layout(request.cls.ERA, new, request.cls.CELLS)
+        ends.callback(layout.close)
+        fill(layout)
+        request.cls.finish(layout)
+        yield layout
+
+
+@pytest.fixture(scope='class')
+def urls(layout):
+    """Options of where the databases are."""
+    if layout.api is None:
+        return {'database__connection': layout.main.url}
+    return {'database__connection': layout.main.url,
+            'api_database__connection': layout.api.url}
+
+
+@pytest.fixture(scope='class')
+def conf(urls):
+    return rules.a_conf(
+        enabled_filters=['AvailabilityZoneFilter', 'ComputeFilter',
+                         'RamFilter', 'AggregateInstanceExtraSpecsFilter'],
+        DEFAULT__cpu_allocation_ratio=OPTION, **urls)
+
+
+@pytest.fixture(scope='class')
+def hosts(conf):
+    """A HostReader of the layout."""
+    hosts = reader.HostReader(conf)
+    yield hosts
+    hosts.close()
+
+
+@pytest.fixture(scope='class')
+def driver(conf):
+    """A filter scheduler on the layout."""
+    driver = drivers.load_driver(conf)
+    driver.start()
+    yield driver
+    driver.stop()
+
+
+class AnyLayout:
+    """What holds of the layout of every era.
+
+    ERA: letter.  CELLS: names of the mapped cells.  CELL_OF: host -> uuid of
+    its cell.  REPORTED: whether hosts report their ratios.  SERVING: hosts
+    that take servers.
+    """
+
+    CELLS = ()
+    CELL_OF = dict.fromkeys(['a', 'b', 'c', 'down'], cells.SINGLE_CELL_UUID)
+    REPORTED = True
+    SERVING = ('a', 'b', 'c')
+
+    @staticmethod
+    def finish(layout):
+        """Add what only this era has."""
+
+    def test_has_every_host_with_its_figures(self, driver):
+        columns = self.view(driver).columns
+        found = dict(zip(columns['host'].items(), zip(
+            columns['vcpus_used'].tolist(), columns['free_ram_mb'].tolist(),
+            columns['cpu_allocation_ratio'].tolist(), strict=True),
+            strict=True))
+
+        ratio = 8.0 if self.REPORTED else OPTION
+        assert found['a'] == (4, 20000, ratio)
+        assert found['b'] == found['c'] == (0, 32256, OPTION)
+
+    def test_has_each_host_in_its_cell(self, driver):
+        columns = self.view(driver).columns
+        assert dict(zip(columns['host'].items(), columns['cell_uuid'].items(),
+                        strict=True)) == self.CELL_OF
+
+    @staticmethod
+    def view(driver):
+        return driver.host_manager.view().table
+
+    def test_decides_on_hosts_that_are_up(self, driver):
+        answer = picks(driver, a_request(
+            num_instances=6, memory_mb=2048),
+            [clouds.a_uuid() for _ in range(6)])
+
+        assert set(answer) == set(self.SERVING)
+
+    # Where the driver cannot start, a service would wait without end.
+    @pytest.mark.usefixtures('driver')
+    def test_serves_a_service_that_has_its_own_record(
+            self, layout, urls, tmp_path):
+        stage = stages.Stage(tmp_path, 'fake://', layout.main.url, **urls)
+        try:
+            stage.embedded()
+            assert stage.client().pick() in self.SERVING
+        finally:
+            stage.close()
+        assert layout.main.rows('services', host=stage.conf.host)
+
+    def test_has_aggregates_and_zones(self, driver, hosts):
+        assert [(each['name'], each['hosts'], each['metadata'])
+                for each in hosts.aggregates()] == [
+            ('zone', ['a', 'down'], {'availability_zone': 'east'}),
+            ('fast', ['b', 'c'], {'ssd': 'true'})]
+        assert picks(driver, a_request(availability_zone='east')) == ['a']
+        [fast] = picks(driver, a_request(extra_specs={
+            'aggregate_instance_extra_specs:ssd': 'true'}))
+        assert fast in ('b', 'c')
+
+    def test_has_the_stamp_of_aggregates(self, hosts):
+        assert hosts.api_stamp()
+
+    def test_finds_instances_and_what_their_images_say(self, hosts):
+        assert hosts.locate_instances([SERVER, DELETED_SERVER]) == {
+            SERVER: 'a'}
+        [server] = hosts.instances_on(['a', 'b', 'c'])
+        assert (server['uuid'], server['memory_mb']) == (SERVER, 2048)
+        assert hosts.image_properties(['a'], ['os_distro']) == [
+            ('a', SERVER, 'os_distro', 'debian')]
+
+    def test_finds_a_node_by_its_host_and_by_its_name(self, hosts):
+        for host, node in (('a', None), (None, 'a'), ('a', 'a')):
+            [found] = hosts.find_nodes(host, node)
+            assert (found.host, found.nodename) == ('a', 'a')
+            assert found.uuid == (None if self.ERA < layouts.MITAKA else NODE)
+        assert hosts.find_nodes('a', 'b') == []
+
+    def test_has_the_record_of_the_service(self, layout, conf):
+        """Of which every column there is, is written."""
+        record = services.ServiceRecord(engine.database(conf), 'sched')
+        record.register()
+        assert record.beat()
+        assert record.leader(60) == 'sched'
+        record.db.close()
+
+        [row] = layout.main.rows('services', host='sched')
+        assert (row['binary'], row['topic'], row['report_count']) == (
+            'nova-scheduler', 'scheduler', 1)
+        unset = {name for name, value in row.items() if value is None}
+        assert unset == {'deleted_at', 'disabled_reason'}
+
+    def test_is_exported_whole(self, conf):
+        cloud = cloud_export.export(conf)
+
+        assert {node['hypervisor_hostname']
+                for node in cloud['compute_nodes']} == set(self.CELL_OF)
+        seen = {each['host']: each['last_seen_up']
+                for each in cloud['services']}
+        assert seen['a'] > seen['down']
+        assert {each['uuid'] for each in cloud['instances']} == {
+            SERVER, DELETED_SERVER}
+        assert cloud['instance_system_metadata'][0]['value'] == 'debian'
+        assert [each['hosts'] for each in cloud['aggregates']] == [
+            ['a', 'down'], ['b', 'c']]
+        [group] = cloud['instance_groups']
+        assert (group['uuid'], group['policy'], group['members']) == (
+            GROUP, 'anti-affinity', [SERVER])
+        assert {each['host']: each['cell_uuid']
+                for each in cloud['host_mappings']} == (
+            self.CELL_OF if self.CELLS else {})
+
+
+class TestKilo(AnyLayout):
+    """One database; heartbeats show in updated_at only."""
+
+    ERA = layouts.KILO
+    REPORTED = False
+    SERVING = ('a', 'b', 'c', 'old')
+    CELL_OF = AnyLayout.CELL_OF | {'old': cells.SINGLE_CELL_UUID}
+
+    @staticmethod
+    def finish(layout):
+        """A row of before Kilo tells its host by its service."""
+        layout.add_host(layout.main, 'old')
+        [service] = layout.main.rows('services', host='old')
+        layout.main.execute(
+            "UPDATE compute_nodes SET host = NULL, service_id = "
+            f"{service['id']} WHERE host = 'old'")
+
+    def test_finds_the_node_of_a_host_that_only_a_service_names(self, hosts):
+        assert [tuple(node) for node in hosts.find_nodes('old', None)] == [
+            (None, 'old', 'old')]
+
+
+class TestLiberty(AnyLayout):
+    """One database; services say when they were seen."""
+
+    ERA = layouts.LIBERTY
+
+
+class TestMitaka(AnyLayout):
+    """One database, and an API database without aggregates and cells."""
+
+    ERA = layouts.MITAKA
+
+    def test_maps_no_hosts(self, conf, layout):
+        assert discover(conf) == []
+        assert layout.api.rows('host_mappings') == []
+
+
+def discover(conf):
+    """What a search for hosts that are not mapped has mapped."""
+    search = discovery.Discovery(conf)
+    try:
+        return search.run().mapped
+    finally:
+        search.close()
+
+
+def map_cells(layout, **two):
+    """Map all that there are, and their hosts but c."""
+    layout.map_cell0()
+    layout.map(ONE, 'one', layout.cells['one'].url, ['a', 'b', 'down'])
+    if 'two' in layout.cells:
+        layout.map(TWO, 'two', layout.cells['two'].url, **two)
+
+
+class MappedLayout(AnyLayout):
+    """What holds where cells are mapped, all hosts but c among them.
+
+    NEW: what is to be said of c once it is found.
+    """
+
+    def test_has_hosts_mapped_once_that_were_not(self, conf, layout, hosts):
+        assert discover(conf) == [self.NEW]
+        assert discover(conf) == []
+        assert hosts.host_cells() == self.CELL_OF
+        [node] = [node for database in layout.cells.values()
+                  for node in database.rows('compute_nodes', host='c')]
+        # Nodes of Ocata have no marks.
+        assert node.get('mapped', 1) == 1
+
+
+class TestOcata(MappedLayout):
+    """An API database, cell0 and one cell, whose nodes have no marks."""
+
+    ERA = layouts.OCATA
+    CELLS = ('one',)
+    CELL_OF = dict.fromkeys(['a', 'b', 'c', 'down'], ONE)
+    NEW = 'one:c'
+    finish = staticmethod(map_cells)
+
+
+class TestPike(TestOcata):
+    """The nodes are marked once their hosts are mapped."""
+
+    ERA = layouts.PIKE
+
+
+class TestQueens(MappedLayout):
+    """An API database, cell0 and two cells, which cannot be disabled."""
+
+    ERA = layouts.QUEENS
+    CELLS = ('one', 'two')
+    CELL_OF = TestOcata.CELL_OF | {'c': TWO}
+    NEW = 'two:c'
+    finish = staticmethod(map_cells)
+
+    def test_has_cells_that_are_not_disabled(self, hosts):
+        assert [(cell.name, cell.disabled) for cell in hosts.find_cells()] == [
+            ('one', False), ('two', False)]
+
+
+class Test34(TestQueens):
+    """Cells may be disabled, and their URLs templates."""
+
+    ERA = layouts.NOVA_34
+    SERVING = ('a', 'b')
+
+    @staticmethod
+    def finish(layout):
+        map_cells(layout, disabled=True)
+        url = sa.make_url(layout.cells['one'].url)
+        port = ':{port}' if url.port else ''
+        layout.api.execute(
+            'UPDATE cell_mappings SET database_connection = '
+            f"'{{scheme}}://{{username}}:{{password}}@{{hostname}}{port}/"
+            f"{url.database}?{{query}}' WHERE name = 'one'")
+
+    def test_has_cells_that_are_not_disabled(self, hosts):
+        assert [(cell.name, cell.disabled) for cell in hosts.find_cells()] == [
+            ('one', False), ('two', True)]
+
+    def test_decides_on_a_disabled_cell_that_is_named(self, driver):
+        assert picks(driver, a_request(requested_destination=Destination(
+            cell=CellMapping(uuid=TWO)))) == ['c']
