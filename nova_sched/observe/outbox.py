@@ -100,23 +100,22 @@ class Outbox:
 
     def _refusal(self, notification):
         """Send a notification; the error if the bus did not take it."""
+        error = None
         try:
             self._send(notification)
-        except NotSentError as error:
-            return error
-        except RefusedError as error:
-            refused = str(error)
-        except Exception:
-            # A fault of ours, which no other try mends.
-            LOG.exception('A notification could not be made')
-            return None
+        except NotSentError as exc:
+            return exc
+        except Exception as exc:
+            # No other try mends it.
+            error = exc
         else:
             self._well()
-            return None
-        if refused != self._refused:
+        if error is not None and repr(error) != self._refused:
+            self._refused = repr(error)
+            refused = isinstance(error, RefusedError)
             LOG.error('A notification is lost, and so are others for the same '
-                      'reason: %s', refused)
-        self._refused = refused
+                      'reason: %s', error if refused else self._refused,
+                      exc_info=None if refused else error)
         return None
 
     def _trouble(self, reason, lost):

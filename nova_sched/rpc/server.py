@@ -1,7 +1,7 @@
 """An RPC server that loses no request when it stops.
 
 oslo.messaging acknowledges a request when it arrives, before anything works
-on it. Two consequences of that are put right here, and four more things:
+on it. Two consequences of that are put right here, and five more things:
 
 - A server that stops closes its connection only after its last answer, and
   requests that are delivered while it closes are acknowledged and forgotten
@@ -19,23 +19,30 @@ on it. Two consequences of that are put right here, and four more things:
   (``answers.py``), and what a message has done that wants no reply.
 - Keepalives for the caller end when an endpoint has answered, so those of a
   call that no endpoint takes never would. Here they end with any reply.
+- A / in a user or a password of ``transport_url``, written %2F, would end the
+  host's name there. Here it is part of them.
 - The caller of a call whose result or error is no JSON would get no answer,
   and wait for its whole time-out. Here it gets an error that says so.
 
 Of what oslo.messaging keeps to itself, all but options is touched in this
 module alone, and ``requirements.txt`` bounds its version for it:
-``_drivers.amqpdriver``; of a server ``_create_listener``, ``_on_incoming``,
-``_process_incoming`` and ``_work_executor``; of a listener
+``_drivers.amqpdriver``; ``parse`` of ``_drivers.impl_rabbit``; of a server
+``_create_listener``, ``_on_incoming``, ``_process_incoming`` and
+``_work_executor``; of a listener
 ``_poll_style_listener``; of a dispatcher ``_watchdog``; of a message
 ``orig_msg_id``, ``reply_q`` and ``_obsolete_reply_queues`` with its
 ``_cache``.
 """
 
+import functools
 import threading
 import traceback
+import types
+from urllib import parse
 
 from oslo_log import log as logging
 from oslo_messaging._drivers import amqpdriver
+from oslo_messaging._drivers import impl_rabbit
 from oslo_messaging.rpc import dispatcher
 from oslo_messaging.rpc import server
 
@@ -45,6 +52,10 @@ LOG = logging.getLogger(__name__)
 
 # Seconds; what an idle server waits for at a time, at most.
 amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX = 0.5
+
+# What it writes URLs for kombu with, of users and passwords alone.
+impl_rabbit.parse = types.SimpleNamespace(
+    quote=functools.partial(parse.quote, safe=''))
 
 
 class Dispatcher(dispatcher.RPCDispatcher):

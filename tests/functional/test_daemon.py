@@ -52,6 +52,12 @@ def slow(tmp_path):
         'filter_scheduler__enabled_filters': 'ComputeFilter,SlowFilter'}
 
 
+def patient(stage):
+    """A Caller that a slow machine does not make give up."""
+    return stage.client(DEFAULT__rpc_response_timeout=processes.PATIENCE,
+                        DEFAULT__long_rpc_timeout=processes.PATIENCE)
+
+
 @pytest.mark.parametrize('driver', stages.DRIVERS)
 def test_two_workers_answer_once_one_of_them_is_ready(stage, driver):
     """What the supervisor is told is true: the next call is answered."""
@@ -79,7 +85,7 @@ def test_sigterm_during_many_calls_loses_none_to_another_daemon(stage, slow):
                          **slow)
     staying = stage.daemon(workers=1, name='staying',
                            DEFAULT__host='staying', **slow)
-    futures = stage.client().crowd(CALLS, callers=CALLS)
+    futures = patient(stage).crowd(CALLS, callers=CALLS)
     processes.until(lambda: served(going) > 4, 'calls are under way')
     status, seconds = going.stop()
     assert results(futures) == {3}
@@ -96,7 +102,7 @@ def test_sigterm_during_many_calls_loses_none_to_a_successor(stage, slow):
     # Otherwise the first has them all in its hands within milliseconds.
     slow['oslo_messaging_rabbit__rabbit_qos_prefetch_count'] = 4
     first = stage.daemon(workers=2, name='first', **slow)
-    futures = stage.client().crowd(CALLS, callers=CALLS)
+    futures = patient(stage).crowd(CALLS, callers=CALLS)
     processes.until(lambda: served(first) > 4, 'calls are under way')
     status, seconds = first.stop()
     by_first = served(first)

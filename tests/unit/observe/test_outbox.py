@@ -134,7 +134,8 @@ def test_a_fault_in_making_one_does_not_keep_the_next(bus, outbox, lines):
     outbox.put(ZeroDivisionError)
     outbox.put('next')
     wait_for(lambda: bus.taken == ['next'])
-    assert lines() == [('ERROR', 'A notification could not be made')]
+    assert lines() == [('ERROR', 'A notification is lost, and so are others '
+                        'for the same reason: ZeroDivisionError()')]
 
 
 def test_a_stop_sends_what_waits(bus, outbox):
