@@ -26,13 +26,24 @@ def normalize(weights, minval=None, maxval=None):
     minval, maxval: bounds in that unit; None means the column's own.
     Returns a new float64 (n,); all 0.0 when the bounds are equal or n is 0.
     """
-    if not len(weights):
-        return np.zeros(0)
-    low = weights.min() if minval is None else minval
-    high = weights.max() if maxval is None else maxval
-    if low == high:
-        return np.zeros(len(weights))
-    return (weights - low) / (high - low)
+    return _normalized(weights[np.newaxis], [(minval, maxval)])[0]
+
+
+def _normalized(raw, bounds):
+    """``normalize`` of several weighers' raw weights at once.
+
+    raw: float64 (weighers, n).  bounds: of each weigher, (minval, maxval).
+    """
+    if not raw.size:
+        return np.zeros(raw.shape)
+    low, high = raw.min(axis=1), raw.max(axis=1)
+    for i, (minval, maxval) in enumerate(bounds):
+        low[i] = low[i] if minval is None else minval
+        high[i] = high[i] if maxval is None else maxval
+    with np.errstate(invalid='ignore', over='ignore', divide='ignore'):
+        scaled = (raw - low[:, np.newaxis]) / (high - low)[:, np.newaxis]
+    scaled[low == high] = 0.0
+    return scaled
 
 
 @dataclasses.dataclass
@@ -117,17 +128,19 @@ class Weighed:
     """Weighed hosts.
 
     rows: int (n,), table rows, best first.  weights: float64 (n,) beside it.
+    names: of the weighers that ran: tuple.
+    raw, normalized: float64 (weighers, n), in the hosts' first order.
+    multipliers: of each weigher, a number or float64 (n,).
+    order: int (n,), where each of ``rows`` stands in the first order.
     """
 
     rows: np.ndarray
     weights: np.ndarray
-    _parts: list
-    _order: np.ndarray
-
-    @property
-    def names(self):
-        """Of the weighers that ran: tuple."""
-        return tuple(part[0] for part in self._parts)
+    names: tuple
+    raw: np.ndarray
+    normalized: np.ndarray
+    multipliers: list
+    order: np.ndarray
 
     def weight(self, row):
         """The weight of a table row."""
@@ -142,11 +155,12 @@ class Weighed:
 
         Raw value, normalized value and multiplier.
         """
-        i = self._order.item(self.position(row))
-        return np.array([
-            (raw[i], normalized[i],
-             multiplier[i] if np.ndim(multiplier) else multiplier)
-            for _, raw, normalized, multiplier in self._parts]).reshape(-1, 3)
+        i = self.order.item(self.position(row))
+        parts = np.empty((len(self.names), 3))
+        parts[:, 0], parts[:, 1] = self.raw[:, i], self.normalized[:, i]
+        parts[:, 2] = [multiplier[i] if getattr(multiplier, 'ndim', 0)
+                       else multiplier for multiplier in self.multipliers]
+        return parts
 
 
 class WeightHandler:
@@ -158,40 +172,51 @@ class WeightHandler:
         An exception in a weigher fails the request, with the weigher named
         in the log.
         """
-        weights, parts = np.zeros(len(hosts)), []
-        if len(hosts) > 1:
-            # An aggregate may say inf or nan: hosts without a weight go last.
-            with np.errstate(invalid='ignore', over='ignore'):
-                for weigher in weighers:
-                    part = self._one(weigher, hosts, spec_obj)
-                    parts.append(part)
-                    weights += part[3] * part[2]
+        if len(hosts) < 2:
+            weighers = ()
+        weights, multipliers = np.zeros(len(hosts)), []
+        raw = np.empty((len(weighers), len(hosts)))
+        # An aggregate may say inf or nan: hosts without a weight go last.
+        with np.errstate(invalid='ignore', over='ignore'):
+            for i, weigher in enumerate(weighers):
+                raw[i], multiplier = self._one(weigher, hosts, spec_obj)
+                multipliers.append(multiplier)
+            normalized = _normalized(raw, [
+                (weigher.minval, weigher.maxval) for weigher in weighers])
+            for multiplier, values in zip(multipliers, normalized,
+                                          strict=True):
+                weights += multiplier * values
         order = np.argsort(-weights, kind='stable')
-        return Weighed(hosts.rows[order], weights[order], parts, order)
+        weighed = Weighed(
+            hosts.rows[order], weights[order],
+            tuple(type(weigher).__name__ for weigher in weighers),
+            raw, normalized, multipliers, order)
+        if LOG.isEnabledFor(logging.DEBUG):
+            _log_weights(weighed, hosts)
+        return weighed
 
     @staticmethod
     def _one(weigher, hosts, spec_obj):
-        name = type(weigher).__name__
+        """A weigher's raw values, float64 (n,), and its multipliers."""
         try:
-            raw = weigher.raw(hosts, spec_obj)
-            multiplier = weigher.multipliers(hosts)
+            return weigher.raw(hosts, spec_obj), weigher.multipliers(hosts)
         except Exception as exc:
             LOG.error('Weigher %(name)s failed on %(count)d host(s): %(exc)r',
-                      {'name': name, 'count': len(hosts), 'exc': exc})
+                      {'name': type(weigher).__name__, 'count': len(hosts),
+                       'exc': exc})
             raise
-        normalized = normalize(raw, weigher.minval, weigher.maxval)
-        if LOG.isEnabledFor(logging.DEBUG):
-            _log_weights(name, hosts, raw, normalized, multiplier)
-        return name, raw, normalized, multiplier
 
 
-def _log_weights(name, hosts, raw, normalized, multiplier):
+def _log_weights(weighed, hosts):
     keys = [(state.host, state.nodename) for state in hosts.states()]
-    factors = np.broadcast_to(multiplier, raw.shape).tolist()
-    LOG.debug('%s: raw weights %s', name,
-              dict(zip(keys, raw.tolist(), strict=True)))
-    LOG.debug('%s: normalized weights %s', name,
-              dict(zip(keys, normalized.tolist(), strict=True)))
-    LOG.debug('%s: score (multiplier * weight) %s', name, {
-        key: f'{factor} * {value}' for key, factor, value
-        in zip(keys, factors, normalized.tolist(), strict=True)})
+    for name, raw, normalized, multiplier in zip(
+            weighed.names, weighed.raw.tolist(), weighed.normalized.tolist(),
+            weighed.multipliers, strict=True):
+        factors = np.broadcast_to(multiplier, len(keys)).tolist()
+        LOG.debug('%s: raw weights %s', name,
+                  dict(zip(keys, raw, strict=True)))
+        LOG.debug('%s: normalized weights %s', name,
+                  dict(zip(keys, normalized, strict=True)))
+        LOG.debug('%s: score (multiplier * weight) %s', name, {
+            key: f'{factor} * {value}' for key, factor, value
+            in zip(keys, factors, normalized, strict=True)})

@@ -19,8 +19,7 @@ class HostBlock:
         self.snapshot = snapshot
         self._all = rows is None
         self.rows = np.arange(snapshot.size) if self._all else rows
-        self._taken = {}
-        self._taken_labels = {}
+        self._taken, self._taken_codes, self._taken_labels = {}, {}, {}
 
     def __len__(self):
         return len(self.rows)
@@ -49,11 +48,21 @@ class HostBlock:
         """
         taken = self._taken_labels.get(name)
         if taken is None:
-            column = self.snapshot.column(name)
-            codes = column.codes if self._all else column.codes[self.rows]
-            taken = codes, labels.in_use(codes), column.values
+            codes = self._codes(name)
+            taken = (codes, labels.in_use(codes),
+                     self.snapshot.column(name).values)
             self._taken_labels[name] = taken
         return taken
+
+    def _codes(self, name):
+        """The rows' codes of a label column: int32 (n,)."""
+        codes = self._taken_codes.get(name)
+        if codes is None:
+            codes = self.snapshot.column(name).codes
+            if not self._all:
+                codes = codes.take(self.rows)
+            self._taken_codes[name] = codes
+        return codes
 
     def judge(self, name, verdict, dtype=np.bool_):
         """``verdict(value)`` for each distinct value of a label column.
@@ -81,8 +90,12 @@ class HostBlock:
 
         As ``judge``, but kept for later requests; see Labels.derived.
         """
-        column = self.snapshot.column(name)
-        codes = column.codes if self._all else column.codes[self.rows]
+        codes, by_code = self.derived_by_code(name, key, function, dtype)
+        return by_code.take(codes)
+
+    def derived_by_code(self, name, key, function, dtype=np.float64):
+        """As ``derived``: the rows' codes, and the results by code."""
+        column, codes = self.snapshot.column(name), self._codes(name)
 
         def blamed(value):
             try:
@@ -91,7 +104,7 @@ class HostBlock:
                 self.blame(exc, np.argmax(codes == column.code(value)))
                 raise
 
-        return column.derived(codes, key, blamed, dtype)
+        return codes, column.derived_by_code(codes, key, blamed, dtype)
 
     def judge_together(self, names, verdict):
         """As ``judge`` for the distinct combinations of several columns.

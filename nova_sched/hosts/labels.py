@@ -70,12 +70,20 @@ class Labels:
     def derived(self, codes, key, function, dtype):
         """``function(value)`` for these codes, each worked out only once.
 
-        Kept with the values under ``key``, for other columns and requests
-        too: the function must depend on nothing but the value.
         Returns an array of dtype, one item a code.
         """
-        results, known = self._derived.get(
-            key, (np.zeros(0, dtype), np.zeros(0, np.bool_)))
+        # Of pairs, take is eight times as fast as an index.
+        return self.derived_by_code(codes, key, function, dtype).take(codes)
+
+    def derived_by_code(self, codes, key, function, dtype):
+        """``function(value)`` by code: an array of dtype, one item a value.
+
+        It is 0 for values that no column with these codes has yet. Kept with
+        the values under ``key``, for other columns and requests too: the
+        function must depend on nothing but the value.
+        """
+        results, known = self._derived.get(key) or (
+            np.zeros(0, dtype), np.zeros(0, np.bool_))
         more = len(self.values) - len(results)
         if more > 0:
             results = np.concatenate([results, np.zeros(more, dtype)])
@@ -86,8 +94,7 @@ class Labels:
                 results[code] = function(self.values[code])
                 known[code] = True
             self._derived[key] = results, known
-        # Of pairs, take is eight times as fast as an index.
-        return results.take(codes)
+        return results
 
     def private(self):
         """The same column with a list of values of its own.

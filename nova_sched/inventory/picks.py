@@ -253,9 +253,10 @@ class Picks:
         """Whether commits since the view touch what was chosen on it."""
         if self._version - view.version > len(self._commits):
             return True
+        since = itertools.takewhile(lambda commit: commit[0] > view.version,
+                                    reversed(self._commits))
         return any(places & others or related & names
-                   for version, others, names in reversed(self._commits)
-                   if version > view.version)
+                   for _, others, names in since)
 
     def _replace(self, own, picks):
         """Put picks in place of those of the same request; their places."""

@@ -94,7 +94,11 @@ def numbers(hosts, key, default, cast, warning=_UNREADABLE):
             found = max(-_BIGGEST, min(found, _BIGGEST))
         return True, found
 
-    found = hosts.derived('aggregates', (key, cast), smallest, _NUMBER)
+    codes, by_code = hosts.derived_by_code('aggregates', (key, cast),
+                                           smallest, _NUMBER)
+    if not by_code['is_set'].any():
+        return default
+    found = by_code.take(codes)
     if not found['is_set'].any():
         return default
     return np.where(found['is_set'], found['value'], default)

@@ -187,8 +187,10 @@ def _cells_of(table):
 
 def _bare_metal_hosts(table):
     """Names of the hosts that bare-metal nodes are of: frozenset."""
-    hosts = table.columns['host']
-    codes = np.unique(hosts.codes[table.columns['bare_metal']])
+    hosts, bare_metal = table.columns['host'], table.columns['bare_metal']
+    if not bare_metal.any():
+        return frozenset()
+    codes = np.unique(hosts.codes[bare_metal])
     return frozenset(hosts.values[code] for code in codes.tolist())
 
 

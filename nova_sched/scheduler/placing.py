@@ -17,6 +17,7 @@ Whoever calls gives claims back, and has what was placed without one in flight
 """
 
 import dataclasses
+import functools
 import itertools
 import random
 
@@ -50,11 +51,13 @@ class Choice:
     def order(self, weights, draw):
         """New order of positions in the weights, best first; None for theirs.
 
-        weights: float64 (n,), descending.  draw: random.Random.
+        weights: float64 (n,), descending.  draw: function that returns the
+        random.Random to draw by.
         """
-        order = list(range(len(weights)))
-        if not order or (not self.shuffle and self.subset_size == 1):
+        if not len(weights) or (not self.shuffle and self.subset_size == 1):
             return None
+        order = list(range(len(weights)))
+        draw = draw()
         if self.shuffle:
             best = order[:int((weights == weights[0]).sum())]
             draw.shuffle(best)
@@ -140,7 +143,6 @@ class Placing:
         self._hosts, self._ranker, self._choice = hosts, ranker, choice
         self._claims, self._record, self._zone = claims, record, zone
         self._siblings = siblings
-        self._draw = random.Random(record.seed)
         self._picked, self._ranked = [], None
         #: What was placed: list of InFlight.
         self.picks = []
@@ -225,10 +227,15 @@ class Placing:
         self._join_group(uuid, self._hosts.cell('host', taken.row))
         return ranked.hosts
 
+    @functools.cached_property
+    def _draw(self):
+        return random.Random(self._record.seed)
+
     def _choose(self, left, index, record):
         """Ranked hosts with the drawn one in front."""
         ranked = self._ranker.ranked(left, self._spec_obj, index, record)
-        order = self._choice.order(ranked.weighed.weights, self._draw)
+        order = self._choice.order(ranked.weighed.weights,
+                                   lambda: self._draw)
         if order is None:
             return ranked
         return dataclasses.replace(ranked, hosts=self._hosts.block(
@@ -296,10 +303,12 @@ class Placing:
                                   decision.Decision())
         picks = [taken.row for taken, _ in self._picked]
         rows = ranked.hosts.rows
-        rows = rows[~np.isin(rows, picks)]
+        is_picked = np.zeros(self._hosts.size, dtype=np.bool_)
+        is_picked[picks] = True
+        rows = rows[~is_picked[rows]]
         cells = self._hosts.column('cell_uuid').codes
         by_cell = {cell: self._first(rows[cells[rows] == cell], wanted)
-                   for cell in np.unique(cells[picks]).tolist()}
+                   for cell in set(cells[picks].tolist())}
         alternates = [by_cell[cells.item(row)] for row in picks]
         self._record.alternates = sum(map(len, alternates))
         return alternates

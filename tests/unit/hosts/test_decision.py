@@ -25,10 +25,9 @@ def rows(*numbers):
 def weighed(count):
     """Hosts in rows 0, 1 ..., each a point lighter than the one before."""
     weights = -np.arange(count, dtype=np.float64)
-    return Weighed(np.arange(count), weights, [
-        ('RAMWeigher', weights, weights, 1.0),
-        ('CPUWeigher', np.zeros(count), np.zeros(count), -2.0)],
-        np.arange(count))
+    parts = np.array([weights, np.zeros(count)])
+    return Weighed(np.arange(count), weights, ('RAMWeigher', 'CPUWeigher'),
+                   parts, parts, [1.0, -2.0], np.arange(count))
 
 
 def picked(record, hosts=20, instances=1):

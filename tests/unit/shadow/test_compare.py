@@ -8,6 +8,7 @@ from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import Pick
 from nova_sched.hosts.labels import Labels
 from nova_sched.hosts.offer import NOTHING_FOUND
+from nova_sched.hosts.offer import NothingFound
 from nova_sched.shadow import compare
 from nova_sched.shadow.compare import Live
 from nova_sched.weights import Weighed
@@ -33,7 +34,8 @@ def a_record(*picks, rejected=True, outcome=decision.PLACED):
         row = HOSTS.index(host)
         record.picked(
             Pick(index, f'uuid{index}', host, f'{host}.org', WEIGHTS[row]),
-            Weighed(np.arange(3), weights, [], np.arange(3)), row)
+            Weighed(np.arange(3), weights, (), np.empty((0, 3)),
+                    np.empty((0, 3)), [], np.arange(3)), row)
     record.close(outcome)
     return record
 
@@ -112,6 +114,16 @@ def test_a_refusal_before_any_filter_is_told():
     record.close(decision.REFUSED)
     assert compare.compare(record, live('a')).rule == (
         'refused before any filter')
+
+
+def test_where_placement_fails_it_refuses_nobody():
+    """An error, unless the live scheduler found nothing either."""
+    record = Decision(offer=NothingFound('Placement does not answer'))
+    record.close(decision.REFUSED)
+
+    found = compare.compare(record, live('a'))
+    assert (found.verdict, found.rule) == (compare.FAILED, 'Placement')
+    assert verdict(record) == compare.BOTH_REFUSE
 
 
 def test_a_refusal_there_alone_is_told_with_the_host_here():
