@@ -102,11 +102,15 @@ def _refused(record, live):
     """Of a request that no host is found for here."""
     if not live.places:
         return Comparison(BOTH_REFUSE)
+    nothing = isinstance(record.offer, offer.NothingFound)
+    if nothing and record.offer != offer.NOTHING_FOUND:
+        return Comparison(FAILED, 'Placement', 'the log tells why Placement '
+                          'named no candidates')
     for place in live.places:
         rule = _rejected_by(record, place)
         if rule is not None:
             return _of_rule(NONE_HERE, rule, place)
-    if isinstance(record.offer, offer.NothingFound):
+    if nothing:
         return _of_rule(NONE_HERE, OFFERED, live.places[0])
     return Comparison(NONE_HERE, 'refused before any filter',
                       f'live: {live.places[0][0]}')

@@ -28,11 +28,13 @@ class Decider:
         if hasattr(self.driver, 'host_manager'):
             # What is chosen here is in flight for nobody.
             self.driver.host_manager.keep = _kept
+        client = reading.Client(conf, placement)
+        if hasattr(self.driver, 'placement_client'):
+            # A plug-in's own claims are not made either.
+            self.driver.placement_client = client
         self._kept = _Kept()
         self._manager = manager.SchedulerManager(
-            self.driver, offers.Offers(
-                conf, self.driver, reading.Client(conf, placement)),
-            self._kept)
+            self.driver, offers.Offers(conf, self.driver, client), self._kept)
 
     def decide(self, call):
         """The record of a tap.Call that asks for hosts: closed Decision."""

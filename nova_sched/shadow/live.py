@@ -20,11 +20,11 @@ class LivePicks:
     """Reads what became of instances.
 
     conf: ConfigOpts.  placement: reading.ReadOnly, or None.
-    table: function that returns the HostTable there is, or None.
+    hosts: decide.Decider, of which ``table`` and ``refresh`` are used.
     """
 
-    def __init__(self, conf, placement, table):
-        self._conf, self._placement, self._table = conf, placement, table
+    def __init__(self, conf, placement, hosts):
+        self._conf, self._placement, self._hosts = conf, placement, hosts
         self._reader = reader.HostReader(conf, compute_node_columns=(
             'uuid', 'host', 'hypervisor_hostname'))
         self._failed = None
@@ -111,13 +111,18 @@ class LivePicks:
 
     def _place(self, providers):
         """The (host, node) that one of the providers is of."""
-        return (self._known(providers)
-                or self._known([self._placement.root(uuid)
-                                for uuid in providers])
-                or (f'of provider {providers[0]}', None))
+        found = self._known(providers)
+        if found is None:
+            providers = [self._placement.root(uuid) for uuid in providers]
+            found = self._known(providers)
+        if found is None:
+            # It may have come since.
+            self._hosts.refresh()
+            found = self._known(providers)
+        return found or (f'of provider {providers[0]}', None)
 
     def _known(self, providers):
-        table = self._table()
+        table = self._hosts.table()
         column = None if table is None else table.columns['uuid']
         for uuid in providers if column is not None else ():
             rows = np.flatnonzero(column.codes == column.code(uuid))

@@ -16,6 +16,8 @@ def rows(place, before, after):
     place: (host, node), the node None for all of its nodes.
     """
     found = []
+    if _rows(after, place) and not _rows(before, place):
+        found.append(f'host {place[0]} was not read when it was decided here')
     for row in _rows(before, place):
         key = before.columns['host'], before.columns['nodename']
         names = tuple(column.values[column.codes.item(row)]

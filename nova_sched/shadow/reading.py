@@ -6,6 +6,7 @@ import json
 import zlib
 
 from nova_sched import exception
+from nova_sched import links
 from nova_sched.hosts import offer
 from nova_sched.placement import allocations
 from nova_sched.placement import answers
@@ -27,7 +28,11 @@ class ReadOnly:
 
     def __init__(self, conf):
         self._server = connection.Connection(conf)
-        self._candidates = Candidates()
+        self._candidates, self._stopped = Candidates(), False
+
+    def stop(self):
+        """Have nothing more asked: whoever still does is refused at once."""
+        self._stopped = True
 
     def collect(self):
         """Candidates that holds the answers to all queries from now on."""
@@ -41,7 +46,8 @@ class ReadOnly:
 
     def spoken(self):
         """As of placement.connection.Connection."""
-        return self._server.spoken()
+        with self._deciding():
+            return self._server.spoken()
 
     def ask(self, method, path, *args, **kwargs):
         """As of placement.connection.Connection.
@@ -50,7 +56,8 @@ class ReadOnly:
         """
         if method != 'GET':
             raise ShadowWrites(f'{method} {path} is not for a shadow')
-        answer = self._server.ask(method, path, *args, **kwargs)
+        with self._deciding():
+            answer = self._server.ask(method, path, *args, **kwargs)
         if path.startswith(_CANDIDATES):
             self._candidates.add(answer)
         return answer
@@ -83,7 +90,22 @@ class ReadOnly:
         return self._read(f'/resource_providers/{provider}',
                           lambda found: found['root_provider_uuid'])
 
+    @contextlib.contextmanager
+    def _deciding(self):
+        """A context in which silence is noted, of a request's decision."""
+        try:
+            self._check()
+            yield
+        except connection.Unreachable:
+            self._candidates.silent = True
+            raise
+
+    def _check(self):
+        if self._stopped:
+            raise Stopped
+
     def _read(self, path, read):
+        self._check()
         answer, problem = self._server.ask('GET', path, _VERSION), None
         try:
             if answer.status == _FOUND:
@@ -98,16 +120,35 @@ class ShadowWrites(exception.NovaSchedException):
     """A shadow was about to change something: a fault of the program."""
 
 
-class Candidates:
-    """Placement's answers to one request for candidates, in little space."""
+class Stopped(connection.Unreachable):
+    """Placement is asked no more, for the shadow is about to end."""
 
     def __init__(self):
-        self._packed = []
+        exception.PlacementError.__init__(
+            self, 'The shadow is about to end, and asks Placement no more.')
+        self.why = links.Why.SILENT
+
+
+class Candidates:
+    """Placement's answers to one request for candidates, in little space.
+
+    True if there is any.  silent: whether it gave none to a question.
+    """
+
+    def __init__(self):
+        self._packed, self.silent = [], False
+
+    def __bool__(self):
+        return bool(self._packed)
 
     def add(self, answer):
         """Keep one more answer: placement.answers.Answer."""
         if answer.status == _FOUND:
             self._packed.append(zlib.compress(answer.text.encode(), 1))
+
+    def most(self):
+        """The number of candidates of the answer that has most."""
+        return max((number for _, number in self._read()), default=0)
 
     def used(self):
         """How much of each provider was taken: uuid -> class -> amount.
@@ -115,11 +156,17 @@ class Candidates:
         Without the answers that are none of Placement's.
         """
         found = {}
+        for used, _ in self._read():
+            found |= used
+        return found
+
+    def _read(self):
+        """Yields (what was used, number of candidates) of each answer."""
         for packed in self._packed:
             with contextlib.suppress(ValueError, KeyError, TypeError,
                                      AttributeError):
-                found |= _used(json.loads(zlib.decompress(packed)))
-        return found
+                said = json.loads(zlib.decompress(packed))
+                yield _used(said), len(said['allocation_requests'])
 
 
 def _used(document):
@@ -141,6 +188,14 @@ class Client(report.SchedulerReportClient):
         if isinstance(found, offer.NothingFound):
             return found
         return dataclasses.replace(found, claim=_taken, release=_nothing)
+
+    def claim_resources(self, *args, **kwargs):
+        """True: as of a plug-in's claim that succeeds."""
+        return True
+
+    def delete_allocation_for_instance(self, context, uuid):
+        """True: as of a claim that a plug-in gives back."""
+        return True
 
 
 def _taken(instance_uuid, request, spec_obj):

@@ -22,6 +22,8 @@ LOG = logging.getLogger(__name__)
 #: Verdicts of which nobody is warned.
 _QUIET = (*compare.AGREEMENTS, compare.NOT_COMPARABLE)
 
+#: What each line of it begins with.
+_START = '{"at": '
 #: Of the file: its owner writes, its group reads.
 _MODE = 0o640
 
@@ -116,7 +118,8 @@ def entry(record, uuids, live, comparison, waited):
 def read(path):
     """The lines of a file, oldest first: yields dicts.
 
-    Lines that are torn are left out, which the log tells.
+    Lines that are torn are left out, which the log tells; a last one that is
+    being written is not read yet.
     Raises NovaSchedException for a file that cannot be read, or that is none
     of a shadow's.
     """
@@ -125,6 +128,9 @@ def read(path):
         with open(path, encoding='utf-8', errors='replace') as lines:
             for line in lines:
                 one = _parsed(line)
+                if not line.endswith('\n') and line.startswith(
+                        _START[:len(line)]):
+                    break       # the last one
                 if one is None:
                     bad += 1
                 else:

@@ -51,8 +51,7 @@ class Shadow:
         self._tap = tap.Tap(conf)
         self._placement = decide.placement_of(conf)
         self._decider = decide.Decider(conf, self._placement)
-        self._live = live.LivePicks(conf, self._placement,
-                                    self._decider.table)
+        self._live = live.LivePicks(conf, self._placement, self._decider)
         self.report = report.Report(conf.nova_sched.shadow_report)
         self._watch = watch.Watch(conf, self._decider, self._live,
                                   self._placement, self.report)
@@ -60,8 +59,11 @@ class Shadow:
         self._lost = None
 
     def stop(self):
-        """Have ``run`` return."""
+        """Have ``run`` return, after one answer that is waited for at most.
+        """
         self._stopping.set()
+        if self._placement is not None:
+            self._placement.stop()
 
     def run(self):
         """Compare until ``stop``."""

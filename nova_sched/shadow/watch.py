@@ -36,8 +36,11 @@ class Waiting:
     instance had, as of LivePicks.held.  table: HostTable it was decided on,
     or None.  candidates: reading.Candidates, or None.
     places: uuid -> (host, node), as far as the live picks are seen.
-    early: whether they were when the decision here was made.
-    began, due, ended: when it was decided, is looked for next, and was told.
+    early: those that were when it was first seen, or None before: they may
+    have been there when it was decided here.
+    ran: the hosts on which its instances showed by then.
+    asked, began, due, ended: when it was about to be decided, was decided, is
+    looked for next, and was told.
     """
 
     record: decision.Decision
@@ -45,12 +48,14 @@ class Waiting:
     before: dict
     table: object
     candidates: object
+    asked: float
     began: float
     due: float
     ended: float | None = None
     pause: float = _FIRST
     places: dict = dataclasses.field(default_factory=dict)
-    early: bool = False
+    early: dict | None = None
+    ran: set = dataclasses.field(default_factory=set)
 
     @property
     def left(self):
@@ -70,7 +75,8 @@ class Watch:
                  clock=time.monotonic):
         self._decider, self._live = decider, live
         self._placement, self._told, self._clock = placement, told, clock
-        self._changes = changes.Changes(decider, live, placement)
+        self._changes = changes.Changes(
+            decider, live, placement, conf.scheduler.max_placement_results)
         self._patience = conf.nova_sched.shadow_patience
         self._subset = max(1, conf.filter_scheduler.host_subset_size)
         self._waiting = collections.deque()
@@ -82,12 +88,13 @@ class Watch:
     def take(self, call):
         """Decide a tap.Call that asks for hosts, and wait for the other."""
         before, reason = self._before(call)
+        asked = self._clock()
         candidates = self._placement and self._placement.collect()
         record = self._decider.decide(call)
         now = self._clock()
         one = Waiting(
             record, record.asked_uuids(), before, self._decider.table(),
-            candidates, now, now)
+            candidates, asked, now, now)
         record.pack()
         record.forget_request()
         record.forget_offer()
@@ -99,8 +106,7 @@ class Watch:
             return
         self._waiting.append(one)
         # It is told at once if the live decision shows already.
-        one.early = True
-        one.early = self._look(one)
+        self._look(one)
         if len(self._waiting) > _REQUESTS:
             self._tell(self._waiting[0], compare.Live(
                 unseen='too many requests were waited for'))
@@ -135,12 +141,16 @@ class Watch:
             return {}, f'what the instance had before is not known: {error}'
 
     def _look(self, one):
-        """Whether the live decision shows, which is told then."""
+        """See whether the live decision shows, which is told then."""
         now = self._clock()
         refused, problem = False, None
         try:
             one.places |= self._live.places(one.left, one.before)
-            refused = not one.places and bool(
+            if one.early is None:
+                one.early = dict(one.places)
+                if one.early:
+                    one.ran = self._live.running(one.early)
+            refused = bool(one.left) and bool(
                 self._live.refused(one.left[:1]))
         except _FAULTS as exc:
             problem = exc
@@ -149,14 +159,14 @@ class Watch:
             self._tell(one, compare.Live(tuple(
                 one.places[uuid] for uuid in one.uuids)))
         elif refused:
+            # What some of the instances had was given back.
+            one.places = {}
             self._tell(one, compare.Live())
         elif now - one.began >= self._patience:
             self._tell(one, _overdue(one, problem))
         else:
             one.due, one.pause = (now + one.pause,
                                   min(_MOST, one.pause * _GROWTH))
-            return False
-        return True
 
     def _note(self, problem):
         """Log that live decisions cannot be seen, once until they can."""
@@ -174,8 +184,8 @@ class Watch:
         self._forget(one)
         one.ended = self._clock()
         found = ([] if live.unseen
-                 else self._changes.between(one, live.places))
-        self._changes.seen(one, live.places)
+                 else self._changes.between(one, live.places, self._waiting))
+        self._changes.seen(one, bool(live.unseen))
         self._told.add(report.entry(
             one.record, one.uuids, live,
             compare.compare(one.record, live, found, self._subset),

@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+import logging
 import signal
+import threading
 import uuid
 
 from amqp import exceptions as amqp
@@ -11,8 +13,10 @@ import oslo_messaging as messaging
 import pytest
 
 from nova_sched import context
+from nova_sched import systemd
 from nova_sched.shadow import compare
 from nova_sched.shadow import report
+from nova_sched.shadow import runner
 from nova_sched.shadow import tap
 from tests.builders import requests
 from tests.builders import rules
@@ -197,6 +201,34 @@ def test_an_exchange_is_waited_for_and_never_made(stage, options, shadow):
     watching.wait_until_said('Listening to topic')
 
 
+def test_a_line_tells_now_and_then_how_it_stands(
+        stage, options, monkeypatch, caplog):
+    """With the requests whose live decision does not show yet."""
+    monkeypatch.setattr(runner, '_HEALTH', 0)
+    caplog.set_level(logging.INFO)
+    stage.cloud(4, live=False)
+    conf = stage.configuration(**options, nova_sched__shadow_patience=2)
+    declare_exchange(stage, conf, CLASSIC)
+    shadow = runner.Shadow(conf, systemd.Notifier())
+    thread = threading.Thread(target=shadow.run)
+    thread.start()
+    try:
+        processes.until(lambda: 'Listening to topic' in caplog.text,
+                        'a shadow that listens')
+        messages_to(stage, **options)(
+            'select_destinations',
+            spec_obj=requests.a_request().obj_to_primitive(),
+            instance_uuids=[requests.INSTANCE_UUID])
+        for line in ('Shadow: 0 of 0 comparable requests agree; 1 without a '
+                     'live decision yet, 0 waiting at the broker',
+                     'Shadow: 0 of 1 comparable requests agree (1 no host '
+                     'there); 0 without a live decision yet'):
+            processes.until(lambda line=line: line in caplog.text, line)
+    finally:
+        shadow.stop()
+        thread.join()
+
+
 def test_a_signal_ends_it_and_a_reload_does_not(stage, options, shadow):
     """Within seconds, with the totals in the log."""
     stage.cloud(4, live=False)
@@ -208,7 +240,7 @@ def test_a_signal_ends_it_and_a_reload_does_not(stage, options, shadow):
     status, seconds = watching.stop()
 
     assert status == 0
-    assert seconds < 10
+    assert seconds < processes.SOON
     assert watching.said('0 of 0 comparable requests agree')
 
 

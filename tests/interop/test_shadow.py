@@ -48,6 +48,7 @@ class Rig(rigs.Rig):
         file = directory / f'{name}.jsonl'
         file.touch()
         self._told, self._reading = {}, threading.Lock()
+        self._rest = ''
         self._lines = self._exit.enter_context(file.open())
         own = stage.write_config(
             directory / f'{name}.conf', nova_sched__shadow_report=file,
@@ -66,7 +67,9 @@ class Rig(rigs.Rig):
     def told(self):
         """What the shadow has reported: first instance -> dict."""
         with self._reading:
-            for line in self._lines:
+            *whole, self._rest = (
+                self._rest + self._lines.read()).split('\n')
+            for line in whole:
                 entry = json.loads(line)
                 self._told[entry['instances'][0]] = entry
             return dict(self._told)

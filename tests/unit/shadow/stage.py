@@ -38,10 +38,10 @@ class Stage:
                         'placement__endpoint_override': server.url}
         conf = cloud.conf(**options)
         conf.set_override('shadow_patience', PATIENCE, 'nova_sched')
-        placement = decide.placement_of(conf)
+        self.placement = placement = decide.placement_of(conf)
         self.decider = decide.Decider(conf, placement)
         self.decider.driver.start()
-        self._live = live.LivePicks(conf, placement, self.decider.table)
+        self._live = live.LivePicks(conf, placement, self.decider)
         self.watch = watch.Watch(
             conf, self.decider, self._live, placement,
             report.Report(self.path), clock=lambda: self.now)
@@ -66,6 +66,13 @@ class Stage:
         """Have the live scheduler put an instance on a host."""
         self.held[uuid] = {HOSTS[host]: {'VCPU': vcpus}}
 
+    def bury(self, *uuids):
+        """Have the live scheduler refuse instances."""
+        for uuid in uuids:
+            self.cloud.execute(
+                'INSERT INTO instances (uuid, vm_state, deleted) VALUES (?, '
+                "'error', 0)", uuid)
+
     def later(self, seconds=1.0):
         """Look again after a while."""
         self.now += seconds
@@ -88,7 +95,8 @@ class Stage:
         return http_placement.Answer(body={'allocations': {
             consumer: {'resources': found[provider]}
             for consumer, found in self.held.items() if provider in found},
-            'resource_provider_generation': 3})
+            'resource_provider_generation': 3,
+            'root_provider_uuid': provider})
 
 
 def _last(path):

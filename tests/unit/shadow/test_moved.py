@@ -39,7 +39,12 @@ def test_a_host_that_is_gone_has_changed():
     gone = a_table().without([0])
 
     assert moved.rows(A, a_table(), gone) == ['host a is gone']
-    assert moved.rows(A, gone, a_table()) == []
+    assert moved.rows(A, gone, gone) == []
+
+
+def test_a_host_that_came_has_changed():
+    assert moved.rows(A, a_table().without([0]), a_table()) == [
+        'host a was not read when it was decided here']
 
 
 def test_without_a_node_all_nodes_of_the_host_are_looked_at():

@@ -96,3 +96,36 @@ def test_an_answer_that_is_none_is_told_with_what_was_asked(
     for ask in (way.held, way.holders, way.root):
         with pytest.raises(exception.PlacementError, match=A):
             ask(A)
+
+
+def test_silence_is_noted_of_the_request_that_it_answers(server, way, client):
+    server.on('GET', '/allocation_candidates', http_server.DROP)
+    first = way.collect()
+    client.candidates([http_placement.Query()], http_placement.CONTEXT)
+    second = way.collect()
+
+    assert (first.silent, second.silent) == (True, False)
+
+
+def test_the_answer_with_most_candidates_tells_their_number(
+        server, way, client):
+    server.on('GET', '/allocation_candidates', *(
+        http_placement.candidates(*map(http_placement.a_candidate, providers))
+        for providers in ([A, B], [A])))
+    answers = way.collect()
+    assert answers.most() == 0
+
+    client.candidates([http_placement.Query()] * 2, http_placement.CONTEXT)
+
+    assert answers.most() == 2
+
+
+def test_after_a_stop_nothing_is_asked(server, way, client):
+    way.stop()
+
+    for ask in (way.held, way.holders, way.root):
+        with pytest.raises(exception.PlacementError, match='about to end'):
+            ask(A)
+    assert isinstance(client.candidates(
+        [http_placement.Query()], http_placement.CONTEXT), offer.NothingFound)
+    assert server.asked == []

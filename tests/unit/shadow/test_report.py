@@ -162,3 +162,20 @@ def test_what_callers_wrote_begins_no_line_of_the_log():
 def test_a_file_that_is_not_there_is_told(path):
     with pytest.raises(exception.NovaSchedException, match='cannot be read'):
         list(report.read(path))
+
+
+@pytest.mark.parametrize('length', [3, 20, -1])
+def test_a_line_that_is_being_written_is_not_torn(path, caplog, length):
+    line = json.dumps(an_entry()) + '\n'
+    path.write_text(line + line[:length])
+
+    assert len(list(report.read(path))) == 1
+    assert caplog.text == ''
+
+
+@pytest.mark.parametrize('text', ['{}', 'a log\nwithout an end'])
+def test_a_file_of_something_else_is_refused_without_an_end(path, text):
+    path.write_text(text)
+
+    with pytest.raises(exception.NovaSchedException, match='no line of a'):
+        list(report.read(path))

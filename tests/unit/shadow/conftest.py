@@ -1,0 +1,37 @@
+"""Clouds, Placements and shadows for the tests of this folder."""
+
+import pytest
+
+from tests.builders import http_placement
+from tests.builders.clouds import a_compute_node
+from tests.builders.clouds import a_service
+from tests.unit.shadow.stage import HOSTS
+from tests.unit.shadow.stage import Stage
+from tests.unit.shadow.stage import offer
+
+
+@pytest.fixture
+def hosts(cloud):
+    """Load the cloud: three hosts that are up, each with less memory."""
+    def load(disabled=()):
+        cloud.load_nodes(*(
+            a_compute_node(host, uuid=uuid, free_ram_mb=9000 - 1000 * number)
+            for number, (host, uuid) in enumerate(HOSTS.items())), services=[
+                a_service(host, disabled=host in disabled) for host in HOSTS])
+        return cloud
+    return load
+
+
+@pytest.fixture
+def server():
+    """A Placement that offers all three."""
+    with http_placement.placement() as server:
+        offer(server, 'abc')
+        yield server
+
+
+@pytest.fixture
+def stage(hosts, server, tmp_path):
+    made = Stage(hosts(), server, tmp_path)
+    yield made
+    made.close()
