@@ -1,7 +1,9 @@
 """A deployment in little of which each part can fail."""
 
+import collections
 import contextlib
 import dataclasses
+import re
 
 import psutil
 import sqlalchemy as sa
@@ -22,15 +24,22 @@ TIMEOUT = 5
 THREADS = 16
 HOSTS = {'one': [f'one-{number}' for number in range(10)],
          'two': [f'two-{number}' for number in range(10)]}
+#: Queues -> what [oslo_messaging_rabbit] says of them, at both ends.
+QUEUES = {
+    'default': {},
+    'durable': {'amqp_durable_queues': True},
+    'quorum': {'rabbit_quorum_queue': True,
+               'rabbit_transient_quorum_queue': True}}
 #: More than is ever asked for.
 INVENTORY = {'VCPU': 10 ** 6, 'MEMORY_MB': 10 ** 9, 'DISK_GB': 10 ** 9}
 
 
 class Bed:
-    """Two cells, the API database, Placement, a broker and the daemon.
+    """Two cells, the API database, Placement, a broker; and the daemon.
 
     directory: for files.  Each of ``broker``, ``placement``, ``api`` and
-    ``cells`` (by name) can be stopped, started, hung and resumed.
+    ``cells`` (by name) can be stopped, started, hung and resumed.  The
+    daemon is there while it is ``serving``.
     """
 
     def __init__(self, directory):
@@ -68,8 +77,26 @@ class Bed:
         self._stage = stages.Stage(
             self._directory, self.broker.url, self.api.url)
         self._exit.callback(self._stage.close)
-        self._daemon = self._stage.daemon(
-            workers=2, api_database__connection=self.api.url,
+
+    @contextlib.contextmanager
+    def serving(self, queues='default'):
+        """Have a daemon serve for a block; its callers go with it.
+
+        queues: of QUEUES.
+        """
+        self._queues = {
+            # Queues of two kinds cannot have the same name.
+            'DEFAULT__scheduler_topic': f'scheduler-{queues}',
+            'DEFAULT__control_exchange': f'nova-{queues}',
+            **{f'oslo_messaging_rabbit__{name}': value
+               for name, value in QUEUES[queues].items()}}
+        with self._stage.scene():
+            self._daemon = self._serve(f'nova-sched-{queues}')
+            yield
+
+    def _serve(self, name):
+        return self._stage.daemon(
+            workers=2, name=name, api_database__connection=self.api.url,
             nova_sched__cell_timeout=TIMEOUT, placement__timeout=TIMEOUT,
             # Nobody beats for the compute services.
             DEFAULT__service_down_time=10 ** 9,
@@ -77,6 +104,7 @@ class Bed:
             DEFAULT__executor_thread_pool_size=THREADS,
             # So that all hosts get their share.
             filter_scheduler__host_subset_size=1000,
+            **self._queues,
             **{f'placement__{name}': value for name, value
                in self.placement.options.items()})
 
@@ -92,8 +120,16 @@ class Bed:
     def clients(self, count):
         """Callers with connections of their own, patient as conductors."""
         return [self._stage.client(DEFAULT__rpc_response_timeout=60,
-                                   DEFAULT__long_rpc_timeout=1800)
+                                   DEFAULT__long_rpc_timeout=1800,
+                                   **self._queues)
                 for _ in range(count)]
+
+    def decided_twice(self):
+        """How many instances the daemon has placed more than once."""
+        placed = collections.Counter(
+            uuid for line in self._daemon.said(' placed: ')
+            for uuid in re.findall(r'([0-9a-f-]{36}) on ', line))
+        return sum(times > 1 for times in placed.values())
 
     def usage(self):
         """What the workers have in use: Usage."""

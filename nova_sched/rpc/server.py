@@ -1,7 +1,7 @@
 """An RPC server that loses no request when it stops.
 
 oslo.messaging acknowledges a request when it arrives, before anything works
-on it. Two consequences of that are put right here, and five more things:
+on it. Two consequences of that are put right here, and seven more things:
 
 - A server that stops closes its connection only after its last answer, and
   requests that are delivered while it closes are acknowledged and forgotten
@@ -17,8 +17,15 @@ on it. Two consequences of that are put right here, and five more things:
 - A reply whose queue is gone is given up after a while, and whoever made it
   does not learn of that. Here what the call has done is undone
   (``answers.py``), and what a message has done that wants no reply.
+- The time that a missing reply queue is waited for runs while the broker is
+  away, and callers may find it later than the service does. After an outage
+  that is longer the first try is the last, and for a minute whatever else
+  that caller is sent is thrown away. Here the time begins when the broker is
+  back.
 - Keepalives for the caller end when an endpoint has answered, so those of a
   call that no endpoint takes never would. Here they end with any reply.
+- They also end with the first that finds no reply queue. Here they are tried
+  again until the call is over.
 - A / in a user or a password of ``transport_url``, written %2F, would end the
   host's name there. Here it is part of them.
 - The caller of a call whose result or error is no JSON would get no answer,
@@ -28,19 +35,21 @@ Of what oslo.messaging keeps to itself, all but options is touched in this
 module alone, and ``requirements.txt`` bounds its version for it:
 ``_drivers.amqpdriver``; ``parse`` of ``_drivers.impl_rabbit``; of a server
 ``_create_listener``, ``_on_incoming``, ``_process_incoming`` and
-``_work_executor``; of a listener
-``_poll_style_listener``; of a dispatcher ``_watchdog``; of a message
-``orig_msg_id``, ``reply_q`` and ``_obsolete_reply_queues`` with its
-``_cache``.
+``_work_executor``; of a listener ``_poll_style_listener`` and
+``message_cls``; of a dispatcher ``_watchdog``; of a message
+``orig_msg_id``, ``reply_q``, ``_send_reply`` and ``_obsolete_reply_queues``
+with its ``_cache``.
 """
 
 import functools
 import threading
+import time
 import traceback
 import types
 from urllib import parse
 
 from oslo_log import log as logging
+import oslo_messaging as messaging
 from oslo_messaging._drivers import amqpdriver
 from oslo_messaging._drivers import impl_rabbit
 from oslo_messaging.rpc import dispatcher
@@ -57,12 +66,49 @@ amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX = 0.5
 impl_rabbit.parse = types.SimpleNamespace(
     quote=functools.partial(parse.quote, safe=''))
 
+# Seconds between two tries to tell a caller that its call is worked on.
+_AGAIN = 1
+
+
+class _BrokerBackError(Exception):
+    """A try to send a reply had to wait for the broker first."""
+
+
+class _Message(amqpdriver.AMQPIncomingMessage):
+    """A request whose caller has its time to come back with the broker."""
+
+    def reply(self, reply=None, failure=None):
+        while True:
+            self._tried = time.monotonic()
+            try:
+                return super().reply(reply, failure)
+            except _BrokerBackError:
+                LOG.debug('The broker is back, the caller that waits for '
+                          'reply %s is not yet', self.msg_id)
+
+    def _send_reply(self, conn, reply=None, failure=None, ending=True):
+        try:
+            super()._send_reply(conn, reply, failure, ending)
+        except messaging.MessageUndeliverable:
+            if ending and self._waited():
+                raise _BrokerBackError from None
+            raise
+
+    def _waited(self):
+        """Whether the last try took half of the time for all, or more."""
+        before, self._tried = self._tried, time.monotonic()
+        patience = self.listener.driver.missing_destination_retry_timeout
+        return self._tried - before > patience / 2 > 0
+
+
+amqpdriver.RpcAMQPListener.message_cls = _Message
+
 
 class Dispatcher(dispatcher.RPCDispatcher):
     """Hands messages to endpoints; to be given to ``Server``."""
 
     def _watchdog(self, event, incoming):
-        incoming.when_answered(event.set)
+        incoming.ends(event)
         super()._watchdog(event, incoming)
 
 
@@ -96,21 +142,34 @@ class _Answered:
 
     def __init__(self, message):
         self._message = message
-        self._replied, self._then = False, None
+        self._replied, self._over = False, None
 
     def __getattr__(self, name):
         return getattr(self._message, name)
 
-    def when_answered(self, function):
-        """Call a function as soon as there is a reply to be sent."""
-        self._then = function
+    def ends(self, over):
+        """Have an Event set as soon as there is a reply to be sent.
+
+        over: whoever sets it before has no need of further keepalives.
+        """
+        self._over = over
         if self._replied:
-            function()
+            over.set()
+
+    def heartbeat(self):
+        """Tell the caller that its call is worked on, once that arrives."""
+        while not self._over.is_set():
+            try:
+                return self._message.heartbeat()
+            except messaging.MessageDeliveryFailure as error:
+                LOG.debug('Caller is not told that call %s is worked on: '
+                          '%s', self._message.msg_id, error)
+            self._over.wait(_AGAIN)
 
     def reply(self, reply=None, failure=None):
         self._replied = True
-        if self._then:
-            self._then()
+        if self._over:
+            self._over.set()
         try:
             self._send(reply, failure)
         except BaseException:
