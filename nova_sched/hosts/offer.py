@@ -28,6 +28,9 @@ class Offer:
     claim: function of (instance uuid, allocation request, RequestSpec) that
         returns whether Placement took it.
     release: function of an instance uuid that gives its claim back.
+    summaries: what Placement says of each provider, as it wrote it: uuid ->
+        dict with ``resources`` and, from 1.17, ``traits``; None unless the
+        driver WANTS_SUMMARIES.
     """
 
     by_provider: dict
@@ -35,6 +38,7 @@ class Offer:
     version: str
     claim: typing.Callable
     release: typing.Callable
+    summaries: dict | None = None
 
     asked = True
 

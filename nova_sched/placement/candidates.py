@@ -11,10 +11,19 @@ class Candidates:
 
     by_provider: provider uuid -> list of the allocation requests that mention
         it, in order.  providers: uuids of all providers that were told of.
+    requests, summaries: all that Placement wrote: a list of the allocation
+        requests, and provider uuid -> dict; None where they are not kept.
     """
 
     by_provider: dict = dataclasses.field(default_factory=dict)
     providers: set = dataclasses.field(default_factory=set)
+    requests: list | None = None
+    summaries: dict | None = None
+
+    @classmethod
+    def in_full(cls):
+        """Ones that keep requests and summaries."""
+        return cls(requests=[], summaries={})
 
     def add(self, document):
         """Add the answer to one query, a dict; ValueError if it is none.
@@ -24,13 +33,17 @@ class Candidates:
         try:
             requests = document['allocation_requests']
             named = [(request, _providers(request)) for request in requests]
-            self.providers |= document['provider_summaries'].keys()
+            summaries = document['provider_summaries']
+            self.providers |= summaries.keys()
         except (KeyError, TypeError, AttributeError,
                 ValueError) as exc:
             raise ValueError('it lists no allocation candidates') from exc
         for request, uuids in named:
             for uuid in uuids:
                 self.by_provider.setdefault(uuid, []).append(request)
+        if self.summaries is not None:
+            self.requests.extend(requests)
+            self.summaries.update(summaries)
 
 
 def _providers(request):

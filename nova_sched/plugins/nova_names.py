@@ -32,8 +32,14 @@ MODULES = {
     'nova.objects': 'nova_sched.objects',
     # Nova's copy of what became oslo.log; gone since Liberty.
     'nova.openstack.common.log': 'oslo_log.log',
+    'nova.rpc': 'nova_sched.plugins.nova.rpc',
+    'nova.scheduler.client': 'nova_sched.plugins.nova.client',
+    'nova.scheduler.driver': 'nova_sched.plugins.nova.driver',
+    'nova.scheduler.filter_scheduler':
+        'nova_sched.plugins.nova.filter_scheduler',
     'nova.scheduler.filters': 'nova_sched.scheduler.filters',
     'nova.scheduler.host_manager': 'nova_sched.plugins.nova.host_manager',
+    'nova.scheduler.utils': 'nova_sched.plugins.nova.scheduler_utils',
     'nova.scheduler.weights': 'nova_sched.scheduler.weights',
     'nova.weights': 'nova_sched.weights',
 }

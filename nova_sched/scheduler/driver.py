@@ -1,6 +1,7 @@
 """What a scheduler driver is, and loading the configured one."""
 
 import abc
+import functools
 import inspect
 import random
 
@@ -10,6 +11,8 @@ from nova_sched import conf as config
 from nova_sched.hosts import decision
 from nova_sched.hosts import offer as placement_offer
 from nova_sched.plugins import classes
+from nova_sched.plugins import nova_form
+from nova_sched.plugins import nova_names
 from nova_sched.scheduler import host_manager
 
 LOG = logging.getLogger(__name__)
@@ -31,6 +34,9 @@ class Scheduler(abc.ABC):
     ONE_PROCESS = True
     #: Whether Placement's candidates are of use to the driver.
     USES_ALLOCATION_CANDIDATES = True
+    #: Whether it looks at what Placement says of each provider: what it is
+    #: offered has ``summaries`` then.
+    WANTS_SUMMARIES = False
     #: Whether notifications are sent of its requests, before it is asked and
     #: once it has answered.
     NOTIFIES = False
@@ -152,12 +158,21 @@ def extras(driver, **values):
     Third parties' need take no more than what ``Scheduler`` says without a
     default, and return_alternates.
     """
-    parameters = inspect.signature(driver.select_destinations).parameters
+    method = driver.select_destinations
+    names = _parameters(getattr(method, '__func__', method))
+    if names is None:
+        return values
+    return {name: value for name, value in values.items() if name in names}
+
+
+@functools.lru_cache(maxsize=16)
+def _parameters(function):
+    """The names of a function's parameters; None if it takes any."""
+    parameters = inspect.signature(function).parameters
     if any(parameter.kind is parameter.VAR_KEYWORD
            for parameter in parameters.values()):
-        return values
-    return {name: value for name, value in values.items()
-            if name in parameters}
+        return None
+    return frozenset(parameters)
 
 
 _DRIVER = classes.Kind(
@@ -173,12 +188,15 @@ def load_driver(conf):
     """
     name = config.driver_name(conf)
     LOG.debug('Loading scheduler driver %s', name)
-    return _DRIVER.make(name, conf)
+    nova_names.provide(conf)
+    cls = driver_class(name)
+    return classes.set_up(lambda: cls(conf), _DRIVER.option, name)
 
 
 def driver_class(name):
     """The driver class of an entry point name or a class path.
 
+    That of one in Nova's form is made of it, see plugins.nova_form.
     Raises ConfigurationError when there is none, or when it is no driver.
     """
-    return _DRIVER.load(name)
+    return nova_form.served(_DRIVER.load(name), _DRIVER.option)

@@ -12,6 +12,7 @@
 """
 
 import contextlib
+import functools
 
 from oslo_log import log as logging
 
@@ -22,6 +23,7 @@ from nova_sched.scheduler import driver
 from nova_sched.scheduler import placing
 from nova_sched.scheduler import scheduler_options
 from nova_sched.scheduler.claims import Claims
+from nova_sched.scheduler.client import report
 
 LOG = logging.getLogger(__name__)
 
@@ -45,6 +47,11 @@ class FilterScheduler(driver.HostScheduler):
         self._choice = placing.Choice(
             conf.filter_scheduler.shuffle_best_same_weighed_hosts,
             max(1, conf.filter_scheduler.host_subset_size))
+
+    @functools.cached_property
+    def placement_client(self):
+        """Asks Placement on behalf of plug-ins: SchedulerReportClient."""
+        return report.SchedulerReportClient(self.conf)
 
     def take_over(self, predecessor):
         if isinstance(predecessor, FilterScheduler):

@@ -64,6 +64,11 @@ class SchedulerManager:
         """The driver that decides."""
         return self._serving[0]
 
+    @property
+    def placement_client(self):
+        """The client that asks Placement; None where it plays no part."""
+        return self._serving[1].placement_client
+
     def serve(self, driver, offers):
         """Have another driver decide from the next request on."""
         self._serving = driver, offers

@@ -21,16 +21,20 @@ class Offers:
     whose USES_ALLOCATION_CANDIDATES is false or whose select_destinations
     takes no ``offer``, nor where none is configured.
     client: another one than a SchedulerReportClient of its own.
+
+    placement_client: the one that is asked, None where none is.
     """
 
     def __init__(self, conf, driver, client=None):
-        self._client = None
+        self.placement_client = None
         if (driver.USES_ALLOCATION_CANDIDATES
                 and drivers.extras(driver, offer=None)
                 and config.placement_configured(conf)):
-            self._client = client or report.SchedulerReportClient(conf)
+            asked = client or report.SchedulerReportClient(conf)
+            asked.keeps_summaries = driver.WANTS_SUMMARIES
+            self.placement_client = asked
             self._prefilters = prefilters.Prefilters(
-                conf, getattr(driver, 'host_manager', None), self._client)
+                conf, getattr(driver, 'host_manager', None), asked)
         self._max_results = conf.scheduler.max_placement_results
         self._fallback = not conf.workarounds.disable_fallback_pcpu_query
         self._driver = driver
@@ -45,12 +49,12 @@ class Offers:
         that is offered nothing, InvalidInput for one that cannot be asked
         for, DatabaseUnavailable, and what ``Prefilters.edited`` raises.
         """
-        if self._client is None or spec_obj.is_rebuild:
+        if self.placement_client is None or spec_obj.is_rebuild:
             return spec_obj, offer.NOT_ASKED
         with record.timed('placement'):
             spec_obj = self._prefilters.edited(context, spec_obj)
             node = self._bound(spec_obj, record)
-            found = self._client.candidates(utils.resource_requests(
+            found = self.placement_client.candidates(utils.resource_requests(
                 spec_obj, max_results=self._max_results, target_node=node,
                 fallback_pcpu_query=self._fallback), context)
         if isinstance(found, offer.NothingFound):

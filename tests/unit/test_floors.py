@@ -35,6 +35,7 @@ FLOORS = {
     'nova_sched.options': GROUND,
     'nova_sched.placement': PORTS,
     'nova_sched.plugins': DECISION,
+    'nova_sched.plugins.nova.client': DOOR,
     'nova_sched.preflight': PROCESS,
     'nova_sched.rpc': PORTS,
     'nova_sched.rules': RULES,

@@ -13,6 +13,7 @@ from nova_sched.placement.claims import Asker
 from nova_sched.placement.claims import Claims
 from nova_sched.placement.connection import Connection
 from nova_sched.placement.connection import Unreachable
+from nova_sched.placement.nova_methods import NovaMethods
 
 LOG = logging.getLogger(__name__)
 
@@ -20,7 +21,7 @@ LOG = logging.getLogger(__name__)
 _MOST = 1000
 
 
-class SchedulerReportClient:
+class SchedulerReportClient(NovaMethods):
     """Asks the Placement that [placement] leads to.
 
     conf: ConfigOpts. Nothing is opened before the first request, and each
@@ -30,6 +31,10 @@ class SchedulerReportClient:
     A Placement that gives no answer, or none that can be used, is no
     exception: nothing is offered then, for a reason that is logged.
     """
+
+    #: Whether offers have what Placement says of providers, which a driver
+    #: that does not look at it should not have to keep in memory.
+    keeps_summaries = False
 
     def __init__(self, conf, server=None):
         self._server = server or Connection(conf)
@@ -57,17 +62,36 @@ class SchedulerReportClient:
         context: of the request; its ids and its user are used, but the token
             is that of the service.
         """
+        asker = Asker.of(context)
+        kept = Candidates.in_full if self.keeps_summaries else Candidates
         try:
-            return self._offered(queries, Asker.of(context))
+            found, version = self._found(queries, asker, kept)
         except Unreachable as exc:
             return offer.NothingFound(str(exc))
         except exception.PlacementError as exc:
             error = exc
+        else:
+            return self._offer(found, version, asker)
         LOG.error('%s', error)
         return offer.NothingFound(str(error))
 
-    def _offered(self, queries, asker, again=True):
-        spoken, found, refused = self._server.spoken(), Candidates(), None
+    def _offer(self, found, version, asker):
+        """An Offer of Candidates, or NOTHING_FOUND for none."""
+        if not found.by_provider:
+            return offer.NOTHING_FOUND
+        claims = Claims(self._server, version, asker)
+        return offer.Offer(found.by_provider, frozenset(found.providers),
+                           version, claims.claim, claims.release,
+                           found.summaries)
+
+    def _found(self, queries, asker, kept, again=True):
+        """What Placement answers to queries: Candidates, and the microversion
+        to claim them in.
+
+        queries: as of ``candidates``.  kept: makes empty Candidates.
+        Raises PlacementError.
+        """
+        spoken, found, refused = self._server.spoken(), kept(), None
         version = spoken.fitting(max(
             (query.minimum_version() for query in queries),
             key=versions.FORMS.index))
@@ -78,7 +102,7 @@ class SchedulerReportClient:
                 asker.request_id)
             if answer.status == 406 and again:
                 # Another one runs there since it was asked what it speaks.
-                return self._offered(queries, asker, again=False)
+                return self._found(queries, asker, kept, again=False)
             try:
                 _add(found, text, answer)
             except answers.Refused as exc:
@@ -89,15 +113,11 @@ class SchedulerReportClient:
                 refused = exc
         if refused is not None:
             LOG.warning('%s', refused)
-        if not found.by_provider:
-            if refused is not None:
+            if not found.by_provider:
                 raise refused
-            return offer.NOTHING_FOUND
         if versions.at_least(version, versions.CLAIMS):
             version = versions.CLAIMS
-        claims = Claims(self._server, version, asker)
-        return offer.Offer(found.by_provider, frozenset(found.providers),
-                           version, claims.claim, claims.release)
+        return found, version
 
     def forget(self, instance_uuid):
         """Have an instance hold nothing at all.

@@ -47,6 +47,18 @@ class TestOffer:
         assert found.of('a') == [pinned, shared]
         assert found.providers == {'a', 'b'}
 
+    def test_has_the_summaries_of_all_queries_where_they_are_kept(
+            self, client, placement):
+        for name, provider in (('PCPU', 'a'), ('VCPU', 'b')):
+            placement.on(
+                'GET', f'/allocation_candidates?resources={name}',
+                candidates(a_candidate(provider), others=['parent']))
+        queries = Query('resources=PCPU%3A1'), Query('resources=VCPU%3A1')
+
+        assert ask(client, *queries).summaries is None
+        client.keeps_summaries = True
+        assert ask(client, *queries).summaries.keys() == {'a', 'b', 'parent'}
+
     def test_is_of_the_second_query_alone_if_the_first_is_refused(
             self, client, placement):
         """A Placement of before Train knows no dedicated CPUs."""

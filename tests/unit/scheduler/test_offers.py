@@ -339,3 +339,45 @@ def test_a_driver_that_takes_no_offer_does_without_placement(
     assert hosts(ask(door(driver, conf=http_placement.a_conf(
         tmp_path, auth_type='none', endpoint_override=server.url)))) == ['a']
     assert server.asked == []
+
+
+@pytest.mark.parametrize('wants', [True, False])
+def test_summaries_are_kept_for_a_driver_that_looks_at_them(
+        cloud, server, tmp_path, wants):
+    """Others need not have them in memory."""
+    given = []
+
+    class Own(FilterScheduler):
+        WANTS_SUMMARIES = wants
+
+        def select_destinations(self, *args, offer, **kwargs):
+            given.append(offer.summaries)
+            return super().select_destinations(*args, offer=offer, **kwargs)
+
+    driver = Own(cloud.conf())
+    driver.start()
+    ask(door(driver, conf=http_placement.a_conf(
+        tmp_path, auth_type='none', endpoint_override=server.url)))
+
+    [summaries] = given
+    assert (summaries is not None) is wants
+    if wants:
+        assert summaries[C] == {
+            'resources': {'VCPU': {'capacity': 16, 'used': 0}}, 'traits': []}
+
+
+def test_the_endpoint_has_the_client_that_asks(manager, server):
+    """Under the name that Nova's manager has for it."""
+    endpoint = manager()
+    ask(endpoint)
+    asked = len(server.to('GET', '/allocation_candidates'))
+
+    requests_found, summaries, version = (
+        endpoint.placement_client.get_allocation_candidates(
+            RequestContext(), http_placement.Query()))
+
+    assert len(server.to('GET', '/allocation_candidates')) == asked + 1
+    assert [*map(list, (found['allocations'] for found in requests_found))
+            ] == [[C], [B]]
+    assert (len(summaries), version) == (3, '1.36')
+    assert manager('caching_scheduler').placement_client is None

@@ -1,0 +1,25 @@
+"""As ``nova.scheduler.driver``: what a driver of one's own derives from."""
+
+from nova_sched.plugins.nova import host_manager
+from nova_sched.scheduler import driver
+
+
+class Scheduler(driver.HostScheduler):
+    """Base class of drivers; made without arguments, as by Nova.
+
+    ``select_destinations`` is called with Nova's seven arguments, of Queens
+    to Wallaby.  ``host_manager`` hands out the states of hosts.
+    """
+
+    #: See plugins.nova_form.
+    MADE_ALONE = True
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(self.conf)
+        self.host_manager = host_manager.HostManager(self.host_manager)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        # Nova has a timer for each driver.
+        if 'run_periodic_tasks' in vars(cls):
+            cls.PERIODIC = True

@@ -1,0 +1,70 @@
+"""Drivers as an operator of Queens has written them, for Nova itself."""
+
+from nova import exception
+from nova import objects
+from nova import rpc
+from nova.scheduler import client
+from nova.scheduler import driver
+from nova.scheduler import filter_scheduler
+from nova.scheduler import utils
+
+
+class QuietScheduler(filter_scheduler.FilterScheduler):
+    """The filter scheduler, on hosts without the trait CUSTOM_LOUD."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.given = []
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            alloc_reqs_by_rp_uuid, provider_summaries,
+                            allocation_request_version=None,
+                            return_alternates=False):
+        self.given.append((alloc_reqs_by_rp_uuid, provider_summaries,
+                           allocation_request_version))
+        if provider_summaries is not None:
+            provider_summaries = {
+                uuid: summary for uuid, summary in provider_summaries.items()
+                if 'CUSTOM_LOUD' not in
+                self.placement_client._get_provider_traits(context, uuid)}
+        return super().select_destinations(
+            context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid,
+            provider_summaries, allocation_request_version,
+            return_alternates)
+
+
+class EmptiestScheduler(driver.Scheduler):
+    """Of what Placement offers, the provider that is used least."""
+
+    def __init__(self):
+        super().__init__()
+        self.placement_client = client.SchedulerClient().reportclient
+        self.notifier = rpc.get_notifier('scheduler')
+
+    def select_destinations(self, context, spec_obj, uuids, requests,
+                            summaries, version=None, alternates=False):
+        hosts = {state.uuid: state for state in
+                 self.host_manager.get_host_states_by_uuids(
+                     context.elevated(), summaries.keys(), spec_obj)}
+        best_first = sorted(hosts, key=lambda uuid: (
+            summaries[uuid]['resources']['VCPU']['used'], uuid))
+        found = []
+        for instance_uuid in uuids:
+            for uuid in best_first:
+                if utils.claim_resources(
+                        context.elevated(), self.placement_client, spec_obj,
+                        instance_uuid, requests[uuid][0],
+                        allocation_request_version=version):
+                    break
+            else:
+                for claimed in uuids[:len(found)]:
+                    self.placement_client.delete_allocation_for_instance(
+                        context, claimed)
+                raise exception.NoValidHost(reason='all are full')
+            found.append([objects.Selection(
+                compute_node_uuid=uuid, service_host=hosts[uuid].host,
+                nodename=hosts[uuid].nodename,
+                cell_uuid=hosts[uuid].cell_uuid)])
+            self.notifier.info(context, 'emptiest.chosen', {
+                'instance': instance_uuid, 'host': hosts[uuid].host})
+        return found

@@ -1,0 +1,171 @@
+"""Placement as plug-ins ask it that know Nova's client of it."""
+
+import pytest
+
+from nova_sched import exception
+from tests.builders import http_placement
+from tests.builders.http_placement import CONTEXT
+from tests.builders.http_placement import Query
+from tests.builders.http_placement import a_candidate
+from tests.builders.http_server import DROP
+from tests.builders.http_server import Answer
+
+TRAITS = Answer(body={'traits': ['CUSTOM_A', 'CUSTOM_B']})
+HELD = http_placement.held({'rp': {'VCPU': 2}, 'other': {'DISK_GB': 1}})
+
+
+class TestCandidates:
+    def test_are_the_requests_in_order_the_summaries_and_the_version(
+            self, client, placement):
+        wanted = [a_candidate('b'), a_candidate('a'), a_candidate('b', X=1)]
+        placement.on('GET', '/allocation_candidates',
+                     http_placement.candidates(*wanted))
+
+        requests, summaries, version = client.get_allocation_candidates(
+            CONTEXT, Query())
+
+        assert (requests, version) == (wanted, '1.36')
+        assert summaries['a']['resources'] == {
+            'VCPU': {'capacity': 16, 'used': 0}}
+
+    def test_may_be_none(self, client):
+        assert client.get_allocation_candidates(CONTEXT, Query()) == (
+            [], {}, '1.36')
+
+    @pytest.mark.parametrize('answer', [
+        http_placement.error(500), Answer(body={}), DROP])
+    def test_are_three_times_none_where_placement_does_not_tell(
+            self, client, placement, answer):
+        placement.on('GET', '/allocation_candidates', answer)
+
+        assert client.get_allocation_candidates(CONTEXT, Query()) == (
+            None, None, None)
+
+
+class TestClaim:
+    def claim(self, client, **more):
+        return client.claim_resources(CONTEXT, 'uuid', a_candidate('a'),
+                                      'the-project', 'the-user', **more)
+
+    def test_is_put_in_the_words_of_its_candidate(self, client, placement):
+        assert self.claim(client, allocation_request_version='1.17') is True
+
+        [put] = placement.to('PUT', '/allocations/uuid')
+        assert put.version == 'placement 1.17'
+        assert put.body == {
+            'allocations': a_candidate('a')['allocations'],
+            'project_id': 'the-project', 'user_id': 'the-user'}
+
+    def test_without_a_version_is_of_the_newest(self, client, placement):
+        assert self.claim(client)
+
+        assert placement.to('PUT')[0].version == 'placement 1.36'
+
+    def test_that_is_refused_is_false(self, client, placement):
+        placement.on('PUT', '/allocations/', http_placement.FULL)
+
+        assert self.claim(client) is False
+
+    def test_without_an_answer_is_false(self, client, placement):
+        placement.on('GET', '/', DROP)
+
+        assert self.claim(client) is False
+
+    def test_against_another_one_raises(self, client, placement):
+        placement.on('PUT', '/allocations/', http_placement.CONSUMER)
+
+        with pytest.raises(exception.AllocationUpdateFailed):
+            self.claim(client, allocation_request_version='1.36')
+
+
+@pytest.mark.parametrize('answer, deleted', [
+    (http_placement.TAKEN, True), (http_placement.error(404), False),
+    (http_placement.error(409), False), (DROP, False)])
+def test_deleting_tells_whether_there_was_something(
+        client, placement, answer, deleted):
+    placement.on('DELETE', '/allocations/uuid', answer)
+
+    assert client.delete_allocation_for_instance(
+        CONTEXT, 'uuid') is deleted
+
+
+READS = [
+    ('get_allocations_for_consumer', ['uuid'], '/allocations/uuid', HELD,
+     HELD.body['allocations'], {}),
+    ('get_allocations_for_consumer_by_provider', ['rp', 'uuid'],
+     '/allocations/uuid', HELD, {'VCPU': 2}, {}),
+    ('get_allocations_for_resource_provider', ['rp'],
+     '/resource_providers/rp/allocations',
+     Answer(body={'allocations': {'uuid': {'resources': {'VCPU': 1}}}}),
+     {'uuid': {'resources': {'VCPU': 1}}}, None),
+    ('_get_provider_traits', ['rp'], '/resource_providers/rp/traits', TRAITS,
+     {'CUSTOM_A', 'CUSTOM_B'}, None),
+    ('_get_provider_aggregates', ['rp'], '/resource_providers/rp/aggregates',
+     Answer(body={'aggregates': ['u1', 'u2']}), {'u1', 'u2'}, None),
+]
+
+
+@pytest.mark.parametrize('method, args, path, answer, found, _nothing', READS)
+def test_what_is_read_has_nova_s_shape(
+        client, placement, method, args, path, answer, found, _nothing):
+    placement.on('GET', path, answer)
+
+    assert getattr(client, method)(CONTEXT, *args) == found
+
+
+@pytest.mark.parametrize('answer', [
+    http_placement.error(500), Answer(body=[]), Answer(body={}), DROP])
+@pytest.mark.parametrize('method, args, path, _answer, _found, nothing',
+                         READS)
+def test_what_cannot_be_read_is_nothing(
+        client, placement, method, args, path, _answer, _found, nothing,
+        answer):
+    placement.on('GET', path, answer)
+
+    assert getattr(client, method)(CONTEXT, *args) == nothing
+
+
+def test_an_inventory_is_placement_s_whole_answer(client, placement):
+    body = {'inventories': {'VCPU': {'total': 8}},
+            'resource_provider_generation': 3}
+    placement.on('GET', '/resource_providers/rp/inventories',
+                 Answer(body=body))
+
+    assert client._get_inventory(CONTEXT, 'rp') == body
+
+
+class TestRequest:
+    """One that a plug-in makes up itself."""
+
+    def test_is_answered_as_by_requests(self, client, placement):
+        placement.on('GET', '/traits', TRAITS)
+
+        answer = client.get('/traits', version='1.6',
+                            global_request_id='req-1')
+
+        assert (answer.status_code, answer.json()) == (200, TRAITS.body)
+        assert answer
+        [asked] = placement.to('GET', '/traits')
+        assert asked.version == 'placement 1.6'
+        assert asked.headers['X-Openstack-Request-Id'] == 'req-1'
+
+    @pytest.mark.parametrize('method', ['put', 'post'])
+    def test_may_have_a_body(self, client, placement, method):
+        placement.on(method.upper(), '/traits', Answer(204))
+
+        assert getattr(client, method)('/traits', {'a': 1}).ok
+        assert placement.asked[-1].body == {'a': 1}
+
+    def test_that_is_refused_is_false(self, client, placement):
+        placement.on('DELETE', '/traits/x', http_placement.error(404))
+
+        answer = client.delete('/traits/x')
+
+        assert not answer
+        assert b'did not work' in answer.content
+
+    def test_without_an_answer_raises(self, client, placement):
+        placement.on('GET', '/traits', DROP)
+
+        with pytest.raises(exception.PlacementError):
+            client.get('/traits')

@@ -1,0 +1,260 @@
+"""Drivers that were written for Nova serve where Nova is not installed.
+
+They are in tests/data/queens_drivers.py.
+"""
+
+import pathlib
+import sys
+
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched import conf as config
+from nova_sched import exception
+from nova_sched.context import RequestContext
+from nova_sched.plugins import nova_form
+from nova_sched.plugins.nova import conf as nova_conf
+from nova_sched.scheduler import driver as drivers
+from tests.builders import http_placement
+from tests.builders import notifications
+from tests.builders import requests
+from tests.builders import rules
+from tests.builders.clouds import a_compute_node
+from tests.builders.clouds import a_uuid
+from tests.builders.drivers import door
+from tests.builders.http_server import Answer
+from tests.builders.services import wait_for
+
+A, B, C = a_uuid(1), a_uuid(2), a_uuid(3)
+DATA = pathlib.Path(__file__).parents[2] / 'data'
+
+
+@pytest.fixture(autouse=True)
+def plug_ins(monkeypatch):
+    """Their module can be imported, and is imported anew by each test."""
+    monkeypatch.syspath_prepend(DATA)
+    yield
+    sys.modules.pop('queens_drivers', None)
+    nova_conf.follow(rules.a_conf())
+
+
+@pytest.fixture
+def server():
+    """A Placement that offers the hosts a and b; a is used more."""
+    candidates = http_placement.candidates(
+        *map(http_placement.a_candidate, (A, B)))
+    candidates.body['provider_summaries'][A]['resources']['VCPU']['used'] = 1
+    with http_placement.placement() as server:
+        server.on('GET', '/allocation_candidates', candidates)
+        server.on('GET', '/resource_providers/',
+                  Answer(body={'traits': ['HW_CPU_X86_AVX']}))
+        yield server
+
+
+@pytest.fixture
+def manager(cloud, server, tmp_path):
+    """Function: the RPC endpoint before the driver of that name.
+
+    placement: whether the configuration names one.
+    """
+    cloud.load_nodes(*(a_compute_node(host, uuid=uuid) for host, uuid
+                       in zip('abc', (A, B, C), strict=True)))
+
+    def manager(name, placement=True):
+        path = tmp_path / 'nova.conf'
+        path.write_text(
+            '[DEFAULT]\nhost = here\ntransport_url = fake://\n'
+            f'control_exchange = {tmp_path}\n'
+            f'[database]\nconnection = {cloud.url}\n'
+            f'[scheduler]\ndriver = queens_drivers.{name}\n'
+            '[oslo_messaging_notifications]\ndriver = messagingv2\n'
+            + ('[placement]\nauth_type = none\n'
+               f'endpoint_override = {server.url}\n' if placement else ''))
+        conf = config.new_conf([], [str(path)])
+        driver = drivers.load_driver(conf)
+        driver.start()
+        return door(driver, conf=conf)
+    return manager
+
+
+def ask(manager, count=1):
+    """Host names, one list an instance, for a request as of 4.5."""
+    try:
+        found = manager.select_destinations(
+            RequestContext(user_id='u'), return_objects=True,
+            spec_obj=requests.a_request(num_instances=count)
+            .obj_to_primitive(), return_alternates=True,
+            instance_uuids=[a_uuid() for _ in range(count)])
+    except messaging.ExpectedException as error:
+        raise error.exc_info[1] from None
+    return [[one['nova_object.data']['service_host'] for one in chosen]
+            for chosen in found]
+
+
+def claimed(server):
+    """The providers that were claimed of, one a claim."""
+    return [next(iter(call.body['allocations'])) for call in server.asked
+            if call.method == 'PUT']
+
+
+class TestAFilterScheduler:
+    """One that derives from Nova's and asks Placement itself."""
+
+    def test_is_given_what_placement_offers_in_three(self, manager):
+        endpoint = manager('QuietScheduler')
+
+        assert ask(endpoint) == [['a', 'b']]
+        [(requests_of, summaries, version)] = endpoint.driver.given
+        assert requests_of == {
+            uuid: [http_placement.a_candidate(uuid)] for uuid in (A, B)}
+        assert summaries[A] == {
+            'resources': {'VCPU': {'capacity': 16, 'used': 1}}, 'traits': []}
+        assert version == '1.36'
+
+    def test_narrows_the_hosts_by_what_it_hands_on(self, manager, server):
+        server.on('GET', f'/resource_providers/{A}/traits',
+                  Answer(body={'traits': ['CUSTOM_LOUD']}))
+        endpoint = manager('QuietScheduler')
+
+        assert ask(endpoint, 2) == [['b'], ['b']]
+        assert claimed(server) == [B, B]
+
+    def test_that_leaves_none_ends_in_no_valid_host(self, manager, server):
+        server.on('GET', '/resource_providers/',
+                  Answer(body={'traits': ['CUSTOM_LOUD']}))
+
+        with pytest.raises(exception.NoValidHost):
+            ask(manager('QuietScheduler'))
+
+        assert claimed(server) == []
+
+    def test_leaves_claims_on_record_and_given_back(self, manager, server):
+        """As without it, though it knows nothing of records."""
+        server.on('PUT', '/allocations/', http_placement.TAKEN,
+                  http_placement.FULL)
+        endpoint = manager('QuietScheduler')
+
+        with pytest.raises(exception.NoValidHost):
+            ask(endpoint, 2)
+
+        [record] = endpoint.recorder.decisions
+        assert [claim.taken for claim in record.claims] == [
+            True, False, False]
+        assert len([call for call in server.asked
+                    if call.method == 'DELETE']) == 1
+
+    def test_is_given_nothing_where_placement_plays_no_part(self, manager):
+        endpoint = manager('QuietScheduler', placement=False)
+
+        assert ask(endpoint) == [['a', 'b', 'c']]
+        assert endpoint.driver.given == [(None, None, None)]
+
+    def test_hands_over_to_its_successor(self, manager):
+        """What it has placed counts after the configuration is read anew."""
+        old = manager('QuietScheduler', placement=False)
+        assert ask(old)[0][0] == 'a'
+        new = manager('QuietScheduler', placement=False)
+        new.driver.take_over(old.driver)
+
+        assert old.driver.successor is new.driver
+        assert ask(new)[0][0] == 'b'
+
+    def test_sends_notifications_as_the_scheduler_s_host(self, manager):
+        assert manager('QuietScheduler').driver.notifier.publisher_id == (
+            'scheduler.here')
+
+
+class TestADriverOfOnesOwn:
+    """One that derives from Nova's base class, with arguments by position."""
+
+    def test_decides_on_summaries_and_claims(self, manager, server):
+        assert ask(manager('EmptiestScheduler')) == [['b']]
+
+        [claim] = [call for call in server.asked if call.method == 'PUT']
+        assert list(claim.body['allocations']) == [B]
+        assert claim.body['user_id'] == 'a-user'
+        assert claim.version == 'placement 1.36'
+
+    def test_takes_the_next_where_a_claim_is_refused(self, manager, server):
+        server.on('PUT', '/allocations/', http_placement.FULL,
+                  http_placement.TAKEN)
+
+        assert ask(manager('EmptiestScheduler')) == [['a']]
+
+    def test_gives_back_what_it_has_claimed(self, manager, server):
+        server.on('PUT', '/allocations/', http_placement.TAKEN,
+                  http_placement.FULL)
+
+        with pytest.raises(exception.NoValidHost, match='all are full'):
+            ask(manager('EmptiestScheduler'), 2)
+
+        assert [call.method for call in server.asked].count('DELETE') == 1
+
+    def test_sends_notifications_of_its_own(self, manager):
+        endpoint = manager('EmptiestScheduler')
+        with notifications.consumer(endpoint.driver.conf) as heard:
+            ask(endpoint)
+            wait_for(lambda: heard.heard)
+
+        [told] = heard.heard
+        assert (told.publisher_id, told.event_type) == (
+            'scheduler.here', 'emptiest.chosen')
+        assert told.payload['host'] == 'b'
+
+    def test_is_handed_the_hosts_of_enabled_cells(self, manager):
+        hosts = manager('EmptiestScheduler').driver.host_manager
+
+        assert [state.host for state in hosts.get_host_states_by_uuids(
+            RequestContext(), [C, A], None)] == ['a', 'c']
+        assert len(list(hosts.get_all_host_states(RequestContext()))) == 3
+
+
+class TestForm:
+    """Of a class: whether it was written for Nova."""
+
+    class Native(drivers.Scheduler):
+        def select_destinations(self, context, spec_obj, instance_uuids,
+                                return_alternates=False):
+            """Takes no offer."""
+
+    class Mixed(Native):
+        """Of this service, but with Nova's arguments."""
+
+        def select_destinations(self, context, spec_obj, instance_uuids,
+                                alloc_reqs_by_rp_uuid, provider_summaries,
+                                allocation_request_version=None,
+                                return_alternates=False):
+            return [self.conf, allocation_request_version, return_alternates]
+
+    class Older(Native):
+        def select_destinations(self, context, spec_obj, instance_uuids,
+                                alloc_reqs_by_rp_uuid, provider_summaries):
+            """As in Pike."""
+
+    def test_leaves_one_of_this_service_s_own_as_it_is(self):
+        assert nova_form.served(self.Native, 'x') is self.Native
+        assert not self.Native.WANTS_SUMMARIES
+
+    def test_shows_in_the_names_of_arguments(self):
+        served = nova_form.served(self.Mixed, 'x')
+
+        assert issubclass(served, self.Mixed)
+        assert served.WANTS_SUMMARIES
+        assert served('the options').select_destinations(
+            None, None, None, True) == ['the options', None, True]
+
+    def test_of_another_release_is_refused_at_the_start(self):
+        with pytest.raises(exception.ConfigurationError,
+                           match='from Queens to Wallaby'):
+            nova_form.served(self.Older, '[scheduler] driver')
+
+
+def test_a_class_with_periodic_work_has_it_done(manager):
+    from nova.scheduler import driver
+
+    class Busy(driver.Scheduler):
+        def run_periodic_tasks(self, context):
+            """Something."""
+
+    assert Busy.PERIODIC
+    assert not driver.Scheduler.PERIODIC
