@@ -16,8 +16,8 @@ def select(conf):
 
 
 def wait_for(condition):
-    """Return when a condition holds, at most ten seconds later."""
-    deadline = time.monotonic() + 10
+    """Return when a condition holds, at most a minute later."""
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)

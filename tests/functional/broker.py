@@ -6,6 +6,8 @@ import uuid
 
 import kombu
 
+from tests.functional.processes import PATIENCE
+
 _PASSED_ON = ('content_type', 'content_encoding', 'delivery_mode', 'priority')
 
 
@@ -35,7 +37,7 @@ class Wire:
         """Publish a captured cast; returns its new unique id."""
         return self._publish(captured)['_unique_id']
 
-    def call(self, captured, seconds=20):
+    def call(self, captured, seconds=PATIENCE):
         """Publish a captured call; returns (inner request, raw reply).
 
         captured: the entry ``request`` of a capture.  The reply is in the

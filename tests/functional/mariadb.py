@@ -1,6 +1,8 @@
 """A MariaDB of a test's own, which can be stopped, hung and restarted."""
 
+import atexit
 import contextlib
+import functools
 import pathlib
 import shutil
 import signal
@@ -12,6 +14,19 @@ import sqlalchemy as sa
 from tests.functional import processes
 
 _SERVER = '/usr/sbin/mariadbd'
+
+
+@functools.cache
+def _installed():
+    """A folder of data as of before the first start, to be copied."""
+    folder = tempfile.mkdtemp(prefix='mariadb-')
+    atexit.register(shutil.rmtree, folder)
+    subprocess.run(
+        ['mariadb-install-db', '--no-defaults', '--user=root',
+         '--skip-test-db', '--auth-root-authentication-method=normal',
+         f'--datadir={folder}'],
+        check=True, stdout=subprocess.DEVNULL)
+    return folder
 
 
 class MariaDB:
@@ -26,11 +41,7 @@ class MariaDB:
         self._directory = pathlib.Path(tempfile.mkdtemp(prefix='mariadb-'))
         self._socket = self._directory / 'socket'
         self._process, self._name, self._options = None, name, options
-        subprocess.run(
-            ['mariadb-install-db', '--no-defaults', '--user=root',
-             '--skip-test-db', '--auth-root-authentication-method=normal',
-             f'--datadir={self._directory / "data"}'],
-            check=True, stdout=subprocess.DEVNULL)
+        shutil.copytree(_installed(), self._directory / 'data')
         server = ('mysql+pymysql://root@localhost/{}?unix_socket='
                   f'{self._socket}')
         self._server, self.url = server.format(''), server.format(name)

@@ -10,8 +10,11 @@ import sys
 import threading
 import time
 
-#: Seconds that anything in these tests may take before it counts as failed.
-PATIENCE = 40
+#: Seconds that anything in these tests may take before it counts as failed:
+#: some ten times what it takes on a machine that is busy with all of them.
+PATIENCE = 120
+#: Seconds for what is not to wait for anything, such as a stop.
+SOON = 20
 
 
 def until(condition, what, seconds=PATIENCE, interval=0.05):
@@ -36,12 +39,17 @@ class Program:
     """A program of this project in a process group of its own.
 
     name, arguments: its command line.
-    log: file that gets its output.  environ: variables to add.
+    log: file that gets its output, behind what is in it.
+    environ: variables to add.
     """
+
+    #: Where in the file its own output begins.
+    _begin = 0
 
     def __init__(self, name, arguments, log, environ=None):
         self.log = pathlib.Path(log)
         with self.log.open('ab') as output:
+            self._begin = output.tell()
             self._process = subprocess.Popen(
                 command_line(name, *arguments), stdin=subprocess.DEVNULL,
                 stdout=output, stderr=output, start_new_session=True,
@@ -51,7 +59,9 @@ class Program:
     @property
     def text(self):
         """What it has said so far."""
-        return self.log.read_text(errors='replace')
+        with self.log.open('rb') as output:
+            output.seek(self._begin)
+            return output.read().decode(errors='replace')
 
     def said(self, words):
         """The lines so far that contain these words."""

@@ -34,8 +34,8 @@ FILTER, CACHING, CHANCE = DRIVERS = (
 HEARTBEAT = 1
 
 _OPTIONS = {
-    'DEFAULT__rpc_response_timeout': 30,
-    'DEFAULT__long_rpc_timeout': 60,
+    'DEFAULT__rpc_response_timeout': processes.PATIENCE,
+    'DEFAULT__long_rpc_timeout': processes.PATIENCE,
     # Reply queues of callers that are gone must not outlive the test run.
     'oslo_messaging_rabbit__rabbit_transient_queues_ttl': 60,
 }

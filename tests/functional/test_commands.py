@@ -1,10 +1,12 @@
 """nova-sched-manage on a real broker and database, as operators type it."""
 
+import contextlib
 import json
 import signal
 
 import pytest
 
+from tests.functional import conftest
 from tests.functional import processes
 from tests.functional import stage as stages
 
@@ -19,9 +21,8 @@ def manage(*words):
     return processes.run(PROGRAM, *words)
 
 
-@pytest.fixture
-def run(stage):
-    """A function that runs one command on the stage; returns its output."""
+def on(stage):
+    """A function that runs one command on a stage; returns its output."""
     path = stage.config_file()
 
     def run(*words, status=0):
@@ -31,9 +32,9 @@ def run(stage):
     return run
 
 
-@pytest.fixture
+@contextlib.contextmanager
 def fake_cloud(stage):
-    """"cloud fake" for 20 hosts while the test runs; its Program."""
+    """"cloud fake" for 20 hosts for the time of a block; its Program."""
     arguments = ['--config-file', stage.config_file(), 'cloud', 'fake',
                  '--hosts', '20', '--interval', '1']
     with processes.running(PROGRAM, arguments,
@@ -42,8 +43,24 @@ def fake_cloud(stage):
         yield program
 
 
-def test_the_database_is_made_once(run):
+@pytest.fixture(scope='module')
+def season(tmp_path_factory):
+    """A Stage on which the fake hosts report."""
+    with (conftest.open_stage(tmp_path_factory.mktemp('cloud')) as stage,
+          fake_cloud(stage)):
+        yield stage
+
+
+@pytest.fixture
+def cloud(season):
+    """The same, without the daemons of other tests."""
+    with season.scene():
+        yield season
+
+
+def test_the_database_is_made_once(stage):
     """A second sync finds nothing to do."""
+    run = on(stage)
     assert run('db', 'version').strip() == 'none'
     run('db', 'sync')
     version = run('db', 'version').strip()
@@ -52,10 +69,11 @@ def test_the_database_is_made_once(run):
 
 
 @pytest.mark.parametrize('driver', stages.DRIVERS)
-def test_request_call_asks_the_service(stage, run, fake_cloud, driver):
+def test_request_call_asks_the_service(cloud, driver):
     """Each driver answers with alternates; the output can be read by
     programs."""
-    stage.daemon(workers=2, scheduler__driver=driver)
+    cloud.daemon(workers=2, scheduler__driver=driver)
+    run = on(cloud)
     rows = json.loads(run('request', 'call', '--count', '2', '--vcpus', '2',
                           '-f', 'json'))
     assert len(rows) == 6
@@ -81,9 +99,10 @@ def test_request_call_gives_up_without_an_answer(stage, broker):
     assert 'Traceback' not in error
 
 
-def test_what_is_booted_shows_up_on_its_host(stage, run, fake_cloud):
+def test_what_is_booted_shows_up_on_its_host(cloud):
     """The fake compute node takes the instance over and reports it."""
-    stage.daemon()
+    cloud.daemon()
+    run = on(cloud)
     row, = json.loads(run('request', 'call', '--ram', '8192', '--boot',
                           '--no-alternates', '-f', 'json'))
 
@@ -93,21 +112,22 @@ def test_what_is_booted_shows_up_on_its_host(stage, run, fake_cloud):
     assert processes.until(instances, 'the host reports it') == 1
 
 
-def test_the_fake_cloud_stays_alive(stage, run, fake_cloud):
+def test_the_fake_cloud_stays_alive(stage):
     """Heartbeats keep its services up until it is ended; a signal does."""
-    hosts = json.loads(run('host', 'list', '-f', 'json'))
-    assert len(hosts) == 20
-    assert sorted(host['Service'] for host in hosts) == [
-        'disabled', 'down', *18 * ['up']]
-    fake_cloud.signal(signal.SIGINT)
-    assert fake_cloud.wait(10) == 0
+    with fake_cloud(stage) as program:
+        hosts = json.loads(on(stage)('host', 'list', '-f', 'json'))
+        assert len(hosts) == 20
+        assert sorted(host['Service'] for host in hosts) == [
+            'disabled', 'down', *18 * ['up']]
+        program.signal(signal.SIGINT)
+        assert program.wait() == 0
 
 
-def test_a_refused_request_prints_its_reasons(stage, run, fake_cloud):
+def test_a_refused_request_prints_its_reasons(cloud):
     """And ends with a failure, without a traceback."""
-    stage.daemon()
+    cloud.daemon()
     status, output, error = manage(
-        '--config-file', stage.config_file(), 'request', 'call', '--ram',
+        '--config-file', cloud.config_file(), 'request', 'call', '--ram',
         '999999')
     assert status == 1
     assert '0 of 20 hosts: ' in error

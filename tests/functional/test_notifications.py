@@ -18,8 +18,6 @@ from tests.functional import processes
 pytestmark = pytest.mark.real
 
 CALLS = 10
-#: Seconds for so many calls, and for a stop, on a slow and busy machine.
-SOON = 20
 
 
 @pytest.fixture(scope='module')
@@ -142,7 +140,7 @@ def test_a_stop_does_not_wait_for_a_bus_that(stage, options, open_port):
         answered_soon(stage)
         status, seconds = daemon.stop()
     assert status == 0
-    assert seconds < SOON
+    assert seconds < processes.SOON
     assert daemon.said(f'{4 * CALLS} notification(s) were not sent')
     assert not daemon.said('Traceback')
 
@@ -153,4 +151,4 @@ def answered_soon(stage):
     begin = time.monotonic()
     for _ in range(CALLS):
         assert caller.ask()
-    assert time.monotonic() - begin < SOON
+    assert time.monotonic() - begin < processes.SOON

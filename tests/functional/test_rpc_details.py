@@ -165,7 +165,7 @@ class TestKeepalives:
         database.hang()
         answer = ask()
         with pytest.raises(TimeoutError):
-            answer.result(2.5 * MONITOR)
+            answer.result(1.5 * MONITOR)
         database.resume()
         [[selection]] = answer.result()
         assert selection['nova_object.name'] == 'Selection'

@@ -47,7 +47,7 @@ def test_a_daemon_and_its_workers_have_one_row_with_heartbeats(stage):
     assert first['last_seen_up'] == second['updated_at']
     status, seconds = daemon.stop()
     assert status == 0
-    assert seconds < 10
+    assert seconds < processes.SOON
     left, = rows(stage)
     assert left['id'] == made['id']
     assert left['report_count'] >= first['report_count']
@@ -106,7 +106,7 @@ def test_a_locked_row_holds_up_neither_requests_nor_the_stop(stage):
         assert beats(stage) == seen
         status, seconds = daemon.stop()
     assert status == 0
-    assert seconds < 10
+    assert seconds < processes.SOON
 
 
 def _waiting(stage):

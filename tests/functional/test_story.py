@@ -100,8 +100,9 @@ def test_hosts_that_die_are_chosen_no_more(any_stage):
                         DEFAULT__report_interval=1)
     caller = any_stage.client()
     assert processes.until(lambda: not _fits(caller, {}), 'they are down')
-    cloud.heartbeat()
-    assert _fits(caller, {})
+    # On a busy machine the next may be late.
+    assert processes.until(lambda: cloud.heartbeat() and _fits(caller, {}),
+                           'they are up')
 
 
 @pytest.mark.real

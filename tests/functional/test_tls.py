@@ -18,6 +18,7 @@ from tests.builders import http_placement
 from tests.builders import https
 from tests.builders import messages
 from tests.functional import conftest
+from tests.functional import processes
 from tests.functional import stage as stages
 from tests.functional import tls
 
@@ -89,7 +90,7 @@ def goes_on(daemon):
     assert len(daemon.children) == 1
     status, seconds = daemon.stop()
     assert status == 0
-    assert seconds < 10
+    assert seconds < processes.SOON
     assert not daemon.said('Traceback')
     assert not daemon.said(tls.PASSWORD)
 

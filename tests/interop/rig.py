@@ -168,7 +168,7 @@ class Rig:
         """(refusal or None, selections) as rig_answers.outcome wants them."""
         client = self._client(scheduler, version='4.5')
         try:
-            return None, client.prepare(timeout=60).call(
+            return None, client.prepare(timeout=processes.PATIENCE).call(
                 context.RequestContext(user_id='a-user',
                                        project_id='a-project'),
                 'select_destinations', instance_uuids=question.uuids,

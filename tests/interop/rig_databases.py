@@ -1,11 +1,17 @@
-"""The databases of a deployment, as the real nova-manage makes them."""
+"""The databases of a deployment, as the real nova-manage makes them.
 
+It makes them once a test run; every deployment has copies.
+"""
+
+import atexit
 import concurrent.futures
 import datetime
+import functools
 import json
 import os
 import pathlib
 import subprocess
+import tempfile
 
 import sqlalchemy as sa
 
@@ -29,6 +35,33 @@ def program(name):
     assert path.exists(), (
         f'{path} does not exist: tools/nova-venv.sh installs it')
     return path
+
+
+def copy(source, target):
+    """Fill an empty database with the tables and rows of another.
+
+    source, target: URLs, on one MariaDB.
+    """
+    engine, name = sa.create_engine(target), sa.make_url(source).database
+    with engine.begin() as connection:
+        run = connection.exec_driver_sql
+        # Tables come in the order of their names, not of their references.
+        run('SET foreign_key_checks = 0')
+        for table in sa.inspect(connection).get_table_names(name):
+            run(run(f'SHOW CREATE TABLE {name}.{table}').one()[1])
+            run(f'INSERT INTO {table} SELECT * FROM {name}.{table}')
+    engine.dispose()
+
+
+@functools.cache
+def _originals(transport_url, cells, disabled):
+    """Databases that nova-manage has made, which nobody writes to."""
+    with tempfile.TemporaryDirectory() as directory:
+        made = Databases(pathlib.Path(directory), transport_url, cells,
+                         disabled)
+        atexit.register(made.drop)
+        made.manage()
+    return made
 
 
 class Databases:
@@ -59,39 +92,54 @@ class Databases:
                 'database__connection': self.urls[cell]}
 
     def make(self):
+        """The tables, and the mappings of the cells."""
+        originals = _originals(self._transport_url, tuple(self._cells),
+                               tuple(self._disabled))
+        for name, url in self.urls.items():
+            copy(originals.urls[name], url)
+        with self._open('api') as (connection, tables):
+            mappings = tables['cell_mappings']
+            url = mappings.c.database_connection
+            for name in originals.urls:
+                connection.execute(mappings.update().values({
+                    url: sa.func.replace(url, originals.database(name),
+                                         self.database(name))}))
+            self.mappings = {row.name: dict(row._mapping) for row
+                             in connection.execute(mappings.select())}
+
+    def database(self, name):
+        """What the server calls a database."""
+        return sa.make_url(self.urls[name]).database
+
+    def manage(self):
         """Have nova-manage make the tables and map the cells."""
-        everywhere = ('cell0', *self._cells)
-        for cell in everywhere:
-            stage.write_config(self._config(cell), **self.options(cell))
+        stage.write_config(self._config, **self.options())
+        self._manage_all(('api_db', 'sync'), ('db', 'sync', '--local_cell'))
+        for cell in self._cells:
+            copy(self.urls['cell0'], self.urls[cell])
         self._manage_all(
-            ('cell0', 'api_db', 'sync'),
-            *((cell, 'db', 'sync', '--local_cell') for cell in everywhere))
-        self._manage_all(
-            ('cell0', 'cell_v2', 'map_cell0', '--database_connection',
+            ('cell_v2', 'map_cell0', '--database_connection',
              self.urls['cell0']),
-            *(('cell0', 'cell_v2', 'create_cell', '--name', cell,
+            *(('cell_v2', 'create_cell', '--name', cell,
                '--database_connection', self._written(cell, number % 2),
                '--transport-url', self._bus(cell, number % 2),
                *(['--disabled'] if cell in self._disabled else []))
               for number, cell in enumerate(self._cells)))
-        with self._open('api') as (connection, tables):
-            self.mappings = {row.name: dict(row._mapping) for row
-                             in connection.execute(tables[
-                                 'cell_mappings'].select())}
 
     def _manage_all(self, *commands):
-        """Run nova-manage for each (cell of [database], words...)."""
+        """Run nova-manage for each (words...)."""
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for done in [pool.submit(self._manage, *command)
                          for command in commands]:
                 done.result()
 
-    def _config(self, cell):
-        return self._directory / f'manage-{cell}.conf'
+    @property
+    def _config(self):
+        return self._directory / 'manage.conf'
 
-    def _manage(self, cell, *words):
+    def _manage(self, *words):
         done = subprocess.run(
-            [program('nova-manage'), '--config-file', self._config(cell),
+            [program('nova-manage'), '--config-file', self._config,
              *words],
             capture_output=True, text=True, timeout=PATIENCE, check=False)
         assert done.returncode == 0, (words[:2], done.stdout[-2000:],

@@ -5,15 +5,23 @@ import uuid
 import pytest
 
 from tests.builders import requests
+from tests.functional import conftest as functional
 from tests.interop.conftest import Nova
 
 pytestmark = pytest.mark.real
 
 
-@pytest.fixture
+@pytest.fixture(scope='module')
+def stage(tmp_path_factory):
+    """A Stage with four hosts, on which nothing is ever consumed."""
+    with functional.open_stage(tmp_path_factory.mktemp('conductor'),
+                               nova_sched__pick_lifetime=0) as stage:
+        stage.cloud(4)
+        yield stage
+
+
+@pytest.fixture(scope='module')
 def daemon(stage):
-    """The service, with four hosts."""
-    stage.cloud(4)
     return stage.daemon()
 
 

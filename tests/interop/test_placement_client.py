@@ -305,7 +305,7 @@ class TestOutage:
     def test_may_be_a_server_that_hangs(self, placement, tmp_path):
         [a] = hosts(placement, 'a')
         client = http_placement.client(tmp_path, **placement.options,
-                                       timeout=1)
+                                       timeout=2)
         found = ask(client)
         consumer = a_consumer()
         begin = time.monotonic()
@@ -317,8 +317,8 @@ class TestOutage:
         finally:
             placement.resume()
 
-        assert time.monotonic() - begin < 20
-        assert 'timed out after 1 seconds' in reason
+        assert time.monotonic() - begin < 40
+        assert 'timed out after 2 seconds' in reason
         assert ask(client).providers == {a}
 
     def test_of_a_claim_leaves_nothing_behind(self, placement, tmp_path):

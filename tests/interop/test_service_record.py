@@ -1,8 +1,6 @@
 """What the service writes into Nova's own databases, as Nova 34 sees it."""
 
 import contextlib
-import os
-import pathlib
 import subprocess
 
 import pytest
@@ -13,29 +11,22 @@ from tests.builders import clouds
 from tests.functional import conftest as functional
 from tests.functional import processes
 from tests.functional import stage as stages
+from tests.interop import rig_databases
+from tests.interop import rig_world
 
 pytestmark = pytest.mark.real
 
-TOP = pathlib.Path(__file__).parent.parent.parent
-#: Seconds for one of Nova's programs to do its work.
-PATIENCE = 120
-
 
 class RealNova:
-    """Databases that nova-manage makes, and programs of Nova on them.
+    """Databases that nova-manage has made, and programs of Nova on them.
 
-    directory: for files.  transport_url: of the message bus.
-    databases: URLs of three empty ones: api, cell0 and cell1.
+    directory: for files.  databases: rig_databases.Databases.
     """
 
-    def __init__(self, directory, transport_url, databases):
-        self._directory, self._bin = directory, pathlib.Path(os.environ.get(
-            'NOVA_SCHED_TEST_NOVA', TOP / '.venv-nova/bin/python')).parent
-        assert (self._bin / 'nova-manage').exists(), (
-            f'{self._bin} has no nova-manage: tools/nova-venv.sh installs it')
-        self._databases = databases
+    def __init__(self, directory, databases):
+        self._directory, self._databases = directory, databases
         self.options = {
-            'DEFAULT__transport_url': transport_url,
+            **databases.options(),
             'DEFAULT__state_path': directory,
             'DEFAULT__periodic_fuzzy_delay': 0,
             'DEFAULT__report_interval': 1,
@@ -43,34 +34,24 @@ class RealNova:
             'scheduler__workers': 1,
             'oslo_concurrency__lock_path': directory,
             'placement__auth_type': 'none',
-            'placement__endpoint_override': 'http://127.0.0.1:1',
-            'api_database__connection': databases['api'],
-            'database__connection': databases['cell0']}
+            'placement__endpoint_override': 'http://127.0.0.1:1'}
 
     def config_file(self, name, **options):
         return stages.write_config(self._directory / f'{name}.conf',
                                    **{**self.options, **options})
 
-    def make(self):
-        """The tables, and a cell of the name one."""
-        self.manage('api_db', 'sync')
-        self.manage('cell_v2', 'map_cell0', '--database_connection',
-                    self._databases['cell0'])
-        self.manage('db', 'sync')
-        self.manage('cell_v2', 'create_cell', '--name', 'one',
-                    '--database_connection', self._databases['cell1'],
-                    '--transport-url', self.options['DEFAULT__transport_url'])
-        self.manage('db', 'sync', '--local_cell',
-                    database__connection=self._databases['cell1'])
+    def hosts(self):
+        """What nova-manage prints of hosts that are mapped."""
+        return subprocess.run(
+            [rig_databases.program('nova-manage'), '--config-file',
+             self.config_file('manage'), 'cell_v2', 'list_hosts'],
+            capture_output=True, text=True, check=True).stdout
 
-    def manage(self, *words, **options):
-        """What nova-manage prints."""
-        done = subprocess.run(
-            [self._bin / 'nova-manage', '--config-file',
-             self.config_file('manage', **options), *words],
-            capture_output=True, text=True, timeout=PATIENCE, check=False)
-        assert done.returncode == 0, (words, done.stdout, done.stderr[-2000:])
-        return done.stdout
+    def mapped(self):
+        """Hosts that are mapped to a cell: set of names."""
+        with self.database('api') as connection:
+            return set(connection.execute(sa.text(
+                'SELECT host FROM host_mappings')).scalars())
 
     @contextlib.contextmanager
     def scheduler(self, host):
@@ -80,21 +61,20 @@ class RealNova:
                                   DEFAULT__debug='true')
         with log.open('wb') as output:
             process = subprocess.Popen(
-                [self._bin / 'nova-scheduler', '--config-file', config],
+                [rig_databases.program('nova-scheduler'),
+                 '--config-file', config],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 start_new_session=True)
         try:
             yield lambda: log.read_text(errors='replace')
         finally:
             process.terminate()
-            process.wait(PATIENCE)
+            process.wait()
 
     @contextlib.contextmanager
     def database(self, name):
         """A connection in a transaction."""
-        engine = sa.create_engine(
-            sa.make_url(self._databases[name]).set(
-                drivername='mysql+pymysql'))
+        engine = sa.create_engine(self._databases.urls[name])
         with engine.begin() as connection:
             yield connection
         engine.dispose()
@@ -113,14 +93,13 @@ class RealNova:
 
 @pytest.fixture(scope='module')
 def deployment(tmp_path_factory):
-    made = {name: functional.new_database()
-            for name in ('api', 'cell0', 'cell1')}
-    nova = RealNova(tmp_path_factory.mktemp('nova'), functional.broker(),
-                    {name: url for name, (url, _drop) in made.items()})
-    nova.make()
-    yield nova
-    for _url, drop in made.values():
-        drop()
+    directory = tmp_path_factory.mktemp('nova')
+    databases = rig_databases.Databases(
+        directory, functional.broker(), rig_world.World.cells,
+        disabled=rig_world.World.cells[-1:])
+    databases.make()
+    yield RealNova(directory, databases)
+    databases.drop()
 
 
 @pytest.fixture
@@ -146,10 +125,10 @@ def test_nova_takes_the_service_for_a_scheduler_that_is_up(nova):
     """It leaves to it what is for the first of the schedulers that are."""
     with daemon(nova, 'a-ours'), nova.scheduler('b-nova') as log:
         processes.until(lambda: 'Current leader is a-ours' in log(),
-                        'a leader', PATIENCE)
+                        'a leader')
         nova.add_compute_node('by-ours')
-        processes.until(lambda: 'by-ours' in nova.manage(
-            'cell_v2', 'list_hosts'), 'a mapped host', PATIENCE)
+        processes.until(lambda: 'by-ours' in nova.mapped(), 'a mapped host')
+        assert 'by-ours' in nova.hosts()
         assert 'Discovered' not in log()
         ours, theirs = (nova.records()[host] for host in ('a-ours', 'b-nova'))
     own = ('id', 'uuid', 'host', 'created_at', 'updated_at', 'last_seen_up',
@@ -164,11 +143,11 @@ def test_the_service_leaves_the_lead_to_a_nova_scheduler_before_it(nova):
     with nova.scheduler('c-nova') as log:
         processes.until(
             lambda: nova.records().get('c-nova', {}).get('last_seen_up'),
-            'a heartbeat', PATIENCE)
+            'a heartbeat')
         with daemon(nova, 'd-ours') as program:
             nova.add_compute_node('by-nova')
-            processes.until(lambda: 'Discovered 1 new hosts: one:by-nova'
-                            in log(), 'a mapped host', PATIENCE)
+            processes.until(lambda: 'Discovered 1 new hosts: cell1:by-nova'
+                            in log(), 'a mapped host')
             assert not program.said('Discovered')
 
 
@@ -180,8 +159,8 @@ def test_nova_takes_over_once_the_service_is_disabled(nova):
                 {'host': 'e-ours'})
         program.wait_until_said('Not looking for new hosts')
         nova.add_compute_node('by-the-other')
-        processes.until(lambda: 'one:by-the-other' in log(),
-                        'a mapped host', PATIENCE)
+        processes.until(lambda: 'cell1:by-the-other' in log(),
+                        'a mapped host')
         assert nova.records()['e-ours']['disabled']
 
 

@@ -239,7 +239,7 @@ def test_hangups_call_the_thread_that_waits_for_them():
         supervisor._on_hangup(act)
         for _ in range(2):
             os.kill(os.getpid(), signal.SIGHUP)
-            print(called.acquire(timeout=5))
+            print(called.acquire(timeout=30))
     """
     run = subprocess.run([sys.executable, '-c', code], check=True,
                          capture_output=True, text=True)

@@ -13,7 +13,7 @@ class Supervisor:
     def __init__(self, address):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.sock.bind(address)
-        self.sock.settimeout(5)
+        self.sock.settimeout(30)
 
     def next(self):
         return self.sock.recv(1024).decode()

@@ -3,7 +3,10 @@
 import threading
 import time
 
+import pytest
+
 from nova_sched.inventory import turns
+from tests.builders.services import wait_for
 
 LONG = 10
 
@@ -19,21 +22,30 @@ def start(target, *args):
     return thread
 
 
-def test_come_one_after_the_other_in_the_order_of_asking():
+@pytest.fixture
+def patient(monkeypatch):
+    """Nobody is so slow that others go on without it."""
+    monkeypatch.setattr(turns, 'PATIENCE', LONG)
+
+
+def test_come_one_after_the_other_in_the_order_of_asking(patient):
     """However long the queue is."""
     found, order, inside = made()[0], [], []
+    all_wait = threading.Event()
 
     def decide(number):
         with found.one():
             inside.append(number)
             assert len(inside) == 1
-            time.sleep(turns.PATIENCE / 4)
+            all_wait.wait(LONG)
             order.append(inside.pop())
 
     threads = []
     for number in range(10):
         threads.append(start(decide, number))
-        time.sleep(0.005)
+        wait_for(lambda behind=number: inside and (
+            len(found._queue) == behind))
+    all_wait.set()
     for thread in threads:
         thread.join(LONG)
 
@@ -41,15 +53,16 @@ def test_come_one_after_the_other_in_the_order_of_asking():
 
 
 def test_are_not_waited_for_when_one_is_slow():
-    found, over = made()[0], threading.Event()
+    found, begun, over = made()[0], threading.Event(), threading.Event()
 
     def decide():
         with found.one():
+            begun.set()
             over.wait(LONG)
 
-    slow = start(decide)
-    time.sleep(0.01)
     begin = time.monotonic()
+    slow = start(decide)
+    assert begun.wait(LONG)
     for _ in range(5):
         with found.one():
             pass
@@ -103,16 +116,17 @@ def test_alone_others_commit_only_when_it_is_over():
 
 
 class TestWaitingForIdle:
-    def test_lasts_until_all_that_were_asked_for_are_over(self):
-        found, order = made()[0], []
+    def test_lasts_until_all_that_were_asked_for_are_over(self, patient):
+        found, order, over = made()[0], [], threading.Event()
 
         def decide(number):
             with found.one():
-                time.sleep(turns.PATIENCE / 8)
+                over.wait(LONG)
                 order.append(number)
 
         threads = [start(decide, number) for number in range(3)]
-        time.sleep(turns.PATIENCE / 16)
+        wait_for(lambda: found._holder and len(found._queue) == 2)
+        threading.Timer(0.02, over.set).start()
         found.wait_for_idle(LONG)
         assert len(order) == 3
         for thread in threads:
