@@ -180,7 +180,9 @@ class WeightHandler:
         with np.errstate(invalid='ignore', over='ignore'):
             for i, weigher in enumerate(weighers):
                 raw[i], multiplier = self._one(weigher, hosts, spec_obj)
-                multipliers.append(multiplier)
+                multipliers.append(
+                    multiplier if np.isscalar(multiplier)
+                    else np.asarray(multiplier, dtype=np.float64))
             normalized = _normalized(raw, [
                 (weigher.minval, weigher.maxval) for weigher in weighers])
             for multiplier, values in zip(multipliers, normalized,
@@ -199,7 +201,11 @@ class WeightHandler:
     def _one(weigher, hosts, spec_obj):
         """A weigher's raw values, float64 (n,), and its multipliers."""
         try:
-            return weigher.raw(hosts, spec_obj), weigher.multipliers(hosts)
+            raw = weigher.raw(hosts, spec_obj)
+            if np.shape(raw) != (len(hosts),):
+                raise ValueError(
+                    f'{np.size(raw)} weights for {len(hosts)} hosts')
+            return raw, weigher.multipliers(hosts)
         except Exception as exc:
             LOG.error('Weigher %(name)s failed on %(count)d host(s): %(exc)r',
                       {'name': type(weigher).__name__, 'count': len(hosts),

@@ -108,11 +108,13 @@ class NovaMethods:
 
     def claim_resources(self, context, consumer_uuid, alloc_request,
                         project_id, user_id,
-                        allocation_request_version=None):
+                        allocation_request_version=None,
+                        consumer_generation=None):
         """Have a consumer hold an allocation request: whether it does.
 
         It keeps what it holds already.  allocation_request_version: its
         microversion; None for one of those of ``get_allocation_candidates``.
+        consumer_generation: not looked at, it is asked for.
         Raises AllocationUpdateFailed when something else claims for it.
         """
         try:
@@ -126,7 +128,8 @@ class NovaMethods:
         _tell(error)
         return False
 
-    def delete_allocation_for_instance(self, context, uuid):
+    def delete_allocation_for_instance(self, context, uuid,
+                                       consumer_type='instance', force=False):
         """Have an instance hold nothing: whether it held anything."""
         path = f'/allocations/{uuid}'
         answer = self._answer(context, 'DELETE', path)

@@ -35,8 +35,9 @@ class Call:
     record: object = None
 
 
-_NOBODY = Call()
-_current = contextvars.ContextVar('call', default=_NOBODY)
+#: What no thread has been asked for.
+NOBODY = Call()
+_current = contextvars.ContextVar('call', default=NOBODY)
 
 
 def current():
@@ -66,6 +67,15 @@ def served(cls, option):
     bases = (_MadeAlone, _Asked, cls) if made_alone else (_Asked, cls)
     return type(cls.__name__, bases, {'__module__': cls.__module__,
                                       '__doc__': cls.__doc__})
+
+
+def note_periodic_work(cls):
+    """Have a driver's periodic work done: Nova has a timer for each driver."""
+    for base in cls.__mro__:
+        if 'run_periodic_tasks' in vars(base):
+            if not base.__module__.startswith('nova_sched.scheduler.'):
+                cls.PERIODIC = True
+            return
 
 
 class _MadeAlone:

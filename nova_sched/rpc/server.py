@@ -66,6 +66,9 @@ amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX = 0.5
 impl_rabbit.parse = types.SimpleNamespace(
     quote=functools.partial(parse.quote, safe=''))
 
+# Seconds that oslo.messaging waits between two tries to send a reply.
+_PAUSE = 0.25
+
 # Seconds between two tries to tell a caller that its call is worked on.
 _AGAIN = 1
 
@@ -98,7 +101,8 @@ class _Message(amqpdriver.AMQPIncomingMessage):
         """Whether the last try took half of the time for all, or more."""
         before, self._tried = self._tried, time.monotonic()
         patience = self.listener.driver.missing_destination_retry_timeout
-        return self._tried - before > patience / 2 > 0
+        return patience > 0 and (
+            self._tried - before - _PAUSE > max(patience / 2, 1))
 
 
 amqpdriver.RpcAMQPListener.message_cls = _Message

@@ -7,6 +7,7 @@ from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import rpc
 from nova_sched.hosts import decision
+from nova_sched.plugins.nova import reach
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
 from nova_sched.scheduler import offers
@@ -24,13 +25,14 @@ class Decider:
     """
 
     def __init__(self, conf, placement):
+        client = reading.Client(conf, placement)
+        # What plug-ins claim and send by themselves comes of nothing, too.
+        reach.limit(client)
         self.driver = driver.load_driver(conf)
         if hasattr(self.driver, 'host_manager'):
             # What is chosen here is in flight for nobody.
             self.driver.host_manager.keep = _kept
-        client = reading.Client(conf, placement)
         if hasattr(self.driver, 'placement_client'):
-            # A plug-in's own claims are not made either.
             self.driver.placement_client = client
         self._kept = _Kept()
         self._manager = manager.SchedulerManager(
@@ -66,7 +68,10 @@ class Decider:
         """
         refresh = getattr(getattr(self.driver, 'host_manager', None),
                           'refresh', None)
-        if refresh is not None and not self.driver.PERIODIC:
+        # One of Nova's form reads at each request, whatever else it does.
+        reads_later = self.driver.PERIODIC and not getattr(
+            self.driver, 'MADE_ALONE', False)
+        if refresh is not None and not reads_later:
             refresh()
 
     def table(self):

@@ -193,7 +193,7 @@ class Client(report.SchedulerReportClient):
         """True: as of a plug-in's claim that succeeds."""
         return True
 
-    def delete_allocation_for_instance(self, context, uuid):
+    def delete_allocation_for_instance(self, *args, **kwargs):
         """True: as of a claim that a plug-in gives back."""
         return True
 

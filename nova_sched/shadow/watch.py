@@ -147,9 +147,9 @@ class Watch:
         try:
             one.places |= self._live.places(one.left, one.before)
             if one.early is None:
-                one.early = dict(one.places)
-                if one.early:
-                    one.ran = self._live.running(one.early)
+                early = dict(one.places)
+                one.ran = self._live.running(early) if early else set()
+                one.early = early
             refused = bool(one.left) and bool(
                 self._live.refused(one.left[:1]))
         except _FAULTS as exc:

@@ -1,5 +1,7 @@
 """Drivers as an operator of Queens has written them, for Nova itself."""
 
+from concurrent import futures
+
 from nova import exception
 from nova import objects
 from nova import rpc
@@ -31,6 +33,24 @@ class QuietScheduler(filter_scheduler.FilterScheduler):
             context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid,
             provider_summaries, allocation_request_version,
             return_alternates)
+
+
+class PersistentScheduler(filter_scheduler.FilterScheduler):
+    """The filter scheduler, which tries again."""
+
+    def select_destinations(self, *args):
+        try:
+            return super().select_destinations(*args)
+        except exception.NoValidHost:
+            return super().select_destinations(*args)
+
+
+class ThreadedScheduler(filter_scheduler.FilterScheduler):
+    """The filter scheduler, at work in a thread of its own."""
+
+    def select_destinations(self, *args):
+        with futures.ThreadPoolExecutor(1) as pool:
+            return pool.submit(super().select_destinations, *args).result()
 
 
 class EmptiestScheduler(driver.Scheduler):

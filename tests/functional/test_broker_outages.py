@@ -27,7 +27,7 @@ from tests.functional.processes import until
 pytestmark = pytest.mark.real
 
 #: Seconds that a missing queue for replies is waited for.
-MISSING = 3
+MISSING = 5
 #: Seconds without a sign of life after which a caller gives up.
 MONITOR = 2
 #: What is said of a reply that finds no queue, at first and at last, and of a
@@ -62,19 +62,21 @@ class Caller:
 
     def call(self, monitor=None):
         """Send a call; monitor: seconds as MONITOR."""
+        # So that a queue takes no more than to declare it.
+        self._connection = kombu.Connection(self._url)
+        self._connection.connect()
         message = {
             'method': 'work', 'args': {}, 'version': '1.0',
             '_msg_id': uuid.uuid4().hex, '_unique_id': uuid.uuid4().hex,
             '_reply_q': self._queue, '_timeout': monitor}
-        with kombu.Connection(self._url) as connection:
-            connection.Producer().publish(
-                {'oslo.version': '2.0', 'oslo.message': json.dumps(message)},
-                exchange=self._topic, routing_key=self._topic)
+        self._connection.Producer().publish(
+            {'oslo.version': '2.0', 'oslo.message': json.dumps(message)},
+            exchange=self._topic, routing_key=self._topic)
 
     @contextlib.contextmanager
     def replies(self):
         """Function that waits for a reply, and returns its message."""
-        with (kombu.Connection(self._url) as connection,
+        with (self._connection as connection,
               connection.SimpleQueue(
                   kombu.Queue(self._queue, durable=False, exclusive=True),
                   no_ack=True) as queue):

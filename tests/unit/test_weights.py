@@ -96,6 +96,28 @@ class TestWeightHandler:
             weigh([Broken()], ram(1, 2))
         assert 'Broken' in caplog.text
 
+    @pytest.mark.parametrize('values', [[1.0], [1.0, 2.0, 3.0], 1.0])
+    def test_a_weigher_must_weigh_each_host_once(self, caplog, values):
+        class Careless(weights.BaseHostWeigher):
+            def raw(self, hosts, spec_obj):
+                return np.array(values)
+
+        with pytest.raises(ValueError, match='for 2 hosts'):
+            weigh([Careless()], ram(1, 2))
+        assert 'Careless' in caplog.text
+
+    @pytest.mark.parametrize('multipliers', [
+        [1, 2], (1.0, 2.0), np.array([1, 2])])
+    def test_multipliers_may_be_any_sequence(self, multipliers):
+        class Listed(FreeRam):
+            def multipliers(self, hosts):
+                return multipliers
+
+        weighed = weigh([Listed()], ram(20, 50))
+
+        assert weighed.weights.tolist() == [2.0, 0.0]
+        assert weighed.parts(1).tolist() == [[50.0, 1.0, 2.0]]
+
     def test_logs_each_step_of_a_weight(self, caplog):
         with caplog.at_level('DEBUG', 'nova_sched'):
             weigh([FreeRam()], ram(20, 50))

@@ -1,5 +1,6 @@
 """As ``nova.scheduler.driver``: what a driver of one's own derives from."""
 
+from nova_sched.plugins import nova_form
 from nova_sched.plugins.nova import host_manager
 from nova_sched.scheduler import driver
 
@@ -20,6 +21,4 @@ class Scheduler(driver.HostScheduler):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        # Nova has a timer for each driver.
-        if 'run_periodic_tasks' in vars(cls):
-            cls.PERIODIC = True
+        nova_form.note_periodic_work(cls)

@@ -24,6 +24,10 @@ class FilterScheduler(filter_scheduler.FilterScheduler):
         super().__init__(self.conf)
         self.host_manager = host_manager.HostManager(self.host_manager)
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        nova_form.note_periodic_work(cls)
+
     @functools.cached_property
     def notifier(self):
         """Sends notifications as scheduler.<host>."""
@@ -42,6 +46,11 @@ class FilterScheduler(filter_scheduler.FilterScheduler):
         Raises NoValidHost when not every instance gets a host.
         """
         call = nova_form.current()
+        if call is nova_form.NOBODY:
+            raise RuntimeError(
+                'select_destinations was called in another thread than the '
+                'one that was asked; call it there by '
+                'contextvars.copy_context().run')
         offered = call.offer
         if alloc_reqs_by_rp_uuid is None or provider_summaries is None:
             offered = offer.NOT_ASKED
@@ -50,6 +59,18 @@ class FilterScheduler(filter_scheduler.FilterScheduler):
                 offered, by_provider=alloc_reqs_by_rp_uuid,
                 providers=frozenset(provider_summaries),
                 version=allocation_request_version or offered.version)
+        _begin_anew(call.record)
         return super().select_destinations(
             context, spec_obj, instance_uuids, return_alternates, offered,
             call.record)
+
+
+def _begin_anew(record):
+    """Have the record of a request that was tried before be of this try.
+
+    All claims stay on it: they may have to be given back.
+    """
+    if record is not None and (record.picks or record.steps):
+        claims = list(record.claims)
+        record.restart()
+        record.claims.extend(claims)

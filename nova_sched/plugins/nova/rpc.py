@@ -6,6 +6,7 @@ import oslo_messaging as messaging
 
 from nova_sched import conf as config
 from nova_sched import rpc
+from nova_sched.plugins.nova import reach
 from nova_sched.plugins.nova.conf import CONF
 
 _transports = {}
@@ -25,7 +26,8 @@ def get_notifier(service, host=None, publisher_id=None):
 def notifier(conf, publisher_id):
     """A messaging.Notifier of a publisher; conf: ConfigOpts."""
     # What plug-ins send is of the form before the versioned one.
-    muted = conf.notifications.notification_format == 'versioned'
+    muted = (reach.is_limited() or
+             conf.notifications.notification_format == 'versioned')
     return messaging.Notifier(
         _transport(conf), publisher_id, driver='noop' if muted else None,
         serializer=rpc.ContextSerializer())

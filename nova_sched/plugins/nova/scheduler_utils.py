@@ -1,17 +1,36 @@
-"""As ``nova.scheduler.utils``: what drivers of one's own ask Placement by."""
+"""As ``nova.scheduler.utils``: what drivers of one's own ask Placement by.
 
+Functions that have got arguments from release to release take those of all.
+"""
+
+import numpy as np
+
+from nova_sched.rules import aggregates
 from nova_sched.scheduler import utils
 
 ResourceRequest = utils.ResourceRequest
 
 
-def resources_from_request_spec(spec_obj):
+def resources_from_request_spec(*args, spec_obj=None, **kwargs):
     """What a RequestSpec asks Placement for: ResourceRequest.
 
+    It is the only argument, as in Queens, or the second one.
     Raises InvalidInput if flavor and image contradict each other.
     """
+    spec_obj = spec_obj or args[0 if len(args) == 1 else 1]
     first, *_ = utils.resource_requests(spec_obj, max_results=None)
     return first
+
+
+def get_weight_multiplier(host_state, multiplier_name, multiplier_config):
+    """A weigher's multiplier for a host: float.
+
+    The least that its aggregates give under that name; the one of the
+    configuration where they give none.
+    """
+    return float(np.ravel(aggregates.numbers(
+        host_state.block(), multiplier_name, multiplier_config, float,
+        "Could not decode '%(key)s' weight multiplier: %(error)s"))[0])
 
 
 def request_is_rebuild(spec_obj):
@@ -20,10 +39,12 @@ def request_is_rebuild(spec_obj):
 
 
 def claim_resources(ctx, client, spec_obj, instance_uuid, alloc_req,
-                    allocation_request_version=None):
+                    allocation_request_version=None,
+                    consumer_generation=None):
     """Have an instance hold an allocation request: whether it does.
 
-    client: SchedulerReportClient.  A rebuild holds what it needs.
+    client: SchedulerReportClient, which finds the generation of the consumer
+        itself.  A rebuild holds what it needs.
     Raises AllocationUpdateFailed when something else claims for it.
     """
     if request_is_rebuild(spec_obj):
@@ -31,3 +52,9 @@ def claim_resources(ctx, client, spec_obj, instance_uuid, alloc_req,
     return client.claim_resources(
         ctx, instance_uuid, alloc_req, spec_obj.project_id,
         spec_obj.user_id or ctx.user_id, allocation_request_version)
+
+
+def __getattr__(name):
+    raise AttributeError(
+        f"nova.scheduler.utils.{name} is not offered here; 'Drivers' in "
+        f'doc/source/plugins.rst says what is')

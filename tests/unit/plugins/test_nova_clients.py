@@ -12,6 +12,7 @@ from nova_sched.plugins.nova import scheduler_utils
 from nova_sched.plugins.nova.client import SchedulerClient
 from nova_sched.plugins.nova.client import query
 from nova_sched.plugins.nova.client import report
+from nova_sched.testing import host_builders
 from tests.builders import http_placement
 from tests.builders import notifications
 from tests.builders import requests
@@ -143,9 +144,24 @@ class TestUtils:
                                                {})
         assert client.claims == []
 
-    def test_a_request_becomes_a_query(self):
+    @pytest.mark.parametrize('before, after', [
+        ((), ()), ((CONTEXT,), ('a host manager', False))])
+    def test_a_request_becomes_a_query(self, before, after):
         found = scheduler_utils.resources_from_request_spec(
-            requests.a_request(vcpus=2))
+            *before, requests.a_request(vcpus=2), *after)
 
         assert 'VCPU%3A2' in found.query('1.17')
         assert isinstance(found, scheduler_utils.ResourceRequest)
+
+    @pytest.mark.parametrize('metadata, multiplier', [
+        ({'my_multiplier': '2.5'}, 2.5), ({}, 1.5)])
+    def test_an_aggregate_may_set_a_multiplier(self, metadata, multiplier):
+        [host] = host_builders.hosts(host_builders.a_host(
+            aggregates=(host_builders.an_aggregate(metadata),))).states()
+
+        assert scheduler_utils.get_weight_multiplier(
+            host, 'my_multiplier', 1.5) == multiplier
+
+    def test_what_is_not_offered_is_told(self):
+        with pytest.raises(AttributeError, match='Drivers'):
+            _ = scheduler_utils.fill_provider_mapping

@@ -149,6 +149,25 @@ class TestAFilterScheduler:
         assert ask(endpoint) == [['a', 'b', 'c']]
         assert endpoint.driver.given == [(None, None, None)]
 
+    def test_may_ask_twice_for_one_request(self, manager, server):
+        """The record is of the last try, with the claims of all."""
+        server.on('PUT', '/allocations/', http_placement.TAKEN,
+                  http_placement.FULL, http_placement.FULL,
+                  http_placement.TAKEN)
+        endpoint = manager('PersistentScheduler')
+
+        assert [hosts[0] for hosts in ask(endpoint, 2)] == ['a', 'b']
+        [record] = endpoint.recorder.decisions
+        assert [(pick.index, pick.host) for pick in record.picks] == [
+            (0, 'a'), (1, 'b')]
+        assert [claim.taken for claim in record.claims] == [
+            True, False, False, True, True]
+
+    def test_may_not_ask_from_another_thread_unawares(self, manager, server):
+        with pytest.raises(RuntimeError, match='copy_context'):
+            ask(manager('ThreadedScheduler'))
+        assert claimed(server) == []
+
     def test_hands_over_to_its_successor(self, manager):
         """What it has placed counts after the configuration is read anew."""
         old = manager('QuietScheduler', placement=False)
@@ -201,7 +220,7 @@ class TestADriverOfOnesOwn:
             'scheduler.here', 'emptiest.chosen')
         assert told.payload['host'] == 'b'
 
-    def test_is_handed_the_hosts_of_enabled_cells(self, manager):
+    def test_is_handed_the_hosts_that_it_names(self, manager):
         hosts = manager('EmptiestScheduler').driver.host_manager
 
         assert [state.host for state in hosts.get_host_states_by_uuids(
@@ -249,12 +268,22 @@ class TestForm:
             nova_form.served(self.Older, '[scheduler] driver')
 
 
-def test_a_class_with_periodic_work_has_it_done(manager):
+class Working:
+    """Mixed into drivers with periodic work."""
+
+    def run_periodic_tasks(self, context):
+        """Something."""
+
+
+@pytest.mark.parametrize('name', ['Scheduler', 'FilterScheduler'])
+def test_a_class_with_periodic_work_has_it_done(manager, name):
     from nova.scheduler import driver
+    from nova.scheduler import filter_scheduler
 
-    class Busy(driver.Scheduler):
-        def run_periodic_tasks(self, context):
-            """Something."""
+    base = getattr(driver if name == 'Scheduler' else filter_scheduler, name)
+    own = {'run_periodic_tasks': Working.run_periodic_tasks}
 
-    assert Busy.PERIODIC
-    assert not driver.Scheduler.PERIODIC
+    assert type('Busy', (base,), own).PERIODIC
+    assert type('Busy', (Working, base), {}).PERIODIC
+    assert not type('Idle', (base,), {}).PERIODIC
+    assert not base.PERIODIC

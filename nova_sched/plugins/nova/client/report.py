@@ -1,5 +1,6 @@
 """As ``nova.scheduler.client.report``: asking Placement."""
 
+from nova_sched.plugins.nova import reach
 from nova_sched.plugins.nova.conf import CONF
 from nova_sched.scheduler.client import report
 
@@ -7,5 +8,11 @@ from nova_sched.scheduler.client import report
 class SchedulerReportClient(report.SchedulerReportClient):
     """As of this service, by the process's configuration."""
 
+    def __new__(cls):
+        if reach.is_limited() and cls is SchedulerReportClient:
+            # Of another class, so that it is not initialised once more.
+            return reach.only
+        return super().__new__(cls)
+
     def __init__(self):
-        super().__init__(CONF)
+        super().__init__(CONF, reach.only and reach.only._server)

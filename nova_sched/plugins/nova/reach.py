@@ -1,0 +1,19 @@
+"""How far plug-ins reach by Nova's names: a shadow's change nothing."""
+
+#: SchedulerReportClient that all have in place of one of their own; None
+#: where plug-ins may claim, ask schedulers and send notifications.
+only = None
+
+
+def is_limited():
+    """Whether plug-ins may read only."""
+    return only is not None
+
+
+def limit(client):
+    """Have plug-ins of this process read only, and Placement by this client.
+
+    client: SchedulerReportClient; None: they may do all again.
+    """
+    global only
+    only = client
