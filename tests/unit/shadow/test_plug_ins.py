@@ -4,7 +4,6 @@ import pytest
 
 from nova_sched.plugins.nova import client
 from nova_sched.plugins.nova import conf as nova_conf
-from nova_sched.plugins.nova import reach
 from nova_sched.plugins.nova import rpc
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
 from tests.unit.shadow.stage import Stage
@@ -69,7 +68,6 @@ def told(hosts, server, tmp_path):
         assert {asked.method for asked in server.asked} == {'GET'}
         return stage.told()[0]['here']['outcome']
     yield told
-    reach.limit(None)
     for name in ('auth_type', 'endpoint_override'):
         nova_conf.CONF.clear_override(name, 'placement')
 
