@@ -5,11 +5,10 @@ from nova_sched.plugins.nova import host_manager
 from nova_sched.scheduler import driver
 
 
-class Scheduler(driver.HostScheduler):
-    """Base class of drivers; made without arguments, as by Nova.
+class OfNova:
+    """In front of a driver's class: made without arguments, as by Nova.
 
-    ``select_destinations`` is called with Nova's seven arguments, of Queens
-    to Wallaby.  ``host_manager`` hands out the states of hosts.
+    ``host_manager`` hands out the states of hosts.
     """
 
     #: See plugins.nova_form.
@@ -22,3 +21,11 @@ class Scheduler(driver.HostScheduler):
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         nova_form.note_periodic_work(cls)
+
+
+class Scheduler(OfNova, driver.HostScheduler):
+    """Base class of drivers.
+
+    ``select_destinations`` is called with Nova's seven arguments, of Queens
+    to Wallaby.
+    """

@@ -5,28 +5,17 @@ import functools
 
 from nova_sched.hosts import offer
 from nova_sched.plugins import nova_form
-from nova_sched.plugins.nova import host_manager
+from nova_sched.plugins.nova import driver
 from nova_sched.plugins.nova import rpc
 from nova_sched.scheduler import filter_scheduler
 
 
-class FilterScheduler(filter_scheduler.FilterScheduler):
+class FilterScheduler(driver.OfNova, filter_scheduler.FilterScheduler):
     """The filter scheduler, asked as by Nova of Queens to Wallaby.
 
     Made without arguments.  It is told of by notifications as ever, without
     a driver's doing.
     """
-
-    #: See plugins.nova_form.
-    MADE_ALONE = True
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(self.conf)
-        self.host_manager = host_manager.HostManager(self.host_manager)
-
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        nova_form.note_periodic_work(cls)
 
     @functools.cached_property
     def notifier(self):
