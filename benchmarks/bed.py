@@ -61,7 +61,11 @@ class Bed:
 
     transport_url, database_url: of a real broker and an empty database.
     directory: where configuration and logs go.
+
+    launcher: process id of the program that was started last.
     """
+
+    launcher = None
 
     def __init__(self, transport_url, database_url, directory):
         self.transport_url, self.database_url = transport_url, database_url
@@ -124,6 +128,7 @@ class Bed:
             process = subprocess.Popen(
                 [sys.executable, '-m', module, *args], stdout=log, stderr=log,
                 start_new_session=True)
+            self.launcher = process.pid
             try:
                 yield
                 assert process.poll() is None, f'{module} ended by itself'

@@ -28,6 +28,35 @@ all but the best ten hosts, then the names of the hosts that were rejected, and
 are then forgotten.
 """),
     cfg.StrOpt(
+        'no_valid_host_text', default='filters',
+        choices=[
+            ('nova', "Nova's own words, and nothing else."),
+            ('filters', 'With hosts counted by filter, and what was asked '
+                        'for.'),
+            ('full', 'Also with what there was: free amounts, names of '
+                     'hosts, what aggregates, other projects and options '
+                     'say.')],
+        help="""
+What callers are told of a request that finds no host. It becomes the fault of
+the server that was asked for, which its owner reads. The log and the records
+of decisions have the full text whatever is chosen; of plug-ins, "filters" has
+the name and the number of hosts alone.
+"""),
+    cfg.IntOpt(
+        'max_instances_per_request', default=1000, min=1,
+        max=10000, help="""
+How many instances one request may ask for. Raise it if somebody boots more at
+once: other requests wait longer then, about 2 ms an instance with 1,000 hosts.
+"""),
+    cfg.FloatOpt(
+        'request_time_budget', default=10, min=0, help="""
+How many seconds of a processor's time one request may take; 0 for any number.
+A request that takes more is refused between two of its steps, and what was
+claimed for it is given back. What it waits for does not count: its turn, the
+database, Placement or Neutron, which have time-outs of their own. Raise it if
+the log names this option for a request that should find a host.
+"""),
+    cfg.StrOpt(
         'shadow_report', help="""
 File to which "nova-sched --shadow" adds a line of JSON for each request that
 it has compared; "nova-sched-manage shadow report" reads it. Unset: the log

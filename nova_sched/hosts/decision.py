@@ -19,6 +19,7 @@ import time
 
 import numpy as np
 
+from nova_sched.hosts import budget as budgets
 from nova_sched.hosts import offer as placement_offer
 
 #: How a request may end.
@@ -134,6 +135,9 @@ class Packed(collections.abc.Mapping):
     def __len__(self):
         return len(json.loads(self._bytes))
 
+    def __bytes__(self):
+        return self._bytes
+
     @property
     def nbytes(self):
         """How many bytes they take."""
@@ -164,6 +168,7 @@ class Decision:
     tries: how often it was decided; more than once when another request took
         meanwhile what this one had chosen.
     milliseconds: step name -> time taken.
+    budget: of the time that the request may take.
     outcome: PLACED, REFUSED or FAILED; None while it is open.
     reason: why nothing was placed, in full; None for what was.
     """
@@ -191,6 +196,8 @@ class Decision:
     milliseconds: dict = dataclasses.field(default_factory=dict)
     outcome: str | None = None
     reason: str | None = None
+    budget: budgets.Budget = dataclasses.field(
+        default_factory=budgets.Budget, repr=False, compare=False)
     #: Columns ``host`` and ``nodename`` of the table that rows are of.
     names: tuple = dataclasses.field(default=(), repr=False)
     _steps: array.array = dataclasses.field(
@@ -198,6 +205,7 @@ class Decision:
     _rules: list = dataclasses.field(default_factory=list, repr=False)
     _rejected: dict = dataclasses.field(default_factory=dict, repr=False)
     _weights_size: int = 0
+    _packed: Packed | None = dataclasses.field(default=None, repr=False)
 
     @property
     def steps(self):
@@ -212,7 +220,9 @@ class Decision:
 
         rule: name of a filter, or of a step that is none.
         before, after: int arrays of table rows.
+        Raises InvalidInput if the request has spent its budget.
         """
+        self.budget.check(rule, index)
         if rule not in self._rules:
             self._rules.append(rule)
         self._steps.extend((index, self._rules.index(rule), len(before),
@@ -294,11 +304,21 @@ class Decision:
         """
         if isinstance(self.offer, placement_offer.Offer):
             self.offer = self.offer.packed()
+        if not isinstance(self.request, Packed) and (
+                self._packed is not None or self.as_json()):
+            self.request = self._packed
+        self._packed = None
+
+    def as_json(self):
+        """The request as JSON text in ASCII, bytes, which ``pack`` keeps.
+
+        None of one with objects instead of plain JSON.
+        """
         try:
-            if not isinstance(self.request, Packed):
-                self.request = Packed(self.request)
-        except (TypeError, ValueError):
-            pass
+            self._packed = Packed(self.request)
+        except (TypeError, ValueError, RecursionError):
+            return None
+        return bytes(self._packed)
 
     def forget_request(self):
         """Keep of the call only whose instances it was about."""
@@ -353,18 +373,24 @@ class Decision:
                    for parts in self._rejected.values() for part in parts)
 
     def timed(self, name):
-        """A context manager that adds its block's time under ``name``."""
-        return _Timed(self.milliseconds, name)
+        """A context manager that adds its block's time under ``name``.
+
+        It raises InvalidInput if the request has spent its budget then.
+        """
+        return _Timed(self.milliseconds, name, self.budget)
 
 
 class _Timed:
-    def __init__(self, milliseconds, name):
+    def __init__(self, milliseconds, name, budget):
         self._milliseconds, self._name = milliseconds, name
+        self._budget = budget
 
     def __enter__(self):
         self._start = time.perf_counter()
 
-    def __exit__(self, *exc_info):
+    def __exit__(self, kind, *exc_info):
         self._milliseconds[self._name] = round(
             self._milliseconds.get(self._name, 0.0)
             + (time.perf_counter() - self._start) * 1000, 3)
+        if kind is None:
+            self._budget.check(self._name)

@@ -7,6 +7,7 @@ the rest of the request.
 """
 
 import dataclasses
+import itertools
 import types
 
 #: Scheduler hints that name instances.
@@ -69,8 +70,10 @@ class Instances:
 
         placed: whether those just placed count.
         """
-        return {uuid: host for uuid, host
-                in self.running(uuids, placed).items()
+        found = self.running(uuids, placed)
+        if not self._unseen:
+            return found
+        return {uuid: host for uuid, host in found.items()
                 if host not in self._unseen}
 
     def running(self, uuids, placed=True):
@@ -79,12 +82,18 @@ class Instances:
             return {}
         # First, so that what shows in the database meanwhile is in either.
         unreported = self._unreported() if placed else {}
-        unknown = [uuid for uuid in uuids if uuid not in self._located]
+        # A group of thousands is asked for again for each instance.
+        known = self._located
+        unknown = [*itertools.filterfalse(known.__contains__, uuids)]
         if unknown:
-            self._located |= dict.fromkeys(unknown) | self._locate(unknown)
-        found = {uuid: unreported[uuid].host if uuid in unreported
-                 else self._located[uuid] for uuid in uuids}
-        return {uuid: host for uuid, host in found.items() if host}
+            known |= dict.fromkeys(unknown) | self._locate(unknown)
+        found = {uuid: host for uuid, host
+                 in zip(uuids, map(known.__getitem__, uuids), strict=True)
+                 if host}
+        if unreported:
+            found |= {uuid: unreported[uuid].host
+                      for uuid in unreported.keys() & {*uuids}}
+        return found
 
     def on_host(self, host):
         """{uuid: instance} of the instances on a host, a new dict."""

@@ -4,12 +4,18 @@ After these functions a request needs no more checks: it has a flavor with
 all its sizes, and every value has its type and a sensible range.
 """
 
+import re
+
+from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects import request_spec
 from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.legacy import dicts as legacy_dicts
 
 _SPEC = fields.nested(request_spec.RequestSpec)
+#: NUL, and halves of characters.
+_BAD = re.compile('[\0\ud800-\udfff]')
+_DATA = 'nova_object.data'
 _SIZES = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')
 
 
@@ -28,6 +34,7 @@ def from_wire(spec_obj):
             error.under('spec_obj')
             raise
         _check_flavor(spec_obj, 'spec_obj', 'flavor')
+        _check_parts(spec_obj, 'spec_obj')
         return spec_obj
     except (MalformedError, RecursionError) as error:
         raise _invalid(error, 'spec_obj') from None
@@ -43,6 +50,7 @@ def from_legacy_dicts(request_spec, filter_properties):
         spec_obj = legacy_dicts.spec_from_dicts(
             request_spec, filter_properties)
         _check_flavor(spec_obj, 'request_spec', 'instance_type')
+        _check_parts(spec_obj, 'request_spec', 'instance_properties')
         return spec_obj
     except (MalformedError, RecursionError) as error:
         raise _invalid(error, 'request_spec') from None
@@ -51,16 +59,12 @@ def from_legacy_dicts(request_spec, filter_properties):
 def check_instance_uuids(value):
     """Raise InvalidInput unless the argument ``instance_uuids`` is right.
 
-    That is a list of at most 10000 texts, none of them empty, or None.
+    That is a list of texts, none of them empty, or None.
     """
     if value is None:
         return
     try:
         _UUIDS.read(value)
-        if len(value) > request_spec.MAX_INSTANCES:
-            raise MalformedError(
-                value,
-                f'must have at most {request_spec.MAX_INSTANCES} items')
     except MalformedError as error:
         raise error.under('instance_uuids').as_invalid_input() from None
 
@@ -74,6 +78,25 @@ def check_distinct(uuids):
         ).as_invalid_input()
 
 
+def check_text(call, as_json):
+    """Raise InvalidInput for a call that is too large, or holds bad text.
+
+    Bad is a lone surrogate (half of a character, which JSON can say) and the
+    character NUL: databases, logs and JSON readers refuse them, each in its
+    own words and in the midst of something.
+
+    call: {argument: plain JSON}.  as_json: the same as JSON text in ASCII,
+    bytes, in which either begins with a backslash and a u.
+    """
+    bounds.check_size('the arguments of select_destinations', len(as_json),
+                      bounds.REQUEST_BYTES, 'bytes of JSON')
+    if b'\\u' in as_json:
+        try:
+            _walk(call)
+        except MalformedError as error:
+            raise error.as_invalid_input() from None
+
+
 def flag(name, value):
     """A boolean argument of this name; 'false' is false, and so is null.
 
@@ -85,13 +108,38 @@ def flag(name, value):
         raise error.under(name).as_invalid_input() from None
 
 
+def _walk(call):
+    left = [(call, ())]
+    while left:
+        value, path = left.pop()
+        if isinstance(value, str):
+            _check_characters(value, path)
+        elif isinstance(value, dict):
+            for name, item in value.items():
+                # The envelopes of objects are in no path.
+                below = path if name == _DATA else (*path, name)
+                _check_characters(name, path)
+                left.append((item, below))
+        elif isinstance(value, list):
+            left.extend((item, (*path, index))
+                        for index, item in enumerate(value))
+
+
+def _check_characters(text, path):
+    found = isinstance(text, str) and _BAD.search(text)
+    if found:
+        raise MalformedError(
+            text, f'must not contain {found[0]!r}, which no database takes',
+            *path)
+
+
 def _read_uuid(value):
     if value == '':
         raise MalformedError(value, 'must be the uuid of an instance')
     return fields.NAME.read(value)
 
 
-_UUIDS = fields.list_of(fields.Kind(_read_uuid))
+_UUIDS = fields.list_of(fields.Kind(_read_uuid), bounds.INSTANCES)
 
 
 def _check_flavor(spec_obj, *path):
@@ -100,6 +148,24 @@ def _check_flavor(spec_obj, *path):
     for name in _SIZES:
         if not spec_obj.flavor.obj_attr_is_set(name):
             raise MalformedError.missing(*path, name)
+
+
+def _check_parts(spec_obj, *path):
+    """What filters count on, and no sender leaves out."""
+    if spec_obj.pci_requests is not None:
+        for index, request in enumerate(spec_obj.pci_requests.requests):
+            if not request.obj_attr_is_set('count'):
+                raise MalformedError.missing(
+                    *path, 'pci_requests', 'requests', index, 'count')
+    group = spec_obj.instance_group
+    if group is not None and group.policy == 'anti-affinity':
+        try:
+            group.rules.get('max_server_per_host')
+        except ValueError:
+            raise MalformedError(
+                group._rules['max_server_per_host'], 'must be an integer',
+                *path, 'instance_group', 'rules', 'max_server_per_host',
+            ) from None
 
 
 def _invalid(error, argument):

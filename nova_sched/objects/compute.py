@@ -1,6 +1,7 @@
 """Compute nodes as requests name them."""
 
 from nova_sched.objects import base
+from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 
@@ -27,5 +28,6 @@ class ComputeNodeList(base.NovaObjectList):
     """Compute nodes; see ComputeNode."""
 
     VERSION = '1.17'
-    fields = {'objects': Field(fields.list_of(fields.nested(ComputeNode)),
-                               unset=list)}
+    fields = {'objects': Field(
+        fields.list_of(fields.nested(ComputeNode), bounds.RETRIES),
+        unset=list)}

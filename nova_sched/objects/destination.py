@@ -1,6 +1,7 @@
 """Where a request wants to go."""
 
 from nova_sched.objects import base
+from nova_sched.objects import bounds
 from nova_sched.objects import cell
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
@@ -21,10 +22,12 @@ class Destination(base.NovaObject):
         'node': Field(fields.NAME, null=True),
         'cell': Field(fields.nested(cell.CellMapping), null=True,
                       since='1.1'),
-        'aggregates': Field(fields.list_of(fields.NAME), null=True,
-                            since='1.2'),
+        'aggregates': Field(
+            fields.list_of(fields.NAME, bounds.GROUP_NAMES), null=True,
+            since='1.2'),
         'allow_cross_cell_move': Field(fields.BOOLEAN, unset=False,
                                        since='1.3'),
-        'forbidden_aggregates': Field(fields.set_of(fields.NAME), null=True,
-                                      since='1.4'),
+        'forbidden_aggregates': Field(
+            fields.set_of(fields.NAME, bounds.GROUP_NAMES), null=True,
+            since='1.4'),
     }

@@ -247,13 +247,21 @@ def one_of(values, aliases=None, lower=False):
     return Kind(read)
 
 
-def list_of(kind):
-    """A list whose items are all of one kind."""
+def check_most(value, most):
+    """Raise MalformedError for more than so many items; None: any number.
+    """
+    if most is not None and len(value) > most:
+        raise MalformedError(value, f'must have at most {most} items')
+
+
+def list_of(kind, most=None):
+    """A list whose items are all of one kind; at most so many, if said."""
     read_item, write_item = kind.read, kind.write
 
     def read(value):
         if not isinstance(value, (list, tuple)):
             raise MalformedError(value, 'must be a list')
+        check_most(value, most)
         items = []
         try:
             for item in value:
@@ -268,9 +276,9 @@ def list_of(kind):
     return Kind(read, lambda items: [write_item(item) for item in items])
 
 
-def set_of(kind):
+def set_of(kind, most=None):
     """A set; a list on the wire, written in order."""
-    read_list = list_of(kind).read
+    read_list = list_of(kind, most).read
 
     def read(value):
         if isinstance(value, (set, frozenset)):
@@ -280,11 +288,11 @@ def set_of(kind):
     return Kind(read, sorted)
 
 
-def dict_of(kind, null=False, keys=None):
+def dict_of(kind, null=False, keys=None, most=None):
     """A dict whose values are all of one kind.
 
     null: whether a value may be null.  keys: kind of the keys, text if None;
-        JSON makes them text on the way.
+        JSON makes them text on the way.  most: so many items at most.
     """
     read_item = kind.read
     read_key = (keys or NAME).read
@@ -292,6 +300,7 @@ def dict_of(kind, null=False, keys=None):
     def read(value):
         if not isinstance(value, dict):
             raise MalformedError(value, 'must be a dict')
+        check_most(value, most)
         items = {}
         for key, item in value.items():
             try:

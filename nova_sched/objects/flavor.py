@@ -1,8 +1,21 @@
 """The flavor: how much of a host one instance takes."""
 
 from nova_sched.objects import base
+from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
+
+
+def _short_text(value):
+    text = fields.TEXT.read(value)
+    if len(text) > bounds.EXTRA_SPEC_TEXT:
+        raise fields.MalformedError(
+            value, f'has {len(text)} characters, and must have at most '
+            f'{bounds.EXTRA_SPEC_TEXT}')
+    return text
+
+
+_SHORT = fields.Kind(_short_text)
 
 
 @base.Registry.register
@@ -23,7 +36,9 @@ class Flavor(base.NovaObject):
         'vcpu_weight': Field(fields.SIZE, null=True),
         'disabled': Field(fields.BOOLEAN, unset=False),
         'is_public': Field(fields.BOOLEAN, unset=True),
-        'extra_specs': Field(fields.dict_of(fields.TEXT), unset=dict),
+        'extra_specs': Field(
+            fields.dict_of(_SHORT, keys=_SHORT, most=bounds.EXTRA_SPECS),
+            unset=dict),
         'projects': Field(fields.list_of(fields.TEXT), unset=list),
         'description': Field(fields.TEXT, null=True, since='1.2'),
         **fields.PERSISTENT,

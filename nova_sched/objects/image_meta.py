@@ -3,6 +3,7 @@
 from oslo_utils import versionutils
 
 from nova_sched.objects import base
+from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 from nova_sched.objects.fields import MalformedError
@@ -59,8 +60,11 @@ class ImageMetaProps(base.NovaObject):
         'hw_cpu_realtime_mask': Field(fields.TEXT),
         'hw_mem_page_size': Field(fields.TEXT),
         'hw_numa_nodes': Field(fields.SIZE),
-        'hw_numa_cpus': Field(fields.list_of(fields.set_of(fields.SIZE))),
-        'hw_numa_mem': Field(fields.list_of(fields.SIZE)),
+        'hw_numa_cpus': Field(fields.list_of(
+            fields.set_of(fields.SIZE, bounds.CPU_NUMBER + 1),
+            bounds.NUMA_CELLS)),
+        'hw_numa_mem': Field(
+            fields.list_of(fields.SIZE, bounds.NUMA_CELLS)),
         'hw_pci_numa_affinity_policy': Field(
             fields.one_of(('required', 'legacy', 'preferred', 'socket'))),
         'os_secure_boot': Field(
@@ -86,6 +90,11 @@ class ImageMetaProps(base.NovaObject):
         'hw_viommu_model': Field(fields.TEXT),
         'traits_required': Field(fields.list_of(fields.NAME)),
     }
+
+    @classmethod
+    def from_data(cls, data, version):
+        fields.check_most(data, bounds.IMAGE_PROPERTIES)
+        return super().from_data(data, version)
 
     @classmethod
     def from_dict(cls, properties):

@@ -1,10 +1,11 @@
 """The server group an instance belongs to."""
 
 from nova_sched.objects import base
+from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 
-_NAMES = fields.list_of(fields.NAME)
+_NAMES = fields.list_of(fields.NAME, bounds.GROUP_MEMBERS)
 POLICIES = ('affinity', 'anti-affinity', 'soft-affinity',
             'soft-anti-affinity')
 

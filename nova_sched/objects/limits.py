@@ -7,6 +7,7 @@ import logging
 from oslo_versionedobjects import exception as ovo_exception
 
 from nova_sched.objects import base
+from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects import numa
 from nova_sched.objects.fields import Field
@@ -122,6 +123,9 @@ def _ratios(cells):
     """The fields of NUMATopologyLimits that Juno's cells come to: dict."""
     if not isinstance(cells, list):
         raise MalformedError(cells, 'must be a list', 'cells')
+    if len(cells) > bounds.NUMA_CELLS:
+        raise MalformedError(
+            cells, f'must have at most {bounds.NUMA_CELLS} items', 'cells')
     made = {'cpu_allocation_ratio': [], 'ram_allocation_ratio': []}
     for number, cell in enumerate(cells):
         try:

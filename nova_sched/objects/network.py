@@ -1,6 +1,7 @@
 """What a request says about networks and ports."""
 
 from nova_sched.objects import base
+from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 
@@ -11,7 +12,8 @@ class NetworkMetadata(base.NovaObject):
 
     VERSION = '1.0'
     fields = {
-        'physnets': Field(fields.set_of(fields.NAME), unset=set),
+        'physnets': Field(
+            fields.set_of(fields.NAME, bounds.NETWORKS), unset=set),
         'tunneled': Field(fields.BOOLEAN, unset=False),
     }
 
@@ -37,8 +39,9 @@ class NetworkRequestList(base.NovaObjectList):
     """Network requests in the user's order."""
 
     VERSION = '1.1'
-    fields = {'objects': Field(fields.list_of(fields.nested(NetworkRequest)),
-                               unset=list)}
+    fields = {'objects': Field(
+        fields.list_of(fields.nested(NetworkRequest), bounds.NETWORKS),
+        unset=list)}
 
 
 @base.Registry.register
@@ -62,5 +65,6 @@ class SecurityGroupList(base.NovaObjectList):
     """Security groups; see SecurityGroup."""
 
     VERSION = '1.1'
-    fields = {'objects': Field(fields.list_of(fields.nested(SecurityGroup)),
-                               unset=list)}
+    fields = {'objects': Field(
+        fields.list_of(fields.nested(SecurityGroup), bounds.NETWORKS),
+        unset=list)}

@@ -3,14 +3,14 @@
 import json
 
 from nova_sched.objects import base
+from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects import network
 from nova_sched.objects.fields import Field
 from nova_sched.objects.fields import MalformedError
 
-_MAX_CPU = 65535
-_CPU = fields.between(0, _MAX_CPU)
-_CPUS = fields.set_of(_CPU)
+_CPU = fields.between(0, bounds.CPU_NUMBER)
+_CPUS = fields.set_of(_CPU, bounds.CPU_NUMBER + 1)
 _PAGE_SIZE = fields.between(-3, fields.MAX_INT)
 
 
@@ -48,7 +48,8 @@ class InstanceNUMACell(base.NovaObject):
         'cpu_topology': Field(fields.nested(VirtCPUTopology), null=True,
                               since='1.2'),
         'cpu_pinning_raw': Field(
-            fields.dict_of(_CPU, keys=_CPU), null=True, since='1.2'),
+            fields.dict_of(_CPU, keys=_CPU, most=bounds.CPU_NUMBER + 1),
+            null=True, since='1.2'),
         'cpu_policy': Field(
             fields.one_of(('shared', 'dedicated', 'mixed')), null=True,
             since='1.2'),
@@ -99,11 +100,20 @@ class InstanceNUMATopology(base.NovaObject):
     fields = {
         'id': Field(fields.INTEGER),
         'instance_uuid': Field(fields.NAME),
-        'cells': Field(fields.list_of(fields.nested(InstanceNUMACell)),
-                       unset=list),
+        'cells': Field(fields.list_of(fields.nested(InstanceNUMACell),
+                                      bounds.NUMA_CELLS), unset=list),
         'emulator_threads_policy': Field(
             fields.one_of(('share', 'isolate')), null=True, since='1.3'),
     }
+
+    def settle(self):
+        """Raise MalformedError for more CPUs than there are numbers."""
+        count = sum(len(cell.cpuset) + len(cell.pcpuset)
+                    for cell in self.cells)
+        if count > bounds.CPU_NUMBER + 1:
+            raise MalformedError(
+                self.cells, f'has {count} CPUs, and must have at most '
+                f'{bounds.CPU_NUMBER + 1}', 'cells')
 
     def __len__(self):
         return len(self.cells)
@@ -128,12 +138,18 @@ class NUMATopologyLimits(base.NovaObject):
 def parse_cpus(text):
     """Set of CPU numbers from text such as '0-3,^2,8'.
 
-    Raises MalformedError for other text and for numbers above 65535.
+    Raises MalformedError for other text, and for what is beyond
+    bounds.CPU_NUMBER and bounds.CPU_TEXT.
     """
-    must = 'must be CPU numbers such as 0-3,^2,8'
-    chosen, excluded = set(), set()
+    must = (f'must be CPU numbers such as 0-3,^2,8, up to '
+            f'{bounds.CPU_NUMBER}')
     if not isinstance(text, str):
         raise MalformedError(text, must)
+    if len(text) > bounds.CPU_TEXT:
+        raise MalformedError(text, f'has {len(text)} characters, and must '
+                             f'have at most {bounds.CPU_TEXT}')
+    # As bits: a range costs the same however long and often it is named.
+    chosen = excluded = 0
     for part in filter(None, map(str.strip, text.split(','))):
         numbers = part.removeprefix('^')
         first, _, last = numbers.partition('-')
@@ -141,11 +157,15 @@ def parse_cpus(text):
             low, high = int(first), int(last or first)
         except ValueError:
             raise MalformedError(text, must) from None
-        if not 0 <= low <= high <= _MAX_CPU:
+        if not 0 <= low <= high <= bounds.CPU_NUMBER:
             raise MalformedError(text, must)
-        target = excluded if part.startswith('^') else chosen
-        target.update(range(low, high + 1))
-    return chosen - excluded
+        named = (1 << high + 1) - (1 << low)
+        if part.startswith('^'):
+            excluded |= named
+        else:
+            chosen |= named
+    bits = reversed(f'{chosen & ~excluded:b}')
+    return {number for number, bit in enumerate(bits) if bit == '1'}
 
 
 def topology_from_any(value):
@@ -168,17 +188,12 @@ def topology_from_any(value):
         raise MalformedError(value, 'must be a NUMA topology')
     if 'nova_object.name' in value:
         return InstanceNUMATopology.from_envelope(value)
-    cells = value.get('cells')
-    if not isinstance(cells, list):
-        raise MalformedError(cells, 'must be a list', 'cells')
-    made = []
     try:
-        for cell in cells:
-            made.append(_cell_from_any(cell))
+        cells = _CELLS.read(value.get('cells'))
     except MalformedError as error:
-        error.under(len(made)).under('cells')
+        error.under('cells')
         raise
-    return InstanceNUMATopology.from_data({**value, 'cells': made}, '1.1')
+    return InstanceNUMATopology.from_data({**value, 'cells': cells}, '1.1')
 
 
 def _cell_from_any(cell):
@@ -195,3 +210,6 @@ def _cell_from_any(cell):
     if isinstance(topology, dict) and 'nova_object.name' not in topology:
         cell['cpu_topology'] = VirtCPUTopology.from_data(topology, '1.0')
     return InstanceNUMACell.from_data(cell, '1.2')
+
+
+_CELLS = fields.list_of(fields.Kind(_cell_from_any), bounds.NUMA_CELLS)

@@ -3,6 +3,7 @@
 import json
 
 from nova_sched.objects import base
+from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 from nova_sched.objects.fields import MalformedError
@@ -40,8 +41,19 @@ class InstancePCIRequests(base.NovaObject):
     fields = {
         'instance_uuid': Field(fields.NAME, null=True),
         'requests': Field(
-            fields.list_of(fields.nested(InstancePCIRequest)), unset=list),
+            fields.list_of(fields.nested(InstancePCIRequest),
+                           bounds.PCI_REQUESTS), unset=list),
     }
+
+    def settle(self):
+        """Raise MalformedError for too many conditions in all."""
+        count = sum(1 + len(spec) for request in self.requests
+                    for spec in request.spec)
+        if count > bounds.PCI_CONDITIONS:
+            raise MalformedError(
+                self.requests, f'has {count} conditions in its '
+                'specifications, and must have at most '
+                f'{bounds.PCI_CONDITIONS}', 'requests')
 
 
 def requests_from_any(value):
@@ -65,15 +77,10 @@ def requests_from_any(value):
         raise MalformedError(value, 'must be PCI requests')
     if 'nova_object.name' in value:
         return InstancePCIRequests.from_envelope(value)
-    requests = value.get('requests') or []
-    if not isinstance(requests, list):
-        raise MalformedError(requests, 'must be a list', 'requests')
-    made = []
     try:
-        for request in requests:
-            made.append(_request_from_any(request))
+        made = _REQUESTS.read(value.get('requests') or [])
     except MalformedError as error:
-        error.under(len(made)).under('requests')
+        error.under('requests')
         raise
     return InstancePCIRequests.from_data({**value, 'requests': made}, '1.1')
 
@@ -84,3 +91,7 @@ def _request_from_any(request):
     if 'nova_object.name' in request:
         return InstancePCIRequest.from_envelope(request)
     return InstancePCIRequest.from_data(request, '1.1')
+
+
+_REQUESTS = fields.list_of(
+    fields.Kind(_request_from_any), bounds.PCI_REQUESTS)

@@ -1,11 +1,13 @@
 """Resources a request needs beside its flavor: ports, devices."""
 
 from nova_sched.objects import base
+from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 
-_NAMES = fields.set_of(fields.NAME)
-_NAME_LISTS = fields.list_of(fields.list_of(fields.NAME))
+_NAMES = fields.set_of(fields.NAME, bounds.GROUP_NAMES)
+_NAME_LISTS = fields.list_of(
+    fields.list_of(fields.NAME, bounds.GROUP_NAMES), bounds.GROUP_NAMES)
 
 
 @base.Registry.register
@@ -15,14 +17,16 @@ class RequestGroup(base.NovaObject):
     VERSION = '1.3'
     fields = {
         'use_same_provider': Field(fields.BOOLEAN, unset=True),
-        'resources': Field(fields.dict_of(fields.SIZE), unset=dict),
+        'resources': Field(
+            fields.dict_of(fields.SIZE, most=bounds.GROUP_NAMES), unset=dict),
         'required_traits': Field(_NAMES, unset=set),
         'forbidden_traits': Field(_NAMES, unset=set),
         'aggregates': Field(_NAME_LISTS, unset=list),
         'forbidden_aggregates': Field(_NAMES, unset=set, since='1.3'),
         'requester_id': Field(fields.TEXT, null=True, since='1.1'),
-        'provider_uuids': Field(fields.list_of(fields.NAME), unset=list,
-                                since='1.1'),
+        'provider_uuids': Field(
+            fields.list_of(fields.NAME, bounds.GROUP_NAMES), unset=list,
+            since='1.1'),
         'in_tree': Field(fields.NAME, null=True, since='1.2'),
     }
 

@@ -1,6 +1,7 @@
 """What a caller wants scheduled."""
 
 from nova_sched.objects import base
+from nova_sched.objects import bounds
 from nova_sched.objects import destination
 from nova_sched.objects import fields
 from nova_sched.objects import flavor
@@ -15,8 +16,7 @@ from nova_sched.objects import retries
 from nova_sched.objects.fields import Field
 from nova_sched.objects.legacy import kilo_mapping
 
-MAX_INSTANCES = 10000
-_NAMES = fields.list_of(fields.NAME)
+_HOSTS = fields.list_of(fields.NAME, bounds.HOSTS)
 
 
 def _hint_values(value):
@@ -30,7 +30,7 @@ def _hint_text(value):
     return str(value) if value.__class__ is bool else fields.TEXT.read(value)
 
 
-_HINTS = fields.list_of(fields.Kind(_hint_text))
+_HINTS = fields.list_of(fields.Kind(_hint_text), bounds.HINT_VALUES)
 
 
 #: Attributes of what an instance takes of a host, and of every object.
@@ -62,10 +62,10 @@ class RequestSpec(kilo_mapping.KiloMapping, base.NovaObject):
         'user_id': Field(fields.NAME, null=True, since='1.9'),
         'availability_zone': Field(fields.NAME, null=True),
         'flavor': Field(fields.nested(flavor.Flavor)),
-        'num_instances': Field(fields.between(1, MAX_INSTANCES), unset=1),
-        'ignore_hosts': Field(_NAMES, null=True),
-        'force_hosts': Field(_NAMES, null=True),
-        'force_nodes': Field(_NAMES, null=True),
+        'num_instances': Field(fields.between(1, bounds.INSTANCES), unset=1),
+        'ignore_hosts': Field(_HOSTS, null=True),
+        'force_hosts': Field(_HOSTS, null=True),
+        'force_nodes': Field(_HOSTS, null=True),
         'requested_destination': Field(
             fields.nested(destination.Destination), null=True, since='1.6'),
         'retry': Field(fields.nested(retries.SchedulerRetries), null=True),
@@ -73,7 +73,8 @@ class RequestSpec(kilo_mapping.KiloMapping, base.NovaObject):
         'instance_group': Field(
             fields.nested(instance_group.InstanceGroup), null=True),
         'scheduler_hints': Field(
-            fields.dict_of(fields.Kind(_hint_values), null=True), null=True),
+            fields.dict_of(fields.Kind(_hint_values), null=True,
+                           most=bounds.HINTS), null=True),
         'instance_uuid': Field(fields.NAME, null=True),
         'security_groups': Field(
             fields.nested(network.SecurityGroupList),
@@ -83,7 +84,8 @@ class RequestSpec(kilo_mapping.KiloMapping, base.NovaObject):
             unset=network.NetworkMetadata, keep=False, since='1.10'),
         'is_bfv': Field(fields.BOOLEAN, unset=False, since='1.11'),
         'requested_resources': Field(
-            fields.list_of(fields.nested(request_group.RequestGroup)),
+            fields.list_of(fields.nested(request_group.RequestGroup),
+                           bounds.REQUEST_GROUPS),
             null=True, unset=list, since='1.12'),
         'request_level_params': Field(
             fields.nested(request_group.RequestLevelParams),

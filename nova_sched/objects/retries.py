@@ -1,6 +1,7 @@
 """Hosts a request has been tried on."""
 
 from nova_sched.objects import base
+from nova_sched.objects import bounds
 from nova_sched.objects import compute
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
@@ -34,13 +35,14 @@ class SchedulerRetries(base.NovaObject):
         if 'nova_object.name' in retry:
             return cls.from_envelope(retry)
         pairs = retry.get('hosts') or []
-        if not isinstance(pairs, list):
-            raise MalformedError(pairs, 'must be a list', 'hosts')
-        nodes = compute.ComputeNodeList(objects=[
-            _node(index, pair) for index, pair in enumerate(pairs)])
+        try:
+            nodes = _NODES.read(pairs)
+        except MalformedError as error:
+            error.under('hosts')
+            raise
         return cls.from_data(
-            {'num_attempts': retry.get('num_attempts'), 'hosts': nodes},
-            cls.VERSION)
+            {'num_attempts': retry.get('num_attempts'),
+             'hosts': compute.ComputeNodeList(objects=nodes)}, cls.VERSION)
 
     def to_dict(self):
         """{'num_attempts': n, 'hosts': [[host, node], ...]}."""
@@ -49,8 +51,11 @@ class SchedulerRetries(base.NovaObject):
                           for node in self.hosts]}
 
 
-def _node(index, pair):
+def _node(pair):
     if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(
             name is None or isinstance(name, str) for name in pair):
-        raise MalformedError(pair, 'must be [host, node]', 'hosts', index)
+        raise MalformedError(pair, 'must be [host, node]')
     return compute.ComputeNode(host=pair[0], hypervisor_hostname=pair[1])
+
+
+_NODES = fields.list_of(fields.Kind(_node), bounds.RETRIES)

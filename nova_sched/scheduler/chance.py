@@ -28,7 +28,7 @@ class ChanceScheduler(driver.HostScheduler):
             spec_obj, instance_uuids, self.count(spec_obj, instance_uuids),
             self._max_attempts - 1 if return_alternates else 0)
         record = self.opened(record, context, wanted, offer)
-        with record.timed('state'):
+        with record.timed('state'), record.budget.not_spent():
             self.host_manager.refresh()
             found = self.host_manager.instances(wanted.keys())
         _view, hosts = self.hosts(wanted, found, record)
@@ -45,8 +45,8 @@ class _Draw:
     def selections(self, zone):
         """Hosts and alternates: lists of Selection.  Raises NoValidHost."""
         if not self._wanted.count:
-            self._refuse('There are not enough hosts available. The list of '
-                         'instance uuids is empty')
+            self._refuse(exception.NoValidHost.nova,
+                         ' The list of instance uuids is empty')
         nodes = self._nodes_by_host()
         hosts, wanted = sorted(nodes), self._wanted.count
         if len(hosts) >= wanted:
@@ -107,7 +107,8 @@ class _Draw:
                 self._hosts.cell('nodename', taken.row)))
         self._record.alternates = sum(map(len, alternates))
 
-    def _refuse(self, reason):
-        reason += reasons.lost_cells(self._record)
+    def _refuse(self, nova, more=''):
+        """Raise NoValidHost: Nova's words, and more for operators."""
+        reason = nova + more + reasons.lost_cells(self._record)
         self._record.reason = reason
-        raise exception.NoValidHost(reason=reason)
+        raise exception.NoValidHost(reason=reason, nova=nova)

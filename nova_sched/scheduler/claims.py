@@ -93,6 +93,7 @@ class Claims:
         accepted = self._offer.claim(instance_uuid, taken.request, spec_obj)
         self._record.claims.append(Claim(
             instance_uuid, state.host, state.nodename, accepted))
+        self._record.budget.check('claim')
         return accepted
 
     def first_of(self, snapshot, row):

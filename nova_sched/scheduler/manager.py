@@ -4,13 +4,17 @@ Wire forms in, wire forms out; every historical form of a request becomes one
 ``RequestSpec`` here, and the answer takes the form its caller speaks.
 """
 
+import dataclasses
+
 from oslo_log import log as logging
 import oslo_messaging as messaging
 from oslo_versionedobjects.exception import IncompatibleObjectVersion
 
 from nova_sched import exception
+from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.objects import arguments
+from nova_sched.objects import bounds
 from nova_sched.objects import selection
 from nova_sched.rpc import answers
 from nova_sched.scheduler import claims
@@ -43,6 +47,31 @@ class _Nobody:
 _NOBODY = _Nobody()
 
 
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What one request may take.
+
+    instances: how many it may ask for.  seconds: of a processor's time; 0
+    for any number.
+    """
+
+    instances: int = bounds.INSTANCES
+    seconds: float = 0
+
+    @classmethod
+    def of(cls, conf):
+        """As the options in ``[nova_sched]`` say."""
+        return cls(conf.nova_sched.max_instances_per_request,
+                   conf.nova_sched.request_time_budget)
+
+    def check(self, record):
+        """Raise InvalidInput for a Decision about too much."""
+        bounds.check_size(
+            'the request', record.instances, self.instances, 'instances',
+            'by [nova_sched] max_instances_per_request')
+        record.budget.check('arguments')
+
+
 class SchedulerManager:
     """RPC endpoint of the scheduler: version 4.5 of Nova's interface.
 
@@ -51,12 +80,17 @@ class SchedulerManager:
     recorder: takes the record of each request, as observe.recorder.Recorder.
     notifications: is told of each request that a notifying driver decides, as
         observe.notifications.Notifications; None for nobody.
+    text: what callers are told of a request without a host, a choice of
+        ``[nova_sched] no_valid_host_text``; records have all of it.
+    limits: Limits of what one request may take.
     """
 
     target = messaging.Target(version='4.5')
 
-    def __init__(self, driver, offers, recorder, notifications=None):
-        self._serving, self.recorder = (driver, offers), recorder
+    def __init__(self, driver, offers, recorder, notifications=None,
+                 text='filters', limits=None):
+        self.serve(driver, offers, text, limits or Limits())
+        self.recorder = recorder
         self._notifications = notifications or _NOBODY
 
     @property
@@ -69,9 +103,10 @@ class SchedulerManager:
         """The client that asks Placement; None where it plays no part."""
         return self._serving[1].placement_client
 
-    def serve(self, driver, offers):
+    def serve(self, driver, offers, text, limits):
         """Have another driver decide from the next request on."""
-        self._serving = driver, offers
+        self._serving, self._text = (driver, offers), text
+        self._limits = limits
 
     @messaging.expected_exceptions(*_EXPECTED)
     def select_destinations(self, ctxt, request_spec=None,
@@ -104,9 +139,14 @@ class SchedulerManager:
             call['spec_obj'] = spec_obj
         record = decision.Decision(
             request_id=getattr(ctxt, 'request_id', None), request=call,
-            generation=self.recorder.generation)
+            generation=self.recorder.generation,
+            budget=budget.Budget(self._limits.seconds))
         try:
             return self._answer(ctxt, call, record)
+        except (exception.NoValidHost, exception.InvalidInput) as exc:
+            _close(record, exc)
+            # Anew, for its cause and its notes would travel in the traceback.
+            raise exc.told(self._text) from None
         except BaseException as exc:
             _close(record, exc)
             raise
@@ -124,19 +164,14 @@ class SchedulerManager:
 
     def _answer(self, ctxt, call, record):
         """The reply to one call, whose record is closed if there is one."""
-        if 'spec_obj' in call:
-            spec_obj = arguments.from_wire(call['spec_obj'])
-        else:
-            spec_obj = arguments.from_legacy_dicts(
-                call['request_spec'], call['filter_properties'])
-        uuids = call['instance_uuids']
-        arguments.check_instance_uuids(uuids)
+        spec_obj, uuids = _read(call, record), call['instance_uuids']
         as_objects, alternates = (
             arguments.flag(name, call[name])
             for name in ('return_objects', 'return_alternates'))
         spec_obj.legacy_context = ctxt
         record.instance_uuid = spec_obj.instance_uuid
         record.instances = driver.Scheduler.count(spec_obj, uuids)
+        self._limits.check(record)
         serving, offers = self._serving
         spec_obj, offer = offers.ask(ctxt, spec_obj, record)
         if offer.asked:
@@ -200,6 +235,21 @@ class BaseRPCEndpoint:
     def get_backdoor_port(self, ctxt):
         """None: this service listens on no backdoor."""
         return None
+
+
+def _read(call, record):
+    """The RequestSpec of a call, all of whose arguments are right."""
+    as_json = record.as_json()
+    if as_json is not None:
+        if len(as_json) > bounds.REQUEST_BYTES:
+            # Not to be read again for what is kept of it.
+            record.forget_request()
+        arguments.check_text(call, as_json)
+    arguments.check_instance_uuids(call['instance_uuids'])
+    if 'spec_obj' in call:
+        return arguments.from_wire(call['spec_obj'])
+    return arguments.from_legacy_dicts(
+        call['request_spec'], call['filter_properties'])
 
 
 def _reply(selections, as_objects, version):

@@ -63,7 +63,7 @@ class Offers:
                      'start up and begin reporting inventory to the '
                      'Placement service.')
             record.offer, record.reason = found, found.reason
-            raise exception.NoValidHost(reason='')
+            raise exception.NoValidHost(reason='', nova='')
         return spec_obj, found
 
     def _bound(self, spec_obj, record):
@@ -83,7 +83,8 @@ class Offers:
             record.lost = lost_cells()
             text = target.unknown + reasons.lost_cells(record)
             record.reason = text
-            raise exception.NoValidHost(reason=text)
+            raise exception.NoValidHost(reason=text, nova=target.unknown,
+                                        filters=reasons.NO_SUCH_HOST)
         if len(found) > 1 or found[0].uuid is None:
             return None
         [node] = found

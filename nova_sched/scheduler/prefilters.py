@@ -50,7 +50,8 @@ class Prefilters:
             request_filter.process_reqspec(spec_obj, facts, self._options,
                                            self._clock)
         except exception.RequestFilterFailed as exc:
-            raise exception.NoValidHost(reason=str(exc)) from exc
+            raise exception.NoValidHost(reason=str(exc),
+                                        nova=str(exc)) from exc
         return spec_obj
 
 

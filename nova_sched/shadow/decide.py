@@ -36,7 +36,8 @@ class Decider:
             self.driver.placement_client = client
         self._kept = _Kept()
         self._manager = manager.SchedulerManager(
-            self.driver, offers.Offers(conf, self.driver, client), self._kept)
+            self.driver, offers.Offers(conf, self.driver, client), self._kept,
+            limits=manager.Limits.of(conf))
 
     def decide(self, call):
         """The record of a tap.Call that asks for hosts: closed Decision."""

@@ -10,6 +10,7 @@ import datetime
 import json
 
 from nova_sched.objects import base
+from nova_sched.objects import bounds
 from nova_sched.objects import destination
 from nova_sched.objects import fields
 from nova_sched.objects import flavor
@@ -20,11 +21,11 @@ from nova_sched.objects import pci
 from nova_sched.objects import retries
 from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.legacy import image as image_legacy
-from nova_sched.objects.request_spec import MAX_INSTANCES
 from nova_sched.objects.request_spec import RequestSpec
 
 _INSTANCE = 'request_spec.instance_properties'
-_NAMES = fields.list_of(fields.NAME)
+_HOSTS = fields.list_of(fields.NAME, bounds.HOSTS)
+_NAMES = fields.list_of(fields.NAME, bounds.GROUP_MEMBERS)
 _SPEC = fields.nested(RequestSpec)
 
 
@@ -42,7 +43,7 @@ def spec_from_dicts(request_spec, filter_properties):
         'flavor': _flavor(request_spec, properties),
         'num_instances': _part(
             request_spec, 'request_spec', 'num_instances',
-            fields.between(1, MAX_INSTANCES).read),
+            fields.between(1, bounds.INSTANCES).read),
         **_of_instance(instance),
         **_of_properties(properties),
         'requested_resources': None,
@@ -120,9 +121,9 @@ def _of_instance(instance):
 
 def _of_properties(properties):
     reads = {
-        'ignore_hosts': _NAMES.read,
-        'force_hosts': _NAMES.read,
-        'force_nodes': _NAMES.read,
+        'ignore_hosts': _HOSTS.read,
+        'force_hosts': _HOSTS.read,
+        'force_nodes': _HOSTS.read,
         'scheduler_hints': _hints,
         'retry': retries.SchedulerRetries.from_dict,
         'requested_destination': fields.nested(destination.Destination).read,
@@ -151,6 +152,7 @@ def _hints(value):
     """Hints as lists of text; structured values become JSON text."""
     if not isinstance(value, dict):
         raise MalformedError(value, 'must be a dict')
+    fields.check_most(value, bounds.HINTS)
     hints = {}
     for name, hint in value.items():
         try:

@@ -6,6 +6,7 @@ an older one.
 
 import re
 
+from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects import image_meta
 from nova_sched.objects import numa
@@ -48,6 +49,7 @@ def image_from_dict(image):
     if isinstance(properties, dict) and (
             'nova_object.name' not in properties):
         try:
+            fields.check_most(properties, bounds.IMAGE_PROPERTIES)
             properties = image_meta.ImageMetaProps.from_dict(
                 current_names(properties))
         except MalformedError as error:
@@ -94,7 +96,8 @@ def _lists(numbered):
     lists = {}
     for target, by_number in numbered.items():
         values = []
-        while len(values) in by_number:
+        while len(values) in by_number and len(values) <= bounds.NUMA_CELLS:
+            # One more than may be is refused where it is read.
             name, value = by_number[len(values)]
             try:
                 values.append(numa.parse_cpus(value)

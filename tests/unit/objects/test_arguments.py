@@ -303,3 +303,95 @@ class TestAnyJson:
         assert spec.memory_mb >= 0
         assert spec['request_spec']['instance_type']['memory_mb'] >= 0
         repr(spec)
+
+
+@pytest.mark.parametrize('count', [{}, {'count': None}])
+def test_a_pci_request_without_a_count_is_refused(count):
+    """Nobody can say how many devices are meant."""
+    requests = copy.deepcopy(captures.args('34-pci-request')['spec_obj'][
+        'nova_object.data']['pci_requests'])
+    [request] = requests['nova_object.data']['requests']
+    del request['nova_object.data']['count']
+    request['nova_object.data'] |= count
+
+    assert refusal(changed(SPEC, ('pci_requests',), requests)) == (
+        'spec_obj.pci_requests.requests[0].count: is missing')
+
+
+def test_a_pci_request_of_the_dict_form_has_a_count_as_well():
+    request_spec = {**KILO['request_spec'], 'instance_properties': {
+        'pci_requests': [{'spec': []}]}}
+
+    with pytest.raises(exception.InvalidInput, match=re.escape(
+            'instance_properties.pci_requests.requests[0].count: is missing'
+            )):
+        objects.arguments.from_legacy_dicts(request_spec, {})
+
+
+@pytest.mark.parametrize('policy, fails', [
+    ('anti-affinity', True), ('affinity', False)])
+def test_the_rule_of_an_anti_affinity_group_is_a_number(policy, fails):
+    """Other groups have no use for it."""
+    spec = changed(SPEC, ('instance_group',), {
+        'nova_object.name': 'InstanceGroup',
+        'nova_object.namespace': 'nova', 'nova_object.version': '1.11',
+        'nova_object.data': {
+            'policy': policy, '_rules': {'max_server_per_host': 'many'}}})
+
+    if fails:
+        assert refusal(spec) == (
+            'spec_obj.instance_group.rules.max_server_per_host = '
+            "'many': must be an integer")
+    else:
+        objects.arguments.from_wire(spec)
+
+
+class TestText:
+
+    @staticmethod
+    def check(call):
+        objects.arguments.check_text(call, json.dumps(call).encode())
+
+    @pytest.mark.parametrize('bad', ['\ud800', '\udfff', '\0'])
+    @pytest.mark.parametrize('path, field', [
+        (('project_id',), 'project_id'),
+        ((*FLAVOR, 'name'), 'flavor.name'),
+        ((*FLAVOR, 'extra_specs'), 'flavor.extra_specs.a[0]'),
+        (('of_a_newer_release',), 'of_a_newer_release')])
+    def test_that_no_database_takes_is_refused_by_its_place(
+            self, path, field, bad):
+        """Also in fields that nobody here knows."""
+        value = {'a': [f'x{bad}y']} if field.endswith(']') else f'x{bad}y'
+
+        with pytest.raises(exception.InvalidInput) as caught:
+            self.check({'spec_obj': changed(SPEC, path, value)})
+
+        reason = caught.value.kwargs['reason']
+        assert reason.startswith(f'spec_obj.{field} = ')
+        assert f'must not contain {bad!r}' in reason
+        reason.encode()
+
+    @pytest.mark.parametrize('call, field', [
+        ({'spec_obj': {'x\ud800': 1}}, 'spec_obj'),
+        ({'instance_uuids': ['a', '\ud800']}, 'instance_uuids[1]'),
+        ({'request_spec': {'image': {'\0': 1}}}, 'request_spec.image')])
+    def test_may_be_a_name_or_an_argument(self, call, field):
+        with pytest.raises(exception.InvalidInput, match=re.escape(field)):
+            self.check(call)
+
+    @pytest.mark.parametrize('text', [
+        '\u00fc', '\U0001f600', '\n\x7f', '\\ud800', '\\u0000', 'x' * 9999])
+    def test_of_any_language_passes(self, text):
+        self.check({'spec_obj': changed(SPEC, ('project_id',), text)})
+
+    def test_is_looked_at_only_where_json_had_to_escape_it(self, monkeypatch):
+        """A plain request costs a search in bytes."""
+        monkeypatch.setattr(objects.arguments, '_walk', None)
+
+        self.check({'spec_obj': SPEC})
+
+    def test_of_more_than_four_mebibytes_is_refused(self):
+        with pytest.raises(exception.InvalidInput, match=(
+                r'the arguments of select_destinations: 4194[0-9]+ bytes of '
+                'JSON, and at most 4194304 are allowed')):
+            self.check({'spec_obj': 'x' * (4 << 20)})

@@ -1,0 +1,119 @@
+"""A request's work has an end; its waiting is not work."""
+
+import threading
+import time
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.hosts import budget
+from nova_sched.hosts import decision
+
+
+class Clocks:
+    """Seconds of work and of the wall, set by hand."""
+
+    def __init__(self, monkeypatch):
+        self.work = self.wall = 0.0
+        monkeypatch.setattr(time, 'thread_time', lambda: self.work)
+        monkeypatch.setattr(time, 'monotonic', lambda: self.wall)
+
+    def works(self, seconds):
+        self.work += seconds
+        self.wall += seconds
+
+
+@pytest.fixture
+def clocks(monkeypatch):
+    return Clocks(monkeypatch)
+
+
+def spent(spending):
+    """What is said of a budget that is spent in step 'weigh'."""
+    with pytest.raises(exception.InvalidInput) as caught:
+        spending.check('weigh', 2)
+    return caught.value.kwargs['reason']
+
+
+def test_what_is_over_is_said_with_step_instance_and_option(clocks):
+    spending = budget.Budget(10)
+    clocks.works(9.9)
+    spending.check('weigh')
+    clocks.works(0.2)
+
+    assert spent(spending) == (
+        'the request took more than the 10 s of [nova_sched] '
+        'request_time_budget, in step weigh of instance 3; ask for less at '
+        'a time, or have the option raised')
+
+
+def test_waiting_costs_nothing(clocks):
+    spending = budget.Budget(10)
+    clocks.wall += 3600
+    clocks.works(9)
+    spending.check('weigh')
+    clocks.works(2)
+
+    spent(spending)
+
+
+def test_what_is_the_services_own_work_costs_nothing(clocks):
+    spending = budget.Budget(10)
+    with spending.not_spent():
+        clocks.works(100)
+    clocks.works(9)
+    spending.check('weigh')
+    clocks.works(2)
+
+    spent(spending)
+
+
+def test_of_zero_is_without_end(clocks):
+    spending = budget.Budget(0)
+    clocks.works(10 ** 9)
+
+    spending.check('weigh')
+
+
+def test_another_thread_has_a_clock_of_its_own():
+    """A plug-in may have its rule run wherever it likes."""
+    spending = budget.Budget(1e-9)
+    spent(spending)
+    other = threading.Thread(target=spending.check, args=('weigh',))
+    failed = []
+    threading.excepthook, kept = failed.append, threading.excepthook
+    try:
+        other.start()
+        other.join()
+    finally:
+        threading.excepthook = kept
+
+    assert not failed
+
+
+def test_the_clock_of_work_is_asked_only_when_enough_time_has_passed(
+        monkeypatch):
+    """It costs ten times as much as the other."""
+    asked = []
+    monkeypatch.setattr(time, 'thread_time', lambda: asked.append(1) or 0.0)
+    spending = budget.Budget(1000)
+    for _ in range(1000):
+        spending.check('weigh')
+
+    assert len(asked) == 1
+
+
+class TestRecord:
+
+    @staticmethod
+    def record():
+        return decision.Decision(budget=budget.Budget(1e-9))
+
+    def test_a_timed_block_is_a_step(self):
+        refused = pytest.raises(exception.InvalidInput, match='placement;')
+        with refused, self.record().timed('placement'):
+            pass
+
+    def test_a_block_that_fails_fails_by_its_own_error(self):
+        with pytest.raises(KeyError), self.record().timed('placement'):
+            raise KeyError

@@ -1,0 +1,252 @@
+"""A request may be large, but not without end."""
+
+import copy
+import re
+import tracemalloc
+
+import pytest
+
+from nova_sched import exception
+from nova_sched import objects
+from nova_sched.objects import bounds
+from nova_sched.objects import image_meta
+from nova_sched.objects import numa
+from nova_sched.objects.fields import MalformedError
+from tests.unit.objects import captures
+
+SPEC = captures.args('34-requested-destination-full')['spec_obj']
+KILO = captures.args('34-kilo-style-call')
+FLAVOR = ('flavor', 'nova_object.data')
+IMAGE = ('image', 'nova_object.data', 'properties', 'nova_object.data')
+#: What an old caller's request would unpack to, if it were let: 33 MB each.
+RANGES = '0-8191,' * 2000
+
+
+def envelope(name, **data):
+    version = getattr(objects, name).VERSION
+    return {'nova_object.name': name, 'nova_object.namespace': 'nova',
+            'nova_object.version': version, 'nova_object.data': data}
+
+
+def named(count):
+    return [f'name{number}' for number in range(count)]
+
+
+def by_name(count):
+    return dict.fromkeys(named(count), '1')
+
+
+def pci(requests=1, specs=1, conditions=1):
+    return envelope('InstancePCIRequests', requests=[
+        envelope('InstancePCIRequest', count=1,
+                 spec=[by_name(conditions)] * specs)] * requests)
+
+
+def cells(count):
+    return envelope('InstanceNUMATopology', cells=[
+        envelope('InstanceNUMACell', id=0, cpuset=[0], memory=1)] * count)
+
+
+def group(**values):
+    return envelope('InstanceGroup', policy='affinity', **values)
+
+
+def retry(hosts):
+    return envelope('SchedulerRetries', hosts=envelope(
+        'ComputeNodeList',
+        objects=[envelope('ComputeNode', host='a')] * hosts))
+
+
+def networks(name, item, count):
+    return envelope(name, objects=[envelope(item)] * count)
+
+
+def groups(count=1, **values):
+    return [envelope('RequestGroup', **values)] * count
+
+
+#: Path in the data of a request, of what is too large by one in a value made
+#: of a number; the path that the error names, if it is longer; the limit.
+BOUNDED = [
+    (('ignore_hosts',), named, '', bounds.HOSTS),
+    (('force_hosts',), named, '', bounds.HOSTS),
+    (('force_nodes',), named, '', bounds.HOSTS),
+    (('retry',), retry, '.hosts.objects', bounds.RETRIES),
+    (('instance_group',), lambda n: group(members=named(n)), '.members',
+     bounds.GROUP_MEMBERS),
+    (('instance_group',), lambda n: group(hosts=named(n)), '.hosts',
+     bounds.GROUP_MEMBERS),
+    (('scheduler_hints',), by_name, '', bounds.HINTS),
+    (('scheduler_hints',), lambda n: {'a': named(n)}, '.a',
+     bounds.HINT_VALUES),
+    ((*FLAVOR, 'extra_specs'), by_name, '', bounds.EXTRA_SPECS),
+    ((*FLAVOR, 'extra_specs'), lambda n: {'a': 'x' * n}, '.a',
+     bounds.EXTRA_SPEC_TEXT),
+    (IMAGE, by_name, '', bounds.IMAGE_PROPERTIES),
+    ((*IMAGE, 'hw_numa_cpus'), lambda n: [[0]] * n, '', bounds.NUMA_CELLS),
+    ((*IMAGE, 'hw_numa_mem'), lambda n: [1] * n, '', bounds.NUMA_CELLS),
+    (('numa_topology',), cells, '.cells', bounds.NUMA_CELLS),
+    (('pci_requests',), pci, '.requests', bounds.PCI_REQUESTS),
+    (('requested_networks',), lambda n: networks(
+        'NetworkRequestList', 'NetworkRequest', n), '.objects',
+     bounds.NETWORKS),
+    (('security_groups',), lambda n: networks(
+        'SecurityGroupList', 'SecurityGroup', n), '.objects',
+     bounds.NETWORKS),
+    (('network_metadata',), lambda n: envelope(
+        'NetworkMetadata', physnets=named(n)), '.physnets', bounds.NETWORKS),
+    (('requested_resources',), groups, '', bounds.REQUEST_GROUPS),
+    (('requested_resources',), lambda n: groups(resources=by_name(n)),
+     '[0].resources', bounds.GROUP_NAMES),
+    (('requested_resources',), lambda n: groups(required_traits=named(n)),
+     '[0].required_traits', bounds.GROUP_NAMES),
+    (('requested_destination',), lambda n: envelope(
+        'Destination', forbidden_aggregates=named(n)),
+     '.forbidden_aggregates', bounds.GROUP_NAMES),
+]
+
+
+def changed(path, value):
+    spec = copy.deepcopy(SPEC)
+    place = spec['nova_object.data']
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return spec
+
+
+@pytest.mark.parametrize('path, made, below, limit', BOUNDED)
+def test_what_is_too_large_is_refused_with_field_size_and_limit(
+        path, made, below, limit):
+    """What is as large as it may be is not."""
+    objects.arguments.from_wire(changed(path, made(limit)))
+
+    with pytest.raises(exception.InvalidInput) as caught:
+        objects.arguments.from_wire(changed(path, made(limit + 1)))
+
+    field, _, rest = caught.value.kwargs['reason'].partition(' = ')
+    steps = [step for step in path if step != 'nova_object.data']
+    assert field == '.'.join(('spec_obj', *steps)) + below
+    assert re.search(f'(of {limit + 1} items|has {limit + 1} characters)',
+                     rest)
+    assert re.search(f'must have at most {limit}( items)?$', rest)
+
+
+@pytest.mark.parametrize('requests, specs, conditions', [
+    (1, 1, 1000), (1, 1001, 0), (64, 4, 3)])
+def test_conditions_on_pci_devices_are_counted_together(
+        requests, specs, conditions):
+    """A specification without any counts as one."""
+    with pytest.raises(exception.InvalidInput, match=(
+            r'spec_obj.pci_requests.requests = .*: has 10[0-9]+ conditions '
+            'in its specifications, and must have at most 1000')):
+        objects.arguments.from_wire(changed(
+            ('pci_requests',), pci(requests, specs, conditions)))
+
+
+def legacy(instance=None, image=None, properties=None):
+    request_spec = {**KILO['request_spec']}
+    request_spec['instance_properties'] = {
+        **request_spec['instance_properties'], **(instance or {})}
+    if image:
+        request_spec['image'] = {'properties': image}
+    return objects.arguments.from_legacy_dicts(
+        request_spec, {**KILO['filter_properties'], **(properties or {})})
+
+
+@pytest.mark.parametrize('parts, field', [
+    ({'instance': {'numa_topology': {'cells': [
+        {'id': 0, 'cpus': '0-8191', 'memory': 1}] * 500}}},
+     'request_spec.instance_properties.numa_topology.cells'),
+    ({'image': {f'hw_numa_cpus.{number}': '0-8191' for number in range(500)}},
+     'request_spec.image.properties.hw_numa_cpus'),
+    ({'instance': {'pci_requests': [{'count': 1}] * 500}},
+     'request_spec.instance_properties.pci_requests.requests'),
+    ({'image': by_name(2000)}, 'request_spec.image.properties'),
+    ({'properties': {'scheduler_hints': by_name(2000)}},
+     'filter_properties.scheduler_hints'),
+    ({'properties': {'retry': {'hosts': [['a', 'a']] * 2000}}},
+     'filter_properties.retry.hosts'),
+])
+def test_a_request_of_the_dict_form_is_refused_before_it_is_unpacked(
+        parts, field):
+    """500 cells of all CPUs would be 250 MB."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(exception.InvalidInput) as caught:
+            legacy(**parts)
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+
+    assert caught.value.kwargs['reason'].startswith(f'{field} = ')
+
+
+class TestCPUs:
+
+    def test_a_range_costs_the_same_however_often_it_is_named(
+            self, monkeypatch):
+        """No number is touched before all is known: they are counted."""
+        drawn = []
+        monkeypatch.setattr(
+            numa, 'range', lambda *ends: drawn.append(ends) or range(*ends),
+            raising=False)
+
+        assert numa.parse_cpus(RANGES) == set(range(8192))
+        assert len(drawn) <= 1
+
+    @pytest.mark.parametrize('text, found', [
+        ('', set()), ('0', {0}), ('0-3,^2,8', {0, 1, 3, 8}), ('^2', set()),
+        ('2,2,1-2', {1, 2}), ('^0-1,0-3', {2, 3}), ('8191', {8191})])
+    def test_the_numbers_are_those_that_are_named_and_not_excluded(
+            self, text, found):
+        assert numa.parse_cpus(text) == found
+
+    @pytest.mark.parametrize('text, must', [
+        ('8192', 'up to 8191'), ('0-65535', 'up to 8191'),
+        (f'0-{10 ** 18}', 'up to 8191'),
+        ('0,' * 9000, 'has 18000 characters, and must have at most 16384')])
+    def test_larger_numbers_and_longer_text_are_refused(self, text, must):
+        with pytest.raises(MalformedError) as caught:
+            numa.parse_cpus(text)
+
+        assert str(caught.value).endswith(must)
+
+    def test_of_all_cells_together_are_no_more_than_there_are_numbers(self):
+        with pytest.raises(MalformedError, match=(
+                r'cells = .*: has 16384 CPUs, and must have at most 8192')):
+            numa.topology_from_any({'cells': [
+                {'id': number, 'cpus': '0-8191'} for number in range(2)]})
+
+    def test_a_cpu_of_a_guest_has_such_a_number(self):
+        with pytest.raises(MalformedError, match='0 to 8191'):
+            objects.InstanceNUMACell(id=0, cpuset={8192})
+
+
+def test_what_novas_api_lets_through_is_far_inside():
+    """128 items of metadata, servers and groups of a thousand, 64 KiB."""
+    spec = changed(('scheduler_hints',), {
+        'different_host': named(1600), 'query': ['x' * (64 << 10)]})
+    spec['nova_object.data'] |= {
+        'instance_group': group(members=named(1000)), 'num_instances': 1000,
+        'pci_requests': pci(32, 4, 6), 'numa_topology': cells(16)}
+    spec['nova_object.data']['flavor']['nova_object.data'][
+        'extra_specs'] = by_name(128)
+
+    assert objects.arguments.from_wire(spec).num_instances == 1000
+
+
+def test_a_size_is_checked_with_the_name_of_its_field():
+    bounds.check_size('a.b', 3, 3)
+
+    with pytest.raises(exception.InvalidInput) as caught:
+        bounds.check_size('a.b', 4, 3, 'bytes')
+
+    assert caught.value.kwargs['reason'] == (
+        'a.b: 4 bytes, and at most 3 are allowed')
+
+
+def test_properties_of_an_image_may_have_any_name():
+    properties = image_meta.ImageMetaProps.from_dict({'hw_x': 'y'})
+
+    assert properties.get('hw_x') == 'y'

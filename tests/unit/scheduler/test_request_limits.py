@@ -1,0 +1,180 @@
+"""What one request may take of the scheduler."""
+
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched import context
+from nova_sched import exception
+from nova_sched.hosts import budget
+from nova_sched.hosts import decision
+from nova_sched.scheduler import filters
+from nova_sched.scheduler import manager
+from tests.builders import clouds
+from tests.builders import drivers
+from tests.builders import requests
+from tests.builders import rules
+from tests.builders.drivers import MemoryScheduler
+from tests.builders.hosts import a_host
+from tests.builders.placement import Placement
+
+UUIDS = [clouds.a_uuid(number) for number in range(4)]
+CONTEXT = context.RequestContext()
+DRIVERS = ['filter_scheduler', 'caching_scheduler', 'chance_scheduler']
+
+
+def ask(door, count=2, **spec):
+    """What a request for so many instances is answered."""
+    return door.select_destinations(
+        CONTEXT, spec_obj=requests.a_request(**spec).obj_to_primitive(),
+        instance_uuids=UUIDS[:count], return_objects=True)
+
+
+def refusal(door, *args, **kwargs):
+    """The reason a request is refused for."""
+    with pytest.raises(messaging.ExpectedException) as caught:
+        ask(door, *args, **kwargs)
+    kind, error, _ = caught.value.exc_info
+    assert kind is exception.InvalidInput
+    [record] = door.recorder.decisions
+    assert record.outcome == decision.REFUSED
+    return error.kwargs['reason']
+
+
+def limited(driver, **limits):
+    """The endpoint of a driver, with limits."""
+    door = drivers.door(driver)
+    door.serve(driver, door._serving[1], 'filters', manager.Limits(**limits))
+    return door
+
+
+@pytest.fixture
+def driver(cloud):
+    """Function: the driver of that name, on two hosts."""
+    def made(name):
+        cloud.load(['a', 'b'])
+        return cloud.driver(name)
+    return made
+
+
+@pytest.mark.parametrize('name', DRIVERS)
+def test_more_instances_than_one_may_ask_for_are_refused(driver, name):
+    door = limited(driver(name), instances=2)
+    ask(door)
+    door = limited(driver(name), instances=2)
+
+    assert refusal(door, 3) == (
+        'the request: 3 instances, and at most 2 are allowed by '
+        '[nova_sched] max_instances_per_request')
+
+
+def test_callers_that_name_no_instance_are_counted_as_well():
+    door = limited(MemoryScheduler(a_host()), instances=2)
+
+    with pytest.raises(messaging.ExpectedException) as caught:
+        door.select_destinations(CONTEXT, spec_obj=requests.a_request(
+            num_instances=3).obj_to_primitive())
+
+    assert 'max_instances_per_request' in str(caught.value.exc_info[1])
+
+
+def test_the_limits_are_those_of_the_options():
+    conf = rules.a_conf()
+
+    assert manager.Limits.of(conf) == manager.Limits(1000, 10)
+    conf.set_override('max_instances_per_request', 5, 'nova_sched')
+    conf.set_override('request_time_budget', 0.5, 'nova_sched')
+    assert manager.Limits.of(conf) == manager.Limits(5, 0.5)
+
+
+@pytest.mark.parametrize('name', DRIVERS)
+def test_a_request_that_takes_too_long_is_refused_with_step_and_budget(
+        driver, name):
+    assert refusal(limited(driver(name), seconds=1e-9)) == (
+        'the request took more than the 1e-09 s of [nova_sched] '
+        'request_time_budget, in step arguments; ask for less at a time, or '
+        'have the option raised')
+
+
+class Asked(budget.Budget):
+    """Writes down at which steps it was looked at; ``spent_at`` that."""
+
+    def __init__(self, spent_at=None):
+        super().__init__()
+        self.steps, self._spent_at = [], spent_at
+
+    def check(self, step, index=None):
+        self.steps.append((step, index))
+        if (step, index) == self._spent_at:
+            raise exception.InvalidInput(reason='spent')
+
+
+class OneAtATimeFilter(filters.BaseHostFilter):
+    """A rule of somebody else's."""
+
+    def host_passes(self, host_state, spec_obj):
+        return True
+
+
+def scheduler():
+    return MemoryScheduler(
+        *(a_host(name, uuid=f'{name}-uuid') for name in 'abc'),
+        available_filters=['nova.scheduler.filters.all_filters',
+                           f'{__name__}.OneAtATimeFilter'],
+        enabled_filters=['RamFilter', 'OneAtATimeFilter'],
+        weight_classes=['nova.scheduler.weights.ram.RAMWeigher',
+                        'nova.scheduler.weights.cpu.CPUWeigher'])
+
+
+def placed(spending, placement=None):
+    record = decision.Decision(budget=spending)
+    offered = {} if placement is None else {'offer': placement.offer()}
+    return drivers.select(
+        scheduler(), requests.a_request(num_instances=2), UUIDS[:2],
+        record=record, return_alternates=True, **offered)
+
+
+def test_each_filter_weigher_claim_and_instance_is_a_step():
+    """The alternates are a third run of the rules."""
+    spending = Asked()
+
+    placed(spending, Placement([f'{name}-uuid' for name in 'abc']))
+
+    assert spending.steps.count(('claim', None)) == 2
+    for step, indices in (
+            ('RamFilter', [0, 1, 1]), ('OneAtATimeFilter', [0, 1, 1]),
+            ('RAMWeigher', [0, 1, 1]), ('CPUWeigher', [0, 1, 1]),
+            ('consumption', [0, 1])):
+        assert [index for name, index in spending.steps
+                if name == step] == indices
+
+
+@pytest.mark.parametrize('step, released', [
+    (('RamFilter', 1), UUIDS[:1]), (('CPUWeigher', 1), UUIDS[:1]),
+    (('claim', None), UUIDS[:1]), (('consumption', 1), UUIDS[1::-1])])
+def test_what_was_claimed_for_it_is_given_back(step, released):
+    placement = Placement([f'{name}-uuid' for name in 'abc'])
+
+    with pytest.raises(exception.InvalidInput):
+        placed(Asked(step), placement)
+
+    assert placement.released == released
+
+
+def test_bad_text_and_size_are_refused_at_the_door():
+    door = drivers.door(MemoryScheduler(a_host()))
+
+    assert refusal(door, project_id='\ud800').startswith(
+        "spec_obj.project_id = '\\ud800': must not contain")
+
+
+def test_a_plain_request_is_written_as_json_once(monkeypatch):
+    """What is checked at the door is what the record keeps."""
+    door, made = drivers.door(MemoryScheduler(a_host())), []
+    packed = decision.Packed
+    monkeypatch.setattr(decision, 'Packed', type('Packed', (packed,), {
+        '__init__': lambda self, call: made.append(1) or packed.__init__(
+            self, call)}))
+
+    ask(door, 1)
+
+    assert made == [1]
