@@ -27,6 +27,10 @@ class HostSnapshot:
     #: Whether instances go to the NUMA cells of a host that are used most.
     pack_numa_cells = False
 
+    #: Whether rules may ask somebody else, who may take long to answer; if
+    #: not, they go by what they know, because other requests wait.
+    may_ask = True
+
     def __init__(self, table, instances, offer=NOT_ASKED):
         self.size, self._table = table.size, table
         self.cells = table.cells

@@ -199,13 +199,13 @@ class Picks:
 
     # Deciding.
 
-    def turn(self, count=1, alone=False):
+    def turn(self, alone=False):
         """A context in which requests decide one after the other.
 
-        count: of instances.  alone: nobody else may commit meanwhile,
-            however long it takes.
+        It gives a turns.Turn, to be told of each instance that is placed.
+        alone: nobody else may commit meanwhile, unless it takes long.
         """
-        return self._turns.alone() if alone else self._turns.one(count)
+        return self._turns.alone() if alone else self._turns.one()
 
     @property
     def table(self):

@@ -5,9 +5,28 @@ import contextlib
 import threading
 import time
 
-#: Seconds that one decision may take before the others go on without it, and
-#: more for each instance.
-PATIENCE, PER_INSTANCE = 0.2, 0.01
+#: Seconds that one decision may take before the others go on without it, that
+#: it may take alone before they commit again, and more for each instance that
+#: it has placed.
+PATIENCE, ALONE, PER_INSTANCE = 0.2, 0.5, 0.01
+
+
+class Turn:
+    """A decision under way: until when the others wait for it."""
+
+    def __init__(self):
+        self.until = 0.0
+
+    def begin(self, patience):
+        self.until = time.monotonic() + patience
+
+    def placed(self):
+        """One more instance has its host; the others wait on."""
+        self.until += PER_INSTANCE
+
+    def left(self):
+        """Seconds that the others wait yet: 0 or less when it is slow."""
+        return self.until - time.monotonic()
 
 
 class Turns:
@@ -19,25 +38,25 @@ class Turns:
     def __init__(self, lock):
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
-        # Who waits, in order; who decides, and until when that is not slow.
+        # Who waits, in order: (Turn, Event); who decides.
         self._queue = collections.deque()
-        self._holder, self._until = None, 0.0
-        # The thread that decides alone, if any: others commit behind it.
-        self._alone, self._over = None, threading.Condition(lock)
+        self._holder = None
+        # Who decides alone, if any, and its thread: others commit behind it.
+        self._alone, self._alone_thread = None, None
+        self._over = threading.Condition(lock)
 
     @contextlib.contextmanager
-    def one(self, count=1):
-        """Decide while nobody else does, but for those that are slow.
-
-        count: of instances to decide about.
+    def one(self):
+        """Decide while nobody else does, but for those that are slow: Turn.
         """
-        me = threading.Event()
+        me = Turn()
+        mine = me, threading.Event()
         with self._lock:
-            self._queue.append(me)
-        while (left := self._left(me, count)) != 0:
-            me.wait(left)
+            self._queue.append(mine)
+        while (left := self._left(mine)) > 0:
+            mine[1].wait(left)
         try:
-            yield
+            yield me
         finally:
             with self._lock:
                 if self._holder is me:
@@ -46,22 +65,22 @@ class Turns:
                     if not self._queue:
                         self._idle.notify_all()
 
-    def _left(self, me, count):
+    def _left(self, mine):
         """Seconds to wait at most before asking again; 0 when it is my turn.
 
         Who comes first in the queue is not told so, because each thread that
         is woken costs the others time: it finds out when it has waited.
         """
+        me, event = mine
         with self._lock:
-            me.clear()
-            if self._queue[0] is not me:
+            event.clear()
+            if self._queue[0] is not mine:
                 return PATIENCE
-            now = time.monotonic()
-            if self._holder is not None and now < self._until:
-                return self._until - now
+            if self._holder is not None and (left := self._holder.left()) > 0:
+                return left
             self._queue.popleft()
             self._holder = me
-            self._until = now + PATIENCE + PER_INSTANCE * count
+            me.begin(PATIENCE)
             return 0
 
     def wait_for_idle(self, seconds):
@@ -72,23 +91,37 @@ class Turns:
 
     def _wake_first(self):
         if self._queue:
-            self._queue[0].set()
+            self._queue[0][1].set()
 
     @contextlib.contextmanager
     def alone(self):
-        """Decide while nobody else may commit."""
+        """Decide while nobody else may commit, unless it is slow: Turn."""
+        me = Turn()
         with self._over:
-            while self._alone is not None:
-                self._over.wait()
-            self._alone = threading.get_ident()
+            self._wait_for(self._alone_is_over)
+            self._alone, self._alone_thread = me, threading.get_ident()
+            me.begin(ALONE)
         try:
-            yield
+            yield me
         finally:
             with self._over:
-                self._alone = None
-                self._over.notify_all()
+                if self._alone is me:
+                    self._alone = self._alone_thread = None
+                    self._over.notify_all()
 
     def wait_for_alone(self):
-        """Return when no other thread decides alone; with the lock held."""
-        while self._alone not in (None, threading.get_ident()):
-            self._over.wait()
+        """Return when no other thread decides alone; with the lock held.
+
+        One that is slow is not waited for: others commit, and it may have to
+        decide once more.
+        """
+        me = threading.get_ident()
+        self._wait_for(lambda: (self._alone_thread == me
+                                or self._alone_is_over()))
+
+    def _alone_is_over(self):
+        return self._alone is None or self._alone.left() <= 0
+
+    def _wait_for(self, is_over):
+        while not is_over():
+            self._over.wait(self._alone.left())

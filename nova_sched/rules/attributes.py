@@ -24,6 +24,9 @@ _LABELS = frozenset(
 _OBJECTS = {'instances', 'allocation_candidates'} | {
     column.name for column in _SHOWN if column.viewed}
 
+#: What stands for a value that a host does not have, where None is one.
+ABSENT = object()
+
 #: Values that are looked at once however often they occur.
 _SIMPLE = (str, int, float)
 
@@ -116,6 +119,8 @@ class Numbers(Column):
     @functools.cached_property
     def numbers(self):
         array = self.array
+        if array.dtype == np.bool_:
+            return array
         return array if (np.abs(array, dtype=np.float64) <= _EXACT
                          ).all() else None
 

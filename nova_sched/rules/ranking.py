@@ -9,11 +9,13 @@ The steps for one instance, in order (``Ranker.ranked``):
 """
 
 import dataclasses
+import functools
 
 from oslo_log import log as logging
 
 from nova_sched import filters
 from nova_sched import weights
+from nova_sched.hosts import decision as decisions
 from nova_sched.rules import narrowing
 
 LOG = logging.getLogger(__name__)
@@ -35,6 +37,10 @@ class Ranker:
 
     def __init__(self, filters_, weighers):
         self.filters, self.weighers = filters_, weighers
+        self._asking = [
+            filter_ for filter_ in filters_
+            if getattr(type(filter_), 'asks', filters.BaseFilter.asks)
+            is not filters.BaseFilter.asks]
         self._filter_handler = filters.FilterHandler()
         self._weight_handler = weights.WeightHandler()
 
@@ -48,17 +54,39 @@ class Ranker:
         with decision.timed('filter'):
             hosts = self._filtered(hosts, spec_obj, index, decision)
         if LOG.isEnabledFor(logging.DEBUG):
-            LOG.debug('Filtered %(hosts)s', {'hosts': hosts.states()})
+            LOG.debug('Filtered %(hosts)s%(more)s', {
+                'hosts': _first(hosts).states(), 'more': _more(hosts)})
         with decision.timed('weigh'):
-            weighed = self._weight_handler.weigh(self.weighers, hosts,
-                                                 spec_obj)
+            weighed = self._weight_handler.weigh(
+                self.weighers, hosts, spec_obj,
+                functools.partial(decision.budget.check, index=index))
         ordered = hosts.snapshot.block(weighed.rows)
         if LOG.isEnabledFor(logging.DEBUG):
-            LOG.debug('Weighed %(hosts)s', {'hosts': [
+            LOG.debug('Weighed %(hosts)s%(more)s', {'hosts': [
                 weights.WeighedObject(state, weight) for state, weight
-                in zip(ordered.states(), weighed.weights.tolist(),
-                       strict=True)]})
+                in zip(_first(ordered).states(),
+                       weighed.weights.tolist(), strict=False)],
+                'more': _more(ordered)})
         return Ranked(ordered, weighed)
+
+    def asks(self, spec_obj):
+        """Whether a filter may ask somebody else about hosts."""
+        return any(filter_.asks(spec_obj) for filter_ in self._asking)
+
+    def ask_ahead(self, hosts, spec_obj):
+        """Have filters ask about the hosts that they will have to judge.
+
+        hosts: HostBlock on which ``may_ask`` holds.
+        """
+        left, is_forced = narrowing.narrowed(hosts, spec_obj, 0,
+                                             decisions.Decision())
+        asking = {id(filter_) for filter_ in self._asking}
+        for filter_ in () if is_forced else self.filters:
+            kept = filter_.keep(left, spec_obj) if len(left) else None
+            asking.discard(id(filter_))
+            if kept is None or not asking:
+                return
+            left = left.where(kept)
 
     def _filtered(self, hosts, spec_obj, index, decision):
         left, is_forced = narrowing.narrowed(hosts, spec_obj, index, decision)
@@ -66,3 +94,14 @@ class Ranker:
             return left
         return self._filter_handler.run(self.filters, left, spec_obj, index,
                                         decision)
+
+
+def _first(hosts):
+    """Those of the hosts that a line at DEBUG names: HostBlock."""
+    return hosts.snapshot.block(hosts.rows[:filters.NAMED])
+
+
+def _more(hosts):
+    """How many hosts such a line leaves out, in words."""
+    more = len(hosts) - filters.NAMED
+    return f' and {more} more' if more > 0 else ''

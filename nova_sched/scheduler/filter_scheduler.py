@@ -6,6 +6,7 @@
    and where the instances run that the request names (``_look_up``).
 2. Decide on a private snapshot (``placing.Placing``), which claims in
    Placement if that made an offer.
+   Rules that have to ask somebody else do so before (``_ask_ahead``).
 3. What was not claimed is in flight from then on, for all requests to see. If
    another request has taken some of it meanwhile, decide once more; if
    another driver has taken over, there (``_remembered``).
@@ -27,8 +28,9 @@ from nova_sched.scheduler.client import report
 
 LOG = logging.getLogger(__name__)
 
-#: How often a request is decided before nobody else may decide meanwhile.
-TRIES = 3
+#: How often a request is decided before nobody else may commit meanwhile
+#: unless it is slow, and how often at most.
+TRIES, MOST_TRIES = 3, 10
 
 
 class FilterScheduler(driver.HostScheduler):
@@ -86,7 +88,7 @@ class FilterScheduler(driver.HostScheduler):
 
     def _decided(self, wanted, record):
         """The answer to a request, on hosts that are read for it."""
-        with record.timed('state'):
+        with record.timed('state'), record.budget.not_spent():
             self._read_hosts()
             found = self._look_up(wanted)
         if Claims(record.offer, wanted.instance_uuids, record).claiming:
@@ -109,12 +111,13 @@ class FilterScheduler(driver.HostScheduler):
 
     def _remembered(self, wanted, found, record):
         """The answer to a request whose picks only this process knows of."""
-        for number in range(1, TRIES + 1):
+        self._ask_ahead(wanted, found, record)
+        for number in range(1, MOST_TRIES + 1):
             with contextlib.ExitStack() as stack:
                 with record.timed('wait'):
-                    stack.enter_context(self.host_manager.turn(
-                        wanted.count, alone=number == TRIES))
-                answer, keep = self._placed(wanted, found, record)
+                    turn = stack.enter_context(
+                        self.host_manager.turn(alone=number >= TRIES))
+                answer, keep = self._placed(wanted, found, record, turn)
                 if keep():
                     return answer
             record.restart()
@@ -122,20 +125,33 @@ class FilterScheduler(driver.HostScheduler):
                 return self.successor.select_destinations(
                     wanted.context, wanted.spec_obj, wanted.instance_uuids,
                     wanted.most_alternates > 0, record.offer, record)
-        raise AssertionError('what is decided alone cannot come too late')
+        raise exception.InvalidInput(reason=(
+            f'the request was decided {MOST_TRIES} times, and each time so '
+            'slowly that others were given meanwhile what it had chosen; ask '
+            'for less at a time, or once more when there are fewer requests'))
 
-    def _placed(self, wanted, found, record):
+    def _ask_ahead(self, wanted, found, record):
+        """Have rules ask others before the turn, for which requests wait."""
+        if not self.ranker.asks(wanted.spec_obj):
+            return
+        with record.timed('ask'):
+            _, hosts = self.hosts(wanted, found, record)
+            self.ranker.ask_ahead(hosts.block(), wanted.own_spec())
+
+    def _placed(self, wanted, found, record, turn=None):
         """Decide on the hosts as they are at this moment.
 
+        turn: inventory.turns.Turn in which others wait for it, or None.
         Returns the answer, and a function that has what was placed in flight
         and returns whether it could.
         """
         view, hosts = self.hosts(wanted, found, record)
+        hosts.may_ask = turn is None
         found.catch_up()
         claims = Claims(record.offer, wanted.instance_uuids, record)
         made = placing.Placing(
             wanted, hosts, self.ranker, self._choice, claims, record,
-            self.host_manager.siblings(wanted), self._default_zone)
+            self.host_manager.siblings(wanted), self._default_zone, turn)
         try:
             answer = made.run()
         except BaseException:

@@ -128,12 +128,12 @@ class HostManager:
         return tuple((str(cell), why)
                      for cell, why in self._reader.lost().items())
 
-    def turn(self, count, alone=False):
+    def turn(self, alone=False):
         """A context in which requests decide one after the other.
 
         See inventory.picks.Picks.turn.
         """
-        return self._picks.turn(count, alone)
+        return self._picks.turn(alone)
 
     def view(self, keys=()):
         """The hosts as last read, with what is in flight: picks.View.

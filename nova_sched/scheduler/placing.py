@@ -134,15 +134,16 @@ class Placing:
     ranker: rules.ranking.Ranker.  choice: Choice.  claims: scheduler.claims.
     siblings: the picks in flight of the request's server group.
     record: Decision, filled here: its seed and clock are the request's.
-    zone: name of the zone of hosts in none.
+    zone: name of the zone of hosts in none.  turn: inventory.turns.Turn in
+        which this is decided, or None.
     """
 
     def __init__(self, wanted, hosts, ranker, choice, claims, record,
-                 siblings=(), zone=None):
+                 siblings=(), zone=None, turn=None):
         self._wanted, self._spec_obj = wanted, wanted.own_spec()
         self._hosts, self._ranker, self._choice = hosts, ranker, choice
         self._claims, self._record, self._zone = claims, record, zone
-        self._siblings = siblings
+        self._siblings, self._turn = siblings, turn
         self._picked, self._ranked = [], None
         #: What was placed: list of InFlight.
         self.picks = []
@@ -159,17 +160,18 @@ class Placing:
             left = self._next_pick(index, key, left)
             if left is None:
                 self._refuse()
+            if self._turn is not None:
+                self._turn.placed()
         return answer.selections(
             self._hosts, self._picked, self._alternates(), self._zone,
             self._claims.version)
 
     def _check_names(self):
         if not self._wanted.count:
-            self._raise('There are not enough hosts available. The list of '
-                        'instance uuids is empty')
+            self._raise(full='The list of instance uuids is empty')
         unknown = _unknown_host(self._hosts, self._spec_obj)
         if unknown:
-            self._raise(unknown)
+            self._raise(nova=unknown, asked=reasons.NO_SUCH_HOST)
 
     def _prepare_group(self):
         """Give the server group members and hosts that picks can join.
@@ -224,6 +226,7 @@ class Placing:
         self._note(index, key, taken, limits)
         self._hosts.consume(taken.row, self._spec_obj, self._record.clock,
                             taken.mapping, limits)
+        self._record.budget.check('consumption', index)
         self._join_group(uuid, self._hosts.cell('host', taken.row))
         return ranked.hosts
 
@@ -274,17 +277,25 @@ class Placing:
         LOG.debug('There are %(hosts)d hosts available but '
                   '%(required_count)d instances requested to build.',
                   {'hosts': placed, 'required_count': count})
-        reason = reasons.counted(self._record, self._ranker.filters,
-                                 self._hosts, self._spec_obj)
-        if placed:
-            reason = (f'{placed} of {count} instances could be placed; '
-                      f'{reason}')
-        self._raise(f'There are not enough hosts available. {reason}', reason)
+        found = reasons.counted(self._record, self._ranker.filters,
+                                self._hosts, self._spec_obj)
+        some = (f'{placed} of {count} instances could be placed; ' if placed
+                else '')
+        nova = exception.NoValidHost.nova
+        self._raise(full=some + found.full,
+                    asked=f'{nova} {some}{found.asked}')
 
-    def _raise(self, text, reason=None):
+    def _raise(self, nova=exception.NoValidHost.nova, full='', asked=None):
+        """Raise NoValidHost, with its reason on record.
+
+        nova: Nova's words.  full: what there is to say besides.
+        asked: what a tenant may know of all this; by default Nova's words.
+        """
         lost = reasons.lost_cells(self._record)
-        self._record.reason = (reason or text).strip() + lost
-        raise exception.NoValidHost(reason=text + lost)
+        self._record.reason = (full or nova).strip() + lost
+        raise exception.NoValidHost(
+            reason=(f'{nova} {full}' if full else nova) + lost, nova=nova,
+            filters=asked)
 
     def _alternates(self):
         """Hosts that could take an instance instead of its pick.
@@ -300,7 +311,8 @@ class Placing:
         if len(self._picked) > 1:
             # Once more, with all that was consumed; not for the record.
             ranked = self._choose(ranked.hosts, len(self._picked) - 1,
-                                  decision.Decision())
+                                  decision.Decision(
+                                      budget=self._record.budget))
         picks = [taken.row for taken, _ in self._picked]
         rows = ranked.hosts.rows
         is_picked = np.zeros(self._hosts.size, dtype=np.bool_)

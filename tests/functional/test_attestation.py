@@ -9,8 +9,14 @@ import threading
 
 import pytest
 
+from nova_sched.inventory import turns
 from nova_sched.rules.attestation import AttestationServer
+from tests.builders.drivers import MemoryScheduler
+from tests.builders.drivers import picks
+from tests.builders.hosts import a_host
+from tests.builders.requests import a_request
 from tests.builders.rules import a_conf
+from tests.builders.services import wait_for
 
 #: A certificate for localhost that signs itself, and its key.
 CERTIFICATE = str(pathlib.Path(__file__).parents[1] / 'data' / 'tls'
@@ -29,8 +35,11 @@ def serve():
 
 
 @contextlib.contextmanager
-def serving(status, body):
-    """(port, requests): the requests come as (path, headers, body)."""
+def serving(status, body, may_answer=None):
+    """(port, requests): the requests come as (path, headers, body).
+
+    may_answer: Event to wait for before each answer.
+    """
     requests = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -38,6 +47,8 @@ def serving(status, body):
             length = int(self.headers['content-length'])
             requests.append((self.path, dict(self.headers),
                              json.loads(self.rfile.read(length))))
+            if may_answer is not None:
+                may_answer.wait(60)
             self.send_response(status)
             self.send_header('Location', '/elsewhere')
             self.end_headers()
@@ -61,12 +72,16 @@ def serving(status, body):
         server.server_close()
 
 
+def options_for(port, **options):
+    """Options of [trusted_computing], as of ``a_conf``."""
+    return {f'trusted_computing__attestation_{name}': value
+            for name, value in {'server': 'localhost', 'port': str(port),
+                                'server_ca_file': CERTIFICATE, **options
+                                }.items()}
+
+
 def client(port, **options):
-    return AttestationServer(a_conf(**{
-        f'trusted_computing__attestation_{name}': value
-        for name, value in {'server': 'localhost', 'port': str(port),
-                            'server_ca_file': CERTIFICATE, **options
-                            }.items()}))
+    return AttestationServer(a_conf(**options_for(port, **options)))
 
 
 def test_asks_about_nodes_and_gives_what_the_server_says(serve):
@@ -131,3 +146,28 @@ def test_a_certificate_may_be_taken_unchecked(serve):
 
     assert client(port, server_ca_file=None, insecure_ssl=True).poll(
         ['a']) == ANSWER
+
+
+def test_a_request_that_waits_for_the_server_holds_up_no_other(monkeypatch):
+    """Not even where no decision is thought to be slow."""
+    monkeypatch.setattr(turns, 'PATIENCE', 60)
+    may_answer, found = threading.Event(), []
+    body = json.dumps({'hosts': ANSWER}).encode()
+    with serving(200, body, may_answer) as (port, requests):
+        driver = MemoryScheduler(a_host('a'), a_host('b'), enabled_filters=[
+            'TrustedFilter'], **options_for(port))
+        trusted = threading.Thread(target=lambda: found.extend(picks(
+            driver, a_request(extra_specs={
+                'trust:trusted_host': 'trusted'}))))
+        trusted.start()
+        wait_for(lambda: requests)
+        other = threading.Thread(target=picks, args=(driver, a_request()))
+        other.start()
+        other.join(10)
+        answered = not other.is_alive()
+        may_answer.set()
+        trusted.join(30)
+        other.join(30)
+
+    assert answered
+    assert found == ['a']

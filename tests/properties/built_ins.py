@@ -1,7 +1,5 @@
 """All built-in filters and weighers, configured in several ways."""
 
-from netaddr import AddrFormatError
-
 from nova_sched import exception
 from nova_sched.plugins import loading as plugins
 from nova_sched.rules import attestation
@@ -10,8 +8,7 @@ from tests.builders.rules import a_conf
 from tests.properties.requests import ISOLATED_IMAGE
 
 #: What a rule may raise, for a request or a host that makes no sense to it.
-ERRORS = (AddrFormatError, AttributeError, IndexError, KeyError, TypeError,
-          ValueError, exception.ComputeHostMetricNotFound)
+ERRORS = (exception.InvalidInput, exception.ComputeHostMetricNotFound)
 
 _ISOLATED = {'isolated_images': [ISOLATED_IMAGE],
              'isolated_hosts': ['host0', 'host1']}

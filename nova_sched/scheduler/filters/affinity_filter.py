@@ -6,10 +6,15 @@ import netaddr
 import numpy as np
 from oslo_log import log as logging
 
+from nova_sched import exception
+from nova_sched.objects import fields
 from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
+
+#: The hint of SimpleCIDRAffinityFilter that is an address.
+_NEAR = 'build_near_host_ip'
 
 #: An IP address: 4 or 6, and its bits; those of version 4 are all low.
 _ADDRESS = np.dtype([('version', np.uint8), ('high', np.uint64),
@@ -39,12 +44,14 @@ class BaseInstanceHintFilter(filters.ColumnFilter):
         """Which hosts pass, of which those named are beside: bool (n,)."""
         raise NotImplementedError
 
-    def reason(self, hosts, spec_obj):
-        uuids = set(self._named(spec_obj))
-        found = _located(hosts, uuids)
-        where = phrases.listed(found.values()) if found else 'any host'
-        return (f'hint {self.hint} names {len(uuids)} instances, '
-                f'{len(found)} of them on {where}')
+    def asked(self, spec_obj):
+        count = len(set(self._named(spec_obj)))
+        return f'hint {self.hint} names {count} instances'
+
+    def found(self, hosts, spec_obj):
+        located = _located(hosts, self._named(spec_obj))
+        where = phrases.listed(located.values()) if located else 'any host'
+        return f'{len(located)} of them on {where}'
 
 
 class DifferentHostFilter(BaseInstanceHintFilter):
@@ -72,8 +79,8 @@ class SimpleCIDRAffinityFilter(filters.ColumnFilter):
     by default ``/24``, put behind it as it is; without a slash of its own it
     makes the address a longer one.
 
-    Raises netaddr.AddrFormatError for an address, in the hints or of a host,
-    that is none, and TypeError for a hint that is a list.
+    Raises InvalidInput, which names the hints, when they make no network,
+    and when a host has an address that is none.
     """
 
     run_filter_once_per_request = True
@@ -91,28 +98,50 @@ class SimpleCIDRAffinityFilter(filters.ColumnFilter):
             passes &= (first <= addresses[half]) & (addresses[half] <= last)
         return passes
 
-    def reason(self, hosts, spec_obj):
-        found = phrases.distinct(hosts, 'host_ip', lambda host_ip: (
+    def asked(self, spec_obj):
+        return f'host address in {_network(spec_obj).cidr} needed'
+
+    def found(self, hosts, spec_obj):
+        addresses = phrases.distinct(hosts, 'host_ip', lambda host_ip: (
             ['no address'] if host_ip is None else [host_ip]))
-        return (f'host address in {_network(spec_obj).cidr} needed, hosts '
-                f'have {phrases.listed(found)}')
+        return f'hosts have {phrases.listed(addresses)}'
 
 
 def _near(spec_obj):
-    return spec_obj.get_scheduler_hint('build_near_host_ip')
+    return spec_obj.get_scheduler_hint(_NEAR)
 
 
 def _network(spec_obj):
-    return netaddr.IPNetwork(
-        _near(spec_obj) + spec_obj.get_scheduler_hint('cidr', '/24'))
+    near, cidr = _near(spec_obj), spec_obj.get_scheduler_hint('cidr', '/24')
+    for hint, value in ((_NEAR, near), ('cidr', cidr)):
+        if not isinstance(value, str):
+            raise _refused(value, 'must be one text', f'hint {hint}')
+    try:
+        return netaddr.IPNetwork(near + cidr)
+    except (netaddr.AddrFormatError, ValueError):
+        raise _refused(
+            near + cidr, 'must be an address and the length of a network, '
+            'as 10.0.0.1 and /24', f'hints {_NEAR} and cidr') from None
 
 
 def _address(text):
     """An _ADDRESS as a tuple; that of no address is of no version."""
     if text is None:
         return 0, 0, 0
-    address = netaddr.IPAddress(text)
-    return address.version, *_halves(int(address))
+    try:
+        address = netaddr.IPAddress(text)
+    except (netaddr.AddrFormatError, ValueError):
+        refusal = exception.InvalidInput(
+            reason=f'hint {_NEAR} cannot be followed, because what a host '
+                   'reports as its address is none; the log names it')
+        refusal.add_note(f'at host_ip {phrases.shortened(repr(text))}')
+    else:
+        return address.version, *_halves(int(address))
+    raise refusal
+
+
+def _refused(value, must, field):
+    return fields.MalformedError(value, must, field).as_invalid_input()
 
 
 def _halves(number):
@@ -130,7 +159,7 @@ class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
     Callers of before Rocky send groups that know no rules, and whose list of
     hosts counts, not its members: every host on it is rejected.
 
-    Raises ValueError when the rule is no integer.
+    Raises InvalidInput when the rule is no integer.
     """
 
     def mask(self, hosts, spec_obj):
@@ -166,16 +195,19 @@ class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
         return ~hosts.named('host', [host for host, count in counts.items()
                                      if count >= most])
 
-    def reason(self, hosts, spec_obj):
-        group, found = spec_obj.instance_group, set(hosts.objects('host'))
+    def asked(self, spec_obj):
+        group = spec_obj.instance_group
+        most = 1 if group.counts_by_host else _most_per_host(group)
+        return f'anti-affinity, at most {most} of its group on a host'
+
+    def found(self, hosts, spec_obj):
+        group, names = spec_obj.instance_group, set(hosts.objects('host'))
         if group.counts_by_host:
-            return ('anti-affinity, at most 1 of its group on a host, it is '
-                    f'on {phrases.listed(found)}')
+            return f'it is on {phrases.listed(names)}'
         members = group.members or ()
         counts = _counted(members, _located(hosts, members))
-        have = phrases.listed(f'{counts[host]} on {host}' for host in found)
-        return (f'anti-affinity, at most {_most_per_host(group)} of its '
-                f'group on a host, it has {have}')
+        have = phrases.listed(f'{counts[host]} on {host}' for host in names)
+        return f'it has {have}'
 
 
 class ServerGroupAffinityFilter(filters.ColumnFilter):
@@ -192,9 +224,12 @@ class ServerGroupAffinityFilter(filters.ColumnFilter):
                           {'host': host, 'hosts': group.hosts})
         return hosts.named('host', group.hosts)
 
-    def reason(self, hosts, spec_obj):
-        return ('affinity, its group is on '
-                f'{phrases.listed(spec_obj.instance_group.hosts)}')
+    def asked(self, spec_obj):
+        return 'affinity'
+
+    def found(self, hosts, spec_obj):
+        hosts_of_group = spec_obj.instance_group.hosts
+        return f'its group is on {phrases.listed(hosts_of_group)}'
 
 
 def _located(hosts, uuids):
@@ -215,5 +250,10 @@ def _with(hosts, uuid, located):
 
 
 def _most_per_host(group):
-    """How many of the group one host may have.  ValueError: no integer."""
-    return group.rules.get('max_server_per_host', 1)
+    """How many of the group one host may have.  InvalidInput: no integer."""
+    try:
+        return group.rules.get('max_server_per_host', 1)
+    except ValueError:
+        raise _refused(
+            group._rules['max_server_per_host'], 'must be an integer',
+            'instance_group.rules.max_server_per_host') from None

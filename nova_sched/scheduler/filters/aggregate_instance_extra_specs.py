@@ -3,6 +3,7 @@
 import numpy as np
 from oslo_log import log as logging
 
+from nova_sched import exception
 from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
@@ -21,11 +22,12 @@ class AggregateInstanceExtraSpecsFilter(filters.ColumnFilter):
     meet the requirement.  Operators: extra_specs_ops.  Extra specs of other
     scopes are somebody else's.
 
-    Raises ValueError when a numeric operator meets no number among values
-    none of which meets the requirement, on a host that no other extra spec
-    rejects.
+    Raises InvalidInput when a numeric operator meets no number among values
+    none of which meets the requirement, and for ``<or>`` without an
+    alternative, on a host that no other extra spec rejects.
     """
 
+    logs_rejected = True
     run_filter_once_per_request = True
 
     def mask(self, hosts, spec_obj):
@@ -44,10 +46,12 @@ class AggregateInstanceExtraSpecsFilter(filters.ColumnFilter):
         unmet = phrases.unmet(hosts, 'aggregates', lambda aggregates: _unmet(
             aggregates, wanted))
         return '; '.join(
-            f'aggregate metadata {key} '
-            f"'{phrases.shortened(required)}' needed, "
-            f'hosts have {phrases.listed(found)}'
+            f'{_needed(key, required)}, hosts have {phrases.listed(found)}'
             for (key, required), found in unmet.items())
+
+    def asked(self, spec_obj):
+        return phrases.some((_needed(*wanted) for wanted
+                             in requirements(spec_obj)), '; ')
 
 
 def requirements(spec_obj):
@@ -62,6 +66,11 @@ def requirements(spec_obj):
     return wanted
 
 
+def _needed(key, required):
+    return (f'aggregate metadata {phrases.shortened(key)} '
+            f"'{phrases.shortened(required)}' needed")
+
+
 def _unmet(aggregates, wanted):
     """The first requirement that is not met, or None.
 
@@ -73,7 +82,7 @@ def _unmet(aggregates, wanted):
         try:
             if not _meets(key, found, required):
                 return key, required, found
-        except (ValueError, IndexError) as exc:
+        except exception.InvalidInput as exc:
             failure = exc
     if failure is not None:
         raise failure
@@ -82,15 +91,15 @@ def _unmet(aggregates, wanted):
 
 def _meets(key, values, required):
     """Whether any value meets a requirement, in whatever order they come."""
-    no_number = None
+    failure = None
     for value in values:
         try:
             if extra_specs_ops.match_key(key, value, required):
                 return True
-        except ValueError as exc:
-            no_number = exc
-    if no_number is not None:
-        raise no_number
+        except exception.InvalidInput as exc:
+            failure = exc
+    if failure is not None:
+        raise failure
     return False
 
 

@@ -34,10 +34,12 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
     name.  Operators: extra_specs_ops.  A capability that is missing does not
     meet any requirement.
 
-    Raises ValueError when a numeric operator meets no number, on a host that
-    the extra specs before it have not rejected.
+    Raises InvalidInput when a numeric operator meets no number, or ``<or>``
+    has no alternative, on a host that the extra specs before it have not
+    rejected.
     """
 
+    logs_rejected = True
     run_filter_once_per_request = True
 
     def mask(self, hosts, spec_obj):
@@ -61,9 +63,14 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
             failing, hosts = hosts.where(~meets), hosts.where(meets)
             if len(failing):
                 offered = _offered(failing, path)
-                texts.append(f"{':'.join(path)} '{required}' needed, hosts "
-                             f'have {phrases.listed(offered)}')
+                texts.append(f'{_needed(path, required)}, hosts have '
+                             f'{phrases.listed(offered)}')
         return '; '.join(texts)
+
+    def asked(self, spec_obj):
+        return phrases.some((
+            _needed(path, required)
+            for path, required, _ in requirements(spec_obj)), '; ')
 
 
 def requirements(spec_obj):
@@ -82,6 +89,11 @@ def requirements(spec_obj):
             yield [key], required, False
         elif scope == _SCOPE:
             yield path, required, True
+
+
+def _needed(path, required):
+    return (f"{phrases.shortened(':'.join(path))} "
+            f"'{phrases.shortened(required)}' needed")
 
 
 def _meets(hosts, path, required, scoped):

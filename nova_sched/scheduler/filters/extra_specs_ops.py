@@ -7,6 +7,9 @@ the requirement is the very value.
 
 import operator
 
+from nova_sched.objects import fields
+from nova_sched.rules import phrases
+
 
 def _numeric(compare):
     return lambda value, operand: compare(float(value), float(operand))
@@ -63,9 +66,23 @@ def match(value, requirement):
 
 
 def match_key(key, value, requirement):
-    """As ``match``; what is raised bears a note with key and requirement."""
+    """As ``match``, for the extra spec of a flavor with this key.
+
+    Raises InvalidInput, which names key and requirement, where ``match``
+    raises; a note on it tells the value, which is a host's.
+    """
     try:
         return match(value, requirement)
-    except (ValueError, IndexError) as exc:
-        exc.add_note(f'at extra spec {key} = {requirement!r}')
-        raise
+    except IndexError:
+        refusal = _refused(key, requirement, 'names no alternative')
+    except ValueError:
+        refusal = _refused(key, requirement,
+                           'compares numbers, and this or what a host has '
+                           'is none')
+    refusal.add_note(f'at {phrases.shortened(repr(value))}')
+    raise refusal
+
+
+def _refused(key, requirement, wrong):
+    return fields.MalformedError(requirement, wrong, 'flavor', 'extra_specs',
+                                 key).as_invalid_input()

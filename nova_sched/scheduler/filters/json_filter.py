@@ -3,32 +3,23 @@
 A query is the JSON text of the hint ``query``, as in
 ``["and", [">=", "$free_ram_mb", 1024], ["=", "$hypervisor_type", "QEMU"]]``.
 
-1. ``_read`` reads the text.
-2. ``_evaluated`` turns a query into one value a host: comparisons of numbers
-   are made on whole columns, all else once for each distinct combination of
-   values (``_combined``).
-3. A variable that a host does not have is left out of its arguments
-   (``_ABSENT``), as are null and empty text.
+``_read`` reads the text, ``rules.queries`` answers it for all hosts.
 """
 
+import dataclasses
 import functools
 import json
-import operator
 
-import netaddr
 import numpy as np
 
+from nova_sched.objects import bounds
 from nova_sched.rules import attributes
 from nova_sched.rules import phrases
+from nova_sched.rules import queries
 from nova_sched.scheduler import filters
 
-#: Lists within lists that a query may have.
-MAX_DEPTH = 100
-
-_ABSENT = object()
-
-_COMPARE = {'=': operator.eq, '<': operator.lt, '>': operator.gt,
-            '<=': operator.le, '>=': operator.ge, 'in': operator.eq}
+#: Variables of which a reason tells what hosts have.
+_TOLD = 20
 
 
 class JsonFilter(filters.ColumnFilter):
@@ -39,40 +30,75 @@ class JsonFilter(filters.ColumnFilter):
     ``$stats.name`` what its dict holds.  A ``not`` makes a list, one of whose
     members must be true at the top, and which counts as true below it.
 
-    Raises what Python raises when a query makes no sense on any host:
-    KeyError for an unknown operator, TypeError when a number is compared
-    with text, AttributeError for ``$free_ram_mb.x``; ValueError when it is
-    not JSON, or nested too deep.
+    A variable that a host does not have is left out of its arguments, as are
+    null and empty text.
+
+    Raises InvalidInput, which names the hint, when a query makes no sense on
+    any host: when it is not JSON, has an unknown operator, orders a number
+    and a text, or asks for ``$free_ram_mb.x``; and when it is longer, deeper
+    or more work than ``objects.bounds`` allows.
     """
 
     def mask(self, hosts, spec_obj):
         text = spec_obj.get_scheduler_hint('query')
         if not text or not len(hosts):
             return np.ones(len(hosts), dtype=np.bool_)
-        return _evaluated(_read(text), hosts).judge(_passes, hosts)
+        return queries.Query(text, hosts).passes(_read(text).query)
 
-    def reason(self, hosts, spec_obj):
-        query = _read(spec_obj.get_scheduler_hint('query'))
-        offered = ', '.join(
-            f'{name[1:]} {_range(column)}'
-            for name in sorted(_variables(query))
-            if (column := _variable(name, hosts)) is not None)
-        return (f'query {phrases.shortened(json.dumps(query), 120)} not met'
-                + (f', hosts have {offered}' if offered else ''))
+    def asked(self, spec_obj):
+        read = _read(spec_obj.get_scheduler_hint('query'))
+        return f'query {read.in_short} not met'
+
+    def found(self, hosts, spec_obj):
+        text = spec_obj.get_scheduler_hint('query')
+        read, query = _read(text), queries.Query(text, hosts)
+        offered = [f'{phrases.shortened(name[1:])} {_range(column)}'
+                   for name in read.variables[:_TOLD]
+                   if (column := query.variable(name)) is not None]
+        more = len(read.variables) - _TOLD
+        if more > 0:
+            offered.append(f'and {more} variables more')
+        return f"hosts have {', '.join(offered)}" if offered else ''
+
+
+@dataclasses.dataclass(frozen=True)
+class _Read:
+    """A query as read from JSON, its text in short, and its variables."""
+
+    query: object
+    in_short: str
+    variables: list
 
 
 def _read(text):
-    """The query in a text; ValueError or TypeError if there is none."""
+    """The query in a text: _Read.
+
+    Raises InvalidInput if there is none, and if it is too large.
+    """
+    if not isinstance(text, str):
+        raise queries.refused(text, 'must be one query')
+    bounds.check_size(queries.FIELD, len(text), bounds.QUERY_TEXT,
+                      'characters')
+    return _parsed(text)
+
+
+@functools.lru_cache(maxsize=4)
+def _parsed(text):
+    """As ``_read``; kept for the other instances of a request, and words."""
     try:
         query = json.loads(text)
-    except RecursionError:
-        query, depth = None, MAX_DEPTH + 1
-    else:
         depth = _depth(query)
-    if depth > MAX_DEPTH:
-        raise ValueError(
-            f'the query is nested more than {MAX_DEPTH} levels deep')
-    return query
+    except RecursionError:
+        depth = bounds.QUERY_DEPTH + 1
+    except ValueError as exc:
+        # Behind a semicolon Python tells programmers what to do.
+        raise queries.refused(
+            text, f'must be JSON: {str(exc).partition(";")[0]}') from None
+    if depth > bounds.QUERY_DEPTH:
+        raise queries.refused(text, f'must be nested at most '
+                              f'{bounds.QUERY_DEPTH} levels deep')
+    return _Read(query, phrases.shortened(json.dumps(query), 120),
+                 sorted(_variables(query)))
 
 
 def _depth(query):
@@ -83,148 +109,6 @@ def _depth(query):
         level = [inner for item in level for inner in (
             item.values() if isinstance(item, dict) else item)]
     return depth
-
-
-def _evaluated(query, hosts):
-    """The value of a query: Column."""
-    if not query:
-        return _constant(True, hosts)
-    if isinstance(query, dict):
-        raise KeyError('a query must be a list, not an object')
-    # Of text, the first character is the operator.
-    name, *given = query
-    if name not in _OPERATORS:
-        raise KeyError(f'unknown operator {name!r} in the query')
-    arguments = [_argument(argument, hosts) for argument in given]
-    return _OPERATORS[name](
-        [column for column in arguments if column is not None], hosts)
-
-
-def _argument(argument, hosts):
-    """An argument as Column; None if no host has it."""
-    if isinstance(argument, list):
-        return _evaluated(argument, hosts)
-    if argument is None or argument == '':
-        return None
-    if isinstance(argument, str) and argument.startswith('$'):
-        return _variable(argument, hosts)
-    return _constant(argument, hosts)
-
-
-def _constant(value, hosts):
-    return attributes.Column(np.zeros(len(hosts), dtype=np.int64), [value])
-
-
-def _variable(text, hosts):
-    """``$name.key.key``: Column; None if hosts have no such attribute."""
-    name, *keys = text[1:].split('.')
-    column = attributes.column(hosts, name)
-    if name == 'host_ip':
-        column = column.mapped(_address, hosts)
-    if column is None or (not keys and column.numbers is not None):
-        return column
-    found = column.mapped(lambda value: _found(value, keys), hosts)
-    if keys:
-        distinct = attributes.Column.of(found.values)
-        found = attributes.Column(distinct.codes[found.codes],
-                                  distinct.values)
-    return found
-
-
-def _address(text):
-    """An address as Nova has it: equal to no text, and not to be ordered
-    beside any.
-    """
-    try:
-        return text and netaddr.IPAddress(text)
-    except netaddr.AddrFormatError:
-        return text
-
-
-def _found(value, keys):
-    for key in keys:
-        if value is None:
-            break
-        if not isinstance(value, dict):
-            raise AttributeError(
-                f'the query looks for {key!r} in what is no mapping')
-        value = value.get(key)
-    return _ABSENT if value is None else value
-
-
-def _compared(name, arguments, hosts):
-    compare = _COMPARE[name]
-    numbers = [column.numbers for column in arguments]
-    if len(numbers) < 2 or any(array is None for array in numbers):
-        return _combined(functools.partial(_compare_values, name), arguments,
-                         hosts)
-    first, *others = numbers
-    join = np.logical_or if name == 'in' else np.logical_and
-    return attributes.Numbers(functools.reduce(
-        join, [compare(first, other) for other in others]))
-
-
-def _compare_values(name, values):
-    if len(values) < 2:
-        return False
-    first, *others = values
-    if name == 'in':
-        return first in others
-    # All are compared before the verdict, for any may raise.
-    verdicts = [_COMPARE[name](first, other) for other in others]
-    return all(verdicts)
-
-
-def _all(arguments, hosts):
-    found = np.ones(len(hosts), dtype=np.bool_)
-    for column in arguments:
-        found &= column.judge(
-            lambda value: value is _ABSENT or bool(value), hosts)
-    return attributes.Numbers(found)
-
-
-def _any(arguments, hosts):
-    found = np.zeros(len(hosts), dtype=np.bool_)
-    for column in arguments:
-        found |= column.judge(
-            lambda value: value is not _ABSENT and bool(value), hosts)
-    return attributes.Numbers(found)
-
-
-def _negated(arguments, hosts):
-    return _combined(lambda values: [not value for value in values],
-                     arguments, hosts)
-
-
-_OPERATORS = {'and': _all, 'or': _any, 'not': _negated} | {
-    name: functools.partial(_compared, name) for name in _COMPARE}
-
-
-def _combined(function, columns, hosts):
-    """``function`` of the list of values each host has: Column.
-
-    It is asked once for each distinct combination of them.
-    """
-    combination = np.zeros(len(hosts), dtype=np.int64)
-    first = np.zeros(1, dtype=np.int64)
-    for column in columns:
-        _, first, combination = np.unique(
-            combination * len(column.values) + column.codes,
-            return_index=True, return_inverse=True)
-    combined = []
-    for at in first.tolist():
-        values = [column.values[column.codes.item(at)] for column in columns]
-        try:
-            combined.append(function([
-                value for value in values if value is not _ABSENT]))
-        except Exception as exc:
-            hosts.blame(exc, at)
-            raise
-    return attributes.Column(combination, combined)
-
-
-def _passes(value):
-    return any(value) if isinstance(value, list) else bool(value)
 
 
 def _variables(query):
@@ -241,7 +125,8 @@ def _variables(query):
 
 def _range(column):
     """What hosts have, in a few words."""
-    values = [value for value in column.in_use() if value is not _ABSENT]
+    values = [value for value in column.in_use()
+              if value is not attributes.ABSENT]
     if not values or not all(isinstance(value, (int, float))
                              for value in values):
         return phrases.listed(values)

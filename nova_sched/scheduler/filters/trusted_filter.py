@@ -28,18 +28,24 @@ class TrustedFilter(filters.ColumnFilter):
             attestation.AttestationServer(conf).poll,
             conf.trusted_computing.attestation_auth_timeout)
 
+    def asks(self, spec_obj):
+        return bool(_wanted(spec_obj))
+
     def mask(self, hosts, spec_obj):
         wanted = _wanted(spec_obj)
         if not wanted or not len(hosts):
             return np.ones(len(hosts), dtype=np.bool_)
-        levels = self.levels.of(_nodes(hosts),
-                                _nodes(hosts.snapshot.block()))
+        nodes = _nodes(hosts)
+        levels = (self.levels.of(nodes, _nodes(hosts.snapshot.block()))
+                  if hosts.snapshot.may_ask else self.levels.known(nodes))
         return hosts.judge('nodename', lambda node: levels[node] == wanted)
 
-    def reason(self, hosts, spec_obj):
+    def asked(self, spec_obj):
+        return f"trust level '{phrases.shortened(_wanted(spec_obj))}' needed"
+
+    def found(self, hosts, spec_obj):
         levels = self.levels.known(_nodes(hosts)).values()
-        return (f"trust level '{phrases.shortened(_wanted(spec_obj))}' "
-                f'needed, hosts are {phrases.listed(levels)}')
+        return f'hosts are {phrases.listed(levels)}'
 
 
 def _wanted(spec_obj):

@@ -71,7 +71,7 @@ def _short_address(difference):
     """Queens reads 10.0 as 10.0.0.0; written so, we answer alike."""
     if (not difference.is_queens
             or 'SimpleCIDRAffinityFilter' not in difference.rules
-            or not facts.is_error(difference.got, 'AddrFormatError')):
+            or not facts.is_error(difference.got, 'InvalidInput')):
         return None
     hints = difference.spec.get('scheduler_hints') or {}
     short = ''.join(hints.get(_NEAR) or ())

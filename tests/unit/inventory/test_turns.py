@@ -74,11 +74,13 @@ def test_are_not_waited_for_when_one_is_slow():
         pass
 
 
-def test_of_many_instances_may_take_longer():
+def test_may_take_longer_for_each_instance_that_is_placed():
     found, begun, over = made()[0], threading.Event(), threading.Event()
 
     def decide():
-        with found.one(count=LONG * 100):
+        with found.one() as turn:
+            for _ in range(LONG * 100):
+                turn.placed()
             begun.set()
             over.wait(LONG)
 
@@ -95,7 +97,8 @@ def test_of_many_instances_may_take_longer():
     assert not other.is_alive()
 
 
-def test_alone_others_commit_only_when_it_is_over():
+def test_alone_others_commit_only_when_it_is_over(monkeypatch):
+    monkeypatch.setattr(turns, 'ALONE', LONG)
     found, lock = made()
     order = []
 
@@ -113,6 +116,28 @@ def test_alone_others_commit_only_when_it_is_over():
     other.join(LONG)
 
     assert order == ['alone', 'commit']
+
+
+@pytest.mark.parametrize('other', ['commits', 'decides alone'])
+def test_alone_one_that_is_slow_is_not_waited_for(other):
+    found, lock = made()
+    done = []
+
+    def decide():
+        if other == 'commits':
+            with lock:
+                found.wait_for_alone()
+        else:
+            with found.alone():
+                pass
+        done.append(other)
+
+    with found.alone():
+        start(decide).join(LONG)
+
+    assert done == [other]
+    with found.alone():
+        pass
 
 
 class TestWaitingForIdle:

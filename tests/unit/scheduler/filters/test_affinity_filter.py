@@ -1,9 +1,9 @@
 """Filters by where other instances are, and by addresses."""
 
-import netaddr
 import numpy as np
 import pytest
 
+from nova_sched import exception
 from nova_sched import objects
 from nova_sched.scheduler.filters.affinity_filter import DifferentHostFilter
 from nova_sched.scheduler.filters.affinity_filter import SameHostFilter
@@ -125,18 +125,33 @@ class TestSimpleCIDRAffinityFilter:
 
     @pytest.mark.parametrize(('near', 'cidr'), [
         ('10.0.0.9', '24'), ('bogus', '/24'), ('10.0', '/24'),
-        ('10.0.0.1', '/33'), ('10.0.0.1', 'x')])
-    def test_fails_for_what_is_no_address(self, near, cidr):
-        with pytest.raises(netaddr.AddrFormatError):
+        ('10.0.0.1', '/33'), ('10.0.0.1', 'x'), ('10.0.0.1/8', '/24'),
+        ('10.0.0.1', '/' + '9' * 5000), ('9' * 5000, '/24'),
+        ('fd00::1%eth0', '/64')])
+    def test_refuses_what_is_no_network(self, near, cidr):
+        with pytest.raises(exception.InvalidInput) as failure:
             self.left({'build_near_host_ip': near, 'cidr': cidr})
 
-    def test_fails_for_a_host_with_what_is_no_address(self):
-        with pytest.raises(netaddr.AddrFormatError):
+        assert ("hints build_near_host_ip and cidr = '" + near[:9]
+                in str(failure.value))
+        assert len(str(failure.value)) < 250
+
+    def test_refuses_to_look_for_a_host_with_what_is_no_address(self):
+        """The host is for the operator: in a note, which the log has."""
+        with pytest.raises(exception.InvalidInput,
+                           match='hint build_near_host_ip') as failure:
             self.left({'build_near_host_ip': '10.0.0.1'}, ['here'])
 
-    def test_fails_for_two_addresses(self):
-        with pytest.raises(TypeError):
-            self.left({'build_near_host_ip': ['10.0.0.1', '10.0.0.2']})
+        assert 'here' not in str(failure.value)
+        assert "at host_ip 'here'" in failure.value.__notes__
+
+    @pytest.mark.parametrize(('hint', 'value'), [
+        ('build_near_host_ip', ['10.0.0.1', '10.0.0.2']),
+        ('cidr', ['/8', '/16']), ('cidr', [])])
+    def test_refuses_two_of_a_hint(self, hint, value):
+        with pytest.raises(exception.InvalidInput,
+                           match=f'hint {hint} = .* one text'):
+            self.left({'build_near_host_ip': '10.0.0.1', hint: value})
 
     def test_says_which_network_is_needed(self):
         request = a_request(hints={'build_near_host_ip': '10.0.0.9'})
@@ -181,10 +196,11 @@ class TestServerGroupAntiAffinityFilter:
         assert left(ServerGroupAntiAffinityFilter, group, running) == 'ac'
 
     @pytest.mark.parametrize('most', ['few', '2.0', '', '9' * 5000])
-    def test_fails_for_a_rule_that_is_no_integer(self, most):
+    def test_refuses_a_rule_that_is_no_integer(self, most):
         group = {'rules': {'max_server_per_host': most}}
 
-        with pytest.raises(ValueError, match='int'):
+        with pytest.raises(exception.InvalidInput, match=(
+                r'instance_group\.rules\.max_server_per_host = .* integer')):
             left(ServerGroupAntiAffinityFilter, group)
 
     def test_a_rule_does_not_matter_where_the_instance_is(self):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from nova_sched import exception
 from nova_sched.scheduler.filters.compute_capabilities_filter import (
     ComputeCapabilitiesFilter,
 )
@@ -101,8 +102,10 @@ def test_a_host_that_never_reported_has_no_capabilities(extra_specs, passes):
 def test_refuses_to_compare_what_is_no_number():
     request = a_request(extra_specs={'capabilities:hypervisor_type': '>= 2'})
 
-    with pytest.raises(ValueError, match='QEMU'):
+    with pytest.raises(exception.InvalidInput, match=(
+            r"flavor\.extra_specs\.hypervisor_type = '>= 2'")) as failure:
         ComputeCapabilitiesFilter().mask(hosts(HOST), request)
+    assert failure.value.__notes__[0] == "at 'QEMU'"
 
 
 def test_later_extra_specs_look_at_what_earlier_ones_left():

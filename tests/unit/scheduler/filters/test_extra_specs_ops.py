@@ -2,7 +2,9 @@
 
 import pytest
 
+from nova_sched import exception
 from nova_sched.scheduler.filters.extra_specs_ops import match
+from nova_sched.scheduler.filters.extra_specs_ops import match_key
 
 CASES = [
     # At least, greater, equal: numbers.
@@ -55,3 +57,19 @@ def test_numeric_operators_refuse_what_is_no_number(value, requirement):
 def test_or_needs_an_alternative():
     with pytest.raises(IndexError):
         match('a', '<or>')
+
+
+@pytest.mark.parametrize(('value', 'requirement', 'words'), [
+    ('secret', '>= 1', "flavor.extra_specs.cores = '>= 1': compares numbers"),
+    ('1', '== one', "flavor.extra_specs.cores = '== one': compares numbers"),
+    ('1', '== ' + 'x' * 5000, 'flavor.extra_specs.cores = '),
+    ('1', '<or>', "flavor.extra_specs.cores = '<or>': names no alternative")])
+def test_a_refusal_names_the_extra_spec_and_tells_of_the_host_in_a_note(
+        value, requirement, words):
+    with pytest.raises(exception.InvalidInput) as failure:
+        match_key('cores', value, requirement)
+
+    assert words in str(failure.value)
+    assert 'secret' not in str(failure.value)
+    assert len(str(failure.value)) < 250
+    assert failure.value.__notes__ == [f'at {value!r}']

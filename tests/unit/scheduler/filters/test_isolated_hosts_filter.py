@@ -66,7 +66,7 @@ def test_also_judges_rebuilds():
     (['a', 'c'], 'i', 'isolated image i, isolated hosts are a, c'),
     ([], 'i', 'isolated image i, isolated hosts are nothing'),
     (['a', 'b', 'c'], 'x', 'isolated hosts are a, b, isolated images are i, '
-                           'requested is x'),
+                           'requested is image x'),
     (['a', 'b'], None, 'isolated hosts are a, b, isolated images are i, '
                        'requested is no image'),
 ])

@@ -135,7 +135,8 @@ def test_no_limits_without_a_topology():
 
 @pytest.mark.parametrize(('cells', 'spec', 'expected'), [
     ([], a_numa_request(guest_cell(floating=1)),
-     'need 1 NUMA cell, hosts have no NUMA topology'),
+     'need 1 NUMA cell with up to 512 MB, 1 floating CPUs; hosts have no '
+     'NUMA topology'),
     ([a_cell()], a_request(extra_specs=REQUIRE),
      'need cores with several threads, hosts have none'),
     ([a_cell(memory_usage=96, pinned_cpus={0, 1}, pages=[

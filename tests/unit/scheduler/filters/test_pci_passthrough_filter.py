@@ -2,6 +2,7 @@
 
 import pytest
 
+from nova_sched.hardware.pci import devices as pci_devices
 from nova_sched.scheduler.filters.pci_passthrough_filter import (
     PciPassthroughFilter,
 )
@@ -125,3 +126,20 @@ def test_logs_what_operators_search_for(caplog, offered):
         'PciPassthroughFilter rejected allocation candidate: {')
     assert ("doesn't have the required PCI devices (["
             in caplog.messages[-1])
+
+
+def test_of_many_requests_a_few_are_looked_into_for_the_reason(monkeypatch):
+    """Each would be held against the devices of each host."""
+    looked, free_for = [], pci_devices.free_for
+    monkeypatch.setattr(
+        pci_devices, 'free_for', lambda pools, request: looked.append(
+            pools) or free_for(pools, request))
+    block = hosts(*[with_pools(a_pool(count=2))] * 30,
+                  with_pools(a_pool(product_id='b')))
+
+    said = PciPassthroughFilter().reason(
+        block, asking(*[a_pci_request(9)] * 64))
+
+    assert said.count('need 9 of') == 5
+    assert said.endswith('and 59 more requests')
+    assert len(looked) == 5 * 2

@@ -1,0 +1,195 @@
+"""A request that takes long holds up nobody else."""
+
+import contextlib
+import threading
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.hosts.decision import Decision
+from nova_sched.inventory import turns
+from nova_sched.rules import attestation
+from nova_sched.scheduler import filter_scheduler
+from nova_sched.scheduler import filters
+from tests.builders.drivers import picks
+from tests.builders.drivers import select
+from tests.builders.in_flight import a_server
+from tests.builders.in_flight import hosts_with_room
+
+LONG = 10
+
+
+@pytest.fixture(params=['filter_scheduler', 'caching_scheduler'])
+def driver_name(request):
+    return request.param
+
+
+def in_thread(target, *args):
+    thread = threading.Thread(target=target, args=args, daemon=True)
+    thread.start()
+    return thread
+
+
+def ends(target, *args):
+    """Whether a function returns while the caller goes on with nothing."""
+    thread = in_thread(target, *args)
+    thread.join(LONG)
+    return not thread.is_alive()
+
+
+class StuckFilter(filters.BaseHostFilter):
+    """Waits at requests with the hint stuck, until it is over."""
+
+    begun, over = threading.Event(), threading.Event()
+
+    def host_passes(self, host_state, spec_obj):
+        if spec_obj.get_scheduler_hint('stuck'):
+            self.begun.set()
+            self.over.wait(3 * LONG)
+        return host_state.free_ram_mb >= 1000
+
+
+def test_for_many_instances_of_which_none_is_placed_yet(cloud, driver_name):
+    StuckFilter.begun.clear()
+    StuckFilter.over.clear()
+    hosts_with_room(cloud, 2, 5)
+    driver = cloud.driver(
+        driver_name, enabled_filters=['StuckFilter'],
+        available_filters=[f'{__name__}.StuckFilter'])
+
+    def ask_for_many():
+        with contextlib.suppress(exception.NoValidHost):
+            select(driver, a_server(num_instances=5000,
+                                    hints={'stuck': ['yes']}))
+
+    stuck = in_thread(ask_for_many)
+    assert StuckFilter.begun.wait(LONG)
+    try:
+        assert ends(select, driver, a_server())
+    finally:
+        StuckFilter.over.set()
+        stuck.join(LONG)
+
+
+def crowded(driver, times=float('inf')):
+    """While this thread decides, another takes what it is about to choose.
+
+    Returns a list with, for each of so many times, whether that one was
+    answered meanwhile.
+    """
+    ranked, own, answered = driver.ranker.ranked, threading.get_ident(), []
+
+    def slowly(*args):
+        if threading.get_ident() == own and len(answered) < times:
+            answered.append(ends(select, driver, a_server()))
+        return ranked(*args)
+
+    driver.ranker.ranked = slowly
+    return answered
+
+
+def test_when_it_is_decided_alone(cloud, driver_name):
+    hosts_with_room(cloud, 1, 9)
+    driver, record = cloud.driver(driver_name), Decision()
+    answered = crowded(driver, times=filter_scheduler.TRIES)
+
+    select(driver, a_server(), record=record)
+
+    assert answered == [True] * filter_scheduler.TRIES
+    assert record.tries == filter_scheduler.TRIES + 1
+
+
+def test_is_refused_when_it_never_comes_first(cloud, driver_name,
+                                              monkeypatch):
+    monkeypatch.setattr(turns, 'PATIENCE', 0.0)
+    monkeypatch.setattr(turns, 'ALONE', 0.0)
+    hosts_with_room(cloud, 1, 99)
+    driver = cloud.driver(driver_name)
+    answered = crowded(driver)
+
+    with pytest.raises(exception.InvalidInput, match='ask for less'):
+        select(driver, a_server())
+
+    assert answered == [True] * filter_scheduler.MOST_TRIES
+
+
+class Authority:
+    """An attestation server that answers when it is told to."""
+
+    def __init__(self, **levels):
+        self.levels, self.asked = levels, []
+        self.begun, self.answers = threading.Event(), threading.Event()
+
+    def __call__(self, nodes):
+        self.asked.append(nodes)
+        self.begun.set()
+        assert self.answers.wait(3 * LONG)
+        return [{'host_name': name, 'trust_lvl': level,
+                 'vtime': '2023-11-14T22:13:00Z'}
+                for name, level in self.levels.items()]
+
+
+def trusting(driver, authority):
+    """A driver whose TrustedFilter asks this server."""
+    rule, = driver.ranker.filters
+    rule.levels = attestation.TrustLevels(authority, 60,
+                                          lambda: 1_700_000_000.0)
+    return driver
+
+
+def a_trusted_server():
+    return a_server(extra_specs={'trust:trusted_host': 'trusted'})
+
+
+def test_that_waits_for_an_attestation(cloud, driver_name, monkeypatch):
+    """It is not waited for even where nobody is thought to be slow."""
+    monkeypatch.setattr(turns, 'PATIENCE', 3 * LONG)
+    hosts_with_room(cloud, 2, 5)
+    authority, found = Authority(h1='trusted'), []
+    driver = trusting(cloud.driver(
+        driver_name, enabled_filters=['TrustedFilter']), authority)
+    slow = in_thread(lambda: found.extend(picks(driver, a_trusted_server())))
+    assert authority.begun.wait(LONG)
+
+    try:
+        assert ends(select, driver, a_server())
+    finally:
+        authority.answers.set()
+        slow.join(LONG)
+    assert found == ['h1']
+
+
+def test_asks_for_attestations_once(cloud, driver_name):
+    """Also of nodes that the server does not know, which are never fresh."""
+    hosts_with_room(cloud, 2, 5)
+    authority = Authority()
+    authority.answers.set()
+    driver = trusting(cloud.driver(
+        driver_name, enabled_filters=['TrustedFilter']), authority)
+
+    with pytest.raises(exception.NoValidHost, match='hosts are unknown'):
+        picks(driver, a_trusted_server())
+
+    assert authority.asked == [['h0', 'h1']]
+
+
+def test_asks_for_attestations_of_hosts_that_other_filters_leave(
+        cloud, driver_name):
+    """Only if one of these is not fresh; forced hosts are not judged."""
+    hosts_with_room(cloud, 2, 5)
+    authority = Authority(h0='trusted')
+    authority.answers.set()
+    driver = cloud.driver(driver_name, enabled_filters=[
+        'SimpleCIDRAffinityFilter', 'TrustedFilter'])
+    driver.ranker.filters[1].levels = attestation.TrustLevels(
+        authority, 60, lambda: 1_700_000_000.0)
+    nowhere = a_trusted_server()
+    nowhere.scheduler_hints = {'build_near_host_ip': ['203.0.113.99']}
+
+    with pytest.raises(exception.NoValidHost):
+        picks(driver, nowhere)
+    assert picks(driver, a_server(
+        force_hosts=['h1'],
+        extra_specs={'trust:trusted_host': 'trusted'})) == ['h1']
+
+    assert authority.asked == []
