@@ -13,6 +13,7 @@ leaves open is done here:
   depends on options and never stops serving.
 - A configuration that only a worker can find wrong ends the whole service,
   instead of having workers started for ever.
+- A worker that hangs is replaced (``watchdog.py``).
 """
 
 import gc
@@ -20,6 +21,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -27,7 +29,10 @@ from oslo_service import backend
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched import rpc
 from nova_sched import service
+from nova_sched import watchdog
+from nova_sched.observe import guru
 from nova_sched.plugins import loading as plugins
 from nova_sched.scheduler import driver
 
@@ -46,6 +51,7 @@ class Worker(service.SchedulerService):
     def __init__(self, conf, notifier):
         super().__init__(conf)
         self._notifier = notifier
+        self.watchdog = watchdog.Watchdog(notifier)
         self._parent = os.getpid()
         self._refused = multiprocessing.get_context('fork').Event()
 
@@ -54,8 +60,15 @@ class Worker(service.SchedulerService):
         """Whether a worker found that it cannot run with its options."""
         return self._refused.is_set()
 
+    def alive(self):
+        """Whether this worker looks for requests, if it is to serve."""
+        turned = self._server.turned if self.serving else None
+        return (turned is None
+                or time.monotonic() - turned < self.watchdog.seconds / 2)
+
     def start(self):
-        self._notifier.keep_alive(self._stopped)
+        guru.watch_file(self.conf)
+        self.watchdog.beat_while(self.alive, self._stopped)
         reason = None
         try:
             super().start()
@@ -108,6 +121,7 @@ class Supervisor:
         # own handlers are empty and may be replaced; workers get new ones.
         signal.signal(signal.SIGTERM, lambda *_: self._notifier.stopping())
         _on_hangup(self._reload)
+        worker.watchdog.watch()
         try:
             status = launcher.wait()
         except SystemExit as ended:
@@ -152,12 +166,14 @@ class Supervisor:
 def problems(conf):
     """What the service cannot run with: list of ConfigurationError.
 
-    Also loads the driver with its filters and weighers, for trial.
+    Also loads the driver with its filters and weighers, and what speaks to
+    the message broker, for trial; nothing is connected to.
     """
     found = config.check(conf)
     if found:
         return found
     try:
+        rpc.get_transport(conf).cleanup()
         driver.load_driver(conf)
     except exception.ConfigurationError as error:
         # A driver stops at the first filter or weigher that is wrong.

@@ -58,6 +58,11 @@ class Notifier:
         """The service as a whole has begun to stop."""
         self._send('STOPPING=1', 'STATUS=Finishing calls in flight')
 
+    def alive(self):
+        """The service as a whole is alive, as its watchdog wants to know."""
+        if self.watchdog:
+            self._send('WATCHDOG=1')
+
     def keep_alive(self, stopped):
         """Send signs of life from a thread until an Event is set."""
         if not self._address or not self.watchdog:

@@ -32,7 +32,7 @@ MISSING = 5
 MONITOR = 2
 #: What is said of a reply that finds no queue, at first and at last, and of a
 #: keepalive.
-IN_VAIN, GIVEN_UP = 'due to a missing queue', 'Abandoning'
+IN_VAIN, GIVEN_UP = 'finds no queue', 'Abandoning'
 NOT_TOLD = 'Heartbeat send failed'
 
 
@@ -132,7 +132,7 @@ def caller(url, topic):
 def test_a_reply_waits_for_its_queue_from_when_the_broker_is_back(
         caller, endpoint, door, caplog):
     """However long the broker was away."""
-    caplog.set_level(logging.DEBUG, 'oslo_messaging')
+    caplog.set_level(logging.DEBUG, 'nova_sched.rpc')
     caller.call()
     assert endpoint.begun.wait(PATIENCE)
 

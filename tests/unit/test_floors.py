@@ -56,6 +56,7 @@ FLOORS = {
     'nova_sched.testing': PROCESS,
     'nova_sched.upkeep': PROCESS,
     'nova_sched.version': GROUND,
+    'nova_sched.watchdog': PROCESS,
     'nova_sched.weights': RULES,
 }
 

@@ -2,6 +2,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+import types
 
 import pytest
 
@@ -16,6 +18,8 @@ from tests.builders import rules
 
 class Notes:
     """A notifier that remembers."""
+
+    watchdog = None
 
     def __init__(self):
         self.told = []
@@ -93,7 +97,7 @@ class TestWorker:
 
     def test_is_ready_when_it_serves(self, worker, notes, signals):
         worker.start()
-        assert notes.names == ['keep_alive', 'ready']
+        assert notes.names == ['ready']
         assert not signals
         assert not worker.refused
 
@@ -102,7 +106,22 @@ class TestWorker:
         monkeypatch.setattr(supervisor.service.SchedulerService, 'start',
                             lambda self: None)
         worker.start()
-        assert notes.names == ['keep_alive']
+        assert notes.names == []
+
+    @pytest.mark.parametrize(('turned', 'alive'), [
+        (None, True), (0, True), (20, True), (40, False), (10 ** 6, False)])
+    def test_is_alive_while_it_looks_for_requests(self, worker, turned, alive):
+        """turned: seconds since it has, of the sixty for the parent, too."""
+        worker.start()
+        worker._server = types.SimpleNamespace(
+            turned=None if turned is None else time.monotonic() - turned)
+        assert worker.alive() is alive
+
+    def test_is_alive_on_its_way_to_serve_and_to_stop(self, worker):
+        assert worker.alive()
+        worker.start()
+        worker._stopping.set()
+        assert worker.alive()
 
     def test_tells_what_it_waits_for(self, worker, notes):
         worker.waiting('the database')

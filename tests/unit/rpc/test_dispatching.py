@@ -24,6 +24,9 @@ class Endpoint:
     def tell(self, ctxt, arg):
         return arg
 
+    def count(self, ctxt, arg):
+        return len(arg)
+
     def fail(self, ctxt, arg):
         raise UNSENDABLE[arg]
 
@@ -60,6 +63,38 @@ def test_a_call_that_nobody_takes_is_not_kept_alive(version, method, refusal):
                 context.RequestContext(), method, arg=1)
         assert refused.value.exc_type == refusal
         assert_no_watchdog()
+
+
+@pytest.mark.parametrize(('method', 'arguments', 'traceback'), [
+    ('tell', {'bogus': 1}, False), ('tell', {}, False),
+    ('count', {'arg': 1}, True)])
+def test_wrong_arguments_are_no_error_of_the_service(
+        method, arguments, traceback, caplog):
+    """Their caller is told what Python says, and the log has a line; where
+    a method itself goes wrong it has the traceback.
+    """
+    with caller() as client, pytest.raises(TypeError):
+        client.call(context.RequestContext(), method, **arguments)
+    [line] = [record for record in caplog.records
+              if record.name.endswith('.rpc.server')]
+    assert bool(line.exc_info) is traceback
+
+
+def test_calls_that_nobody_takes_leave_no_threads():
+    """However many; a newer conductor makes one with every boot."""
+    with caller() as client:
+        client = client.prepare(version='9.0', call_monitor_timeout=600)
+
+        def refused(times):
+            for _ in range(times):
+                with pytest.raises(messaging.RemoteError):
+                    client.call(context.RequestContext(), 'tell', arg=1)
+            assert_no_watchdog()
+            return threading.active_count()
+
+        # As many as there may be threads to work, which stay.
+        before = refused(70)
+        assert refused(30) <= before
 
 
 def test_a_call_that_is_answered_is_not_kept_alive_any_more():

@@ -7,8 +7,15 @@ from nova_sched.rpc import server as rpc_server
 from tests.builders import rules
 
 
+class Message:
+    """A request of a name, as oslo.messaging hands it over."""
+
+    def __init__(self, name):
+        self.name, self.message = name, {'method': 'decide'}
+
+
 class Listener:
-    """A listener of oslo.messaging over a list of requests.
+    """A listener of oslo.messaging over a list of names of requests.
 
     requests: delivered from the start.  late: delivered, and so
     acknowledged, while the connection closes.
@@ -21,7 +28,7 @@ class Listener:
 
     def start(self, on_incoming):
         for request in self._requests:
-            on_incoming([request])
+            on_incoming([Message(request)])
 
     def stop(self):
         self.log.append('stop')
@@ -30,7 +37,7 @@ class Listener:
         self.log.append('close')
 
     def poll(self, batch_size):
-        return [self._late.pop(0)] if self._late else []
+        return [Message(self._late.pop(0))] if self._late else []
 
 
 @pytest.fixture
@@ -41,9 +48,10 @@ def server():
         made = rpc.get_server(rpc.get_transport(conf), conf, [])
         conf.set_override('executor_thread_pool_size', 2)
         made._free = threading.Semaphore(2)
-        made._create_listener = lambda: rpc_server._Listener(listener)
+        made._create_listener = lambda: rpc_server._Listener(
+            listener, made._reserve)
         made._process_incoming = lambda incoming: work(
-            incoming[0]._message)
+            incoming[0]._message.name)
         return made
     return make
 

@@ -1,0 +1,138 @@
+"""Messages of any kind to a server of this process, on a real broker."""
+
+import contextlib
+import json
+import threading
+import uuid
+
+import kombu
+import oslo_messaging as messaging
+
+from nova_sched import rpc
+from tests.builders import messages
+from tests.builders import rules
+from tests.functional import broker
+from tests.functional.processes import PATIENCE
+
+JSON = 'application/json'
+
+
+class Endpoint:
+    """Answers at once, or when it is told to; then it has begun.
+
+    server: that it is an endpoint of.
+    """
+
+    target = messaging.Target(version='1.0')
+
+    def __init__(self):
+        self.begun, self.done = threading.Semaphore(0), threading.Event()
+
+    def tell(self, ctxt, arg=None):
+        return arg
+
+    def work(self, ctxt):
+        self.begun.release()
+        assert self.done.wait(PATIENCE)
+        return 'done'
+
+
+class RawBus:
+    """Publishes what it is told to, and has a queue for replies.
+
+    url: of the broker.  topic: of the server, and the name of its exchange.
+    """
+
+    def __init__(self, url, topic):
+        self.topic = topic
+        self.connection = kombu.Connection(broker.plain_url(url))
+        self.replies = self.connection.SimpleQueue(kombu.Queue(
+            f'reply_{uuid.uuid4().hex}', durable=False, exclusive=True),
+            no_ack=True)
+
+    def close(self):
+        self.connection.close()
+
+    def call(self, method='tell', queue=None, **message):
+        """Send a call; returns its _msg_id.
+
+        queue: for replies, instead of its own.  message: other keys.
+        """
+        inner = {'method': method, 'args': {}, 'version': '1.0',
+                 '_msg_id': uuid.uuid4().hex, '_unique_id': uuid.uuid4().hex,
+                 '_reply_q': queue or self.replies.queue.name, **message}
+        self.send(inner)
+        return inner['_msg_id']
+
+    def send(self, inner, **properties):
+        """Send a message in its envelope."""
+        self.publish(json.dumps({'oslo.version': '2.0',
+                                 'oslo.message': json.dumps(inner)}),
+                     **properties)
+
+    def publish(self, body, content_type=JSON, content_encoding='utf-8',
+                exchange=None, **properties):
+        """Send octets, or a text, as they are."""
+        self.connection.Producer().publish(
+            body, exchange=exchange or self.topic, routing_key=self.topic,
+            content_type=content_type, content_encoding=content_encoding,
+            **properties)
+
+    def reply(self, seconds=PATIENCE):
+        """The next reply that ends a call: dict with result and failure."""
+        while True:
+            got = json.loads(json.loads(self.replies.get(
+                timeout=seconds).body)['oslo.message'])
+            if got['ending']:
+                return got
+
+    def answered(self, seconds):
+        """Whether a reply comes within a time."""
+        try:
+            return bool(self.reply(seconds))
+        except self.replies.Empty:
+            return False
+
+    def failure(self):
+        """(Class, message) of the error that the next reply tells."""
+        told = json.loads(self.reply()['failure'])
+        return told['class'], told['message']
+
+
+def conf(topic, **options):
+    """Options of a server whose queues go with it."""
+    return rules.a_conf(**{
+        'DEFAULT__host': 'here', 'DEFAULT__scheduler_topic': topic,
+        'DEFAULT__control_exchange': topic,
+        'oslo_messaging_rabbit__rabbit_transient_queues_ttl': 60, **options})
+
+
+@contextlib.contextmanager
+def bus(url):
+    """A RawBus for the time of a block, whose queues go with it."""
+    bus = RawBus(url, f'raw-{uuid.uuid4().hex[:8]}')
+    try:
+        yield bus
+    finally:
+        for queue in (bus.topic, f'{bus.topic}.here'):
+            bus.connection.default_channel.queue_delete(queue)
+        bus.close()
+
+
+@contextlib.contextmanager
+def serving(url, bus, *others, **options):
+    """The Endpoint of a server on a RawBus, for the time of a block.
+
+    others: endpoints beside it.
+    """
+    endpoint, made = Endpoint(), conf(bus.topic, **options)
+    with messages.transport(made, url) as transport:
+        endpoint.server = rpc.get_server(transport, made,
+                                         [endpoint, *others])
+        endpoint.server.start()
+        try:
+            yield endpoint
+        finally:
+            endpoint.server.stop()
+            endpoint.done.set()
+            endpoint.server.wait()

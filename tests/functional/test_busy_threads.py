@@ -1,0 +1,184 @@
+"""All threads work, or callers are gone, or an operator tidies the broker up.
+
+None of it may cost those who call next more than a moment.
+"""
+
+import json
+import threading
+import time
+import uuid
+
+import kombu
+import oslo_messaging as messaging
+import pytest
+import sqlalchemy as sa
+
+from nova_sched.rpc import listener
+from nova_sched.rpc import replies
+from tests.functional import conftest
+from tests.functional import raw_bus
+from tests.functional.processes import PATIENCE
+from tests.functional.processes import SOON
+from tests.functional.processes import Door
+from tests.functional.processes import until
+
+pytestmark = pytest.mark.real
+
+#: Seconds after which a broker closes a silent connection, at the latest
+#: after twice as many.
+HEARTBEAT = 1
+#: Seconds that a missing queue is waited for: longer than a test takes.
+MISSING = 10 * PATIENCE
+RABBIT = 'oslo_messaging_rabbit__'
+
+
+@pytest.fixture
+def url():
+    return conftest.broker()
+
+
+@pytest.fixture
+def bus(url):
+    with raw_bus.bus(url) as bus:
+        yield bus
+
+
+@pytest.fixture
+def serve(url, bus):
+    """Function of endpoints and options: a context of an Endpoint."""
+    return lambda *others, **options: raw_bus.serving(url, bus, *others, **{
+        f'{RABBIT}kombu_missing_consumer_retry_timeout': MISSING, **options})
+
+
+def lost_queue():
+    return f'gone-{uuid.uuid4().hex}'
+
+
+class Ping:
+    """What baseapi is, for one method."""
+
+    target = messaging.Target(namespace='baseapi', version='1.1')
+
+    def ping(self, ctxt):
+        return 'pong'
+
+
+@pytest.fixture
+def busy(bus, serve):
+    """The Endpoint of a server whose only thread works, with a call that
+    waits for it.
+    """
+    options = {'DEFAULT__executor_thread_pool_size': 1,
+               f'{RABBIT}heartbeat_timeout_threshold': HEARTBEAT}
+    with serve(Ping(), **options) as endpoint:
+        bus.call('work')
+        assert endpoint.begun.acquire(timeout=PATIENCE)
+        bus.call(args={'arg': 'next'})
+        yield endpoint
+
+
+def test_the_broker_hears_from_a_server_that_has_no_thread_free(
+        bus, busy, caplog):
+    time.sleep(4 * HEARTBEAT)
+    busy.done.set()
+
+    assert [bus.reply()['result'] for _ in range(2)] == ['done', 'next']
+    for trouble in ('Reconnected', 'unreachable', 'heartbeat'):
+        assert trouble not in caplog.text
+
+
+def test_a_ping_is_answered_while_no_thread_is_free(bus, busy):
+    bus.call('ping', namespace='baseapi')
+
+    assert bus.reply(SOON)['result'] == 'pong'
+
+
+def test_what_waits_for_a_thread_goes_back_when_the_server_stops(bus, serve):
+    """It is not acknowledged: another server, or the next one, has it."""
+    with serve(DEFAULT__executor_thread_pool_size=1) as endpoint:
+        asked = {bus.call('work')}
+        assert endpoint.begun.acquire(timeout=PATIENCE)
+        asked |= {bus.call() for _ in range(5)}
+    with serve():
+        assert {bus.reply()['_msg_id'] for _ in asked} == asked
+
+
+def test_callers_that_are_gone_keep_no_thread(bus, serve):
+    with serve(DEFAULT__executor_thread_pool_size=2):
+        for _ in range(20):
+            bus.call(queue=lost_queue())
+        bus.call(args={'arg': 'good'})
+
+        assert bus.reply(SOON)['result'] == 'good'
+
+
+def test_a_stop_does_not_wait_for_callers_that_are_gone(
+        bus, serve, monkeypatch, caplog):
+    monkeypatch.setattr(replies, 'GRACE', 0.1)
+    with serve():
+        for _ in range(20):
+            bus.call(queue=lost_queue())
+        bus.call(args={'arg': 'good'})
+        assert bus.reply()['result'] == 'good'
+        began = time.monotonic()
+    assert time.monotonic() - began < SOON
+    assert caplog.text.count('the service stops') == 20
+
+
+def test_a_caller_that_comes_late_has_all_its_answers(bus, serve):
+    with serve():
+        queue = lost_queue()
+        asked = {bus.call(queue=queue) for _ in range(3)}
+        until(lambda: 'replies' in [thread.name for thread
+                                    in threading.enumerate()],
+              'a reply finds no queue')
+        with bus.connection.SimpleQueue(kombu.Queue(
+                queue, durable=False, exclusive=True)) as late:
+            got = [json.loads(json.loads(late.get(
+                timeout=PATIENCE).body)['oslo.message']) for _ in asked]
+        assert {reply['_msg_id'] for reply in got} == asked
+
+
+@pytest.mark.parametrize('remove', [
+    lambda channel, topic: channel.exchange_delete(topic),
+    lambda channel, topic: channel.queue_delete(topic),
+    lambda channel, topic: channel.queue_unbind(topic, topic, topic)],
+    ids=['exchange', 'queue', 'binding'])
+def test_what_an_operator_removes_is_there_again(
+        bus, serve, monkeypatch, remove):
+    """Without a restart."""
+    monkeypatch.setattr(listener, 'LOOK', 0.5)
+    with serve():
+        remove(bus.connection.default_channel, bus.topic)
+
+        def answered():
+            # As clients do before they send.
+            bus.connection.default_channel.exchange_declare(
+                bus.topic, 'topic', durable=False, auto_delete=False)
+            bus.call()
+            return bus.answered(1)
+        assert until(answered, 'a call is answered', SOON)
+
+
+def test_the_loop_turns_while_the_broker_is_away(url, bus):
+    """So a worker is not taken for one that hangs."""
+    target = sa.make_url(url)
+    door = Door(target.host, target.port)
+    door.open()
+    through = target.set(host='127.0.0.1', port=door.port)
+    with raw_bus.serving(through.render_as_string(hide_password=False),
+                         bus) as endpoint:
+        door.close()
+        for _ in range(2):
+            turned = endpoint.server.turned
+            until(lambda turned=turned: endpoint.server.turned > turned,
+                  'it turns')
+        door.open()
+        bus.call()
+        assert bus.reply()
+    assert endpoint.server.turned is None
+
+
+def test_the_loop_turns_while_no_thread_is_free(busy):
+    turned = busy.server.turned
+    until(lambda: busy.server.turned > turned + 1, 'it turns')

@@ -1,0 +1,166 @@
+"""Replies that find no queue: who keeps them, and how many, and how long."""
+
+import contextlib
+import threading
+
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched.rpc import answers
+from nova_sched.rpc import replies
+from tests.builders.services import wait_for
+
+
+class Driver:
+    """A driver of oslo.messaging on a bus without some of its queues.
+
+    gone: names of queues.  sent: (queue, body) of what arrived.
+    """
+
+    missing_destination_retry_timeout = 60
+
+    def __init__(self):
+        self.gone, self.sent, self.tries = set(), [], 0
+
+    @contextlib.contextmanager
+    def _get_connection(self, purpose):
+        yield self
+
+    def direct_send(self, queue, body):
+        self.tries += 1
+        if queue in self.gone:
+            raise messaging.MessageUndeliverable(None, '', queue, None)
+        self.sent.append((queue, body))
+
+
+@pytest.fixture
+def driver():
+    return Driver()
+
+
+@pytest.fixture
+def letters(driver, monkeypatch):
+    """Letters on a driver, with those given up in ``given_up``."""
+    monkeypatch.setattr(replies, 'PAUSE', 0.01)
+    given_up = []
+    letters = replies.Letters(
+        driver, lambda queue, calls: given_up.append(queue))
+    letters.given_up = given_up
+    yield letters
+    driver.gone.clear()
+    letters.close(20)
+
+
+@pytest.fixture
+def undone():
+    return []
+
+
+def a_letter(queue, number=0, size=10):
+    letter = replies.Letter()
+    letter.direct_send(queue, {'number': number, 'oslo.message': ' ' * size})
+    return letter
+
+
+def send(letters, letter, undone):
+    """Send it for a call that has done something."""
+    answers.begin()
+    answers.undo_if_lost(lambda: undone.append(letter.body['number']))
+    letters.send(letter)
+
+
+def test_one_that_arrives_is_kept_by_nobody(letters, driver, undone):
+    send(letters, a_letter('here'), undone)
+
+    assert len(driver.sent) == 1
+    assert letters._thread is None
+    assert len(answers.take()) == 1
+
+
+def test_they_arrive_in_their_order_when_the_queue_is_there(
+        letters, driver, undone):
+    driver.gone.add('late')
+    for number in range(5):
+        send(letters, a_letter('late', number), undone)
+    assert answers.take() == []
+
+    driver.gone.clear()
+    wait_for(lambda: len(driver.sent) == 5)
+
+    assert [body['number'] for _, body in driver.sent] == [*range(5)]
+    wait_for(lambda: letters._thread is None)
+    assert undone == []
+    assert letters.given_up == []
+
+
+def test_those_to_one_caller_are_one_try_at_a_time(letters, driver, undone):
+    """However many there are; none of them is tried by who works."""
+    driver.gone.add('late')
+    send(letters, a_letter('late'), undone)
+    letters._hand_over = lambda queue, caller: None
+    tries = driver.tries
+    for number in range(100):
+        send(letters, a_letter('late', number), undone)
+    assert driver.tries <= tries + 1
+    del letters._hand_over
+
+
+def test_those_to_others_do_not_wait(letters, driver, undone):
+    driver.gone.add('late')
+    send(letters, a_letter('late'), undone)
+    send(letters, a_letter('here'), undone)
+    assert [queue for queue, _ in driver.sent] == ['here']
+
+
+def test_what_their_calls_did_is_undone_when_their_time_is_over(
+        letters, driver, undone, caplog):
+    driver.missing_destination_retry_timeout = 0.1
+    driver.gone.add('gone')
+    for number in range(3):
+        send(letters, a_letter('gone', number), undone)
+
+    wait_for(lambda: undone == [0, 1, 2])
+    assert letters.given_up == ['gone']
+    assert caplog.text.count('Abandoning 3 replies to gone') == 1
+
+
+@pytest.mark.parametrize(('limit', 'value'), [
+    ('LETTERS', 4), ('LETTER_BYTES', 45)])
+def test_the_caller_that_has_waited_longest_makes_room(
+        letters, driver, undone, monkeypatch, limit, value):
+    monkeypatch.setattr(replies, limit, value)
+    driver.gone |= {'first', 'second'}
+    for number in range(3):
+        send(letters, a_letter('first', number), undone)
+    for number in range(3, 6):
+        send(letters, a_letter('second', number), undone)
+
+    wait_for(lambda: undone == [0, 1, 2])
+    assert letters.given_up == ['first']
+
+
+def test_a_stop_gives_up_what_finds_no_queue(letters, driver, undone):
+    driver.gone.add('gone')
+    send(letters, a_letter('gone'), undone)
+
+    letters.close(0.1)
+
+    assert undone == [0]
+
+
+def test_the_time_that_a_try_waits_for_the_broker_does_not_count(letters):
+    letters._callers['late'] = caller = replies._Caller(60)
+    before = caller.deadline
+    letters._prolong(0.5)
+    assert caller.deadline == before
+    letters._prolong(600)
+    assert caller.deadline == before + 600
+    del letters._callers['late']
+
+
+def test_one_thread_tries_them_all(letters, driver, undone):
+    before = threading.active_count()
+    for number in range(20):
+        driver.gone.add(f'gone {number}')
+        send(letters, a_letter(f'gone {number}'), undone)
+    assert threading.active_count() <= before + 1
