@@ -15,9 +15,13 @@ Log texts are those that Nova's operators search for.
 import numpy as np
 from oslo_log import log as logging
 
+from nova_sched import exception
 from nova_sched.rules import limits
 
 LOG = logging.getLogger(__name__)
+
+#: Hosts that a line at DEBUG names.
+NAMED = 100
 
 
 class BaseFilter:
@@ -31,12 +35,24 @@ class BaseFilter:
     #: for the others.
     run_filter_once_per_request = False
 
+    #: True: the filter writes a line about each host that it rejects itself,
+    #: at DEBUG or above.
+    logs_rejected = False
+
     def configure(self, conf):
         """Take what the filter needs from the configuration, once."""
 
     def run_filter_for_index(self, index):
         """Whether to run for the ``index``-th instance of a request."""
         return not (self.run_filter_once_per_request and index > 0)
+
+    def asks(self, spec_obj):
+        """Whether it may ask somebody else to judge hosts for a request.
+
+        Such a filter judges once before the request's turn, in which others
+        wait, and then by what it knows (``HostSnapshot.may_ask``).
+        """
+        return False
 
     def _filter_one(self, obj, spec_obj):
         return True
@@ -71,6 +87,15 @@ class BaseFilter:
 
         Written for operators, with needed and available figures; made only
         when a request fails or somebody asks.
+        """
+        return ''
+
+    def asked(self, spec_obj):
+        """What a request asks for that the filter looks at, or ''.
+
+        Written for whoever asks, who owns a server and no host: of the
+        request alone, without the names of hosts that are in it and without
+        what options say.
         """
         return ''
 
@@ -116,13 +141,34 @@ class FilterHandler:
         except Exception as exc:
             # A plug-in that asks a built-in has the host noted twice.
             notes = dict.fromkeys(getattr(exc, '__notes__', ()))
-            LOG.error('Filter %(name)s failed %(where)s: %(exc)r', {
+            # What is wrong with a request its caller is to mend.
+            level = (logging.INFO if isinstance(exc, exception.InvalidInput)
+                     else logging.ERROR)
+            LOG.log(level, 'Filter %(name)s failed %(where)s: %(exc)r', {
                 'name': name, 'exc': exc,
                 'where': ', '.join(notes) or f'on {len(hosts)} host(s)'})
             raise
-        if kept is None:
-            return hosts.where(np.zeros(len(hosts), dtype=np.bool_)), True
-        return hosts.where(kept), False
+        stop = kept is None
+        if stop:
+            kept = np.zeros(len(hosts), dtype=np.bool_)
+        if LOG.isEnabledFor(logging.DEBUG) and not filter_.logs_rejected:
+            _log_rejected(
+                filter_, name, hosts.where(~np.asarray(kept, np.bool_)),
+                spec_obj)
+        return hosts.where(kept), stop
+
+
+def _log_rejected(filter_, name, hosts, spec_obj):
+    for state in hosts.states():
+        try:
+            why = (filter_.why_not(state, spec_obj)
+                   if hasattr(filter_, 'why_not')
+                   else filter_.reason(state.block(), spec_obj))
+        except Exception as error:
+            # No request fails over the words for its hosts.
+            why = f'it cannot say why: {error!r}'
+        LOG.debug('%(host)s is rejected by %(name)s%(why)s', {
+            'host': state, 'name': name, 'why': f': {why}' if why else ''})
 
 
 def _log_empty(ran, spec_obj):
@@ -131,8 +177,15 @@ def _log_empty(ran, spec_obj):
     uuid = spec_obj.instance_uuid
     if LOG.isEnabledFor(logging.DEBUG):
         LOG.debug(text, {'uuid': uuid, 'results': [
-            (name, [(h.host, h.nodename) for h in after.states()] or None)
-            for name, before, after in ran]})
+            (name, _some(after) or None) for name, before, after in ran]})
     LOG.info(text, {'uuid': uuid, 'results': [
         f'{name}: (start: {len(before)}, end: {len(after)})'
         for name, before, after in ran]})
+
+
+def _some(hosts):
+    """Some hosts and their nodes as a list, and how many there are more."""
+    some = [(state.host, state.nodename) for state
+            in hosts.snapshot.block(hosts.rows[:NAMED]).states()]
+    more = len(hosts) - len(some)
+    return [*some, f'and {more} more'] if more else some

@@ -31,8 +31,10 @@ from nova_sched import rpc
 from nova_sched import upkeep
 from nova_sched import version
 from nova_sched.db import engine
+from nova_sched.observe import logs
 from nova_sched.observe import notifications
 from nova_sched.observe import recorder
+from nova_sched.observe import settings
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
 from nova_sched.scheduler import offers
@@ -75,6 +77,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             conf.nova_sched.decision_memory * MEBIBYTE)
         self._notifications = notifications.Notifications(conf)
         self._upkeep = upkeep.Upkeep(conf)
+        self._settings = settings.Settings(conf)
         self._manager = None
         self._server = None
         self._transport = None
@@ -100,7 +103,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
             started = self._start_driver()
             self._manager = manager.SchedulerManager(
                 started, offers.Offers(self.conf, started), self._recorder,
-                self._notifications)
+                self._notifications, self.conf.nova_sched.no_valid_host_text,
+                manager.Limits.of(self.conf))
             self._warn_of_no_hosts()
             self._upkeep.register()
             self._sleep(0)    # it may have been stopped meanwhile
@@ -174,8 +178,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             with self._replacing:
                 if not self.conf.reload_config_files():
                     return False    # it has logged why
-                logging.setup(self.conf, version.PACKAGE,
-                              version.version_string())
+                logs.setup(self.conf)
             return True
         except (exception.NovaSchedException, cfg.Error) as exc:
             error = exc
@@ -215,7 +218,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
                        'reason': error})
             return False
         if error is None:
-            LOG.info('Configuration read again')
+            LOG.info('Configuration read again: %s', self._settings.changes())
         elif not isinstance(error, _StoppedEarly):
             _log_refused(error)
         return True
@@ -235,7 +238,9 @@ class SchedulerService(backend.get_component('ServiceBase')):
                 # The last step that can fail: the old driver may send
                 # requests on to the new one from then on.
                 fresh.take_over(old)
-                self._manager.serve(fresh, asking)
+                self._manager.serve(
+                    fresh, asking, self.conf.nova_sched.no_valid_host_text,
+                    manager.Limits.of(self.conf))
                 self._recorder.reloaded()
                 self._periodic, periodic = periodic, self._periodic
         except BaseException:

@@ -18,6 +18,9 @@ from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
+#: Hosts that a line at DEBUG names: the best ones.
+NAMED = 10
+
 
 def normalize(weights, minval=None, maxval=None):
     """Scale one weigher's raw weights to 0..1, so that multipliers compare.
@@ -166,9 +169,10 @@ class Weighed:
 class WeightHandler:
     """Weighs a block of hosts with a list of weighers."""
 
-    def weigh(self, weighers, hosts, spec_obj):
+    def weigh(self, weighers, hosts, spec_obj, ran=lambda name: None):
         """The hosts of a block sorted by weight, best first: ``Weighed``.
 
+        ran: is told the name of each weigher that has run.
         An exception in a weigher fails the request, with the weigher named
         in the log.
         """
@@ -180,6 +184,7 @@ class WeightHandler:
         with np.errstate(invalid='ignore', over='ignore'):
             for i, weigher in enumerate(weighers):
                 raw[i], multiplier = self._one(weigher, hosts, spec_obj)
+                ran(type(weigher).__name__)
                 multipliers.append(
                     multiplier if np.isscalar(multiplier)
                     else np.asarray(multiplier, dtype=np.float64))
@@ -214,11 +219,14 @@ class WeightHandler:
 
 
 def _log_weights(weighed, hosts):
-    keys = [(state.host, state.nodename) for state in hosts.states()]
+    best = weighed.order[:NAMED]
+    keys = [(state.host, state.nodename) for state
+            in hosts.snapshot.block(hosts.rows[best]).states()]
     for name, raw, normalized, multiplier in zip(
-            weighed.names, weighed.raw.tolist(), weighed.normalized.tolist(),
-            weighed.multipliers, strict=True):
-        factors = np.broadcast_to(multiplier, len(keys)).tolist()
+            weighed.names, weighed.raw[:, best].tolist(),
+            weighed.normalized[:, best].tolist(), weighed.multipliers,
+            strict=True):
+        factors = np.broadcast_to(multiplier, len(hosts))[best].tolist()
         LOG.debug('%s: raw weights %s', name,
                   dict(zip(keys, raw, strict=True)))
         LOG.debug('%s: normalized weights %s', name,

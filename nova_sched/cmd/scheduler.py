@@ -10,7 +10,11 @@ from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import supervisor
 from nova_sched import systemd
-from nova_sched import version
+from nova_sched.cmd import process
+from nova_sched.db import engine
+from nova_sched.observe import guru
+from nova_sched.observe import logs
+from nova_sched.preflight import setup as setups
 from nova_sched.shadow import runner as shadow
 
 LOG = logging.getLogger(__name__)
@@ -29,6 +33,7 @@ def main(argv=None):
     2 means that the configuration keeps the service from running; what is
     wrong stands on stderr, a line for each option.
     """
+    process.settle()
     argv = sys.argv[1:] if argv is None else argv
     # Out of the environment before anything else could claim it.
     notifier = systemd.Notifier.from_environ(os.environ)
@@ -37,28 +42,43 @@ def main(argv=None):
         problems = supervisor.problems(conf)
         if conf.shadow and not problems:
             problems = shadow.problems(conf)
-    except (cfg.Error, exception.ConfigurationError) as error:
+        if not problems:
+            _prepare(conf)
+    except (cfg.Error, exception.ConfigurationError, OSError,
+            logging.LogConfigError) as error:
         problems = [error]
     if problems:
         for problem in problems:
             print(f'{PROGRAM}: error: {problem}', file=sys.stderr)
         return supervisor.EXIT_CONFIGURATION
     if conf.shadow:
-        return shadow.run(_prepared(conf), notifier)
+        return shadow.run(conf, notifier)
+    LOG.info('Starting with %s', _described(conf))
     return supervisor.Supervisor(
-        _prepared(conf), lambda: config.new_conf(argv, cli_opts=OPTS),
-        notifier).run()
+        conf, lambda: config.new_conf(argv, cli_opts=OPTS), notifier).run()
 
 
-def _prepared(conf):
-    """A configuration that is right, once the log tells what is odd in it."""
-    logging.setup(conf, version.PACKAGE, version.version_string())
+def _prepare(conf):
+    """Have the log tell what is odd in a right configuration, and reports."""
+    logs.setup(conf)
+    guru.answer_signals(conf)
+    guru.watch_file(conf)
     for oddity in config.warnings(conf):
         LOG.warning(oddity)
     for section, name, near in config.unknown_options(conf):
         LOG.warning('[%(section)s] %(name)s is no option; is %(near)s meant?',
                     {'section': section, 'name': name, 'near': near})
-    return conf
+
+
+def _described(conf):
+    """What a right configuration comes to, in a line without passwords."""
+    told = {row.check: row.found for row in setups.Setup(conf).rows()}
+    told['database'] = engine.masked(engine.connection_url(conf))
+    if conf.api_database.connection:
+        told['API database'] = engine.masked(
+            engine.connection_url(conf, 'api_database'))
+    told['message broker'] = config.masked(config.transport_url(conf))
+    return '; '.join(f'{what} {value}' for what, value in told.items())
 
 
 if __name__ == '__main__':

@@ -3,6 +3,7 @@
 from oslo_log import log as logging
 
 from nova_sched.hosts import decision
+from nova_sched.observe import logs
 
 LOG = logging.getLogger(__name__)
 
@@ -40,10 +41,8 @@ def _what(record):
 
 
 def shown(text, longest=80):
-    """A text from outside on one line, cut when it is too long."""
-    text = str(text)
-    text = text if len(text) <= longest else f'{text[:longest]}...'
-    return text if text.isprintable() else repr(text)[1:-1]
+    """A text from outside, cut when it is too long; ``logs`` escapes it."""
+    return logs.cut(str(text), longest)
 
 
 def _listed(texts, count):

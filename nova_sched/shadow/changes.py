@@ -15,7 +15,7 @@ import collections
 import dataclasses
 
 from nova_sched import exception
-from nova_sched.observe import log_line
+from nova_sched.observe import logs
 from nova_sched.shadow import moved
 
 #: Requests that are remembered, to see who else was put on a host.
@@ -49,7 +49,7 @@ class Other:
         """What a watch.Waiting is for the others."""
         several = max(one.record.instances, len(one.uuids)) > 1
         # Of callers that name no instances none shows.
-        return cls(log_line.shown(one.record.request_id),
+        return cls(logs.field(one.record.request_id),
                    dict(one.places),
                    several and bool(one.left or not one.uuids), until)
 

@@ -14,7 +14,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.hosts import decision
-from nova_sched.observe import log_line
+from nova_sched.observe import logs
 from nova_sched.shadow import compare
 
 LOG = logging.getLogger(__name__)
@@ -92,8 +92,8 @@ def entry(record, uuids, live, comparison, waited):
     return {
         'at': datetime.datetime.fromtimestamp(
             record.arrived, datetime.UTC).isoformat(timespec='milliseconds'),
-        'request_id': record.request_id and log_line.shown(record.request_id),
-        'instances': list(map(log_line.shown, uuids)),
+        'request_id': record.request_id and logs.field(record.request_id),
+        'instances': list(map(logs.field, uuids)),
         'verdict': comparison.verdict,
         'rule': comparison.rule,
         'why': comparison.why,

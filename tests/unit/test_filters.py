@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from nova_sched import exception
 from nova_sched.filters import FilterHandler
 from nova_sched.hosts.decision import Decision
 from nova_sched.scheduler import filters
@@ -32,10 +33,10 @@ def keeping(kept, once=False, base=filters.BaseHostFilter):
         run_filter_once_per_request = once
 
         def __init__(self):
-            self.asked = []
+            self.saw = []
 
         def host_passes(self, host_state, filter_properties):
-            self.asked.append(host_state.host)
+            self.saw.append(host_state.host)
             return host_state.host in kept
 
     return KeepFilter()
@@ -71,14 +72,14 @@ class TestFilterHandler:
         left, _ = run([first, second])
 
         assert names(left) == ['b']
-        assert second.asked == ['a', 'b']
+        assert second.saw == ['a', 'b']
 
     def test_stops_when_no_host_is_left(self):
         last = keeping('abc')
 
         left, decision = run([keeping(''), last])
 
-        assert names(left) == [] == last.asked
+        assert names(left) == [] == last.saw
         assert len(decision.steps) == 1
 
     def test_passes_every_host_without_filters(self):
@@ -114,7 +115,7 @@ class TestFilterHandler:
 
         last = keeping('abc')
 
-        assert names(run([StopFilter(), last])[0]) == [] == last.asked
+        assert names(run([StopFilter(), last])[0]) == [] == last.saw
 
     def test_runs_filters_that_judge_all_hosts_together(self):
         class FirstFilter(filters.BaseHostFilter):
@@ -159,34 +160,44 @@ class TestFilterHandler:
     @pytest.mark.parametrize(('rule', 'spec', 'where'), [
         (ComputeCapabilitiesFilter(),
          {'capabilities:free_ram_mb': '>= abc'},
-         'at extra spec free_ram_mb'),
+         'flavor.extra_specs.free_ram_mb'),
         (ComputeCapabilitiesFilter(),
          {'capabilities:cpu_info:cores': '>= abc'},
-         'at extra spec cpu_info:cores'),
+         'flavor.extra_specs.cpu_info:cores'),
         (AggregateInstanceExtraSpecsFilter(),
          {'aggregate_instance_extra_specs:racks': '>= abc'},
-         'at extra spec racks')])
+         'flavor.extra_specs.racks')])
     def test_an_error_at_an_extra_spec_names_it_and_the_host(
             self, rule, spec, where, caplog):
+        caplog.set_level('INFO')
         block = hosts(a_host('a', cpu_info='{"cores": 4}',
                              aggregates=[{'racks': '7'}]))
 
-        with pytest.raises(ValueError, match='abc'):
+        with pytest.raises(exception.InvalidInput, match='abc'):
             run([rule], block, a_request(extra_specs=spec))
 
         text, = caplog.messages
-        assert f"{where} = '>= abc', on host (a, a) ram:" in text
+        assert f"{where} = '>= abc'" in text
+        assert ', on host (a, a) ram:' in text
 
     def test_a_plug_in_that_asks_a_built_in_names_the_host_once(self, caplog):
         class OwnFilter(ComputeCapabilitiesFilter):
             def host_passes(self, host_state, filter_properties):
                 return super().host_passes(host_state, filter_properties)
 
-        with pytest.raises(ValueError, match='abc'):
+        caplog.set_level('INFO')
+        with pytest.raises(exception.InvalidInput, match='abc'):
             run([OwnFilter()], spec=a_request(extra_specs={
                 'capabilities:free_ram_mb': '>= abc'}))
 
         assert caplog.text.count('on host (a, a)') == 1
+        # It is the request that is wrong, not the filter.
+        assert caplog.records[0].levelname == 'INFO'
+
+
+def told(caplog):
+    """What was logged, without the lines about single hosts: list."""
+    return [text for text in caplog.messages if ' is rejected by ' not in text]
 
 
 class TestLog:
@@ -194,14 +205,14 @@ class TestLog:
         with caplog.at_level('DEBUG', 'nova_sched'):
             run([keeping('ab')])
 
-        assert caplog.messages == ['Starting with 3 host(s)',
-                                   'Filter KeepFilter returned 2 host(s)']
+        assert told(caplog) == ['Starting with 3 host(s)',
+                                'Filter KeepFilter returned 2 host(s)']
 
     def test_of_a_run_without(self, caplog):
         with caplog.at_level('DEBUG', 'nova_sched'):
             run([keeping('ab'), keeping('')])
 
-        assert caplog.messages[2:] == [
+        assert told(caplog)[2:] == [
             'Filter KeepFilter returned 0 hosts',
             'Filtering removed all hosts for the request with instance ID '
             f"'{INSTANCE_UUID}'. Filter results: [('KeepFilter', "
@@ -237,7 +248,7 @@ class TestRebuild:
         left, _ = run([rule], spec=a_request(hints=REBUILD))
 
         assert names(left) == ['a', 'b', 'c']
-        assert rule.asked == []
+        assert rule.saw == []
 
     def test_filters_that_say_so_run(self):
         rule = keeping('a')

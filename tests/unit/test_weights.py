@@ -123,12 +123,12 @@ class TestWeightHandler:
             weigh([FreeRam()], ram(20, 50))
 
         assert caplog.messages == [
-            "FreeRam: raw weights {('host0', 'host0'): 20.0, "
-            "('host1', 'host1'): 50.0}",
-            "FreeRam: normalized weights {('host0', 'host0'): 0.0, "
-            "('host1', 'host1'): 1.0}",
-            "FreeRam: score (multiplier * weight) {('host0', 'host0'): "
-            "'1.0 * 0.0', ('host1', 'host1'): '1.0 * 1.0'}"]
+            "FreeRam: raw weights {('host1', 'host1'): 50.0, "
+            "('host0', 'host0'): 20.0}",
+            "FreeRam: normalized weights {('host1', 'host1'): 1.0, "
+            "('host0', 'host0'): 0.0}",
+            "FreeRam: score (multiplier * weight) {('host1', 'host1'): "
+            "'1.0 * 1.0', ('host0', 'host0'): '1.0 * 0.0'}"]
 
 
 class TestPlugIns:

@@ -1,0 +1,183 @@
+"""The log: each record one line, of a bounded size, whoever wrote its words.
+
+Requests, databases and other services say what ends up in log lines. So
+whatever could end or disguise a line is written as an escape: control
+characters, Unicode's line separators and marks of direction, surrogates
+without a partner. What is too long is cut. This holds for the loggers of all
+libraries; other code logs words as they are. A traceback keeps its lines,
+each behind oslo.log's prefix, or indented where a formatter has none.
+
+An error's words stand in a line once: oslo.log's summary of the error at the
+end of a line is left out where the message says it.
+"""
+
+import copy
+import functools
+import json
+import logging as py_logging
+
+from oslo_log import formatters
+from oslo_log import log as logging
+
+from nova_sched import version
+
+#: Characters of a message, and of other fields, such as the request id.
+LONGEST = 16384
+LONGEST_FIELD = 100
+
+#: Lines of a traceback, of which the middle is left out, and their length.
+TRACEBACK_LINES = 400
+LONGEST_LINE = 1000
+
+#: Before the lines of tracebacks that have no prefix.
+_INDENT = '  '
+
+#: Members of a list or a dict, in logs that are JSON.
+_MEMBERS = 100
+
+_SIZES = {'message': LONGEST, 'error_summary': LONGEST,
+          'user_identity': 6 * LONGEST_FIELD}
+
+#: What the caller of a logger does not decide, or formatters work with.
+_TRUSTED = frozenset(vars(py_logging.makeLogRecord({}))) | {
+    'asctime', 'isotime', 'color', 'reset_color', 'extra', 'extra_keys'}
+
+
+def setup(conf, product=version.PACKAGE):
+    """Configure logging as oslo.log's options say, with lines to be trusted.
+
+    conf: ConfigOpts.  product: name of the program, for formats that show it.
+    Raises oslo.log's LogConfigError for a ``log_config_append`` that cannot
+    be used.
+    """
+    logging.setup(conf, product, version.version_string())
+    loggers = py_logging.Logger.manager.loggerDict.values()
+    for logger in (py_logging.getLogger(), *loggers):
+        for handler in getattr(logger, 'handlers', ()):
+            _protect(handler)
+
+
+def one_line(text, longest=LONGEST):
+    """A text without characters that could end or disguise a line, cut.
+
+    longest: characters of the text that are kept, before they are escaped.
+    """
+    text = cut(text, longest)
+    if text.isprintable():
+        return text
+    return ''.join(
+        each if each.isprintable()
+        else each.encode('unicode_escape').decode() for each in text)
+
+
+def field(value):
+    """Any value from outside as a short text on one line."""
+    return one_line(str(value), LONGEST_FIELD)
+
+
+def cut(text, longest):
+    """A text, or its beginning and its length in characters."""
+    if len(text) <= longest:
+        return text
+    return f'{text[:longest]}... ({len(text)} characters)'
+
+
+class _Lines:
+    """Mixed into a formatter that writes lines."""
+
+    def formatMessage(self, record):    # noqa: N802, logging's own name
+        repeated = _is_repeated(record)
+        if repeated:
+            record.error_summary = '-'
+        _clean(record)
+        text = super().formatMessage(record)
+        return text.removesuffix(': -') if repeated else text
+
+    def formatException(self, ei, record=None):    # noqa: N802, as above
+        lines = super().formatException(ei).rstrip('\n').split('\n')
+        if len(lines) > TRACEBACK_LINES:
+            half = TRACEBACK_LINES // 2
+            lines[half:-half] = [f'... {len(lines) - 2 * half} lines ...']
+        prefix = ''
+        if record is not None:
+            # How oslo.log begins the lines of an error, shown by none.
+            shown = super().formatException((None,) * 3, record=record)
+            prefix = shown.partition('NoneType')[0]
+        return '\n'.join((prefix or _INDENT) + one_line(line, LONGEST_LINE)
+                         for line in lines)
+
+
+class _Structures:
+    """Mixed into a formatter that writes JSON, or dicts, a record each.
+
+    JSON has escapes of its own for what could end a line.
+    """
+
+    def format(self, record):
+        made = super().format(record)
+        _clean(record)
+        if not isinstance(made, str):
+            return _bounded(made)
+        if len(made) <= LONGEST and '\\ud' not in made:
+            return made
+        return json.dumps(_bounded(json.loads(made)))
+
+
+def _protect(handler):
+    """Have a handler write lines that can be trusted."""
+    formatter = handler.formatter or py_logging.Formatter()
+    if not isinstance(formatter, (_Lines, _Structures)):
+        formatter = copy.copy(formatter)
+        formatter.__class__ = _protected(type(formatter))
+        handler.setFormatter(formatter)
+    # For what a log's encoding lacks; files are opened anew when they rotate.
+    handler.errors = 'backslashreplace'
+    reconfigure = getattr(getattr(handler, 'stream', None), 'reconfigure',
+                          None)
+    if reconfigure is not None:
+        reconfigure(errors=handler.errors)
+
+
+@functools.cache
+def _protected(cls):
+    """A formatter's class with one of the above mixed in."""
+    structured = issubclass(
+        cls, (formatters.JSONFormatter, formatters.FluentFormatter))
+    mixin = _Structures if structured else _Lines
+    return type(cls.__name__, (mixin, cls), {})
+
+
+def _clean(record):
+    """Make what a record has from outside fit for a line, in place.
+
+    Handlers that write single fields, as journald's does, find them clean.
+    """
+    for name, value in vars(record).items():
+        if name in _TRUSTED:
+            continue
+        if isinstance(value, (list, tuple, dict, bytes)):
+            value = str(value)
+        if isinstance(value, str):
+            setattr(record, name, one_line(
+                value, _SIZES.get(name, LONGEST_FIELD)))
+
+
+def _is_repeated(record):
+    """Whether the summary of a record's error stands in its message, too."""
+    summary = getattr(record, 'error_summary', '')
+    kind, _, words = summary.partition(': ')
+    return bool(summary) and (words or kind) in record.message
+
+
+def _bounded(value, longest=LONGEST):
+    """A value of JSON with its texts, lists and dicts cut."""
+    if isinstance(value, str):
+        text = cut(value, longest)
+        return text.encode(errors='backslashreplace').decode()
+    if isinstance(value, list):
+        return [_bounded(each, longest) for each in value[:_MEMBERS]]
+    if isinstance(value, dict):
+        return {_bounded(name, LONGEST_FIELD): _bounded(
+            each, LONGEST_FIELD if name == 'context' else longest)
+            for name, each in list(value.items())[:_MEMBERS]}
+    return value

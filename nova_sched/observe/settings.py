@@ -1,0 +1,78 @@
+"""What the options are set to, in words that may be logged."""
+
+import re
+
+from oslo_config import cfg
+
+from nova_sched.options import sections
+
+#: What stands for a value that nobody may read.
+MASK = '****'
+
+#: A password in a URL; as much as may be part of one.
+_PASSWORD = re.compile(r'(://[^\s:/@]*):\S*@')
+
+#: Names of options of plug-ins, which may keep it to themselves that they
+#: are secret.
+_SECRET_NAME = re.compile('password|passwd|secret|token|credential')
+
+
+class Settings:
+    """What all options of a ConfigOpts were set to when they were seen."""
+
+    def __init__(self, conf):
+        self._conf, self._values = conf, values(conf)
+
+    def changes(self):
+        """What has changed since the last call: text, an option each."""
+        before, self._values = self._values, values(self._conf)
+        places = sorted(place for place in before.keys() & self._values.keys()
+                        if before[place] != self._values[place])
+        old, new = (shown({place: found[place] for place in places})
+                    for found in (before, self._values))
+        return '; '.join(
+            f'[{section}] {name}: {old[section][name]} became '
+            f'{new[section][name]}' for section, name in places
+        ) or 'nothing changed'
+
+
+def values(conf):
+    """The values of all options: dict (section, name) -> value.
+
+    An option of which the files say what cannot be is left out.
+    """
+    found = {}
+    for name in conf:
+        try:
+            value = conf[name]
+        except (cfg.Error, ValueError):
+            continue
+        if not isinstance(value, cfg.ConfigOpts.GroupAttr):
+            found['DEFAULT', name] = value
+            continue
+        for option in value:
+            try:
+                found[name, option] = value[option]
+            except (cfg.Error, ValueError):
+                continue
+    return found
+
+
+def shown(found):
+    """Values that may be read by others: dict section -> name -> text.
+
+    found: as from ``values``.  Passwords are masked, also within URLs.
+    """
+    options, texts = sections.known_opts(), {}
+    for (section, name), value in found.items():
+        option = options.get((section, name))
+        texts.setdefault(section, {})[name] = _text(name, option, value)
+    return texts
+
+
+def _text(name, option, value):
+    if value is None or value == '':
+        return 'unset'
+    if option.secret if option else _SECRET_NAME.search(name):
+        return MASK
+    return _PASSWORD.sub(rf'\1:{MASK}@', str(value))

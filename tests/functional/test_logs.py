@@ -1,0 +1,200 @@
+"""What an operator is told by a daemon: its log, its reports, its files."""
+
+import contextlib
+import itertools
+import os
+import pathlib
+import re
+import signal
+import stat
+
+import oslo_messaging as messaging
+import pytest
+import sqlalchemy as sa
+
+from nova_sched import exception
+from tests.builders import requests
+from tests.functional import conftest
+from tests.functional import processes
+
+pytestmark = pytest.mark.real
+
+FORGED = '2026-01-01 00:00:00.000 1 CRITICAL forged [-] all is lost'
+
+#: How a line of the log begins.
+LINE = re.compile(r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \d+ [A-Z]+ ')
+
+#: Bytes from one arena of malloc to the next.
+ARENA = 64 << 20
+
+#: Requests with words of a user's in each place that has them.
+REQUESTS = {
+    'zone': lambda words: {'availability_zone': words},
+    'forced host': lambda words: {'force_hosts': [words]},
+    'destination': lambda words: {
+        'requested_destination': requests.a_destination(host=words)},
+    'extra spec': lambda words: {'extra_specs': {
+        'capabilities:free_ram_mb': words}},
+    'hint': lambda words: {'hints': {'query': [f'["{words}", "$host", 1]']}},
+    'request id': lambda words: {'request_id': words}}
+
+
+@pytest.fixture(scope='module')
+def stage(tmp_path_factory):
+    """A Stage for all tests here."""
+    with conftest.open_stage(tmp_path_factory.mktemp('logs')) as made:
+        made.cloud(4)
+        yield made
+
+
+@pytest.fixture(scope='module')
+def daemon(stage):
+    """A daemon whose log and reports are files.  It is asked for no umask."""
+    before = os.umask(0)
+    try:
+        return stage.daemon(
+            DEFAULT__debug=True,
+            DEFAULT__log_file=stage.directory / 'all.log',
+            DEFAULT__use_stderr=True,
+            DEFAULT__executor_thread_pool_size=16,
+            filter_scheduler__enabled_filters=(
+                'ComputeFilter,AvailabilityZoneFilter,'
+                'ComputeCapabilitiesFilter,JsonFilter,RamFilter'),
+            filter_scheduler__available_filters=(
+                'nova.scheduler.filters.all_filters'),
+            oslo_reports__log_dir=stage.directory)
+    finally:
+        os.umask(before)
+
+
+@pytest.fixture(scope='module')
+def caller(stage, daemon):
+    return stage.client()
+
+
+@pytest.fixture
+def said(daemon):
+    """A function: what the daemon has said since the test began."""
+    begin = len(daemon.text)
+    return lambda: daemon.text[begin:]
+
+
+def ask(caller, **request):
+    """Ask, whatever the answer is."""
+    with contextlib.suppress(exception.NovaSchedException,
+                             messaging.RemoteError):
+        caller.ask(**request)
+
+
+def assert_lines(text):
+    """Each line of a log begins as the service's own do."""
+    lines = text.split('\n')[:-1]
+    assert lines
+    assert all(LINE.match(line) for line in lines), lines
+    assert not any(line.startswith(FORGED[:20]) for line in lines), lines
+    assert not [each for each in text if not each.isprintable()
+                and each != '\n']
+
+
+@pytest.mark.parametrize('odd', ['\n', '\r', '\x1b[2J', '\u2028', '\ud800'])
+@pytest.mark.parametrize('place', REQUESTS)
+def test_words_of_a_request_forge_no_line(caller, said, place, odd):
+    """Nor does one that the log cannot encode cost its line."""
+    ask(caller, **REQUESTS[place](f'x{odd}{FORGED}'))
+    processes.until(lambda: 'Request for ' in said(), 'a line about it')
+    assert_lines(said())
+
+
+@pytest.mark.parametrize('odd', ['\n', '\u2028', '\ud800'])
+def test_nor_does_the_name_of_a_method(stage, daemon, said, odd):
+    """Which oslo.messaging tells, and not this service."""
+    client = messaging.get_rpc_client(
+        stage.transport(), messaging.Target(topic='scheduler', version='4.0'))
+    with pytest.raises(messaging.RemoteError):
+        client.call({}, f'method{odd}{FORGED}')
+    processes.until(lambda: 'all is lost' in said(), 'a line about it')
+    assert_lines(said())
+
+
+def test_a_long_request_id_is_cut(caller, said):
+    caller.ask(request_id='x' * 200_000)
+    processes.until(lambda: 'Request for ' in said(), 'a line about it')
+    assert max(map(len, said().splitlines())) < 5000
+
+
+def test_the_first_line_says_what_serves(stage, daemon):
+    line, = daemon.said('Starting with driver')
+    for words in ('driver filter_scheduler', 'workers 1',
+                  'filters ComputeFilter, AvailabilityZoneFilter, ',
+                  'weighers ', 'RAMWeigher 1',
+                  f'database {stage.database_url.partition("?")[0]}',
+                  'message broker rabbit://'):
+        assert words in line
+    assert f':{sa.make_url(stage.transport_url).password}@' not in line
+
+
+def test_a_log_is_not_for_all(stage, daemon):
+    path = stage.directory / 'all.log'
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_sigusr2_is_answered_with_a_report(stage, daemon, caller):
+    """By the launcher and by a worker; both go on."""
+    worker, = daemon.children
+    for pid in (daemon.pid, worker):
+        os.kill(pid, signal.SIGUSR2)
+        path, = processes.until(lambda pid=pid: list(stage.directory.glob(
+            f'nova-sched-{pid}_gurumeditation_*')), 'a report')
+        text = processes.until(
+            lambda path=path: 'shadow_queue' in path.read_text()
+            and path.read_text(), 'all of it')
+        assert 'product = nova_sched' in text
+        assert 'Thread #' in text
+        assert 'transport_url = ****' in text
+        assert f':{sa.make_url(stage.transport_url).password}@' not in text
+        assert not path.stat().st_mode & 0o007
+    assert caller.ask()
+    assert daemon.children == [worker]
+
+
+def test_threads_that_answer_share_one_arena(stage, daemon, caller):
+    """So what a large request has freed serves the next one."""
+    for future in caller.crowd(24, callers=12):
+        future.result(processes.PATIENCE)
+    worker, = daemon.children
+    threads = len(list(pathlib.Path(f'/proc/{worker}/task').iterdir()))
+    assert threads > 8
+    assert arenas(worker) <= 1
+
+
+def arenas(pid):
+    """How many arenas a process has besides the first: one each 64 MiB.
+
+    Each begins with what is in use, and what is not yet follows.
+    """
+    rows = [line.split() for line in pathlib.Path(
+        f'/proc/{pid}/maps').read_text().splitlines()]
+    bounds = [([int(end, 16) for end in row[0].split('-')], row[1], len(row))
+              for row in rows]
+    return sum(
+        begin % ARENA == 0 and rights == 'rw-p' and size == 5
+        and after == end and others == '---p' and last == begin + ARENA
+        for ((begin, end), rights, size), ((after, last), others, _)
+        in itertools.pairwise(bounds))
+
+
+def test_a_reload_says_what_has_changed(stage, daemon):
+    before = daemon.said('Configuration read again')
+    path = stage.directory / 'nova-sched.conf'
+    text = path.read_text()
+    path.write_text(text.replace(
+        'enabled_filters = ComputeFilter,', 'enabled_filters = '))
+    daemon.signal(signal.SIGHUP)
+    line = daemon.wait_until_said('Configuration read again',
+                                  times=len(before) + 1)[-1]
+    assert '[filter_scheduler] enabled_filters: ' in line
+    assert ' became ' in line
+    daemon.signal(signal.SIGHUP)
+    line = daemon.wait_until_said('Configuration read again',
+                                  times=len(before) + 2)[-1]
+    assert line.endswith('Configuration read again: nothing changed')

@@ -1,0 +1,274 @@
+"""Lines of the log: what they may hold, whoever wrote the words."""
+
+import json
+import logging
+import logging.handlers
+import sys
+import threading
+
+from oslo_context import context as oslo_context
+from oslo_log import log as oslo_log
+import pytest
+
+from nova_sched import conf as config
+from nova_sched import context
+from nova_sched import exception
+from nova_sched.observe import logs
+
+LOG = oslo_log.getLogger('nova_sched.test_logs')
+
+FORGED = '2026-11-22 10:00:00.000 1 CRITICAL root [-] all is lost'
+
+#: What ends a line, or makes it look like another one, in some reader.
+HOSTILE = ['\n', '\r', '\x0b', '\x0c', '\x1b[2J', '\x85', '\u2028', '\u2029',
+           '\u202e', '\u2066', '\x00', '\ud800']
+
+#: A format of an operator who configures logging by a file.
+FILE = """
+[loggers]
+keys = root, library
+
+[handlers]
+keys = all, library
+
+[formatters]
+keys = {keys}
+
+[logger_root]
+level = DEBUG
+handlers = all
+
+[logger_library]
+level = DEBUG
+qualname = library
+propagate = 0
+handlers = library
+
+[handler_all]
+class = logging.handlers.WatchedFileHandler
+args = ('{path}',)
+{formatter}
+
+[handler_library]
+class = FileHandler
+args = ('{path}', 'a', 'ascii')
+
+[formatter_own]
+format = %(asctime)s OWN %(message)s
+{kind}
+"""
+
+
+@pytest.fixture(autouse=True)
+def restored(monkeypatch):
+    """The handlers of the root logger, and the context, as they were."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    monkeypatch.setattr(sys, 'excepthook', sys.excepthook)
+    monkeypatch.setattr(oslo_context, '_request_store', threading.local())
+    yield
+    for handler in root.handlers:
+        if handler not in handlers:
+            handler.close()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    del logging.getLogger('library').handlers[:]
+
+
+@pytest.fixture
+def set_up(tmp_path):
+    """A function: options of [DEFAULT] -> what has been logged so far."""
+    path = tmp_path / 'all.log'
+
+    def set_up_with(**options):
+        conf = config.new_conf([], [])
+        for name, value in {'log_file': str(path), **options}.items():
+            conf.set_override(name, value)
+        logs.setup(conf)
+        return lambda: path.read_text()
+    return set_up_with
+
+
+@pytest.fixture
+def by_file(set_up, tmp_path):
+    """As ``set_up``, by a log_config_append; of a formatter's class."""
+    def set_up_with(kind=None):
+        path = tmp_path / 'logging.ini'
+        path.write_text(FILE.format(
+            path=tmp_path / 'all.log', keys='own',
+            formatter='formatter = own' if kind else '',
+            kind=f'class = {kind}' if kind else ''))
+        return set_up(log_config_append=str(path))
+    return set_up_with
+
+
+def raised(error):
+    """An error with a traceback."""
+    try:
+        raise error
+    except type(error) as caught:
+        return caught
+
+
+@pytest.mark.parametrize('odd', HOSTILE)
+class TestOneRecordIsOneLine:
+    """Of what str.splitlines takes for one, and of what files do."""
+
+    def test_whose_message_has_words_from_outside(self, set_up, odd):
+        said = set_up()
+        LOG.warning('No zone %s', f'x{odd}{FORGED}')
+        line, = said().splitlines()
+        assert f'No zone x{ascii(odd)[1:-1]}2026' in line
+        assert odd not in line
+
+    def test_whose_context_has_words_from_outside(self, set_up, odd):
+        said = set_up()
+        caller = context.RequestContext(
+            request_id=f'req-{odd}{FORGED}', user_id=f'user{odd}{FORGED}')
+        LOG.info('Asked', context=caller)
+        line, = said().splitlines()
+        assert odd not in line
+        assert f'req-{ascii(odd)[1:-1]}2026' in line
+        assert f'user{ascii(odd)[1:-1]}2026' in line
+
+    def test_whose_error_has_words_from_outside(self, set_up, odd):
+        said = set_up()
+        try:
+            raise RuntimeError(f'x{odd}{FORGED}')
+        except RuntimeError:
+            LOG.error('A failure')
+        line, = said().splitlines()
+        assert odd not in line
+
+    @pytest.mark.parametrize('kind', [
+        None, 'logging.Formatter', 'oslo_log.formatters.ContextFormatter',
+        'oslo_log.formatters.JSONFormatter'])
+    def test_whatever_formatter_an_operator_has(self, by_file, kind, odd):
+        said = by_file(kind)
+        LOG.warning('No zone %s', f'x{odd}{FORGED}')
+        logging.getLogger('library').warning('No zone %s', f'x{odd}{FORGED}')
+        assert len(said().splitlines()) == 2
+        assert odd not in said().replace('\n', '')
+
+    def test_where_records_are_json(self, set_up, odd):
+        said = set_up(use_json=True)
+        LOG.warning('No zone %s', f'x{odd}{FORGED}')
+        line, = said().splitlines()
+        json.loads(line)['message'].encode()
+        assert odd not in line
+
+    def test_in_each_line_of_a_traceback(self, set_up, odd):
+        """Each line begins with oslo.log's prefix."""
+        said = set_up()
+        LOG.error('A failure', exc_info=raised(OSError(f'x{odd}{FORGED}')))
+        lines = said().splitlines()
+        assert len(lines) > 3
+        assert all(' ERROR nova_sched.test_logs ' in line for line in lines)
+        assert odd not in said().replace('\n', '')
+
+    def test_in_a_traceback_without_a_prefix(self, by_file, odd):
+        said = by_file('logging.Formatter')
+        LOG.error('A failure', exc_info=raised(OSError(f'x{odd}{FORGED}')))
+        first, *lines = said().splitlines()
+        assert first.endswith('OWN A failure')
+        assert all(line.startswith('  ') for line in lines)
+
+
+def test_what_is_printable_stays_as_it_is(set_up):
+    said = set_up()
+    LOG.info('%s', 'Zürich ☃ 日本 "a\\b"')
+    assert said().rstrip().endswith('Zürich ☃ 日本 "a\\b"')
+
+
+def test_a_character_that_the_encoding_lacks_costs_no_line(by_file):
+    said = by_file()
+    logging.getLogger('library').info('Zürich')
+    assert said() == 'Z\\xfcrich\n'
+
+
+class TestSizes:
+    HUGE = 'x' * 10_000_000
+
+    @pytest.mark.parametrize('options', [{}, {'use_json': True}])
+    def test_ten_megabytes_of_request_id_are_a_short_line(
+            self, set_up, options):
+        said = set_up(**options)
+        for _ in range(3):
+            LOG.info('Asked', context=context.RequestContext(
+                request_id=self.HUGE, user_id=self.HUGE))
+        assert len(said().splitlines()) == 3
+        assert len(said()) < 20000
+
+    def test_a_request_id_of_another_type_is_cut(self, set_up):
+        said = set_up()
+        LOG.info('Asked', context=context.RequestContext(
+            request_id={'a\n': ['b\n'] * 100000}))
+        line, = said().splitlines()
+        assert len(line) < 1000
+
+    @pytest.mark.parametrize('options', [{}, {'use_json': True}])
+    def test_a_long_message_is_cut_and_says_how_long_it_was(
+            self, set_up, options):
+        said = set_up(**options)
+        LOG.info('No zone %s', self.HUGE)
+        assert '(10000008 characters)' in said()
+        assert len(said()) < 4 * logs.LONGEST
+
+    @pytest.mark.parametrize('text', [HUGE, 'x\n' * 1_000_000])
+    def test_a_traceback_is_cut(self, set_up, text):
+        said = set_up()
+        LOG.error('A failure', exc_info=raised(OSError(text)))
+        assert 'Traceback (most recent call last)' in said()
+        assert len(said()) < 200_000
+
+
+class TestWordsOfAnError:
+    def test_stand_once_in_a_line(self, set_up):
+        said = set_up()
+        try:
+            raise exception.DatabaseUnavailable('it is away')
+        except exception.DatabaseUnavailable as error:
+            LOG.error('No hosts: %s', error)
+            LOG.error('No hosts: %r', error)
+            LOG.exception('No hosts: %s', error)
+        assert [line.count('it is away') for line in said().splitlines()
+                if 'No hosts' in line] == [1, 1, 1]
+        assert said().splitlines()[0].endswith('No hosts: it is away')
+
+    def test_are_added_where_the_message_does_not_say_them(self, set_up):
+        said = set_up()
+        try:
+            raise exception.DatabaseUnavailable('it is away')
+        except exception.DatabaseUnavailable:
+            LOG.error('No hosts')
+        assert said().rstrip().endswith(
+            'No hosts: nova_sched.exception.DatabaseUnavailable: it is away')
+
+    def test_stand_where_a_format_of_the_operator_has_them(self, set_up):
+        said = set_up(logging_default_format_string=(
+            '<%(error_summary)s> %(message)s'))
+        try:
+            raise OSError('it is away')
+        except OSError as error:
+            LOG.error('No hosts')
+            LOG.error('No hosts: %s', error)
+        assert said().splitlines() == [
+            '<OSError: it is away> No hosts', '<-> No hosts: it is away']
+
+
+def test_fields_of_a_record_are_clean_for_handlers_that_send_them(set_up):
+    """As journald's handler does, after it has formatted the record."""
+    set_up()
+    handler, = logging.getLogger().handlers
+    caller = context.RequestContext(request_id='req-1\nreq-2')
+    record = logging.makeLogRecord({
+        'msg': 'Asked', 'levelno': logging.INFO, 'context': caller})
+    handler.format(record)
+    assert record.request_id == 'req-1\\nreq-2'
+
+
+def test_setting_up_again_changes_nothing(by_file):
+    said = by_file('logging.Formatter')
+    by_file('logging.Formatter')
+    LOG.info('a\nb')
+    assert said().count('a\\nb') == 1

@@ -1,0 +1,82 @@
+"""What the options are set to, in words that may be logged."""
+
+from oslo_config import cfg
+import pytest
+
+from nova_sched import conf as config
+from nova_sched.observe import settings
+
+
+@pytest.fixture
+def path(tmp_path):
+    """An empty configuration file."""
+    path = tmp_path / 'nova.conf'
+    path.touch()
+    return path
+
+
+@pytest.fixture
+def conf(path):
+    """What it says."""
+    return config.new_conf([], [str(path)])
+
+
+@pytest.fixture
+def reread(conf, path):
+    """A function: text -> what changes when the file says it."""
+    seen = settings.Settings(conf)
+
+    def reread_as(text):
+        path.write_text(text)
+        conf.reload_config_files()
+        return seen.changes()
+    return reread_as
+
+
+def test_a_changed_option_has_its_name_and_both_values(reread):
+    assert reread('[scheduler]\nmax_attempts = 5\n') == (
+        '[scheduler] max_attempts: 3 became 5')
+
+
+def test_changes_are_in_order(reread):
+    assert reread('[scheduler]\nmax_attempts = 5\n'
+                  '[DEFAULT]\ndebug = true\nhost = \n') == (
+        '[DEFAULT] debug: False became True; '
+        f'[DEFAULT] host: {config.new_conf([], []).host} became unset; '
+        '[scheduler] max_attempts: 3 became 5')
+
+
+def test_what_was_told_is_not_told_again(reread):
+    reread('[scheduler]\nmax_attempts = 5\n')
+    assert reread('[scheduler]\nmax_attempts = 5\n') == 'nothing changed'
+
+
+@pytest.mark.parametrize('text', [
+    '[DEFAULT]\ntransport_url = rabbit://nova:geheim@h/\n',
+    '[database]\nconnection = mysql://nova:geheim@h/\n',
+    '[api_database]\nconnection = mysql://nova:geheim@h/\n',
+    '[database]\nslave_connection = mysql://nova:geheim@h/\n',
+    '[oslo_messaging_rabbit]\nrabbit_password = geheim\n',
+    '[oslo_messaging_notifications]\ntransport_url = rabbit://n:geheim@h/\n',
+    '[filter_scheduler]\navailable_filters = http://nova:ge@heim@h/\n',
+    '[filter_scheduler]\nisolated_hosts = http://nova:geheim@h/,b\n'])
+def test_no_change_tells_a_password(reread, text):
+    told = reread(text)
+    option = text.splitlines()[1].partition(' =')[0]
+    assert f'{option}: ' in told
+    assert 'geheim' not in told
+    assert 'heim' not in told
+    assert settings.MASK in told
+
+
+def test_options_of_plug_ins_are_told(conf):
+    conf.register_opts([cfg.IntOpt('rack_height'),
+                        cfg.StrOpt('rack_password', default='geheim')], 'own')
+    assert settings.shown(settings.values(conf))['own'] == {
+        'rack_height': 'unset', 'rack_password': settings.MASK}
+
+
+def test_an_option_that_cannot_be_read_is_left_out(conf, path):
+    path.write_text('[scheduler]\nmax_attempts = many\n')
+    conf.reload_config_files()
+    assert ('scheduler', 'max_attempts') not in settings.values(conf)
