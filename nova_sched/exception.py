@@ -86,9 +86,30 @@ class RemoteNovaException(NovaSchedException):
 
 
 class NoValidHost(RemoteNovaException):
-    """No host, or fewer hosts than instances, can be selected."""
+    """No host, or fewer hosts than instances, can be selected.
+
+    reason: all that there is to say, for operators.
+    nova: what Nova says of it; by default that hosts are not enough.
+    filters: what a tenant may know; by default what Nova says.
+    """
 
     msg_fmt = 'No valid host was found. %(reason)s'
+    nova, filters = 'There are not enough hosts available.', None
+
+    def __init__(self, nova=None, filters=None, **kwargs):
+        super().__init__(**kwargs)
+        self.nova = self.nova if nova is None else nova
+        self.filters = filters
+
+    def told(self, text):
+        """The exception as it goes to a caller.
+
+        text: a choice of ``[nova_sched] no_valid_host_text``.
+        """
+        if text == 'full':
+            return self
+        return NoValidHost(reason=self.nova if (
+            text == 'nova' or self.filters is None) else self.filters)
 
 
 class InvalidInput(RemoteNovaException):
@@ -96,6 +117,11 @@ class InvalidInput(RemoteNovaException):
 
     msg_fmt = 'Invalid input received: %(reason)s'
     code = 400
+
+    def told(self, text):
+        """As of NoValidHost; the reason is about what the caller sent."""
+        return self if text == 'full' else InvalidInput(
+            reason=self.kwargs.get('reason', ''))
 
 
 class ComputeHostMetricNotFound(RemoteNovaException):

@@ -132,10 +132,15 @@ def show_decision(decision):
             title=f'{pick.host}: weight {pick.weight:.4f}, '
                   f'seed {decision.seed}')
         for part in decision.parts(pick.index):
-            parts.add_row([part.name, f'{part.raw:g}',
-                           f'{part.normalized:.4f}', f'{part.multiplier:g}',
-                           f'{part.score:.4f}'])
+            parts.add_row([part.name, f'{part.raw:.12g}',
+                           number(part.normalized),
+                           f'{part.multiplier:.12g}', number(part.score)])
         print(parts)
+
+
+def number(value):
+    """A number with four digits behind the point; -0.00001 is 0.0000."""
+    return f'{round(value, 4) + 0:.4f}'
 
 
 def show(tour):

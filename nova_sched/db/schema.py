@@ -13,15 +13,15 @@ from nova_sched.db import engine as db_engine
 
 # Alembic's default name belongs to Nova, whose database may be the same one.
 VERSION_TABLE = 'nova_sched_alembic_version'
-# The table by which a Nova database is known.
-_NOVA_TABLE = 'compute_nodes'
+# Where Nova, and others, keep the version of what they have made.
+_VERSIONS_OF_OTHERS = ('migrate_version', 'alembic_version')
 
 
 def sync(conf):
     """Create or upgrade the tables in ``[database] connection``.
 
     Returns the schema version; does nothing when it is current.  Raises
-    ConfigurationError for a database whose tables Nova made, and
+    ConfigurationError for a database whose tables others made, and
     DatabaseUnavailable.
     """
     db = db_engine.database(conf)
@@ -44,15 +44,8 @@ def version(conf):
 def sync_database(db):
     """As sync, for an engine.Database (tests have one in memory)."""
     _make_directory(db)
-    with db.reading() as connection:
-        present = set(sa.inspect(connection).get_table_names())
-    if _NOVA_TABLE in present and VERSION_TABLE not in present:
-        raise exception.ConfigurationError(
-            '[database] connection', db.masked,
-            f'that database holds a table {_NOVA_TABLE} that this command '
-            f"did not make, probably Nova's own. Nothing was changed. "
-            f"Nova's database is read as it is and needs no sync; for one "
-            f'of its own name an empty database')
+    if present := _tables(db):
+        _check_maker(db, present)
     if db.engine.dialect.name == 'sqlite':
         _use_write_ahead_log(db)
     with db.writing() as connection:
@@ -60,6 +53,34 @@ def sync_database(db):
         config.attributes['connection'] = connection
         alembic.command.upgrade(config, 'head')
         return _version(connection)
+
+
+def check_ours(db):
+    """Raise ConfigurationError for a database that ``sync`` has not made.
+
+    To be asked before anything is written that is not the service's record.
+    db: engine.Database.
+    """
+    _check_maker(db, _tables(db))
+
+
+def _check_maker(db, present):
+    others = sorted(present.intersection(_VERSIONS_OF_OTHERS))
+    if VERSION_TABLE in present and not others:
+        return
+    found = (f'a table {(others or sorted(present))[0]}' if present
+             else 'no tables')
+    raise exception.ConfigurationError(
+        '[database] connection', db.masked,
+        f'that database holds {found}: "nova-sched-manage db sync" did not '
+        f"make it, probably it is Nova's own. Nothing was changed. Nova's "
+        f'database is read as it is, and nothing made up is written to it; '
+        f'for a database of its own name an empty one, and run db sync')
+
+
+def _tables(db):
+    with db.reading() as connection:
+        return set(sa.inspect(connection).get_table_names())
 
 
 def head():

@@ -119,6 +119,7 @@ class BaseCapacityFilter(BaseSettingFilter):
     alone must fit into what is really there.
     """
 
+    logs_rejected = True
     resource = None
     #: Log texts with %(host)s and %(needed)s; %(total)s or %(usable)s.
     too_small = too_full = ''
@@ -177,14 +178,17 @@ class BaseCapacityFilter(BaseSettingFilter):
             return {}
         return {self.resource.limit: int(limit / self.resource.per_limit)}
 
-    def reason(self, hosts, spec_obj):
+    def asked(self, spec_obj):
+        return f'need {self.resource.text(self.resource.needed(spec_obj))}'
+
+    def found(self, hosts, spec_obj):
         needed, text = self.resource.needed(spec_obj), self.resource.text
         total = self.resource.total(hosts)
         large = hosts.where(total >= needed)
         if not len(large):
-            return f'need {text(needed)}, largest host {text(total.max())}'
+            return f'largest host {text(total.max())}'
         usable = self._usable(large, self._limit(large, spec_obj))
-        return f'need {text(needed)}, most free {text(np.fmax.reduce(usable))}'
+        return f'most free {text(np.fmax.reduce(usable))}'
 
 
 class BaseExactFilter(filters.ColumnFilter):
@@ -199,15 +203,21 @@ class BaseExactFilter(filters.ColumnFilter):
         total = self.resource.total(hosts).item(0)
         return {self.resource.limit: total // self.resource.per_limit}
 
-    def reason(self, hosts, spec_obj):
-        needed, text = self.resource.needed(spec_obj), self.resource.text
+    def asked(self, spec_obj):
+        needed = self.resource.needed(spec_obj)
+        return f'need exactly {self.resource.text(needed)}'
+
+    def found(self, hosts, spec_obj):
         free = self.resource.free(hosts)
-        nearest = free[np.abs(free - needed).argmin()]
-        return f'need exactly {text(needed)}, nearest has {text(nearest)}'
+        nearest = free[
+            np.abs(free - self.resource.needed(spec_obj)).argmin()]
+        return f'nearest has {self.resource.text(nearest)}'
 
 
 class BaseCountFilter(BaseSettingFilter):
     """Hosts on which fewer than so many of something are counted."""
+
+    logs_rejected = True
 
     #: The column with the count, and what it counts.
     column = noun = ''
@@ -234,7 +244,8 @@ class BaseCountFilter(BaseSettingFilter):
                 LOG.debug(self.too_many, {'host': state, 'most': int(limit)})
         return passes
 
-    def reason(self, hosts, spec_obj):
+    def found(self, hosts, spec_obj):
+        # How few there must be is an option's, or an aggregate's, to say.
         most = np.broadcast_to(self._settings(hosts, spec_obj), len(hosts))
         counts = getattr(hosts, self.column)
         row = (counts - most).argmin()

@@ -6,8 +6,15 @@ _WISHES = {numa_pages.SMALL: 'the smallest', numa_pages.LARGE: 'large',
            numa_pages.ANY: 'any'}
 
 
-def comparison(wish, topologies):
-    """'need ..., at best ...' for hosts that a guest does not fit on.
+def needed(wish):
+    """'need ...' for a guest: numa_guest.Wish."""
+    most = ', '.join(f'{need} {unit}' for need, unit, _ in _kinds(wish))
+    return (f'need {_counted(wish.cells, "NUMA cell")}'
+            f'{" with up to " * bool(most)}{most}{_extras(wish)}')
+
+
+def offered(wish, topologies):
+    """'at best ...' for hosts that a guest does not fit on.
 
     wish: numa_guest.Wish.  topologies: list of HostTopology or None.
     The best of one host cell is given for each kind of need.
@@ -15,21 +22,19 @@ def comparison(wish, topologies):
     hosts = [topology.cells for topology in topologies
              if topology is not None and topology.cells]
     if not hosts:
-        return (f'need {_counted(wish.cells, "NUMA cell")}, hosts have no '
-                'NUMA topology')
+        return 'hosts have no NUMA topology'
     cells = [cell for host in hosts for cell in host]
-    kinds = [(f'{need} {unit}', f'{max(map(offer, cells))} {unit}')
-             for need, unit, offer in _kinds(wish) if need]
-    needed = ', '.join(need for need, _ in kinds)
-    offered = ''.join(f', {offer}' for _, offer in kinds)
-    return (f'need {_counted(wish.cells, "NUMA cell")}'
-            f'{" with up to " * bool(needed)}{needed}{_extras(wish)}; at best '
-            f'{_counted(max(hosts, key=len), "NUMA cell")}{offered}')
+    best = ''.join(f', {max(map(offer, cells))} {unit}'
+                   for _, unit, offer in _kinds(wish))
+    return f'at best {_counted(max(hosts, key=len), "NUMA cell")}{best}'
 
 
 def _kinds(wish):
     """(most that a guest cell needs, unit, what a host cell offers) each."""
-    guests = wish.cells
+    return [kind for kind in _all_kinds(wish.cells) if kind[0]]
+
+
+def _all_kinds(guests):
     pinned = any(guest.is_pinned for guest in guests)
     yield (max((guest.memory for guest in guests), default=0),
            'MB free' if pinned else 'MB', lambda cell: (

@@ -37,11 +37,15 @@ def unmet(hosts, name, first_unmet):
 
 def listed(values):
     """Sorted values as 'a, b, c', shortened: '... and 7 more'."""
-    texts = sorted({shortened(str(value)) for value in values})
-    text = ', '.join(texts[:SHOWN]) or 'nothing'
-    if len(texts) > SHOWN:
-        text += f' and {len(texts) - SHOWN} more'
-    return text
+    return some(sorted({shortened(str(value)) for value in values})
+                ) or 'nothing'
+
+
+def some(texts, between=', '):
+    """The first texts as 'a, b, c', the rest counted: '... and 7 more'."""
+    texts = list(texts)
+    return between.join(texts[:SHOWN]) + (
+        f' and {len(texts) - SHOWN} more' if len(texts) > SHOWN else '')
 
 
 def tallied(texts):

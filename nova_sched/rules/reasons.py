@@ -1,30 +1,69 @@
-"""Why no host was left, in words: '0 of 20 hosts: 12 RamFilter (...), ...'."""
+"""Why no host was left, in words: '0 of 20 hosts: 12 RamFilter (...), ...'.
+
+In two texts: operators read what was asked for and what there was, a caller
+what was asked for alone (``[nova_sched] no_valid_host_text``).
+"""
+
+import dataclasses
 
 from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
+#: For a caller, of a host or node that does not exist: the request may name
+#: one that its owner has never heard of.
+NO_SUCH_HOST = ('No such host: the host or node that the request names does '
+                'not exist.')
+
+#: Where filters are whose words a caller is told.
+_BUILT_IN = 'nova_sched.scheduler.filters.'
+
+
+@dataclasses.dataclass(frozen=True)
+class Counted:
+    """Hosts counted by the rule that rejected them.
+
+    full: text with the rules' reasons.  asked: with what was asked for.
+    """
+
+    full: str
+    asked: str
+
 
 def counted(record, filters, snapshot, spec_obj):
-    """Why hosts were rejected, counted by the rule that rejected them: text.
+    """Why hosts were rejected: Counted.
 
     record: the Decision of the request.  filters: those that ran.
     Most hosts first; equal counts in the order the rules ran.
     """
-    if not record.hosts:
-        return 'there are no hosts'
     by_name = {type(filter_).__name__: filter_ for filter_ in filters}
-    found = []
-    for name, rows in record.rejected():
-        words = _words(by_name.get(name), snapshot.block(rows), spec_obj)
-        found.append((len(rows), f'{len(rows)} {name}'
-                      + (f' ({words})' if words else '')))
-    found.sort(key=lambda item: -item[0])
-    if not found:
-        return f'none of {record.hosts} hosts was rejected'
-    left = record.hosts - sum(count for count, _ in found)
-    return (f'{left} of {record.hosts} hosts: '
-            + ', '.join(text for _, text in found))
+    rejected = sorted(record.rejected(), key=lambda item: -len(item[1]))
+
+    def text(words):
+        if not record.hosts:
+            return 'there are no hosts'
+        if not rejected:
+            return f'none of {record.hosts} hosts was rejected'
+        left = record.hosts - sum(len(rows) for _, rows in rejected)
+        return f'{left} of {record.hosts} hosts: ' + ', '.join(
+            f'{len(rows)} {name}'
+            + _bracketed(words, by_name.get(name), rows)
+            for name, rows in rejected)
+
+    return Counted(
+        full=text(lambda filter_, rows: filter_.reason(
+            snapshot.block(rows), spec_obj)),
+        asked=text(lambda filter_, rows: asked(filter_, spec_obj)))
+
+
+def asked(filter_, spec_obj):
+    """What a caller is told of a filter besides its name, or ''.
+
+    Nothing of a plug-in: nobody knows what its words are about.
+    """
+    if not type(filter_).__module__.startswith(_BUILT_IN):
+        return ''
+    return filter_.asked(spec_obj)
 
 
 def lost_cells(record):
@@ -32,14 +71,15 @@ def lost_cells(record):
     return ''.join(f'; cell {cell} cannot be read' for cell, _ in record.lost)
 
 
-def _words(filter_, hosts, spec_obj):
-    """A filter's reason for the hosts it rejected, or ''."""
+def _bracketed(words, filter_, rows):
+    """A filter's words for the hosts it rejected, as ' (...)', or ''."""
     if filter_ is None:
         return ''
     try:
-        return filter_.reason(hosts, spec_obj)
+        text = words(filter_, rows)
     except Exception:
         # An answer must not fail over the words for it.
         LOG.exception('%s cannot say why it rejected %d host(s)',
-                      type(filter_).__name__, len(hosts))
+                      type(filter_).__name__, len(rows))
         return ''
+    return f' ({text})' if text else ''

@@ -8,6 +8,7 @@ Each is tried on ``ROUNDS`` made-up cases, the same in every run:
    be set, such as its ``limits``.
 4. Asked again, a rule answers the same: it keeps nothing of a request.
 5. A host gets the same answer alone as among others, in whatever order.
+6. What a caller is told of a filter that rejected hosts is not about hosts.
 """
 
 import copy
@@ -17,6 +18,7 @@ import numpy as np
 
 from nova_sched.hosts import columns as host_columns
 from nova_sched.plugins import loading as plugins
+from nova_sched.rules import reasons
 from nova_sched.testing import fuzz
 from nova_sched.testing import host_builders
 from nova_sched.testing import request_builders
@@ -45,8 +47,13 @@ def check_filter(cls, hosts=(), requests=(), together=False, **options):
             f'{len(answer)} answers for {len(block)} hosts')
         return answer
 
-    _check(ask, [fuzz.case(number, hosts, requests)
-                 for number in range(ROUNDS)], together)
+    cases = [fuzz.case(number, hosts, requests) for number in range(ROUNDS)]
+    _check(ask, cases, together)
+    for case in cases:
+        if not all(ask(case.hosts(), case.request())):
+            told = reasons.asked(rule, case.request())
+            assert fuzz.PRIVATE not in told, (
+                f'a caller is told more than was asked for: {told}')
 
 
 def check_weigher(cls, hosts=(), requests=(), together=False, **options):

@@ -8,9 +8,14 @@ import random
 from nova_sched.testing import host_builders
 from nova_sched.testing import request_builders
 
+#: In all texts that only operators may read.
+PRIVATE = 'fuzz'
+
 _AMOUNTS = (-2048, -1, 0, 1, 511, 512, 1024, 65536)
 _METADATA = ({}, {'availability_zone': 'z1'}, {'availability_zone': ''},
-             {'ram_weight_multiplier': 'none', 'rack': 'r1, r2'})
+             {'ram_weight_multiplier': 'none', 'rack': 'r1, r2'},
+             dict.fromkeys(('filter_tenant_id', 'instance_type', 'os_type',
+                            'rack'), PRIVATE))
 _UUIDS = ('m1', 'm2', request_builders.INSTANCE_UUID)
 
 
@@ -41,7 +46,7 @@ def case(number, records, requests):
     records, requests: hosts and requests of whoever tests, to mix in.
     """
     draw = random.Random(number)
-    made = [_a_host(draw, f'fuzz{i}') for i in range(draw.randint(0, 4))]
+    made = [_a_host(draw, f'{PRIVATE}{i}') for i in range(draw.randint(0, 4))]
     made += draw.sample(list(records), draw.randint(0, len(records)))
     draw.shuffle(made)
     names = [record['host'] for record in made if 'host' in record]

@@ -50,14 +50,15 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
         return answer, lambda: True
 
 
-def door(driver, memory=1 << 24, conf=None):
+def door(driver, memory=1 << 24, conf=None, **kwargs):
     """The RPC endpoint before a driver, with a recorder of so many bytes.
 
     conf: ConfigOpts that says where Placement is; by default there is none.
+    kwargs: of SchedulerManager.
     """
     return manager.SchedulerManager(
         driver, offers.Offers(conf or rules.a_conf(), driver),
-        recorder.Recorder(memory))
+        recorder.Recorder(memory), **kwargs)
 
 
 def select(driver, spec, instance_uuids=None, **kwargs):

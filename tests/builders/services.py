@@ -7,10 +7,13 @@ from nova_sched.scheduler import rpcapi
 from tests.builders import requests
 
 
-def select(conf):
-    """The hosts that a call over the transport selects."""
+def select(conf, **request):
+    """The hosts that a call over the transport selects.
+
+    request: as of requests.a_request.
+    """
     answer = rpcapi.SchedulerAPI(conf).select_destinations(
-        context.RequestContext(), requests.a_request(),
+        context.RequestContext(), requests.a_request(**request),
         [requests.INSTANCE_UUID], return_objects=True)
     return [chosen[0].service_host for chosen in answer]
 

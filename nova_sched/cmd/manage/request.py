@@ -2,112 +2,84 @@
 
 import concurrent.futures
 import json
-import pathlib
 import threading
 
+from amqp import exceptions as amqp
+from cliff import columns
 from cliff import lister
+from kombu import exceptions as kombu
 import oslo_messaging as messaging
 from oslo_utils import uuidutils
 
 from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import exception
-from nova_sched import objects
 from nova_sched import rpc
 from nova_sched.cloud import fake as fake_cloud
+from nova_sched.cmd.manage import specs
 from nova_sched.db import engine as db_engine
+from nova_sched.db import schema
 from nova_sched.objects import arguments
 from nova_sched.scheduler import rpcapi
 from nova_sched.scheduler.client import report
 
-COLUMNS = ('Instance', 'Choice', 'Host', 'Node', 'Zone', 'Limits')
+COLUMNS = ('Instance', 'Host', 'Node', 'Zone', 'Limits', 'Alternates',
+           'Request')
+
+#: Instances that are named behind an answer.
+SHOWN = 10
+
+_DATA = 'nova_object.data'
 
 
-def add_request_arguments(parser):
-    """The options that describe what is asked for."""
-    _add_sizes(parser)
-    parser.add_argument('--count', type=int, default=1, metavar='N',
-                        help='How many instances (default: 1).')
-    parser.add_argument('--zone', metavar='NAME',
-                        help='Availability zone.')
-    parser.add_argument('--project', metavar='ID',
-                        default='nova-sched-manage',
-                        help='Project the instances belong to.')
-    parser.add_argument('--image', metavar='UUID',
-                        help='Image of the instances.')
-    for name, what in (('extra-spec', 'extra spec of the flavor'),
-                       ('image-property', 'property of the image'),
-                       ('hint', 'scheduler hint')):
-        parser.add_argument(f'--{name}', action='append', default=[],
-                            metavar='KEY=VALUE', type=_pair,
-                            help=f'A {what}; may be repeated.')
-    for name in ('force-host', 'ignore-host'):
-        parser.add_argument(f'--{name}', action='append', default=[],
-                            metavar='HOST')
-    parser.add_argument(
-        '--spec', metavar='FILE',
-        help='JSON of a whole RequestSpec as it travels over RPC, instead of '
-             'the options above.')
+class NoAnswer(exception.NovaSchedException):
+    """There is no broker, or no scheduler behind it."""
 
 
-def _add_sizes(parser):
-    parser.add_argument('--flavor', metavar='NAME', default='cli',
-                        help='Name of the flavor, whose sizes follow.')
-    parser.add_argument('--vcpus', type=int, default=1, metavar='N')
-    parser.add_argument('--ram', type=int, default=512, metavar='MB',
-                        help='RAM in MB (default: 512).')
-    parser.add_argument('--disk', type=int, default=1, metavar='GB',
-                        help='Root disk in GB (default: 1).')
-    parser.add_argument('--ephemeral', type=int, default=0, metavar='GB')
-    parser.add_argument('--swap', type=int, default=0, metavar='MB')
+#: How the command ends with which error; with any other it is 1.
+EXIT_CODES = {exception.InvalidInput: 2, exception.NoValidHost: 3,
+              NoAnswer: 4}
 
 
-def _pair(text):
-    key, equals, value = text.partition('=')
-    if not equals:
-        raise ValueError(text)
-    return key, value
+class Limits(columns.FormattableColumn):
+    """What a compute node must hold an instance to: a dict."""
+
+    def human_readable(self):
+        return _listed(self.machine_readable())
+
+    def machine_readable(self):
+        return {name: value.flat() if hasattr(value, 'flat') else value
+                for name, value in self._value.items()}
 
 
-_pair.__name__ = 'KEY=VALUE'
+class Hosts(columns.FormattableColumn):
+    """Alternates of a host: a list of Selection."""
+
+    def human_readable(self):
+        return ', '.join(selection.service_host for selection in self._value)
+
+    def machine_readable(self):
+        return [{'Host': selection.service_host, 'Node': selection.nodename,
+                 'Zone': selection.availability_zone}
+                for selection in self._value]
 
 
-def build_spec(args, instance_uuids):
-    """The RequestSpec that the options describe."""
-    if args.spec:
-        try:
-            return json.loads(pathlib.Path(args.spec).read_text())
-        except (OSError, ValueError) as exc:
-            raise exception.NovaSchedException(
-                f'--spec {args.spec}: {exc}') from exc
-    hints = {}
-    for key, value in args.hint:
-        hints.setdefault(key, []).append(value)
-    flavor = objects.Flavor(
-        id=1, name=args.flavor, flavorid=args.flavor, vcpus=args.vcpus,
-        memory_mb=args.ram, root_gb=args.disk, ephemeral_gb=args.ephemeral,
-        swap=args.swap, extra_specs=dict(args.extra_spec))
-    image = objects.ImageMeta(
-        id=args.image,
-        properties=objects.ImageMetaProps.from_dict(dict(args.image_property)))
-    return objects.RequestSpec(
-        flavor=flavor, image=image, num_instances=args.count,
-        instance_uuid=instance_uuids[0] if instance_uuids else None,
-        project_id=args.project, availability_zone=args.zone,
-        scheduler_hints=hints, force_hosts=args.force_host or None,
-        ignore_hosts=args.ignore_host or None)
+def _listed(limits):
+    """A dict as 'a=1, b=c=2 d=3'."""
+    return ', '.join(
+        name + '=' + (_listed(value).replace(', ', ' ')
+                      if isinstance(value, dict) else str(value))
+        for name, value in sorted(limits.items()))
 
 
-def rows(instance_uuids, selection_lists):
-    """Table rows (see COLUMNS) of an answer with Selection objects."""
-    for uuid, chosen in zip(instance_uuids, selection_lists, strict=True):
-        for position, selection in enumerate(chosen):
-            limits = selection.to_dict()['limits']
-            yield (uuid, f'alternate {position}' if position else 'selected',
-                   selection.service_host, selection.nodename,
-                   selection.availability_zone,
-                   ', '.join(f'{name}={value}' for name, value
-                             in sorted(limits.items())))
+def rows(request_id, instance_uuids, selection_lists):
+    """Table rows (see COLUMNS), one an instance, of lists of Selection."""
+    for uuid, (selected, *others) in zip(instance_uuids, selection_lists,
+                                         strict=True):
+        yield (uuid, selected.service_host, selected.nodename,
+               selected.availability_zone,
+               Limits(selected.to_dict()['limits']), Hosts(others),
+               request_id)
 
 
 class Call(lister.Lister):
@@ -115,11 +87,17 @@ class Call(lister.Lister):
 
     Builds nothing and gives back what is claimed, unless --boot has the fake
     compute services of "cloud fake" take the instances over.
+
+    Ends with 0, 2 for a wrong request, 3 if there is no host for it, 4
+    without an answer, and 1 for any other error.
     """
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
-        add_request_arguments(parser)
+        specs.add_request_arguments(parser)
+        parser.add_argument('--request-id', metavar='ID',
+                            help='Request id in the logs of the scheduler; '
+                                 'by default it is made up.')
         parser.add_argument('--no-alternates', action='store_true',
                             help='Ask for the selected hosts only.')
         parser.add_argument('--timeout', type=int, default=60,
@@ -130,19 +108,53 @@ class Call(lister.Lister):
                                  'a fake cloud.')
         return parser
 
+    def run(self, parsed_args):
+        """As of any command; also tells which request it was."""
+        self._asker = context.RequestContext(
+            is_admin=True, request_id=parsed_args.request_id)
+        self._uuids, code = [], 1
+        try:
+            code = super().run(parsed_args)
+        except tuple(EXIT_CODES) as error:
+            self.app.LOG.error('%s', error)
+            code = EXIT_CODES[type(error)]
+        finally:
+            # What programs read of an answer says so itself.
+            if code or parsed_args.formatter == 'table':
+                self.app.stderr.write(f'{self._about()}\n')
+        return code
+
+    def _about(self):
+        text = f'Request {self._asker.request_id}'
+        if self._uuids:
+            text += f' for instance(s) {", ".join(self._uuids[:SHOWN])}'
+        if len(self._uuids) > SHOWN:
+            text += f' and {len(self._uuids) - SHOWN} more'
+        return text
+
     def take_action(self, parsed_args):
-        conf = self.app.conf
-        conf.set_override('long_rpc_timeout', parsed_args.timeout)
-        uuids = [uuidutils.generate_uuid() for _ in range(parsed_args.count)]
-        spec_obj = build_spec(parsed_args, uuids)
+        self.app.conf.set_override('long_rpc_timeout', parsed_args.timeout)
+        spec_obj = specs.build_spec(parsed_args)
+        self._uuids = uuids = _name_instances(spec_obj)
+        cloud = self._cloud() if parsed_args.boot else None
         answer = self._answer(
-            spec_obj, uuids, return_objects=True,
+            self._asker, spec_obj, uuids, return_objects=True,
             return_alternates=not parsed_args.no_alternates)
-        if parsed_args.boot:
-            self._boot(spec_obj, uuids, answer)
+        if cloud is not None:
+            _boot(cloud, spec_obj, uuids, answer)
         else:
             self._give_back(uuids, answer)
-        return COLUMNS, list(rows(uuids, answer))
+        found = list(rows(self._asker.request_id, uuids, answer))
+        if parsed_args.formatter == 'table':
+            # People read the request's id below.
+            return COLUMNS[:-1], [row[:-1] for row in found]
+        return COLUMNS, found
+
+    def _cloud(self):
+        """The fake cloud that instances are put on; nobody else's."""
+        database = db_engine.database(self.app.conf)
+        schema.check_ours(database)
+        return fake_cloud.FakeCloud(database.engine)
 
     def _give_back(self, uuids, answer):
         """Have Placement forget what was claimed for instances of no one."""
@@ -172,9 +184,7 @@ class Call(lister.Lister):
             try:
                 transport = rpc.get_transport(conf)
                 found = rpcapi.SchedulerAPI(
-                    conf, transport).select_destinations(
-                        context.RequestContext(is_admin=True), *args,
-                        **kwargs)
+                    conf, transport).select_destinations(*args, **kwargs)
                 transport.cleanup()
             except Exception as exc:
                 answer.set_exception(exc)
@@ -182,20 +192,45 @@ class Call(lister.Lister):
                 answer.set_result(found)
 
         threading.Thread(target=ask, daemon=True).start()
+        broker = config.masked(config.transport_url(conf))
         try:
             return answer.result(conf.long_rpc_timeout + 1)
         except (TimeoutError, messaging.MessagingTimeout):
-            raise exception.NovaSchedException(
+            raise NoAnswer(
                 f'No answer within {conf.long_rpc_timeout} seconds by way of '
-                f'{config.masked(config.transport_url(conf))}: is that '
-                'broker up, and does a scheduler serve the topic '
-                f'{conf.scheduler_topic} there?') from None
+                f'{broker}: is that broker up, and does a scheduler serve '
+                f'the topic {conf.scheduler_topic} there?') from None
+        except messaging.RemoteError as exc:
+            # Its text has the traceback, too.
+            raise exception.NovaSchedException(
+                f'The scheduler failed with {exc.exc_type}: {exc.value}; its '
+                'log says more') from None
+        except (messaging.MessagingException, amqp.AMQPError,
+                kombu.KombuError, OSError) as exc:
+            raise NoAnswer(f'The broker at {broker} does not take the '
+                           f'request: {exc}') from None
 
-    def _boot(self, spec_obj, uuids, answer):
-        cloud = fake_cloud.FakeCloud(
-            db_engine.database(self.app.conf).engine)
-        wanted = arguments.from_wire(spec_obj).flavor
-        flavor = {name: getattr(wanted, name) for name in (
-            'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')}
-        for uuid, (selected, *_) in zip(uuids, answer, strict=True):
-            cloud.boot(uuid, selected.service_host, selected.nodename, flavor)
+
+def _name_instances(spec_obj):
+    """Uuids, as many as a request is for, of which it bears the first: list.
+
+    spec_obj: envelope of a RequestSpec, which may be wrong.
+    """
+    data = spec_obj.get(_DATA)
+    if not isinstance(data, dict):
+        return [uuidutils.generate_uuid()]
+    count = data.get('num_instances', 1)
+    uuids = [uuidutils.generate_uuid()
+             for _ in range(count if isinstance(count, int) else 1)]
+    if uuids:
+        uuids[0] = data['instance_uuid'] = (
+            data.get('instance_uuid') or uuids[0])
+    return uuids
+
+
+def _boot(cloud, spec_obj, uuids, answer):
+    wanted = arguments.from_wire(spec_obj).flavor
+    flavor = {name: getattr(wanted, name) for name in (
+        'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')}
+    for uuid, (selected, *_) in zip(uuids, answer, strict=True):
+        cloud.boot(uuid, selected.service_host, selected.nodename, flavor)

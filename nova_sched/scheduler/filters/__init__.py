@@ -29,7 +29,7 @@ class BaseHostFilter(filters.BaseFilter):
 
     Why hosts were rejected is worded by ``why_not`` for one host or by
     ``reason`` for all of them; a filter that has a text of its own defines
-    one of the two.
+    one of the two, or ``asked`` and ``found`` that ``reason`` is made of.
     """
 
     #: True: also run when an instance is rebuilt on its own host.
@@ -68,7 +68,7 @@ class BaseHostFilter(filters.BaseFilter):
         has one, of the first hundred of them.
         """
         if type(self).why_not is BaseHostFilter.why_not:
-            return ''
+            return BaseHostFilter._reason(self, hosts, spec_obj)
         asked = hosts.snapshot.block(hosts.rows[:_ASKED])
         text = phrases.tallied([self.why_not(state, spec_obj)
                                 for state in asked.states()])
@@ -78,6 +78,11 @@ class BaseHostFilter(filters.BaseFilter):
 
     def _reason(self, hosts, spec_obj):
         """The reason that is not made of ``why_not``."""
+        return ', '.join(filter(None, (self.asked(spec_obj),
+                                       self.found(hosts, spec_obj))))
+
+    def found(self, hosts, spec_obj):
+        """What these rejected hosts have instead of what is asked, or ''."""
         return ''
 
     def __init_subclass__(cls, **kwargs):
@@ -118,6 +123,8 @@ class ColumnFilter(BaseHostFilter):
             cls.host_passes is ColumnFilter.host_passes
             and cls._filter_one is BaseHostFilter._filter_one
             and cls.filter_all is filters.BaseFilter.filter_all)
+        # The built-in writes its lines where it judges by columns.
+        cls.logs_rejected = cls.logs_rejected and cls._is_column
 
 
 def all_filters():

@@ -27,6 +27,7 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
     set, only keys that begin with it and the separator count.
     """
 
+    logs_rejected = True
     RUN_ON_REBUILD = True
     run_filter_once_per_request = True
 
@@ -65,9 +66,15 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
         unmet = phrases.unmet(hosts, 'aggregates', lambda aggregates: (
             self._differing(aggregates, properties)))
         return '; '.join(
-            f'image has {key}={phrases.shortened(text)}, aggregates take '
+            f'image has {_worded(key, text)}, aggregates take '
             f'{phrases.listed(accepted)}'
             for (key, text), accepted in unmet.items())
+
+    def asked(self, spec_obj):
+        properties = spec_obj.image_properties.flat()
+        return 'image has ' + phrases.some(
+            _worded(key, str(value))
+            for key, value in sorted(properties.items()) if value)
 
     def _differing(self, aggregates, properties):
         """The first property that does not agree with metadata, or None.
@@ -85,6 +92,10 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
                     and str(value) not in accepted):
                 return key, str(value), accepted
         return None
+
+
+def _worded(key, text):
+    return f'{key}={phrases.shortened(text)}'
 
 
 @functools.lru_cache(maxsize=4096)

@@ -19,6 +19,7 @@ class AggregateMultiTenancyIsolation(filters.ColumnFilter):
     projects named are not kept from other hosts.
     """
 
+    logs_rejected = True
     run_filter_once_per_request = True
 
     def mask(self, hosts, spec_obj):
@@ -31,8 +32,11 @@ class AggregateMultiTenancyIsolation(filters.ColumnFilter):
 
     def reason(self, hosts, spec_obj):
         taken = phrases.distinct(hosts, 'aggregates', _projects)
-        return (f"project '{spec_obj.project_id}' is not among those of its "
+        return (f'{self.asked(spec_obj)} is not among those of its '
                 f'aggregates: {phrases.listed(taken)}')
+
+    def asked(self, spec_obj):
+        return f"project '{spec_obj.project_id}'"
 
 
 def _projects(aggregates):

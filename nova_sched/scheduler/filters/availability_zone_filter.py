@@ -20,6 +20,7 @@ class AvailabilityZoneFilter(filters.ColumnFilter):
     ``[DEFAULT] default_availability_zone`` only.
     """
 
+    logs_rejected = True
     run_filter_once_per_request = True
 
     def configure(self, conf):
@@ -43,7 +44,9 @@ class AvailabilityZoneFilter(filters.ColumnFilter):
         return (aggregate_values.pieces(aggregates, _KEY)
                 or {self.default_zone})
 
-    def reason(self, hosts, spec_obj):
-        offered = phrases.distinct(hosts, 'aggregates', self._zones)
-        return (f"zone '{spec_obj.availability_zone}' requested, "
-                f'hosts are in {phrases.listed(offered)}')
+    def asked(self, spec_obj):
+        return f"zone '{spec_obj.availability_zone}' requested"
+
+    def found(self, hosts, spec_obj):
+        zones = phrases.distinct(hosts, 'aggregates', self._zones)
+        return f'hosts are in {phrases.listed(zones)}'

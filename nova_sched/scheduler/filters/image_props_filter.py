@@ -83,6 +83,7 @@ class ImagePropertiesFilter(filters.ColumnFilter):
     an image without architecture.
     """
 
+    logs_rejected = True
     RUN_ON_REBUILD = True
     run_filter_once_per_request = True
 
@@ -91,7 +92,7 @@ class ImagePropertiesFilter(filters.ColumnFilter):
             conf.filter_scheduler.image_properties_default_architecture)
 
     def mask(self, hosts, spec_obj):
-        wanted = self._wanted(spec_obj)
+        wanted = _wanted(spec_obj, self.default_architecture)
         if not wanted.names:
             return np.ones(len(hosts), dtype=np.bool_)
         passes = hosts.judge_together(wanted.columns(), wanted.runs_on)
@@ -100,19 +101,13 @@ class ImagePropertiesFilter(filters.ColumnFilter):
                 _log(state, wanted)
         return passes
 
-    def _wanted(self, spec_obj):
-        properties = spec_obj.image_properties
-        names = {'hw_architecture': (properties.hw_architecture
-                                     or self.default_architecture),
-                 'img_hv_type': properties.img_hv_type,
-                 'hw_vm_mode': properties.hw_vm_mode}
-        return _Wanted(
-            names={name: value for name, value in names.items() if value},
-            versions=(properties.img_hv_requested_version or '').strip(),
-            bits=properties.hw_maxphysaddr_bits or 0)
+    def asked(self, spec_obj):
+        # Without the default architecture, which is an option's.
+        named = str(_wanted(spec_obj))
+        return f'image needs {named}' if named else ''
 
     def reason(self, hosts, spec_obj):
-        wanted = self._wanted(spec_obj)
+        wanted = _wanted(spec_obj, self.default_architecture)
         supported = phrases.distinct(
             hosts, 'supported_instances', lambda text: {
                 '/'.join(map(str, triple)) for triple in _listed(text)})
@@ -125,6 +120,18 @@ class ImagePropertiesFilter(filters.ColumnFilter):
                     if version and version > 0 else 'no version'])
             text += f' in {phrases.listed(versions)}'
         return text
+
+
+def _wanted(spec_obj, default_architecture=None):
+    properties = spec_obj.image_properties
+    names = {'hw_architecture': (properties.hw_architecture
+                                 or default_architecture),
+             'img_hv_type': properties.img_hv_type,
+             'hw_vm_mode': properties.hw_vm_mode}
+    return _Wanted(
+        names={name: value for name, value in names.items() if value},
+        versions=(properties.img_hv_requested_version or '').strip(),
+        bits=properties.hw_maxphysaddr_bits or 0)
 
 
 def _listed(supported):

@@ -34,10 +34,14 @@ class IsolatedHostsFilter(filters.ColumnFilter):
         return (~isolated if self.restrict
                 else np.ones(len(hosts), dtype=np.bool_))
 
+    def asked(self, spec_obj):
+        image = getattr(spec_obj.image, 'id', None)
+        return f'image {image}' if image else 'no image'
+
     def reason(self, hosts, spec_obj):
-        image = getattr(spec_obj.image, 'id', None) or 'no image'
+        image = self.asked(spec_obj)
         if self._is_isolated(spec_obj):
-            return (f'isolated image {image}, isolated hosts are '
+            return (f'isolated {image}, isolated hosts are '
                     f'{phrases.listed(self.hosts)}')
         return (f'isolated hosts are {phrases.listed(hosts.objects("host"))}, '
                 f'isolated images are {phrases.listed(self.images)}, '

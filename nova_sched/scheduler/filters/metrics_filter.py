@@ -17,6 +17,8 @@ class MetricsFilter(filters.ColumnFilter):
     Without it MetricsWeigher may fail a request on a host that lacks one.
     """
 
+    logs_rejected = True
+
     def configure(self, conf):
         ratios, _unreadable = settings.parse_weights(
             conf.metrics.weight_setting)
@@ -38,7 +40,7 @@ class MetricsFilter(filters.ColumnFilter):
     def _missing(self, metrics):
         return sorted(self.names - metrics.values.keys())
 
-    def reason(self, hosts, spec_obj):
+    def found(self, hosts, spec_obj):
         missing = phrases.distinct(hosts, 'metrics', self._missing)
         reported = phrases.distinct(hosts, 'metrics',
                                     lambda metrics: metrics.values)

@@ -15,6 +15,8 @@ LOG = logging.getLogger(__name__)
 _COLUMNS = ('numa_topology', 'pci_stats', 'cpu_allocation_ratio',
             'ram_allocation_ratio')
 
+_THREADS = 'need cores with several threads'
+
 
 class NUMATopologyFilter(filters.ColumnFilter):
     """Hosts on whose NUMA cells the guest's NUMA cells fit.
@@ -23,6 +25,8 @@ class NUMATopologyFilter(filters.ColumnFilter):
     PCI devices and networks of the request.  A request that requires thread
     siblings needs a host with threads even if it asks for no NUMA topology.
     """
+
+    logs_rejected = True
 
     def configure(self, conf):
         self._pack = conf.compute.packing_host_numa_cells_allocation_strategy
@@ -69,15 +73,22 @@ class NUMATopologyFilter(filters.ColumnFilter):
                               hosts.ram_allocation_ratio.item(0)),
             numa_guest.network_metadata(spec_obj))}
 
+    def asked(self, spec_obj):
+        wish = numa_guest.Wish.of(spec_obj)
+        return '; '.join(
+            ([_THREADS] if _requires_threads(spec_obj) else [])
+            + ([numa_phrases.needed(wish)] if wish is not None else []))
+
     def reason(self, hosts, spec_obj):
         topologies = hosts.objects('numa_topology')
         if _requires_threads(spec_obj) and not any(
                 map(_may_have_threads, topologies)):
-            return 'need cores with several threads, hosts have none'
+            return f'{_THREADS}, hosts have none'
         wish = numa_guest.Wish.of(spec_obj)
         if wish is None:
             return 'the request has no NUMA topology any more'
-        return numa_phrases.comparison(wish, topologies)
+        return (f'{numa_phrases.needed(wish)}; '
+                f'{numa_phrases.offered(wish, topologies)}')
 
 
 def _requires_threads(spec_obj):

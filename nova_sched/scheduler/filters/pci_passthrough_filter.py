@@ -17,6 +17,8 @@ class PciPassthroughFilter(filters.ColumnFilter):
     Where the devices are on the host is the NUMATopologyFilter's business.
     """
 
+    logs_rejected = True
+
     def mask(self, hosts, spec_obj):
         requests = _requests(spec_obj)
         if not requests:
@@ -37,16 +39,25 @@ class PciPassthroughFilter(filters.ColumnFilter):
                           {'host': state, 'requests': requests})
         return passes
 
+    def asked(self, spec_obj):
+        # What an alias stands for is an option's.
+        return 'need ' + phrases.some(
+            f'{request.count} of {phrases.shortened(request.alias_name)}'
+            if request.alias_name else f'{request.count} for ports'
+            for request in _requests(spec_obj))
+
     def reason(self, hosts, spec_obj):
-        found = [pools for pools in hosts.objects('pci_stats')
-                 if pools is not None]
+        found = {*hosts.objects('pci_stats')} - {None}
+        requests = _requests(spec_obj)
         texts, short = [], False
-        for request in _requests(spec_obj):
+        for request in requests[:phrases.SHOWN]:
             most = max((pci_devices.free_for(pools, request)
                         for pools in found), default=0)
             short |= most < request.count
             texts.append(f'need {request.count} of {_described(request)}, '
                          f'most free {most}')
+        if len(requests) > phrases.SHOWN:
+            texts.append(f'and {len(requests) - phrases.SHOWN} more requests')
         if not short:
             texts.append('never all of them on one host, or not at the '
                          'providers that Placement names')

@@ -16,6 +16,8 @@ class RetryFilter(filters.ColumnFilter):
     to be rejected.
     """
 
+    logs_rejected = True
+
     def mask(self, hosts, spec_obj):
         passes = np.ones(len(hosts), dtype=np.bool_)
         if spec_obj.retry is None:
@@ -33,7 +35,7 @@ class RetryFilter(filters.ColumnFilter):
                                    'hosts': tried})
         return passes
 
-    def reason(self, hosts, spec_obj):
+    def found(self, hosts, spec_obj):
         tried = {host if node == host else f'{host} node {node}'
                  for host, node in zip(hosts.objects('host'),
                                        hosts.objects('nodename'),

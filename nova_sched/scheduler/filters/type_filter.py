@@ -15,13 +15,15 @@ class TypeAffinityFilter(filters.ColumnFilter):
         by_host = hosts.instances.each('instance_type_id')
         return hosts.judge('host', lambda host: by_host.get(host, own) <= own)
 
-    def reason(self, hosts, spec_obj):
+    def asked(self, spec_obj):
+        return f'flavor id {spec_obj.flavor.id} wanted alone'
+
+    def found(self, hosts, spec_obj):
         by_host = hosts.instances.each('instance_type_id')
-        found = phrases.distinct(hosts, 'host',
-                                 lambda host: by_host.get(host, ()))
-        others = phrases.listed(found - {spec_obj.flavor.id})
-        return (f'flavor id {spec_obj.flavor.id} wanted alone, hosts run '
-                f'instances of {others}')
+        running = phrases.distinct(hosts, 'host',
+                                   lambda host: by_host.get(host, ()))
+        others = phrases.listed(running - {spec_obj.flavor.id})
+        return f'hosts run instances of {others}'
 
 
 class AggregateTypeAffinityFilter(filters.ColumnFilter):
@@ -40,9 +42,11 @@ class AggregateTypeAffinityFilter(filters.ColumnFilter):
 
         return hosts.judge('aggregates', verdict)
 
-    def reason(self, hosts, spec_obj):
+    def asked(self, spec_obj):
+        return f"flavor '{spec_obj.flavor.name}' requested"
+
+    def found(self, hosts, spec_obj):
         taken = phrases.distinct(
             hosts, 'aggregates',
             lambda aggregates: aggregate_values.pieces(aggregates, _KEY))
-        return (f"flavor '{spec_obj.flavor.name}' requested, aggregates take "
-                f'{phrases.listed(taken)}')
+        return f'aggregates take {phrases.listed(taken)}'

@@ -3,12 +3,17 @@
 import argparse
 import json
 
+import oslo_messaging as messaging
 import pytest
 
 from nova_sched import conf as config
+from nova_sched import exception
+from nova_sched import objects
 from nova_sched import service
 from nova_sched.cloud import fake as fake_cloud
 from nova_sched.cmd.manage import request
+from nova_sched.cmd.manage import specs
+from nova_sched.objects import arguments
 from tests.builders import cloud_database
 from tests.builders import http_placement
 from tests.builders import requests
@@ -66,23 +71,60 @@ class TestAnswer:
     def test_shows_selected_hosts_and_alternates(self, call):
         rows = table(call('--count', 2, '-f', 'json'))
 
-        assert [row['Choice'] for row in rows] == [
-            'selected', 'alternate 1', 'alternate 2'] * 2
         assert len({row['Instance'] for row in rows}) == 2
         assert all(row['Host'].startswith('fake-') for row in rows)
-        assert 'memory_mb=' in rows[0]['Limits']
+        assert [len({row['Host'], *(other['Host'] for other
+                                    in row['Alternates'])})
+                for row in rows] == [3, 3]
+        assert isinstance(rows[0]['Limits']['memory_mb'], int)
         assert rows[0]['Zone'] in ('az1', 'az2', 'az3')
 
     def test_is_a_table_unless_told_otherwise(self, call):
         ended = call()
 
         assert ended.code == 0
-        assert '| Choice ' in ended.out
+        assert '| Alternates ' in ended.out
+
+    def test_has_a_row_an_instance(self, call):
+        ended = call('--count', 5)
+
+        # Between three lines, and below the names.
+        assert len(ended.out.splitlines()) == 4 + 5
+        assert '{' not in ended.out
+
+    def test_says_the_limits_of_cells_in_words(self):
+        limits = request.Limits({'memory_mb': 5, 'numa_topology':
+                                 objects.NUMATopologyLimits(
+                                     cpu_allocation_ratio=16.0,
+                                     ram_allocation_ratio=1.5)})
+
+        assert limits.human_readable() == (
+            'memory_mb=5, numa_topology=cpu_allocation_ratio=16.0 '
+            'ram_allocation_ratio=1.5')
+        assert limits.machine_readable()['numa_topology'] == {
+            'cpu_allocation_ratio': 16.0, 'ram_allocation_ratio': 1.5}
+
+    def test_has_the_request_id_that_was_asked_for(self, call, scheduler):
+        row, = table(call('--request-id', 'req-mine', '-f', 'json'))
+
+        assert row['Request'] == 'req-mine'
+        assert scheduler.decisions[-1].request_id == 'req-mine'
+
+    @pytest.mark.parametrize('options', [
+        [], ['--ram', 10 ** 6], ['--ram', -5],
+        ['--image-property', 'nonsense=1']])
+    def test_names_the_request_whatever_it_is(self, call, scheduler, options):
+        ended = call(*options)
+
+        assert 'Request req-' in ended.err
+        asked = scheduler.decisions[-1].asked_uuids()
+        if ended.code in (0, 3):
+            assert f' for instance(s) {asked[0]}\n' in ended.err
 
     def test_may_leave_out_alternates(self, call):
         rows = table(call('--no-alternates', '-f', 'json'))
 
-        assert [row['Choice'] for row in rows] == ['selected']
+        assert [row['Alternates'] for row in rows] == [[]]
 
 
 class TestClaims:
@@ -131,6 +173,14 @@ class TestClaims:
         assert 'openstack resource provider allocation delete' in ended.err
 
 
+def spec_of(*options):
+    """The RequestSpec that options of the command describe."""
+    parser = argparse.ArgumentParser()
+    specs.add_request_arguments(parser)
+    return arguments.from_wire(specs.build_spec(parser.parse_args(
+        [str(option) for option in options])))
+
+
 class TestRequest:
     @pytest.mark.parametrize('options, hosts', [
         (['--force-host', 'FAKE-0003'], {'fake-0003'}),
@@ -140,9 +190,10 @@ class TestRequest:
          {'fake-0003'}),
     ])
     def test_goes_by_its_options(self, call, options, hosts):
-        rows = table(call(*options, '-f', 'json'))
+        row, = table(call(*options, '-f', 'json'))
 
-        assert {row['Host'] for row in rows} == hosts
+        assert {row['Host'], *(other['Host'] for other
+                               in row['Alternates'])} == hosts
 
     def test_has_the_sizes_hints_and_properties_it_is_given(self, call,
                                                             scheduler):
@@ -156,11 +207,8 @@ class TestRequest:
 
     def test_has_the_names_it_is_given(self):
         """Of flavor, image and project; rules compare them with others."""
-        parser = argparse.ArgumentParser()
-        request.add_request_arguments(parser)
-
-        spec = request.build_spec(parser.parse_args(
-            ['--flavor', 'm1.gold', '--image', IMAGE, '--project', 'p1']), [])
+        spec = spec_of('--flavor', 'm1.gold', '--image', IMAGE, '--project',
+                       'p1')
 
         assert (spec.flavor.name, spec.image.id, spec.project_id) == (
             'm1.gold', IMAGE, 'p1')
@@ -186,34 +234,169 @@ class TestRequest:
 
     def test_with_a_spec_that_cannot_be_read_is_not_sent(self, call,
                                                          tmp_path):
-        ended = call('--spec', tmp_path / 'none.json')
+        (tmp_path / 'list.json').write_text('[]')
+        for name in ('none.json', 'list.json'):
+            ended = call('--spec', tmp_path / name)
 
-        assert ended.code == 1
-        assert 'none.json' in ended.err
+            assert ended.code == 2
+            assert name in ended.err
+
+    def test_in_a_file_is_all_of_it(self, call, tmp_path):
+        ended = call('--spec', tmp_path / 'spec.json', '--ram', 700,
+                     '--group-host', 'a')
+
+        assert ended.code == 2
+        assert 'leave out --group-host, --ram' in ended.err
+
+
+class TestSpec:
+    def test_may_have_a_server_group(self):
+        group = spec_of('--group-policy', 'anti-affinity', '--group-max', 2,
+                        '--group-member', 'm1', '--group-member', 'm2',
+                        '--group-host', 'a').instance_group
+
+        assert (group.policy, group.members, group.hosts, group.rules) == (
+            'anti-affinity', ['m1', 'm2'], ['a'], {'max_server_per_host': 2})
+
+    def test_has_no_server_group_without_a_policy(self):
+        with pytest.raises(exception.InvalidInput, match='--group-policy'):
+            spec_of('--group-host', 'a')
+
+    def test_may_have_pci_devices(self):
+        found = spec_of('--pci', 'vendor_id=8086,product_id=1520,count=2',
+                        '--pci', 'vendor_id=10de').pci_requests.requests
+
+        assert [(one.count, one.spec) for one in found] == [
+            (2, [{'vendor_id': '8086', 'product_id': '1520'}]),
+            (1, [{'vendor_id': '10de'}])]
+
+    def test_may_have_a_destination(self):
+        wanted = spec_of('--to-host', 'a', '--to-node', 'n', '--to-cell',
+                         'c1').requested_destination
+
+        assert (wanted.host, wanted.node, wanted.cell.uuid) == ('a', 'n', 'c1')
+
+    @pytest.mark.parametrize('name, value, today', [
+        ('hypervisor_type', 'xen', 'img_hv_type'),
+        ('architecture', 'x86_64', 'hw_architecture'),
+        ('hw_disk_bus', 'ide', 'hw_disk_bus'), ('os_distro', 'x', 'os_distro'),
+    ])
+    def test_takes_names_of_properties_of_any_release(self, name, value,
+                                                      today):
+        spec = spec_of('--image-property', f'{name}={value}')
+
+        assert spec.image.properties.get(today) == value
+
+    def test_has_no_property_that_nova_would_drop(self):
+        with pytest.raises(exception.InvalidInput,
+                           match=r'did you mean hw_architecture\?'):
+            spec_of('--image-property', 'hw_archtecture=x86_64')
+
+    @pytest.mark.parametrize('bare, field, value', [
+        ({'retry': {'num_attempts': 2, 'hosts': [['a', 'b']]}},
+         lambda spec: spec.retry.to_dict(),
+         {'num_attempts': 2, 'hosts': [['a', 'b']]}),
+        ({'numa_topology': {'cells': [
+            {'id': 0, 'cpuset': [], 'pcpuset': [0], 'memory': 512,
+             'cpu_policy': 'dedicated', 'pagesize': 2048}]}},
+         lambda spec: spec.numa_topology.cells[0].pcpuset, {0}),
+        ({'pci_requests': {'requests': [{'count': 3, 'spec': []}]}},
+         lambda spec: spec.pci_requests.requests[0].count, 3),
+        ({'instance_group': {'policy': 'affinity', 'hosts': ['a']}},
+         lambda spec: spec.instance_group.policy, 'affinity'),
+        ({'requested_destination': {'cell': {'uuid': 'c1', 'name': 'one'}}},
+         lambda spec: spec.requested_destination.cell.uuid, 'c1'),
+        ({'image': {'properties': {'hypervisor_type': 'xen'}}},
+         lambda spec: spec.image.properties.img_hv_type, 'xen'),
+        ({'flavor': {'memory_mb': 5, 'vcpus': 2, 'root_gb': 1,
+                     'ephemeral_gb': 0, 'swap': 0}},
+         lambda spec: spec.flavor.vcpus, 2),
+        ({'num_instances': 3}, lambda spec: spec.flavor.memory_mb, 512),
+    ])
+    def test_in_a_file_may_be_as_pages_show_it(self, tmp_path, bare, field,
+                                               value):
+        """Without envelopes; what is not there is as without options."""
+        file = tmp_path / 'bare.json'
+        file.write_text(json.dumps(bare))
+
+        assert field(spec_of('--spec', file)) == value
+
+    def test_in_a_file_says_how_many_instances(self, call, tmp_path):
+        file = tmp_path / 'three.json'
+        file.write_text('{"num_instances": 3, "ignore_hosts": ["fake-0001"]}')
+
+        assert len(table(call('--spec', file, '-f', 'json'))) == 3
+
+
+class TestGuest:
+    """NUMA cells, of what a flavor asks for."""
+
+    @pytest.mark.parametrize('specs, cells', [
+        ({}, None),
+        ({'hw:numa_nodes': 2},
+         [({0, 1}, set(), 1024, None), ({2, 3}, set(), 1024, None)]),
+        ({'hw:cpu_policy': 'dedicated'}, [(set(), {0, 1, 2, 3}, 2048, None)]),
+        ({'hw:cpu_policy': 'mixed', 'hw:cpu_dedicated_mask': '^0-1'},
+         [({0, 1}, {2, 3}, 2048, None)]),
+        ({'hw:mem_page_size': 'large'}, [({0, 1, 2, 3}, set(), 2048, -2)]),
+        ({'hw:mem_page_size': '2MB'}, [({0, 1, 2, 3}, set(), 2048, 2048)]),
+        ({'hw:mem_page_size': '2048'}, [({0, 1, 2, 3}, set(), 2048, 2048)]),
+        ({'hw:numa_nodes': 2, 'hw:numa_cpus.0': '0', 'hw:numa_mem.0': 48,
+          'hw:numa_cpus.1': '1-3', 'hw:numa_mem.1': 2000},
+         [({0}, set(), 48, None), ({1, 2, 3}, set(), 2000, None)]),
+    ])
+    def test_is_made_as_nova_s_api_makes_it(self, specs, cells):
+        spec = spec_of('--vcpus', 4, '--ram', 2048, *(
+            f'--extra-spec={name}={value}' for name, value in specs.items()))
+
+        found = spec.numa_topology
+        assert cells == (None if found is None else [
+            (cell.cpuset, cell.pcpuset, cell.memory, cell.pagesize)
+            for cell in found.cells])
+
+    @pytest.mark.parametrize('name, value', [
+        ('hw:numa_nodes', 3), ('hw:numa_nodes', 0), ('hw:numa_nodes', 'two'),
+        ('hw:mem_page_size', 'huge'), ('hw:cpu_policy', 'mixed'),
+        ('hw:cpu_policy', 'both')])
+    def test_is_not_made_of_what_nova_s_api_refuses(self, name, value):
+        with pytest.raises(exception.InvalidInput, match=name):
+            spec_of('--vcpus', 4, '--extra-spec', f'{name}={value}')
 
 
 class TestRefusal:
-    def test_ends_with_code_1_and_the_reasons(self, call):
+    def test_ends_with_code_3_and_the_reasons(self, call):
         ended = call('--ram', 10 ** 6)
 
-        assert ended.code == 1
+        assert ended.code == 3
         assert ended.out == ''
         assert ('No valid host was found. There are not enough hosts '
-                'available. 0 of 6 hosts: 6 RamFilter (need 1000000 MB, '
-                'largest host ') in ended.err
+                'available. 0 of 6 hosts: 6 RamFilter (need 1000000 MB)'
+                ) in ended.err
         assert 'Traceback' not in ended.err
 
     def test_of_a_wrong_request_names_the_field(self, call):
         ended = call('--ram', -5)
 
-        assert ended.code == 1
+        assert ended.code == 2
         assert 'memory_mb' in ended.err
+
+    def test_of_a_broken_service_has_its_error_alone(self, call, scheduler,
+                                                     monkeypatch):
+        def broken(*args, **kwargs):
+            raise messaging.RemoteError('LookupError', 'odd', ['Traceback'])
+        monkeypatch.setattr(scheduler.driver, 'select_destinations', broken)
+
+        ended = call()
+
+        assert ended.code == 1
+        assert 'The scheduler failed with LookupError: odd; ' in ended.err
+        assert 'Request req-' in ended.err
 
     def test_of_an_absent_service_says_so(self, run, database):
         ended = run('--database', database.url, '--transport-url', 'fake://',
                     'request', 'call', '--timeout', 1)
 
-        assert ended.code == 1
+        assert ended.code == 4
         assert 'No answer within 1 seconds' in ended.err
         assert 'Traceback' not in ended.err
 
@@ -238,6 +421,19 @@ class TestBoot:
 
         assert database.rows('SELECT memory_mb, vcpus, root_gb FROM '
                              'instances') == [(3072, 3, 7)]
+
+    def test_is_refused_in_a_database_of_nova(self, call, database,
+                                              scheduler):
+        """Before anything is asked."""
+        before = len(scheduler.decisions)
+        database.execute('CREATE TABLE alembic_version (version_num TEXT)')
+
+        ended = call('--boot')
+        database.execute('DROP TABLE alembic_version')
+
+        assert ended.code == 1
+        assert "probably it is Nova's own" in ended.err
+        assert len(scheduler.decisions) == before
 
     def test_of_a_refused_request_puts_nothing(self, call, database):
         call('--boot', '--ram', 10 ** 6)

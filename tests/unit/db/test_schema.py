@@ -54,18 +54,39 @@ class TestSync:
                 assert reader.execute(
                     sa.select(tables.aggregates)).all() == []
 
-    def test_leaves_a_database_of_nova_alone(self, conf, tmp_path):
+    @pytest.mark.parametrize('table', [
+        'compute_nodes', 'cell_mappings', 'migrate_version',
+        'alembic_version', 'users'])
+    def test_leaves_a_database_of_others_alone(self, conf, tmp_path, table):
+        """Of a cell, of Nova's API, empty so far, or of somebody else."""
         db = engine.database(conf)
         with db.writing() as connection:
             connection.exec_driver_sql(
-                'CREATE TABLE compute_nodes (id INTEGER PRIMARY KEY)')
+                f'CREATE TABLE {table} (id INTEGER PRIMARY KEY)')
         with pytest.raises(exception.ConfigurationError,
-                           match="probably Nova's own") as caught:
+                           match="probably it is Nova's own") as caught:
             schema.sync(conf)
         assert caught.value.option == '[database] connection'
         with db.reading() as connection:
-            assert (
-                sa.inspect(connection).get_table_names()) == ['compute_nodes']
+            assert sa.inspect(connection).get_table_names() == [table]
+
+
+class TestOurs:
+    def test_is_what_was_synchronized(self, conf, db):
+        schema.check_ours(db)
+
+    def test_is_not_what_is_empty(self, conf):
+        with pytest.raises(exception.ConfigurationError,
+                           match='holds no tables'):
+            schema.check_ours(engine.database(conf))
+
+    def test_is_not_what_others_have_a_version_of(self, conf, db):
+        with db.writing() as connection:
+            connection.exec_driver_sql(
+                'CREATE TABLE migrate_version (version INTEGER)')
+        with pytest.raises(exception.ConfigurationError,
+                           match='a table migrate_version'):
+            schema.check_ours(db)
 
 
 class TestVersion:

@@ -4,24 +4,27 @@ import numpy as np
 
 from nova_sched.hosts.decision import Decision
 from nova_sched.rules import reasons
+from nova_sched.scheduler import filters
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.requests import a_request
 
 
-class SizeFilter:
+class SizeFilter(filters.BaseHostFilter):
     """Rejects for a reason that counts what it is given."""
 
-    def reason(self, hosts, spec_obj):
+    def asked(self, spec_obj):
+        return f'{spec_obj.memory_mb} wanted'
+
+    def found(self, hosts, spec_obj):
         return f'{len(hosts)} too small'
 
 
-class SilentFilter:
-    def reason(self, hosts, spec_obj):
-        return ''
+class SilentFilter(filters.BaseHostFilter):
+    pass
 
 
-class BrokenFilter:
+class BrokenFilter(filters.BaseHostFilter):
     def reason(self, hosts, spec_obj):
         raise ValueError('lost for words')
 
@@ -31,6 +34,10 @@ def rows(*numbers):
 
 
 def counted(record, count):
+    return both(record, count).full
+
+
+def both(record, count):
     block = hosts(*(a_host() for _ in range(count)))
     return reasons.counted(record, [SizeFilter(), SilentFilter(),
                                     BrokenFilter()], block.snapshot,
@@ -46,8 +53,8 @@ def test_most_come_first_with_the_rule_s_own_words_where_it_has_any():
     record.step(1, 'SizeFilter', rows(5), rows())
 
     assert counted(record, 6) == (
-        '0 of 6 hosts: 4 SizeFilter (4 too small), 1 ignore_hosts, '
-        '1 SilentFilter')
+        '0 of 6 hosts: 4 SizeFilter (512 wanted, 4 too small), '
+        '1 ignore_hosts, 1 SilentFilter')
 
 
 def test_hosts_that_were_not_rejected_are_counted_too():
@@ -71,3 +78,13 @@ def test_a_rule_without_words_does_not_fail_the_answer(caplog):
 
     assert counted(record, 1) == '0 of 1 hosts: 1 BrokenFilter'
     assert 'BrokenFilter cannot say why' in caplog.text
+
+
+def test_a_caller_is_told_what_a_built_in_was_asked_for(monkeypatch):
+    record = Decision(hosts=2)
+    record.step(0, 'SizeFilter', rows(0, 1), rows())
+
+    assert both(record, 2).asked == '0 of 2 hosts: 2 SizeFilter'
+    monkeypatch.setattr(SizeFilter, '__module__',
+                        'nova_sched.scheduler.filters.size_filter')
+    assert both(record, 2).asked == '0 of 2 hosts: 2 SizeFilter (512 wanted)'

@@ -27,7 +27,10 @@ def chance(cloud):
 def refusal(driver, spec):
     with pytest.raises(exception.NoValidHost) as refused:
         select(driver, spec)
-    return refused.value.kwargs['reason']
+    reason = refused.value.kwargs['reason']
+    assert {refused.value.told(text).kwargs['reason']
+            for text in ('nova', 'filters')} == {reason}
+    return reason
 
 
 class TestPicks:

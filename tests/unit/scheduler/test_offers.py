@@ -232,11 +232,13 @@ class TestOneHost:
         assert spec.obj_to_primitive() == before
 
     def test_that_is_not_there_is_not_asked_for(self, manager, server):
-        with pytest.raises(exception.NoValidHost,
-                           match='No such host - host: x node: None '):
-            ask(manager(), force_hosts=['x'])
+        made = manager()
+        with pytest.raises(exception.NoValidHost, match='No such host: '):
+            ask(made, force_hosts=['x'])
 
         assert server.asked == []
+        record, = made.recorder.decisions
+        assert record.reason == 'No such host - host: x node: None '
 
     def test_with_several_nodes_removes_the_limit(
             self, manager, server, cloud):

@@ -36,8 +36,9 @@ def endpoint(tmp_path):
                     http_placement.a_candidate(uuid)
                     for database in databases for uuid, in database.rows(
                         'SELECT uuid FROM compute_nodes')))))
-            return door(cloud.driver(), conf=http_placement.a_conf(
-                tmp_path, auth_type='none', endpoint_override=server.url))
+            conf = http_placement.a_conf(
+                tmp_path, auth_type='none', endpoint_override=server.url)
+            return door(cloud.driver(), conf=conf, text='full')
         yield endpoint
 
 
@@ -62,7 +63,7 @@ def test_a_host_of_a_cell_enabled_meanwhile_is_found(cloud, endpoint):
 
 def test_a_lost_cell_is_named_when_a_host_is_not_found(
         cloud, endpoint, monkeypatch):
-    """To the caller and on record."""
+    """On record; to the caller where all is told."""
     monkeypatch.setattr(guard, 'PROBE_INTERVAL', 1000)
     made = endpoint(cloud, cloud.one, cloud.two)
     cloud.two.execute('ALTER TABLE compute_nodes RENAME TO moved')

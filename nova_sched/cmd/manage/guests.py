@@ -1,0 +1,125 @@
+"""What Nova's API makes of a flavor and an image: the guest's NUMA cells.
+
+Rules of Nova's user guides "CPU topologies" and "Huge pages".
+"""
+
+import re
+
+from oslo_utils import strutils
+
+from nova_sched import objects
+from nova_sched.objects.fields import MalformedError
+from nova_sched.objects.numa import parse_cpus
+from nova_sched.rules.resources.wishes import Wishes
+from nova_sched.rules.resources.wishes import refused
+
+_PAGE_SIZES = {'small': -1, 'large': -2, 'any': -3}
+
+
+def numa_topology(spec_obj):
+    """The InstanceNUMATopology of a request; None if nothing asks for one.
+
+    spec_obj: RequestSpec with a flavor, and perhaps an image.
+    Raises InvalidInput for what Nova's API refuses.
+    """
+    wishes = Wishes(spec_obj)
+    policy = wishes.agreed('hw:cpu_policy', 'hw_cpu_policy',
+                           ('shared', 'dedicated', 'mixed'))
+    pinned = _pinned(wishes, policy)
+    size = _page_size(wishes)
+    count = _number(wishes, 'hw:numa_nodes')
+    if count is None:
+        count = wishes.image.get('hw_numa_nodes')
+    if count is None and not pinned and size is None:
+        return None
+    cells = zip(_cpus(wishes, count or 1),
+                _memory(wishes, count or 1, spec_obj.flavor.memory_mb),
+                strict=True)
+    threads = wishes.agreed('hw:cpu_thread_policy', 'hw_cpu_thread_policy',
+                            ('prefer', 'isolate', 'require'))
+    return objects.InstanceNUMATopology(
+        emulator_threads_policy=wishes.flavor(
+            'hw:emulator_threads_policy', ('share', 'isolate')),
+        cells=[objects.InstanceNUMACell(
+            id=number, cpuset=cpus - pinned, pcpuset=cpus & pinned,
+            memory=memory, pagesize=size, cpu_policy=policy,
+            cpu_thread_policy=threads if pinned else None)
+            for number, (cpus, memory) in enumerate(cells)])
+
+
+def _pinned(wishes, policy):
+    """The guest's CPUs that have one of the host's each: set of numbers."""
+    every = set(range(wishes.vcpus))
+    if policy == 'dedicated':
+        return every
+    if policy != 'mixed':
+        return set()
+    mask = wishes.flavor('hw:cpu_dedicated_mask')
+    if mask is None:
+        raise refused('needs hw:cpu_dedicated_mask', policy, 'hw:cpu_policy')
+    given = _parsed(mask, 'hw:cpu_dedicated_mask')
+    return every - given if mask.startswith('^') else every & given
+
+
+def _parsed(text, key):
+    try:
+        if text.startswith('^'):
+            # All but these.
+            text = text.replace('^', '')
+        return parse_cpus(text)
+    except MalformedError:
+        raise refused('must be CPU numbers such as 0-3,^2', text, key
+                      ) from None
+
+
+def _page_size(wishes):
+    """In KiB, or negative for a kind of size; None if nothing asks."""
+    text = (wishes.flavor('hw:mem_page_size')
+            or wishes.image.get('hw_mem_page_size'))
+    if not text:
+        return None
+    if text in _PAGE_SIZES:
+        return _PAGE_SIZES[text]
+    if re.fullmatch('[0-9]+', text):
+        return int(text)
+    try:
+        return strutils.string_to_bytes(text, return_int=True) // 1024
+    except ValueError:
+        raise refused('must be small, large, any, a number of KiB, or a size '
+                      'such as 2MB', text, 'hw:mem_page_size') from None
+
+
+def _cpus(wishes, count):
+    """The CPUs of each cell: list of sets."""
+    if wishes.flavor('hw:numa_cpus.0') is not None:
+        return [_parsed(wishes.flavor(key) or '', key) for key in (
+            f'hw:numa_cpus.{number}' for number in range(count))]
+    each = _even(wishes.vcpus, count, 'vcpus')
+    return [set(range(number * each, (number + 1) * each))
+            for number in range(count)]
+
+
+def _memory(wishes, count, memory_mb):
+    """The memory of each cell: list of MiB."""
+    if wishes.flavor('hw:numa_mem.0') is not None:
+        return [_number(wishes, f'hw:numa_mem.{number}') or 0
+                for number in range(count)]
+    return [_even(memory_mb, count, 'memory_mb')] * count
+
+
+def _even(amount, count, name):
+    each, left = divmod(amount, count)
+    if left:
+        raise refused(f'must divide {name} = {amount}, or cells must be '
+                      'given one by one', count, 'hw:numa_nodes')
+    return each
+
+
+def _number(wishes, key):
+    text = wishes.flavor(key)
+    if text is None:
+        return None
+    if not re.fullmatch('[0-9]+', text) or (
+            key == 'hw:numa_nodes' and not int(text)):
+        raise refused('must be a whole number', text, key)
+    return int(text)

@@ -1,0 +1,216 @@
+"""What a caller is told of a request that finds no host.
+
+Everything that hosts, aggregates and options hold here is called secret
+something, or has a seven in it; nothing that is asked for is or has.
+"""
+
+import json
+import traceback
+
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched import context
+from nova_sched import exception
+from nova_sched.plugins import loading as plugins
+from nova_sched.rules import reasons
+from nova_sched.scheduler import filters
+from nova_sched.scheduler.filters.ram_filter import RamFilter
+from tests.builders import drivers
+from tests.builders.hosts import a_host
+from tests.builders.numa import a_cell
+from tests.builders.numa import a_guest
+from tests.builders.numa import cells_text
+from tests.builders.numa import guest_cell
+from tests.builders.requests import a_destination
+from tests.builders.requests import a_flavor
+from tests.builders.requests import a_request
+from tests.builders.requests import an_image
+from tests.unit.test_docs_reasons import devices
+
+NOVA = 'No valid host was found. There are not enough hosts available.'
+SECRETS = ('secret', '7')
+#: Filters that have no secret to tell of the host below.
+SILENT = ('ComputeFilter', 'SameHostFilter', 'TrustedFilter')
+METADATA = {
+    'availability_zone': 'secret-zone', 'filter_tenant_id': 'secret-project',
+    'instance_type': 'secret-flavor', 'os_distro': 'secret-distro',
+    'asked': 'secret-value', 'max_io_ops_per_host': '7',
+    'max_instances_per_host': '7', 'ram_allocation_ratio': '0.7',
+    'cpu_allocation_ratio': '0.7', 'disk_allocation_ratio': '0.7'}
+HOST = a_host(
+    'secret-host', nodename='secret-node', host_ip='203.0.113.77',
+    hypervisor_type='secret-type', hypervisor_version=7007007,
+    cpu_info='{"features": ["secret-feature"]}', stats={'asked': 'secret'},
+    supported_instances='[["secret-arch", "secret-type", "secret-mode"]]',
+    aggregates=[METADATA], metrics='[{"name": "secret-one", "value": 7}]',
+    pci_stats=json.dumps([
+        {'vendor_id': '7777', 'product_id': '7777', 'numa_node': 0,
+         'count': 7, 'dev_type': 'type-VF'}]),
+    numa_topology=cells_text(a_cell(0, cpus=range(77))),
+    service_up=False, disabled_reason='secret-reason', total_usable_ram_mb=777,
+    free_ram_mb=77, total_usable_disk_gb=77, free_disk_mb=777, vcpus_total=77,
+    vcpus_used=7, num_io_ops=77, num_instances=777)
+OPTIONS = {
+    'isolated_images': ['secret-image'], 'isolated_hosts': ['secret-host'],
+    'image_properties_default_architecture': 'armv7l',
+    'max_io_ops_per_host': 7, 'max_instances_per_host': 7,
+    'DEFAULT__default_availability_zone': 'secret-zone',
+    'metrics__weight_setting': ['secret-metric=7']}
+
+
+DEMAND = {
+    'flavor': a_flavor(
+        name='asked', memory_mb=9000, vcpus=900, root_gb=900, extra_specs={
+            'aggregate_instance_extra_specs:asked': 'this',
+            'capabilities:hypervisor_type': 'asked-type',
+            'trust:trusted_host': 'asked-trust'}),
+    'availability_zone': 'asked-zone', 'project_id': 'asked-project',
+    'image': an_image({'os_distro': 'asked-distro', 'img_hv_type': 'xen'},
+                      id='asked-image'),
+    'hints': {'same_host': ['other'], 'different_host': ['running'],
+              'build_near_host_ip': '192.0.2.5',
+              'query': ['["=", "$host", "asked"]']},
+    'retry': [('secret-host', 'secret-node')],
+    'ignore_hosts': ['secret-other'],
+    'numa_topology': a_guest(guest_cell(pinned=80)),
+    **devices((9, {'vendor_id': '7778'}))}
+GROUPS = [{'policy': policy, 'members': ['running'],
+           'hosts': ['secret-elsewhere']}
+          for policy in ('anti-affinity', 'affinity')]
+
+
+class NosyFilter(filters.BaseHostFilter):
+    def host_passes(self, host_state, spec_obj):
+        return False
+
+    def asked(self, spec_obj):
+        return 'secret'
+
+    def why_not(self, host_state, spec_obj):
+        return f'{host_state.host} is secret'
+
+
+class NosyRamFilter(RamFilter):
+    def asked(self, spec_obj):
+        return 'secret'
+
+
+def refused(driver, spec, text='filters'):
+    """What a caller gets, and what is on record: two texts."""
+    door = drivers.door(driver, conf=driver.conf, text=text)
+    with pytest.raises(messaging.ExpectedException) as ended:
+        door.select_destinations(context.RequestContext(), spec_obj=spec)
+    record, = door.recorder.decisions
+    error = ended.value.exc_info[1]
+    assert isinstance(error, exception.NoValidHost)
+    # oslo.messaging sends the traceback, too.
+    if text != 'full':
+        assert 'secret' not in ''.join(traceback.format_exception(error))
+    return str(error), record.reason
+
+
+def scheduler(*names, **options):
+    return drivers.MemoryScheduler(
+        HOST, enabled_filters=list(names),
+        running={'running': {'host': 'secret-host', 'uuid': 'running',
+                             'instance_type_id': 777}},
+        **OPTIONS | options)
+
+
+@pytest.mark.parametrize('name', [
+    cls.__name__ for cls in plugins.all_filters()
+    if cls.__name__ != 'AllHostsFilter'])
+def test_of_a_built_in_filter_says_what_its_reader_may_know(name):
+    driver, tried = scheduler(name), 0
+    for group in GROUPS:
+        spec = a_request(**DEMAND, group=group)
+        try:
+            told, reason = refused(driver, spec)
+        except pytest.fail.Exception:
+            continue    # the filter looks at the group, and takes it
+        tried += 1
+        assert f'{NOVA} 0 of 1 hosts: 1 {name}' in told
+        assert not [word for word in SECRETS if word in told]
+        assert name in SILENT or any(word in reason for word in SECRETS)
+        assert refused(driver, spec, 'nova') == (NOVA, reason)
+        assert refused(driver, spec, 'full') == (f'{NOVA} {reason}', reason)
+    assert tried, 'the requests above do not try this filter'
+
+
+def test_says_what_was_asked_for():
+    told, reason = refused(scheduler('RamFilter', 'DiskFilter'),
+                           a_request(memory_mb=9000))
+
+    assert told == f'{NOVA} 0 of 1 hosts: 1 RamFilter (need 9000 MB)'
+    assert reason == ('0 of 1 hosts: 1 RamFilter (need 9000 MB, largest host '
+                      '777 MB)')
+
+
+@pytest.mark.parametrize('name', ['NosyFilter', 'NosyRamFilter'])
+def test_has_no_words_of_a_plug_in(name):
+    driver = scheduler(name, available_filters=[f'{__name__}.{name}'])
+
+    told, reason = refused(driver, a_request(memory_mb=9000))
+
+    assert told == f'{NOVA} 0 of 1 hosts: 1 {name}'
+    assert 'secret' in reason
+
+
+@pytest.mark.parametrize('wanted, told', [
+    ({'force_hosts': ['secret-1']},
+     reasons.NO_SUCH_HOST),
+    ({'requested_destination': a_destination(host='secret-1')},
+     reasons.NO_SUCH_HOST),
+    ({'requested_destination': a_destination(cell='secret-cell')},
+     'There are not enough hosts available. 0 of 1 hosts: 1 cell'),
+    ({'ignore_hosts': ['secret-host']},
+     'There are not enough hosts available. 0 of 1 hosts: 1 ignore_hosts'),
+])
+def test_has_no_names_that_the_owner_of_a_server_may_not_know(wanted, told):
+    """A conductor puts them into a request: where the server is, and was."""
+    assert refused(scheduler(), a_request(**wanted))[0] == (
+        f'No valid host was found. {told}')
+
+
+def test_is_nova_s_about_a_host_that_does_not_exist():
+    spec = a_request(force_hosts=['gone'])
+
+    assert refused(scheduler(), spec, 'nova')[0] == (
+        'No valid host was found. No such host - host: gone node: None ')
+
+
+def test_names_no_cell_that_cannot_be_read():
+    class Lost(drivers.MemoryScheduler):
+        def hosts(self, wanted, found, record):
+            record.lost = [('secret-cell', 'hung')]
+            return super().hosts(wanted, found, record)
+
+    told, reason = refused(Lost(HOST), a_request(memory_mb=9000))
+
+    assert told == f'{NOVA} 0 of 1 hosts: 1 RamFilter (need 9000 MB)'
+    assert reason.endswith('; cell secret-cell cannot be read')
+
+
+def test_of_a_wrong_request_has_no_notes_about_hosts():
+    class Nosy(drivers.MemoryScheduler):
+        def select_destinations(self, *args, **kwargs):
+            error = exception.InvalidInput(reason='cidr = 7')
+            error.add_note('on host secret-host')
+            raise error from ValueError('secret')
+
+    with pytest.raises(messaging.ExpectedException) as ended:
+        drivers.door(Nosy(HOST)).select_destinations(
+            context.RequestContext(), spec_obj=a_request())
+
+    error = ended.value.exc_info[1]
+    assert str(error) == 'Invalid input received: cidr = 7'
+    assert 'secret' not in ''.join(traceback.format_exception(error))
+
+
+def test_has_no_words_of_a_driver_that_is_a_plug_in():
+    class Nosy(drivers.MemoryScheduler):
+        def select_destinations(self, *args, **kwargs):
+            raise exception.NoValidHost(reason='secret')
+
+    assert refused(Nosy(HOST), a_request()) == (NOVA, 'secret')
