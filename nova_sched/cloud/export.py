@@ -7,6 +7,7 @@ a cell it has the uuid, the name and whether it is disabled.
 import datetime
 import json
 
+from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_sched import exception
@@ -102,7 +103,7 @@ class _Tables:
     """Reads whole tables, whichever of our columns they have."""
 
     def __init__(self, connection, database):
-        self._connection = connection
+        self._connection, self._masked = connection, database.masked
         self._schema = statements.Schema(connection, database)
         self._present = set(sa.inspect(connection).get_table_names())
 
@@ -124,10 +125,16 @@ class _Tables:
                 sa.literal_column(f'{table.name}.{other}').label(name))
         if alive:
             statement = api_reader.alive(self._schema, table, statement)
-        found = self._connection.execute(statement.order_by(table.c.id))
-        names = list(found.keys())
-        return [{name: _plain(value) for name, value
-                 in zip(names, row, strict=True)} for row in found]
+        try:
+            found = self._connection.execute(statement.order_by(table.c.id))
+            names = list(found.keys())
+            return [{name: _plain(value) for name, value
+                     in zip(names, row, strict=True)} for row in found]
+        except (db_exc.DBError, sa.exc.SQLAlchemyError, ValueError,
+                TypeError) as error:
+            raise exception.DatabaseUnavailable(
+                f'Table {table.name} of database {self._masked} cannot be '
+                f'exported: {engine.reason(error)}') from error
 
 
 def _plain(value):
@@ -183,13 +190,22 @@ def _groups(read):
     groups = []
     for row in read.rows(tables.instance_groups, alive=True):
         own = policies.get(row['id'], ())
-        rules = own[0]['rules'] if own else None
         groups.append({
             **{name: row[name]
                for name in ('id', 'uuid', 'name', 'project_id', 'user_id')},
             'policies': [policy['policy'] for policy in own],
             'policy': own[0]['policy'] if own else None,
-            'rules': json.loads(rules) if rules else None,
+            'rules': _rules(row['uuid'], own[0]['rules'] if own else None),
             'members': [member['instance_uuid']
                         for member in members.get(row['id'], ())]})
     return groups
+
+
+def _rules(group, text):
+    """The rules of a group's policy: dict or None."""
+    try:
+        return json.loads(text) if text else None
+    except ValueError as error:
+        raise exception.NovaSchedException(
+            f'Instance group {group} cannot be exported: the rules of its '
+            f'policy are no JSON: {error}') from error

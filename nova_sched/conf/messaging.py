@@ -9,12 +9,15 @@ here and turned into one URL.
 from importlib import metadata
 import re
 
+from kombu import compression
 from oslo_config import cfg
 from oslo_config import types
 import oslo_messaging
+from oslo_messaging._drivers import impl_rabbit
 from oslo_utils import netutils
 
 from nova_sched import exception
+from nova_sched.options import nearest
 from nova_sched.options import tls
 
 GROUP = 'oslo_messaging_rabbit'
@@ -28,6 +31,9 @@ _NEXT_HOST = re.compile(',(?=[^,@]*:|[^@]*$)')
 #: User and password before a host.
 _CREDENTIALS = re.compile('^([^:]*):.*@', re.DOTALL)
 
+#: Drivers of oslo.messaging that cannot answer.
+_ONE_WAY = ('kafka',)
+
 #: rpc_backend values of all eras -> scheme of a transport URL.
 BACKENDS = {
     'rabbit': 'rabbit',
@@ -39,6 +45,18 @@ BACKENDS = {
     'nova.rpc.impl_fake': 'fake',
     'nova.openstack.common.rpc.impl_fake': 'fake',
 }
+
+#: What of its options the driver does not take together, and its words.
+_CONTRADICTIONS = (
+    (lambda rabbit: rabbit.rabbit_quorum_queue and rabbit.rabbit_ha_queues,
+     'rabbit_quorum_queue and rabbit_ha_queues both enabled; a queue is of '
+     'one kind'),
+    (lambda rabbit: (rabbit.rabbit_stream_fanout
+                     and not rabbit.rabbit_transient_quorum_queue),
+     'rabbit_stream_fanout need rabbit_transient_quorum_queue to be true'),
+    (lambda rabbit: (rabbit.rabbit_stream_fanout
+                     and rabbit.rabbit_qos_prefetch_count <= 0),
+     'rabbit_stream_fanout need rabbit_qos_prefetch_count above 0'))
 
 
 def _old(opt_class, name, help_text, **kwargs):
@@ -147,20 +165,65 @@ def check_tls_files(conf):
             tls.check_readable(f'[{GROUP}] {name}', rabbit[name])
 
 
+def check_values(conf):
+    """Raise ConfigurationError for what the broker's library refuses late.
+
+    When it connects, or at every answer that it sends.
+    """
+    rabbit = conf.oslo_messaging_rabbit
+    known = impl_rabbit.Connection._SSL_PROTOCOLS
+    version = rabbit.ssl_version
+    if rabbit.ssl and version and version.lower() not in known:
+        raise exception.ConfigurationError(
+            f'[{GROUP}] ssl_version', version,
+            'is no version of TLS; ' + nearest.did_you_mean(version, known))
+    if rabbit.kombu_compression:
+        _check_compression(rabbit.kombu_compression)
+    for contradicts, hint in _CONTRADICTIONS:
+        if contradicts(rabbit):
+            raise exception.ConfigurationError(
+                f'[{GROUP}]', 'as configured', hint)
+
+
+def _check_compression(name):
+    try:
+        compression.get_encoder(name)
+    except KeyError:
+        raise exception.ConfigurationError(
+            f'[{GROUP}] kombu_compression', name,
+            'no message could be sent by it; write gzip or bzip2, or take '
+            'the option out') from None
+
+
 def _checked(conf, url, option='[DEFAULT] transport_url'):
     """A configured URL; ConfigurationError, without the password, if none."""
     try:
         scheme = oslo_messaging.TransportURL.parse(conf, url).transport
     except (oslo_messaging.InvalidTransportURL, ValueError):
         scheme = ''
-    drivers = metadata.entry_points(group='oslo.messaging.drivers').names
-    if scheme.partition('+')[0] in drivers:
+    drivers = metadata.entry_points(group='oslo.messaging.drivers')
+    name = scheme.partition('+')[0]
+    if name not in drivers.names:
+        hint = 'is no URL of a message broker'
+    elif name in _ONE_WAY and option == '[DEFAULT] transport_url':
+        hint = f'{name} carries notifications, but no requests'
+    elif missing := _missing(drivers[name]):
+        hint = f'{name} needs the Python module {missing}, which is not there'
+    else:
         return url
     raise exception.ConfigurationError(
         option, masked(url),
-        'is no URL of a message broker; write '
-        'rabbit://USER:PASSWORD@HOST:5672/, in the password %2F for /, %40 '
-        'for @ and %3A for :') from None
+        f'{hint}; write rabbit://USER:PASSWORD@HOST:5672/, in the password '
+        '%2F for /, %40 for @ and %3A for :') from None
+
+
+def _missing(driver):
+    """The module that an entry point cannot be loaded without, or None."""
+    try:
+        driver.load()
+    except ImportError as error:
+        return error.name or str(error)
+    return None
 
 
 def masked(url):

@@ -4,6 +4,7 @@ from oslo_config import cfg
 
 from nova_sched.conf import keystone
 from nova_sched.options import files
+from nova_sched.options import tls
 
 GROUP = 'placement'
 HELP = """
@@ -36,3 +37,15 @@ def placement_configured(conf):
            if name in conf.placement):
         return True
     return any(files.raw_values(conf, GROUP, name) for name in SIGNS)
+
+
+def check_tls_files(conf):
+    """Raise ConfigurationError for a file of TLS that cannot be read.
+
+    Where Placement is configured; every request would fail.
+    """
+    if not placement_configured(conf):
+        return
+    for name in ('cafile', 'certfile', 'keyfile'):
+        if conf.placement[name]:
+            tls.check_readable(f'[{GROUP}] {name}', conf.placement[name])

@@ -30,13 +30,22 @@ def raw_sections(conf):
     """
     sections = {}
     for path in config_files(conf):
-        found = {}
-        cfg.ConfigParser(os.path.expanduser(path), found).parse()
-        for section, values in found.items():
-            name = section if section == 'DEFAULT' else section.lower()
+        for name, values in sections_of(path).items():
             merged = sections.setdefault(name, {})
             for key, texts in values.items():
                 merged.setdefault(key, []).extend(texts)
+    return sections
+
+
+def sections_of(path):
+    """What one file holds, like ``raw_sections``."""
+    sections, found = {}, {}
+    cfg.ConfigParser(os.path.expanduser(path), found).parse()
+    for section, values in found.items():
+        name = section if section == 'DEFAULT' else section.lower()
+        merged = sections.setdefault(name, {})
+        for key, texts in values.items():
+            merged.setdefault(key, []).extend(texts)
     return sections
 
 

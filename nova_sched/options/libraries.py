@@ -9,7 +9,6 @@ of the same name that differs from theirs would clash with theirs.
 """
 
 import importlib
-import itertools
 
 from oslo_concurrency import opts as concurrency_options
 from oslo_config import cfg
@@ -19,6 +18,7 @@ from oslo_messaging import opts as messaging_options
 from oslo_messaging._drivers import amqp
 from oslo_messaging._drivers import impl_rabbit
 from oslo_messaging.notify import notifier
+from oslo_reports import opts as report_options
 from oslo_service import _options as service_options
 
 RABBIT = 'oslo_messaging_rabbit'
@@ -89,6 +89,10 @@ def add_old_names(group, opts):
                 opt.deprecated_opts.append(old)
 
 
+def _rabbit_opts():
+    return [*amqp.amqp_opts, *impl_rabbit.rabbit_opts]
+
+
 def set_lib_defaults():
     """Give the libraries' options Nova's defaults and older names.
 
@@ -103,8 +107,7 @@ def set_lib_defaults():
     # others when it stops.
     cfg.set_defaults(impl_rabbit.rabbit_opts, rabbit_qos_prefetch_count=16)
     add_old_names('database', db_options.database_opts)
-    add_old_names(RABBIT, itertools.chain(amqp.amqp_opts,
-                                          impl_rabbit.rabbit_opts))
+    add_old_names(RABBIT, _rabbit_opts())
     add_old_names(NOTIFICATIONS, notifier._notifier_opts)
 
 
@@ -113,7 +116,8 @@ def list_lib_opts():
 
     Equal to the libraries' own, so that they may register theirs again.
     """
-    listed = messaging_options.list_opts() + db_options.list_opts()
+    listed = (messaging_options.list_opts() + db_options.list_opts()
+              + report_options.list_opts())
     return [(group, opts) for group, opts in listed
             if group != 'oslo_messaging_kafka'] + list_unlisted_opts()
 
@@ -139,7 +143,12 @@ def list_unlisted_opts():
 
 
 def register_opts(conf):
-    """Register the libraries' options on a ConfigOpts."""
+    """Register the libraries' options on a ConfigOpts.
+
+    Of [oslo_messaging_rabbit] oslo.messaging's own objects, no copies: an
+    option that is deprecated remembers that it has been read, differs from
+    its copy from then on, and a driver that registers it again fails.
+    """
     set_lib_defaults()
     for group, opts in list_lib_opts():
-        conf.register_opts(opts, group)
+        conf.register_opts(_rabbit_opts() if group == RABBIT else opts, group)

@@ -1,11 +1,13 @@
 """Making a configuration from options, files and a command line."""
 
+import logging as py_logging
 import os
 
 from oslo_config import cfg
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched import version
 
 PROJECT = 'nova_sched'
 PROG = 'nova-sched'
@@ -54,10 +56,12 @@ def parse(conf, args, files):
     no configuration file, and SystemExit for --help and a wrong command
     line; oslo.config has written why to stderr then.
     """
+    py_logging.getLogger('oslo_config.cfg').addFilter(_is_news)
     dirs = default_config_dirs() if files is None else []
     files = default_config_files() if files is None else list(files)
     try:
         conf(list(args), project=PROJECT, prog=PROG,
+             version=f'{PROG} {version.version_string()}',
              default_config_files=files, default_config_dirs=dirs)
     except cfg.ConfigFilesNotFoundError as exc:
         raise exception.ConfigurationError(
@@ -75,6 +79,14 @@ def parse(conf, args, files):
             '--config-dir', exc.config_dir,
             'no such directory; name one that exists') from exc
     return conf
+
+
+def _is_news(record):
+    """Whether a line of oslo.config says more than that a name is old.
+
+    It has a line for each such name; ``writing.oddities`` has one for all.
+    """
+    return not str(record.msg).startswith('Deprecated: ')
 
 
 def register_log_opts(conf):

@@ -23,12 +23,14 @@ class Row(typing.NamedTuple):
 
     check: what was looked at.  outcome: OK, WARNING, ERROR or DIFFERS.
     found: what there is.  advice: what to do, if anything.
+    value: what was found as plain JSON, where it is more than words.
     """
 
     check: str
     outcome: str
     found: str
     advice: str = ''
+    value: object = None
 
 
 class Silent(exception.NovaSchedException):

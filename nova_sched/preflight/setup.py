@@ -101,16 +101,22 @@ class Setup:
 
     def rows(self):
         """What runs, line by line: list of Row."""
-        return [Row(check, OK, found) for check, found in (
-            ('driver', self.driver),
-            ('filters', ', '.join(self.filters) or 'none'),
+        return [Row(check, OK, found, value=value) for check, found, value in (
+            ('driver', self.driver, self.driver),
+            ('filters', self._filters(), self.filters),
             ('weighers', ', '.join(
                 name if times is None else f'{name} {times:.12g}'
-                for name, times in self.weighers.items()) or 'none'),
+                for name, times in self.weighers.items()) or 'none',
+             self.weighers),
             ('request filters', ', '.join(self.request_filters)
-             or 'none: Placement is not asked'),
-            ('notifications', self._notifications()),
-            ('workers', str(self.workers)))]
+             or 'none: Placement is not asked', self.request_filters),
+            ('notifications', self._notifications(), None),
+            ('workers', str(self.workers), self.workers))]
+
+    def _filters(self):
+        if self.ranks:
+            return ', '.join(self.filters) or 'none'
+        return f'none: {self.driver} draws among the hosts that are up'
 
     def _notifications(self):
         drivers = config.notification_drivers(self.conf)

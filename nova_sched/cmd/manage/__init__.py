@@ -9,10 +9,17 @@ import sys
 
 from cliff import app
 from cliff import commandmanager
-from oslo_log import log as logging
 
 from nova_sched import conf as configuration
 from nova_sched import version
+from nova_sched.cmd import process
+from nova_sched.observe import logs
+
+#: Loggers -> from which level on they say what a command does not say itself.
+#: Alembic tells at INFO which kind of database it found, oslo.db adds a
+#: traceback to what a database refuses.
+_TALKATIVE = {'alembic': py_logging.WARNING,
+              'oslo_db.sqlalchemy.exc_filters': py_logging.CRITICAL}
 
 
 class ManageApp(app.App):
@@ -49,15 +56,16 @@ class ManageApp(app.App):
         if self.options.transport_url:
             self.conf.set_override('transport_url',
                                    self.options.transport_url)
-        # It tells at INFO which kind of database it found.
-        alembic = py_logging.getLogger('alembic')
-        alembic.setLevel(py_logging.NOTSET if self.options.verbose_level > 1
-                         else py_logging.WARNING)
+        for name, level in _TALKATIVE.items():
+            py_logging.getLogger(name).setLevel(
+                py_logging.NOTSET if self.options.verbose_level > 1
+                else level)
         if self.options.verbose_level > 1:
             self.conf.set_override('debug', True)
-            logging.setup(self.conf, 'nova-sched-manage')
+            logs.setup(self.conf, 'nova-sched-manage')
 
 
 def main(argv=None):
     """Run one command; returns its exit code: 0 when it did its job."""
+    process.settle()
     return ManageApp().run(sys.argv[1:] if argv is None else argv)

@@ -107,5 +107,10 @@ class Export(command.Command):
         text = json.dumps(cloud_export.export(self.app.conf), indent=1) + '\n'
         if parsed_args.file == '-':
             sys.stdout.write(text)
-        else:
+            return
+        try:
             pathlib.Path(parsed_args.file).write_text(text)
+        except OSError as exc:
+            raise exception.NovaSchedException(
+                f'{parsed_args.file} cannot be written: {exc.strerror}'
+            ) from exc

@@ -9,6 +9,7 @@ from cliff import lister
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import supervisor
+from nova_sched.cmd.manage import forms
 from nova_sched.options import releases
 from nova_sched.preflight import connect
 from nova_sched.preflight import differences
@@ -20,13 +21,17 @@ from nova_sched.preflight.rows import Row
 #: Loggers that warn of what does not answer.
 _TALKATIVE = ('nova_sched', 'keystoneauth', 'amqp')
 
+#: What a row has, for people and for programs; these get ``Row.value``, too.
+_TITLES = ('Check', 'Outcome', 'Found', 'What to do')
+_KEYS = ('option', 'level', 'text', 'advice', 'value')
+
 
 class Check(lister.Lister):
     """Check the configuration and say what the service would run with.
 
-    Changes nothing anywhere. Ends with exit code 1 when the service would
-    refuse to start, and with --connect when something that it needs does not
-    answer or does not fit.
+    Changes nothing anywhere. Ends with exit code 2 when the service would
+    refuse to start, and with 1 when --connect finds that something that it
+    needs does not answer or does not fit.
     """
 
     def get_parser(self, prog_name):
@@ -45,20 +50,26 @@ class Check(lister.Lister):
 
     def run(self, parsed_args):
         super().run(parsed_args)
+        if self._refused:
+            return supervisor.EXIT_CONFIGURATION
         return int(any(row.outcome == ERROR for row in self._rows))
 
     def take_action(self, parsed_args):
-        self._rows = self._checked(self.app.conf, parsed_args)
-        return ('Check', 'Outcome', 'Found', 'What to do'), self._rows
+        problems = supervisor.problems(self.app.conf)
+        self._refused = bool(problems)
+        self._rows = self._checked(self.app.conf, problems, parsed_args)
+        if forms.for_programs(parsed_args):
+            return _KEYS, self._rows
+        return _TITLES, [row[:len(_TITLES)] for row in self._rows]
 
-    def _checked(self, conf, parsed_args):
+    def _checked(self, conf, problems, parsed_args):
         """All rows: list."""
-        found = [_refused(error) for error in supervisor.problems(conf)]
+        found = [_refused(error) for error in problems]
         found += [
             Row(f'[{group}] {name}', WARNING, 'is no option',
                 f'Did you mean {nearest}?')
             for group, name, nearest in config.unknown_options(conf)]
-        if any(row.outcome == ERROR for row in found):
+        if problems:
             return found    # what follows can perhaps not be read
         found += [Row('options', WARNING, text)
                   for text in config.warnings(conf)]

@@ -1,7 +1,9 @@
 """``db``: the scheduler's own database."""
 
 from cliff import command
+from cliff import show
 
+from nova_sched.cmd.manage import forms
 from nova_sched.db import schema
 
 
@@ -16,11 +18,19 @@ class Sync(command.Command):
         self.app.stdout.write(f'{schema.sync(self.app.conf)}\n')
 
 
-class Version(command.Command):
+class Version(show.ShowOne):
     """Print the schema version of [database] connection.
 
-    Prints "none" before the first sync.
+    Prints "none" before the first sync; with -f json and yaml the version is
+    null then.
     """
 
+    @property
+    def formatter_default(self):
+        return 'value'
+
     def take_action(self, parsed_args):
-        self.app.stdout.write(f'{schema.version(self.app.conf) or "none"}\n')
+        found = schema.version(self.app.conf)
+        if found is None and not forms.for_programs(parsed_args):
+            found = 'none'
+        return ('version',), (found,)

@@ -4,8 +4,12 @@ from cliff import lister
 from cliff import show
 
 from nova_sched import exception
-from nova_sched.rules import aggregates as aggregate_values
+from nova_sched.cmd.manage import facts
+from nova_sched.cmd.manage import forms
+from nova_sched.options import nearest
 from nova_sched.scheduler import host_manager
+
+_MEBIBYTES = 1024
 
 
 def _states(conf):
@@ -15,35 +19,94 @@ def _states(conf):
                             manager.instances()).block().states()
 
 
-def _status(state):
-    if state.service_disabled:
-        return 'disabled'
-    return 'up' if state.service_up else 'down'
-
-
-def _zones(state, conf):
-    return ', '.join(sorted(aggregate_values.pieces(
-        state.aggregates, 'availability_zone'))
-    ) or conf.default_availability_zone
-
-
 class List(lister.Lister):
-    """List all hosts: service state, zone, and what is used of each."""
+    """List hosts: service state, zone, and what is used of each.
+
+    All hosts, or those of which all is true that is asked for.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--zone', metavar='NAME',
+                            help='Hosts of this availability zone.')
+        parser.add_argument('--aggregate', metavar='NAME',
+                            help='Hosts of this aggregate: name or uuid.')
+        service = parser.add_mutually_exclusive_group()
+        for status, words in (
+                ('up', 'that is up and not disabled'),
+                ('down', 'without a heartbeat, or forced down'),
+                ('disabled', 'that is disabled')):
+            service.add_argument(
+                f'--{status}', dest='status', action='store_const',
+                const=status, help=f'Hosts with a compute service {words}.')
+        parser.add_argument(
+            '--full', action='store_true',
+            help='Hosts that have no virtual CPU, memory or disk left by '
+                 'their allocation ratios, or that never reported any.')
+        return parser
 
     def take_action(self, parsed_args):
         conf = self.app.conf
+        states = _chosen(list(_states(conf)), conf, parsed_args)
         return (
             ('Host', 'Node', 'Service', 'Zone', 'VCPUs', 'Free RAM (MB)',
              'Free disk (GB)', 'Instances'),
-            [(state.host, state.nodename, _status(state),
-              _zones(state, conf),
-              f'{state.vcpus_used}/{state.vcpus_total}', state.free_ram_mb,
-              state.free_disk_mb // 1024, state.num_instances)
-             for state in _states(conf)])
+            [(state.host, state.nodename, facts.status(state),
+              ', '.join(facts.zones(state, conf)), _vcpus(state),
+              state.free_ram_mb, state.free_disk_mb // _MEBIBYTES,
+              state.num_instances) for state in states])
+
+
+def _vcpus(state):
+    return forms.Shown(
+        {'used': state.vcpus_used, 'total': state.vcpus_total},
+        f'{state.vcpus_used}/{state.vcpus_total}')
+
+
+def _chosen(states, conf, wanted):
+    """Those of the hosts that the command line asks for: list."""
+    if wanted.zone is not None:
+        zones = [facts.zones(state, conf) for state in states]
+        _check_known('availability zone', wanted.zone, zones)
+        states = [state for state, names in zip(states, zones, strict=True)
+                  if wanted.zone in names]
+    if wanted.aggregate is not None:
+        names = [[name for one in state.aggregates
+                  for name in (one.name, one.uuid)] for state in states]
+        _check_known('aggregate', wanted.aggregate, names)
+        states = [state for state, known in zip(states, names, strict=True)
+                  if wanted.aggregate in known]
+    return [state for state in states
+            if (wanted.status in (None, facts.status(state))
+                and (not wanted.full or _full(state)))]
+
+
+def _check_known(what, name, lists):
+    known = {each for names in lists for each in names if each}
+    if name not in known:
+        raise exception.NovaSchedException(
+            f'No host is in {what} {name}; '
+            f'{nearest.did_you_mean(name, known)}')
+
+
+def _full(state):
+    """Whether a host is out of something that it has, or has nothing."""
+    disk = state.total_usable_disk_gb * _MEBIBYTES
+    amounts = (
+        (state.vcpus_total, state.vcpus_used, state.cpu_allocation_ratio),
+        (state.total_usable_ram_mb,
+         state.total_usable_ram_mb - state.free_ram_mb,
+         state.ram_allocation_ratio),
+        (disk, disk - state.free_disk_mb, state.disk_allocation_ratio))
+    return not any(total for total, *_ in amounts) or any(
+        total and used >= total * ratio for total, used, ratio in amounts)
 
 
 class Show(show.ShowOne):
-    """Show all the scheduler knows of one host or node."""
+    """Show all the scheduler knows of one host or node.
+
+    Traits are Placement's to know.
+    """
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
@@ -54,24 +117,8 @@ class Show(show.ShowOne):
     def take_action(self, parsed_args):
         for state in _states(self.app.conf):
             if parsed_args.host in (state.host, state.nodename):
-                return self._described(state)
+                found = facts.facts(state, self.app.conf)
+                return tuple(found), tuple(found.values())
         raise exception.NovaSchedException(
             f'Host {parsed_args.host} is not known. "nova-sched-manage host '
             f'list" lists the hosts that have a compute service.')
-
-    def _described(self, state):
-        facts = {
-            'host': state.host, 'node': state.nodename, 'uuid': state.uuid,
-            'cell': state.cell_uuid, 'service': _status(state),
-            'zone': _zones(state, self.app.conf)}
-        for name in ('total_usable_ram_mb', 'free_ram_mb',
-                     'ram_allocation_ratio', 'total_usable_disk_gb',
-                     'free_disk_mb', 'disk_allocation_ratio', 'vcpus_total',
-                     'vcpus_used', 'cpu_allocation_ratio', 'num_instances',
-                     'num_io_ops', 'failed_builds', 'hypervisor_type',
-                     'hypervisor_version', 'host_ip', 'supported_instances'):
-            facts[name] = getattr(state, name)
-        facts['aggregates'] = ', '.join(
-            aggregate.name for aggregate in state.aggregates)
-        facts['instances'] = ', '.join(sorted(state.instances))
-        return tuple(facts), tuple(facts.values())

@@ -2,6 +2,7 @@
 
 from cliff import lister
 
+from nova_sched.cmd.manage import forms
 from nova_sched.shadow import compare
 from nova_sched.shadow import report
 
@@ -38,7 +39,12 @@ def _differs(entry):
 
 
 def _row(entry):
-    return (entry['at'], entry['request_id'], ', '.join(entry['instances']),
-            entry['verdict'], entry['why'], *(
-                ', '.join(entry[side]['hosts']) or entry[side]['outcome']
-                for side in ('here', 'live')))
+    return (entry['at'], entry['request_id'],
+            forms.listed(entry['instances']), entry['verdict'], entry['why'],
+            *(_side(entry[side]) for side in ('here', 'live')))
+
+
+def _side(side):
+    """What one side decided: its hosts, or that there are none."""
+    return forms.Shown({'outcome': side['outcome'], 'hosts': side['hosts']},
+                       ', '.join(side['hosts']) or side['outcome'])

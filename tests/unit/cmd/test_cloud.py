@@ -1,6 +1,8 @@
 """nova-sched-manage cloud"""
 
+import contextlib
 import json
+import sqlite3
 
 import pytest
 
@@ -48,6 +50,31 @@ class TestFake:
         assert (f'argument --hosts: {hosts} is no whole number of 1 or more'
                 in ended.err)
         assert cloud.rows('SELECT host FROM compute_nodes') == [('old',)]
+
+
+def dump(cloud):
+    """All that is in a CloudDatabase: list of statements."""
+    with contextlib.closing(sqlite3.connect(cloud.path)) as connection:
+        return list(connection.iterdump())
+
+
+@pytest.mark.parametrize('words', [
+    ['cloud', 'fake', '--once'], ['cloud', 'load', 'saved.json'],
+    ['db', 'sync'], ['request', 'call', '--boot']], ids=' '.join)
+def test_no_command_writes_to_a_database_of_nova(run, cloud, tmp_path,
+                                                 monkeypatch, words):
+    cloud.load(['a'], instances=[clouds.an_instance('a')])
+    (tmp_path / 'saved.json').write_text(
+        run('--database', cloud.url, 'cloud', 'export').out)
+    monkeypatch.chdir(tmp_path)
+    cloud.execute('DROP TABLE nova_sched_alembic_version')
+    before = dump(cloud)
+
+    ended = run('--database', cloud.url, '--transport-url', 'fake://', *words)
+
+    assert ended.code == 1
+    assert "probably it is Nova's own. Nothing was changed" in ended.err
+    assert dump(cloud) == before
 
 
 class TestExportAndLoad:
@@ -113,6 +140,51 @@ class TestExportAndLoad:
         assert ended.code == 1
         assert words in ended.err
         assert 'Traceback' not in ended.err
+
+    def test_of_a_row_that_cannot_be_read_names_its_table(self, run, cloud):
+        cloud.load(['a'])
+        cloud.execute("UPDATE compute_nodes SET created_at = 'at noon'")
+        ended = run('--database', cloud.url, 'cloud', 'export')
+
+        assert ended.code == 1
+        assert 'Table compute_nodes of database sqlite' in ended.err
+        assert 'cannot be exported' in ended.err
+        assert ended.err.count('\n') == 1
+
+    def test_of_a_group_whose_rules_are_none_names_the_group(self, run,
+                                                             cloud):
+        cloud.load(['a'])
+        cloud.execute("INSERT INTO instance_groups (id, uuid) "
+                      "VALUES (1, 'group-1')")
+        cloud.execute('INSERT INTO instance_group_policy '
+                      '(id, group_id, policy, rules) '
+                      "VALUES (1, 1, 'affinity', '{')")
+        ended = run('--database', cloud.url, 'cloud', 'export')
+
+        assert ended.code == 1
+        assert ended.err.startswith(
+            'Instance group group-1 cannot be exported: the rules')
+
+    def test_to_a_file_that_cannot_be_made_names_the_file(self, run, cloud):
+        cloud.load(['a'])
+        ended = run('--database', cloud.url, 'cloud', 'export', '/no/such/x')
+
+        assert ended.code == 1
+        assert ended.err == ('/no/such/x cannot be written: No such file or '
+                             'directory\n')
+
+    def test_of_a_file_that_is_no_database_is_told_in_one_line(
+            self, run, tmp_path, caplog):
+        """Without oslo.db's traceback."""
+        (tmp_path / 'text').write_text('no database' * 100)
+        ended = run('--database', f'sqlite:///{tmp_path}/text', 'cloud',
+                    'export')
+
+        assert ended.code == 1
+        assert ended.err.count('\n') == 1
+        assert 'file is not a database' in ended.err
+        assert not [line for line in caplog.records
+                    if line.name.startswith('oslo_db')]
 
     def test_of_a_database_without_tables_is_an_error(self, run, url):
         ended = run('--database', url, 'cloud', 'export')

@@ -22,14 +22,20 @@ def check(run, tmp_path):
 
 def told(rows, outcome):
     """What rows of an outcome say: list of texts."""
-    return [f'{row["Check"]}: {row["Found"]}: {row["What to do"]}'
-            for row in rows if row['Outcome'] == outcome]
+    return [f'{row["option"]}: {row["text"]}: {row["advice"]}'
+            for row in rows if row['level'] == outcome]
 
 
 def found(rows, check):
     """What the one row of a check found."""
-    text, = (row['Found'] for row in rows if row['Check'] == check)
+    text, = (row['text'] for row in rows if row['option'] == check)
     return text
+
+
+def value(rows, check):
+    """The same as a value."""
+    found, = (row['value'] for row in rows if row['option'] == check)
+    return found
 
 
 class TestCheck:
@@ -76,7 +82,9 @@ class TestCheck:
     def test_says_that_nothing_ranks_hosts_that_are_drawn(self, check):
         rows = check('[scheduler]\ndriver = chance_scheduler\n').out
 
-        assert found(rows, 'filters') == 'none'
+        assert found(rows, 'filters') == (
+            'none: chance_scheduler draws among the hosts that are up')
+        assert value(rows, 'filters') == []
         assert found(rows, 'weighers') == 'none'
 
     @pytest.mark.parametrize('text, words', [
@@ -101,15 +109,22 @@ class TestCheck:
          'no such filter; did you mean RamFilter?'),
         ('[DEFAULT]\ntransport_url = nonsense\n', 'transport_url'),
         ('[database]\nconnection = nonsense\n', 'connection'),
+        ('[DEFAULT]\nlog_config_append = /no/such.ini\n',
+         "[DEFAULT] log_config_append: '/no/such.ini': cannot be read"),
+        ('[DEFAULT]\ntransport_url = kafka://u:p@h/\n',
+         "[DEFAULT] transport_url: 'kafka://u:***@h/': kafka carries "
+         'notifications, but no requests'),
+        ('[oslo_messaging_rabbit]\nconn_pool_min_size = 99\n',
+         'rpc_conn_pool_size: 30 must be greater'),
     ])
     def test_refuses_what_the_service_would_not_start_with(self, check, text,
                                                            words):
         ended = check(text)
 
-        assert ended.code == 1
+        assert ended.code == 2
         assert words in told(ended.out, 'error')[0]
         assert ended.err == ''
-        assert 'driver' not in [row['Check'] for row in ended.out]
+        assert 'driver' not in [row['option'] for row in ended.out]
 
     def test_lists_every_wrong_filter(self, check):
         errors = told(check('[filter_scheduler]\n'
@@ -123,7 +138,7 @@ class TestCheck:
         ended = check('[DEFAULT]\ntransport_url = rabbit://u:secr/et@h:1/\n'
                       '[database]\nconnection = mysql:/u:secr/et@h/nova\n')
 
-        assert ended.code == 1
+        assert ended.code == 2
         assert 'secr' not in str(ended.out) + ended.err
 
     def test_warns_of_options_that_do_nothing(self, check):
@@ -143,7 +158,8 @@ class TestCheck:
                 'not ask Placement') in told(ended.out, 'warning')[0]
 
     def test_warns_of_options_that_are_none(self, check):
-        ended = check('[filter_scheduler]\nenabled_filter = RamFilter\n')
+        ended = check('[filter_scheduler]\nenabled_filter = RamFilter\n'
+                      '[scheduler]\nworkers = 1\n')
 
         assert ended.code == 0
         assert told(ended.out, 'warning') == [
@@ -157,6 +173,29 @@ class TestCheck:
         assert ended.code == 1
         assert 'none.conf' in ended.err
         assert 'Traceback' not in ended.err
+
+    def test_gives_programs_values_beside_words(self, check):
+        rows = check('[filter_scheduler]\nenabled_filters = RamFilter\n'
+                     'weight_classes = nova.scheduler.weights.ram.RAMWeigher\n'
+                     '[scheduler]\nworkers = 3\n').out
+
+        assert list(rows[0]) == ['option', 'level', 'text', 'advice', 'value']
+        assert value(rows, 'filters') == ['RamFilter']
+        assert value(rows, 'weighers') == {'RAMWeigher': 1.0}
+        assert value(rows, 'workers') == 3
+
+    def test_of_older_names_writes_one_line(self, run, tmp_path):
+        """Oslo.config has one for each."""
+        file = tmp_path / 'nova.conf'
+        file.write_text('[DEFAULT]\nscheduler_driver = filter_scheduler\n'
+                        'scheduler_max_attempts = 3\nrabbit_host = h\n')
+        ended = run('--config-file', file, 'config', 'check', '-f', 'json')
+
+        assert ended.err == ''
+        line, = (text for text in told(json.loads(ended.out), 'warning')
+                 if 'deprecated' in text)
+        assert '[DEFAULT] scheduler_driver (now [scheduler] driver)' in line
+        assert '[DEFAULT] rabbit_host' in line
 
     def test_prints_a_table_for_people(self, run, tmp_path):
         file = tmp_path / 'nova.conf'

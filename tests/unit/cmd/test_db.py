@@ -1,5 +1,7 @@
 """nova-sched-manage db"""
 
+import json
+
 from nova_sched.db import engine
 
 
@@ -36,6 +38,15 @@ class TestSync:
 class TestVersion:
     def test_is_none_before_the_first_sync(self, run, url):
         assert run('--database', url, 'db', 'version') == (0, 'none\n', '')
+
+    def test_is_an_object_for_programs(self, run, url):
+        def version():
+            return json.loads(run('--database', url, 'db', 'version', '-f',
+                                  'json').out)
+
+        assert version() == {'version': None}
+        made = run('--database', url, 'db', 'sync').out.strip()
+        assert version() == {'version': made}
 
     def test_of_a_database_that_cannot_be_opened_is_an_error(self, run,
                                                              tmp_path):

@@ -17,12 +17,32 @@ def database(cloud):
                                   vcpus_used=3),
             clouds.a_compute_node('b'), clouds.a_compute_node('c')],
         services=[
-            clouds.a_service('a'), clouds.a_service('b', disabled=True),
+            clouds.a_service('a'),
+            clouds.a_service('b', disabled=True, disabled_reason='its disk',
+                             forced_down=True),
             clouds.a_service('c', last_seen_up='2020-01-01T00:00:00')],
         aggregates=[clouds.an_aggregate(
             1, ['a'], name='racks', metadata={'availability_zone': 'north'})],
         instances=[clouds.an_instance('a', uuid=clouds.a_uuid(9))])
     return '--database', cloud.url
+
+
+def report(cloud):
+    """Have host a report its hardware."""
+    numa = json.dumps({'cells': [{
+        'id': 0, 'cpus': '0-2,5', 'cpu_usage': 0, 'mem': {
+            'total': 2048, 'used': 0},
+        'mempages': [{'size_kb': 4, 'total': 1000, 'used': 100}]}]})
+    pools = json.dumps([{'vendor_id': '8086', 'product_id': '1572',
+                         'numa_node': 0, 'count': 2}])
+    metrics = json.dumps([{'name': 'cpu.frequency', 'value': 2400,
+                           'timestamp': '2026-01-01T00:00:00',
+                           'source': 'libvirt.LibvirtDriver'}])
+    for column, text in (('numa_topology', numa), ('pci_stats', pools),
+                         ('metrics', metrics),
+                         ('stats', '{"failed_builds": "4"}')):
+        cloud.execute(f'UPDATE compute_nodes SET {column} = '
+                      f"'{text}' WHERE host = 'a'")
 
 
 class TestList:
@@ -36,7 +56,7 @@ class TestList:
             ('a', 'up', 'north'), ('b', 'disabled', 'nova'),
             ('c', 'down', 'nova')]
         assert hosts[0]['Node'] == 'a-node'
-        assert hosts[0]['VCPUs'] == '3/16'
+        assert hosts[0]['VCPUs'] == {'used': 3, 'total': 16}
         assert hosts[0]['Free RAM (MB)'] == 32256
         assert hosts[0]['Free disk (GB)'] == 475
 
@@ -44,6 +64,31 @@ class TestList:
         ended = run(*database, 'host', 'list')
 
         assert '| Host | Node   | Service  |' in ended.out
+        assert '| 3/16 ' in ended.out
+
+    @pytest.mark.parametrize(('options', 'names'), [
+        (['--up'], 'a'), (['--down'], 'c'), (['--disabled'], 'b'),
+        (['--zone', 'north'], 'a'), (['--zone', 'nova'], 'bc'),
+        (['--zone', 'nova', '--down'], 'c'), (['--aggregate', 'racks'], 'a'),
+        (['--full'], 'c'), (['--full', '--up'], '')])
+    def test_lists_those_that_are_asked_for(self, run, cloud, database,
+                                            options, names):
+        """Host c has given away what its ratio lets it give."""
+        cloud.execute('UPDATE compute_nodes SET vcpus_used = 16, '
+                      "cpu_allocation_ratio = 1.0 WHERE host = 'c'")
+        ended = run(*database, 'host', 'list', '-f', 'json', *options)
+
+        assert [host['Host'] for host in json.loads(ended.out)] == list(names)
+
+    @pytest.mark.parametrize(('option', 'name', 'words'), [
+        ('--zone', 'nort', 'availability zone nort; did you mean north?'),
+        ('--aggregate', 'rack', 'aggregate rack; did you mean racks?')])
+    def test_names_what_was_meant_where_nothing_is_called_so(
+            self, run, database, option, name, words):
+        ended = run(*database, 'host', 'list', option, name)
+
+        assert ended.code == 1
+        assert f'No host is in {words}' in ended.err
 
 
 class TestShow:
@@ -55,9 +100,50 @@ class TestShow:
         host = json.loads(ended.out)
         assert (host['host'], host['node']) == ('a', 'a-node')
         assert host['cell'] == clouds.CELL_UUID
-        assert host['aggregates'] == 'racks'
-        assert host['instances'] == clouds.a_uuid(9)
+        assert [(one['name'], one['metadata'])
+                for one in host['aggregates']] == [
+            ('racks', {'availability_zone': 'north'})]
+        assert host['instances'] == [clouds.a_uuid(9)]
         assert host['ram_allocation_ratio'] == 1.0
+        assert host['service'] == 'up'
+
+    def test_tells_why_a_host_gets_nothing(self, run, database):
+        host = json.loads(run(*database, 'host', 'show', '-f', 'json',
+                              'b').out)
+
+        assert host['disabled_reason'] == 'its disk'
+        assert host['forced_down'] is True
+        assert host['last_heartbeat'].endswith('+00:00')
+
+    def test_tells_what_its_hardware_is(self, run, cloud, database):
+        """Cells, devices, metrics and statistics, as values."""
+        report(cloud)
+        host = json.loads(run(*database, 'host', 'show', '-f', 'json',
+                              'a').out)
+
+        cell, = host['numa_cells']
+        assert (cell['cpus'], cell['pinned_cpus'], cell['memory_mb']) == (
+            [0, 1, 2, 5], [], 2048)
+        assert cell['pages'] == [{'size_kb': 4, 'total': 1000, 'free': 900}]
+        pool, = host['pci_pools']
+        assert (pool['count'], pool['product_id']) == (2, '1572')
+        assert host['metrics'][0]['name'] == 'cpu.frequency'
+        assert host['metrics'][0]['value'] == 2400
+        assert host['stats']['failed_builds'] == '4'
+
+    def test_is_told_to_people_in_their_words(self, run, cloud, database):
+        report(cloud)
+        cloud.execute('UPDATE compute_nodes SET free_disk_gb = 5000, '
+                      'disk_available_least = NULL, '
+                      "hypervisor_version = 8002000 WHERE host = 'a'")
+        out = run(*database, 'host', 'show', 'a').out
+
+        assert '| 5,000 GB' in out
+        assert '| 8002000' in out
+        assert 'CPUs 0-2, 5, 0 used, for pinning 0-2, 5, pinned none' in out
+        assert '2 x numa_node=0, product_id=1572, vendor_id=8086' in out
+        assert 'racks (availability_zone=north)' in out
+        assert 'cpu.frequency=2400' in out
 
     def test_says_how_to_find_a_host_that_is_not_known(self, run, database):
         ended = run(*database, 'host', 'show', 'nowhere')

@@ -3,6 +3,8 @@ import sys
 
 import pytest
 
+from nova_sched import version
+from nova_sched.cmd import manage
 from nova_sched.cmd import scheduler
 
 
@@ -19,7 +21,7 @@ def run(tmp_path, monkeypatch, capsys):
             started.append(self.reread().host == self.conf.host)
             return 0
     monkeypatch.setattr(scheduler.supervisor, 'Supervisor', Supervisor)
-    monkeypatch.setattr(scheduler.logging, 'setup', lambda *args: None)
+    monkeypatch.setattr(scheduler.logs, 'setup', lambda *args: None)
 
     def run_with(text):
         path = tmp_path / 'nova.conf'
@@ -40,7 +42,10 @@ def test_a_good_configuration_is_served(run):
     ('[scheduler]\ndriver = filter_schedular\n', '[scheduler] driver'),
     ('[filter_scheduler]\nenabled_filters = RamFilters\n',
      '[filter_scheduler] enabled_filters'),
-    ('[database]\nconnection = nonsense\n', '[database] connection')])
+    ('[database]\nconnection = nonsense\n', '[database] connection'),
+    ('[DEFAULT]\nlog_config_append = /no/such.ini\n',
+     '[DEFAULT] log_config_append'),
+    ('[DEFAULT]\ntransport_url = kafka://\n', '[DEFAULT] transport_url')])
 def test_a_wrong_value_stops_the_start_with_one_line_and_status_2(
         run, text, option):
     status, errors, started = run(text)
@@ -80,3 +85,27 @@ def test_importing_the_daemon_chooses_native_threads():
                          capture_output=True, text=True)
     assert run.stdout == 'threading\n'
     assert run.stderr == ''
+
+
+def test_a_log_that_cannot_be_opened_after_all_is_one_line(run, monkeypatch):
+    """Whatever has become of it since it was looked at."""
+    def fail(conf):
+        raise PermissionError(13, 'Permission denied', '/var/log/x')
+    monkeypatch.setattr(scheduler.logs, 'setup', fail)
+
+    status, errors, started = run('')
+    assert (status, started) == (2, [])
+    assert errors == ("nova-sched: error: [Errno 13] Permission denied: "
+                      "'/var/log/x'\n")
+
+
+@pytest.mark.parametrize(('main', 'name'), [
+    (scheduler.main, 'nova-sched'), (manage.main, 'nova-sched-manage')])
+def test_both_programs_tell_their_version(main, name, capsys, monkeypatch):
+    monkeypatch.setattr(sys, 'argv', [name])
+    with pytest.raises(SystemExit) as ended:
+        main(['--version'])
+
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.endswith(
+        f' {version.version_string()}\n')

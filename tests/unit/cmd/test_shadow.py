@@ -34,7 +34,8 @@ def test_each_disagreement_can_be_listed(run, file):
 
     [row] = json.loads(ended.out)
     assert (row['Verdict'], row['Why'], row['Instances']) == (
-        compare.LOWER, 'b weighs less', 'uuid1')
+        compare.LOWER, 'b weighs less', ['uuid1'])
+    assert set(row['Here']) == set(row['Live']) == {'outcome', 'hosts'}
 
 
 def test_a_file_that_is_not_there_is_told(run, tmp_path):

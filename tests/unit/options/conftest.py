@@ -16,7 +16,11 @@ def parsed(tmp_path):
 
 
 @pytest.fixture
-def era():
-    """A function: the name of an era -> the configuration of its file."""
+def era(tmp_path):
+    """A function: the name of an era -> the configuration of its file.
+
+    Its log is in a directory that is there.
+    """
     data = pathlib.Path(__file__).parents[2] / 'data' / 'nova-conf'
-    return lambda name: conf.new_conf([], [str(data / f'{name}.conf')])
+    return lambda name: conf.new_conf(['--log-dir', str(tmp_path)],
+                                      [str(data / f'{name}.conf')])

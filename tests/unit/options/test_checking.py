@@ -5,6 +5,8 @@ import pytest
 from nova_sched import conf
 from nova_sched import exception
 
+ONE_WORKER = '[scheduler]\nworkers = 1\n'
+
 
 def only(errors):
     """The text of the one error there must be."""
@@ -111,8 +113,8 @@ class TestUnknownOptions:
 
 class TestWarnings:
     def test_nothing_odd_in_the_defaults(self, parsed):
-        """Defaults give no warning."""
-        assert conf.warnings(parsed()) == []
+        """Defaults give no warning, but for workers."""
+        assert conf.warnings(parsed(ONE_WORKER)) == []
 
     @pytest.mark.parametrize(('text', 'part'), [
         ('[metrics]\nweight_setting = a=1,b\n', 'b'),
@@ -137,7 +139,7 @@ class TestWarnings:
             'periodic_fuzzy_delay = 60\n'
             '[notifications]\ndefault_level = WARN\n'
             '[database]\nslave_connection = mysql://u:hunter2@h/n\n'
-            '[scheduler]\nworkers = 2\n')
+            '[scheduler]\nworkers = 1\n')
 
         assert conf.warnings(config) == [
             'This release accepts these options but does not act on them: '
@@ -162,7 +164,7 @@ class TestWarnings:
         assert warning.endswith(f'which lacks {lacking}')
 
     @pytest.mark.parametrize('text', [
-        '[filter_scheduler]\nenabled_filters = ComputeFilter\n',
+        '[filter_scheduler]\nenabled_filters = ComputeFilter\n' + ONE_WORKER,
         '[placement]\nauth_type = password\n',
         '[placement]\nauth_type = password\n[scheduler]\n'
         'driver = caching_scheduler\n[filter_scheduler]\n'

@@ -89,7 +89,7 @@ def test_a_url_that_cannot_be_used_is_a_row_and_keeps_its_password(
 
     assert row.outcome == ERROR
     assert 'it may name only {scheme}' in row.found
-    assert 'open-sesame' not in ''.join(row)
+    assert 'open-sesame' not in str(row)
 
 
 def test_hosts_of_no_cell_are_named(mapped_cloud):
@@ -182,4 +182,4 @@ def test_a_loaded_cloud_has_cells_without_databases(cloud):
 
     assert [row.check for row in found] == ['API database', 'database',
                                             'hosts']
-    assert cells.SINGLE_CELL_UUID not in ''.join(found[2])
+    assert cells.SINGLE_CELL_UUID not in str(found[2])

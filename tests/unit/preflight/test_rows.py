@@ -36,7 +36,7 @@ def test_of_an_error_that_is_not_known_only_the_kind_is_told():
 
     row, = rows.attempt('database', '', fail)
     assert 'TypeError' in row.found
-    assert 'open-sesame' not in ''.join(row)
+    assert 'open-sesame' not in str(row)
 
 
 def test_of_many_names_the_first_are_told():

@@ -1,0 +1,143 @@
+"""All that the scheduler knows of one host, by name."""
+
+import json
+
+from nova_sched.cmd.manage import forms
+from nova_sched.hardware.numa import topology
+from nova_sched.rules import aggregates as aggregate_values
+
+#: Attributes of a host state that are shown as they are.
+_PLAIN = ('hypervisor_type', 'hypervisor_version', 'host_ip')
+_NUMBERS = ('vcpus_total', 'vcpus_used', 'cpu_allocation_ratio',
+            'num_instances', 'num_io_ops', 'failed_builds')
+
+
+def status(state):
+    """Whether requests may get the host: up, down or disabled."""
+    if state.service_disabled:
+        return 'disabled'
+    return 'up' if state.service_up else 'down'
+
+
+def zones(state, conf):
+    """The availability zones that a host is in: a sorted list."""
+    return sorted(aggregate_values.pieces(
+        state.aggregates, 'availability_zone')
+    ) or [conf.default_availability_zone]
+
+
+def facts(state, conf):
+    """What there is to say of a HostState: dict, name -> value."""
+    return {
+        'host': state.host, 'node': state.nodename, 'uuid': state.uuid,
+        'cell': state.cell_uuid, **_service(state),
+        'zone': ', '.join(zones(state, conf)), **_usage(state),
+        **{name: getattr(state, name) for name in _PLAIN},
+        'cpu_info': _cpu_info(state),
+        'supported_instances': forms.lines(
+            state.supported_instances or (),
+            ['/'.join(map(str, kind))
+             for kind in state.supported_instances or ()]),
+        'numa_cells': _numa_cells(state), 'pci_pools': _pci_pools(state),
+        'metrics': _metrics(state), 'stats': forms.pairs(state.stats),
+        'aggregates': _aggregates(state),
+        'instances': forms.listed(sorted(state.instances))}
+
+
+def _service(state):
+    service = state.service
+    return {
+        'service': status(state),
+        'disabled_reason': service['disabled_reason'],
+        'forced_down': bool(service['forced_down']),
+        'last_heartbeat': forms.moment(
+            service['last_seen_up'] or service['created_at']),
+        'service_version': service['version'],
+        'usage_reported': forms.moment(state.updated)}
+
+
+def _usage(state):
+    return {
+        'total_usable_ram_mb': forms.megabytes(state.total_usable_ram_mb),
+        'free_ram_mb': forms.megabytes(state.free_ram_mb),
+        'ram_allocation_ratio': forms.number(state.ram_allocation_ratio),
+        'total_usable_disk_gb': forms.number(state.total_usable_disk_gb),
+        'free_disk_mb': forms.megabytes(state.free_disk_mb),
+        'disk_allocation_ratio': forms.number(state.disk_allocation_ratio),
+        **{name: forms.number(getattr(state, name)) for name in _NUMBERS}}
+
+
+def _cpu_info(state):
+    """The CPUs as reported: an object, None if that cannot be read."""
+    try:
+        found = json.loads(state.cpu_info or '{}')
+    except ValueError:
+        return None
+    if not isinstance(found, dict):
+        return None
+    return forms.Shown(found, ' '.join(
+        str(found[name]) for name in ('arch', 'vendor', 'model')
+        if found.get(name)))
+
+
+def _numa_cells(state):
+    cells = [_numa_cell(cell) for cell in topology.HostTopology.of(
+        state.numa_topology).cells] if state.numa_topology else []
+    return forms.lines(cells, [
+        f'{cell["id"]}: {cell["memory_mb"] - cell["memory_used_mb"]:,} of '
+        f'{cell["memory_mb"]:,} MB free, CPUs {_ranges(cell["cpus"])}, '
+        f'{cell["cpus_used"]} used, for pinning '
+        f'{_ranges(cell["dedicated_cpus"])}, pinned '
+        f'{_ranges(cell["pinned_cpus"])}'
+        + ''.join(f', {page["free"]:,} of {page["total"]:,} pages of '
+                  f'{page["size_kb"]:,} KB free' for page in cell['pages'])
+        for cell in cells])
+
+
+def _numa_cell(cell):
+    return {
+        'id': cell.id, 'socket': cell.socket,
+        'cpus': sorted(cell.cpuset), 'dedicated_cpus': sorted(cell.pcpuset),
+        'cpus_used': cell.cpu_usage,
+        'pinned_cpus': sorted(cell.pinned_cpus),
+        'memory_mb': cell.memory, 'memory_used_mb': cell.memory_usage,
+        'pages': [{'size_kb': pages.size_kb, 'total': pages.total,
+                   'free': pages.free} for pages in cell.pages]}
+
+
+def _ranges(numbers):
+    """Ascending numbers as '0-3, 8', 'none' for none."""
+    runs = []
+    for value in numbers:
+        if runs and runs[-1][1] == value - 1:
+            runs[-1][1] = value
+        else:
+            runs.append([value, value])
+    return ', '.join(str(first) if first == last else f'{first}-{last}'
+                     for first, last in runs) or 'none'
+
+
+def _pci_pools(state):
+    pools = [dict(pool) for pool in state.pci_stats.pools
+             ] if state.pci_stats else []
+    return forms.lines(pools, [
+        f'{pool["count"]} x ' + ', '.join(
+            f'{name}={pool[name]}' for name in sorted(pool)
+            if name != 'count') for pool in pools])
+
+
+def _metrics(state):
+    found = [{'name': metric.name, 'value': metric.value,
+              'timestamp': forms.moment(metric.timestamp),
+              'source': metric.source} for metric in state.metrics]
+    return forms.lines(found, [f'{metric["name"]}={metric["value"]}'
+                               for metric in found])
+
+
+def _aggregates(state):
+    found = [{'id': aggregate.id, 'uuid': aggregate.uuid,
+              'name': aggregate.name, 'metadata': dict(aggregate.metadata)}
+             for aggregate in state.aggregates]
+    return forms.lines(found, [
+        one['name'] + (f' ({forms.pairs(one["metadata"])})'
+                       if one['metadata'] else '') for one in found])

@@ -1,0 +1,181 @@
+"""What the service can run with, and an operator may not have meant.
+
+``warnings`` is all of it, a sentence each, but what is probably misspelt in
+a section of ours, which is in ``writing``.
+"""
+
+from importlib import metadata
+import os
+
+from oslo_utils import strutils
+
+from nova_sched import exception
+from nova_sched.conf import placement
+from nova_sched.conf import types as option_types
+from nova_sched.options import checking
+from nova_sched.options import files
+from nova_sched.options import names
+from nova_sched.options import nearest
+from nova_sched.options import sections
+from nova_sched.options import settings
+from nova_sched.options import tls
+from nova_sched.options import without_effect
+from nova_sched.options import writing
+
+#: Without Placement's answers nothing else keeps hosts from being overfilled.
+SIZE_FILTERS = ('RamFilter', 'DiskFilter')
+
+#: Files of TLS that requests need, in sections that may do nothing:
+#: (section, option that says that they do something) -> options.
+_TLS_FILES = {
+    ('neutron', 'auth_type'): ('cafile', 'certfile', 'keyfile'),
+    ('service_user', 'auth_type'): ('cafile', 'certfile', 'keyfile'),
+    ('trusted_computing', 'attestation_server'): (
+        'attestation_server_ca_file',)}
+
+
+def warnings(conf):
+    """What is odd but does not stop the service: list of sentences."""
+    found = []
+    for group, name in (('metrics', 'weight_setting'),
+                        ('filter_scheduler', 'image_props_weight_setting')):
+        good, bad = settings.parse_weights(conf[group][name])
+        found += [f'[{group}] {name} = {weighed}=...: nothing has a name that '
+                  f'ends in a blank; write no blanks around the ='
+                  for weighed, _ratio in good if weighed != weighed.strip()]
+        if bad:
+            found.append(
+                'Ignoring the invalid elements of the option '
+                f'{group}.{name}: {", ".join(bad)}')
+    found += _clamped(conf)
+    if conf.service_down_time <= conf.report_interval:
+        found.append(
+            f'[DEFAULT] service_down_time = {conf.service_down_time} is not '
+            f'above report_interval = {conf.report_interval}: '
+            f'{settings.service_down_time(conf)} seconds are used')
+    if conf.concurrency_backend == 'eventlet':
+        found.append('[DEFAULT] concurrency_backend: this service uses '
+                     'native threads whatever this says')
+    if (names.host_manager_name(conf)
+            == names.IRONIC_HOST_MANAGER):
+        found.append(
+            '[scheduler] host_manager: Nova deprecated the bare-metal host '
+            'manager and removed it in 18.0.0 (Rocky); it is part of this '
+            'service and runs')
+    found += _unknown_notifiers(conf)
+    found += _without_effect(conf)
+    found += _overfilling(conf)
+    found += _unseen_picks(conf)
+    found += _drawn(conf)
+    found += _cells_v1(conf)
+    found += _unreadable_authorities(conf)
+    return found + writing.oddities(conf)
+
+
+def _unknown_notifiers(conf):
+    """Sentences on drivers of notifications that there are not."""
+    known = metadata.entry_points(group='oslo.messaging.notify.drivers').names
+    return [f'[oslo_messaging_notifications] driver = {name} is no driver of '
+            f'notifications, so nothing is sent by it; '
+            + nearest.did_you_mean(name, known)
+            for name in conf.oslo_messaging_notifications.driver
+            if name and name not in known]
+
+
+def _without_effect(conf):
+    """A sentence that names the options that are set for nothing."""
+    known = sections.known_opts()
+    found = [f'[{section}] {name}'
+             for section, name in without_effect.options()
+             if (section, name) in known
+             and (conf if section == 'DEFAULT' else conf[section])[name]
+             != known[section, name].default]
+    if not found:
+        return []
+    return ['This release accepts these options but does not act on them: '
+            + ', '.join(found)]
+
+
+def _overfilling(conf):
+    """A sentence, where hosts may get more than fits on them."""
+    if (names.driver_name(conf) != 'caching_scheduler'
+            or not placement.placement_configured(conf)
+            or names.uses_baremetal_filters(conf)):
+        return []
+    enabled = names.enabled_filters(conf)
+    lacking = [name for name in SIZE_FILTERS if name not in enabled]
+    if not lacking:
+        return []
+    return ['[placement] is configured, but the caching scheduler does not '
+            'ask Placement: nothing keeps hosts from being overfilled unless '
+            'RamFilter and DiskFilter are named in [filter_scheduler] '
+            f'enabled_filters, which lacks {" and ".join(lacking)}']
+
+
+def _clamped(conf):
+    """Sentences on values that are moved to their minimum."""
+    found = []
+    for (section, name), opt in sections.known_opts().items():
+        written = (checking.as_written(conf, section, opt)
+                   if isinstance(opt.type, option_types.Clamped) else None)
+        if written is None:
+            continue
+        place, old_name, text = written
+        if opt.type.num_type(text) < opt.type.min:
+            found.append(
+                f'[{place}] {old_name} = {text} is below its minimum: '
+                f'{opt.type.min} is used for [{section}] {name}')
+    return found
+
+
+def _unseen_picks(conf):
+    """A sentence, where several workers decide on the same hosts."""
+    driver, count = names.driver_name(conf), conf.scheduler.workers
+    if driver == 'caching_scheduler' and (count or 0) > 1:
+        return [f'[scheduler] workers = {count}: each worker of the caching '
+                'scheduler keeps the hosts to itself and does not see what '
+                'the others have picked since it last read them, so hosts '
+                'may be overfilled; set it to 1']
+    count = count or len(os.sched_getaffinity(0))
+    if (driver != 'filter_scheduler' or count == 1
+            or placement.placement_configured(conf)):
+        return []
+    return [f'Without [placement] the {count} workers of [scheduler] workers '
+            'do not see what the others have picked before it shows in the '
+            'database, so hosts may be overfilled in a burst of requests; '
+            'set it to 1, or configure [placement]']
+
+
+def _drawn(conf):
+    """A sentence, where filters are configured that do not run."""
+    if (names.driver_name(conf) != 'chance_scheduler'
+            or conf.filter_scheduler.enabled_filters is None):
+        return []
+    return ['[filter_scheduler] enabled_filters does nothing: the chance '
+            'scheduler draws among all hosts that are up']
+
+
+def _cells_v1(conf):
+    """A sentence, where Kilo's cells are on."""
+    texts = files.raw_values(conf, 'cells', 'enable')
+    if not texts or not strutils.bool_from_string(texts[-1]):
+        return []
+    return ['[cells] enable: cells of the first version, which Nova removed '
+            'in 19.0.0 (Stein), are not known here; the hosts of '
+            '[database] are scheduled as if there were none']
+
+
+def _unreadable_authorities(conf):
+    """Sentences on files of TLS without which requests will fail."""
+    found = []
+    for (section, sign), options in _TLS_FILES.items():
+        if not files.raw_values(conf, section, sign):
+            continue
+        for name in options:
+            path = conf[section][name]
+            try:
+                if path:
+                    tls.check_readable(f'[{section}] {name}', path)
+            except exception.ConfigurationError as error:
+                found.append(str(error))
+    return found

@@ -1,0 +1,127 @@
+"""What would end the start, or each request, is found before it."""
+
+import os
+
+import pytest
+
+from nova_sched import conf
+from nova_sched import rpc
+from nova_sched.options import sections
+
+LOGGING = """
+[loggers]
+keys = root
+[handlers]
+keys = one
+[formatters]
+keys =
+[logger_root]
+handlers = one
+[handler_one]
+class = {handler}
+args = {args}
+"""
+
+
+def refusals(parsed, text):
+    """What is wrong with a file: list of texts."""
+    return list(map(str, conf.check(parsed(text))))
+
+
+@pytest.mark.parametrize(('text', 'words'), [
+    ('log_config_append = /no/such.ini',
+     "[DEFAULT] log_config_append = '/no/such.ini': cannot be read: No such"),
+    ('log_dir = /no/such', "log_dir = '/no/such': there is no directory"),
+    ('log_file = /no/such/log', 'there is no directory /no/such; make it'),
+    ('default_log_levels = amqp,sql=WARN',
+     "default_log_levels = 'amqp': write LOGGER=LEVEL"),
+    ('default_log_levels = sql=WARNNG', 'did you mean WARNING?'),
+    ('use_syslog = true\nsyslog_log_facility = LOG_USR',
+     "syslog_log_facility = 'LOG_USR': is none of syslog; did you mean USER?"),
+    ('logging_context_format_string = %(nosuch)s',
+     "Formatting field not found in record: 'nosuch'"),
+    ('logging_default_format_string = %(asctime',
+     'no line can be made of it: incomplete format key'),
+    ('rate_limit_burst =', "rate_limit_burst = '': is empty"),
+    ('executor_thread_pool_size = 0', 'must be a whole number, 1 or more'),
+    ('executor_thread_pool_size =', "executor_thread_pool_size = '': is "
+     'empty and must be a whole number'),
+    ('service_down_time =', 'take the line out for the default, 60'),
+    ('transport_url = kafka://u:hunter2@h/',
+     "[DEFAULT] transport_url = 'kafka://u:***@h/': kafka carries "
+     'notifications, but no requests'),
+    ('[oslo_messaging_notifications]\n'
+     'transport_url = kafka://u:hunter2@h/',
+     'needs the Python module confluent_kafka'),
+    ('transport_url = rabbit://u:pa$hunter2@h/',
+     "[DEFAULT] transport_url = '****': a $ begins the name of another "
+     'option; write $$ for a $'),
+    ('[database]\nconnection = mysql://u:pa$hunter2@h/nova',
+     "[database] connection = '****': a $ begins"),
+    ('[oslo_messaging_rabbit]\nrabbit_retry_interval =', 'is empty'),
+    ('[oslo_messaging_rabbit]\nssl = true\nssl_version = tlsv9',
+     "ssl_version = 'tlsv9': is no version of TLS"),
+    ('[oslo_messaging_rabbit]\nkombu_compression = bz2',
+     "kombu_compression = 'bz2': no message could be sent by it"),
+    ('[oslo_messaging_rabbit]\nrabbit_stream_fanout = true',
+     'rabbit_stream_fanout need rabbit_transient_quorum_queue'),
+    ('[oslo_messaging_rabbit]\nrabbit_quorum_queue = true\n'
+     'rabbit_ha_queues = true', 'both enabled'),
+    ('[placement]\nauth_type = password\ncafile = /no/such/ca',
+     "[placement] cafile = '/no/such/ca': cannot be read")])
+def test_a_value_is_refused_in_one_line(parsed, text, words):
+    error, = refusals(parsed, '[DEFAULT]\n' + text + '\n')
+
+    assert words in error
+    assert '\n' not in error
+    assert 'hunter2' not in error
+
+
+def test_a_file_for_logging_is_tried_and_writes_nothing(parsed, tmp_path):
+    log, file = tmp_path / 'a.log', tmp_path / 'logging.ini'
+    option = f'[DEFAULT]\nlog_config_append = {file}\n'
+
+    file.write_text(LOGGING.format(handler='FileHandler', args=(str(log),)))
+    assert refusals(parsed, option) == []
+    assert not log.exists()
+
+    file.write_text(LOGGING.format(handler='NoSuchHandler', args='()'))
+    error, = refusals(parsed, option)
+    assert 'logging cannot be configured by it: ' in error
+    assert 'NoSuchHandler' in error
+
+
+def test_a_log_that_can_be_written_is_not_made(parsed, tmp_path):
+    assert refusals(parsed, f'[DEFAULT]\nlog_dir = {tmp_path}\n'
+                    'log_file = a.log\nlog_rotation_type = size\n') == []
+    assert os.listdir(tmp_path) == ['nova.conf']
+
+
+def test_an_empty_number_that_has_no_default_is_unset(parsed):
+    assert refusals(parsed, '[scheduler]\nworkers =\n') == []
+
+
+def test_an_option_of_the_driver_that_is_deprecated_may_be_given(parsed):
+    """It is read here, and registered by oslo.messaging after that."""
+    config = parsed('[DEFAULT]\ntransport_url = rabbit://127.0.0.1:1/\n'
+                    '[oslo_messaging_rabbit]\n'
+                    'ssl_enforce_fips_mode = false\n')
+    assert conf.check(config) == []
+
+    rpc.get_transport(config).cleanup()
+
+
+@pytest.mark.parametrize('value', [
+    '', '-1', '99999999999999999999', '/no/such/file',
+    '$no_such_option', 'kafka://é,b'])
+def test_no_value_of_any_option_fails_the_check_itself(parsed, value):
+    """Each option has it at once; each refusal is one line."""
+    by_section = {}
+    for section, name in sections.known_opts():
+        by_section.setdefault(section, []).append(f'{name} = {value}\n')
+    errors = refusals(parsed, ''.join(
+        f'[{section}]\n{"".join(lines)}'
+        for section, lines in by_section.items()))
+
+    assert errors
+    assert not [error for error in errors if '\n' in error]

@@ -1,0 +1,111 @@
+"""What starts and may not be meant has a sentence."""
+
+import os
+
+import pytest
+
+from nova_sched import conf
+
+ONE = '[scheduler]\nworkers = 1\n'
+
+
+def the_one(parsed, text):
+    """The one warning that a file has."""
+    warning, = conf.warnings(parsed(text))
+    return warning
+
+
+@pytest.mark.parametrize(('text', 'sentence'), [
+    ('[sheduler]\ndriver = chance_scheduler\nmax_attempts = 1\n' + ONE,
+     '[sheduler] is no section, and nobody reads its driver, max_attempts; '
+     'did you mean [scheduler]?'),
+    ('[cells]\nenable = True\n' + ONE,
+     '[cells] enable: cells of the first version'),
+    ('[scheduler]\ndriver = caching_scheduler\nworkers = 4\n',
+     '[scheduler] workers = 4: each worker of the caching scheduler keeps '
+     'the hosts to itself'),
+    ('[scheduler]\nworkers = 3\n',
+     'Without [placement] the 3 workers of [scheduler] workers do not see '
+     'what the others have picked'),
+    ('[neutron]\nauth_type = password\ncafile = /no/such/ca.pem\n' + ONE,
+     "[neutron] cafile = '/no/such/ca.pem': cannot be read"),
+    ('[service_user]\nauth_type = password\nkeyfile = /no/such/key\n' + ONE,
+     "[service_user] keyfile = '/no/such/key': cannot be read"),
+    ('[trusted_computing]\nattestation_server = h\n'
+     'attestation_server_ca_file = /no/such/ca\n' + ONE,
+     "[trusted_computing] attestation_server_ca_file = '/no/such/ca': "
+     'cannot be read'),
+    ('[scheduler]\ndriver = chance_scheduler\n'
+     '[filter_scheduler]\nenabled_filters = RamFilter\n',
+     '[filter_scheduler] enabled_filters does nothing')])
+def test_a_trap_is_named(parsed, text, sentence):
+    assert the_one(parsed, text).startswith(sentence)
+    assert conf.check(parsed(text)) == []
+
+
+@pytest.mark.parametrize('text', [
+    '[cells]\nenable = false\n' + ONE,
+    '[scheduler]\ndriver = caching_scheduler\n',
+    '[scheduler]\ndriver = caching_scheduler\nworkers = 1\n',
+    '[scheduler]\ndriver = chance_scheduler\nworkers = 4\n',
+    '[scheduler]\nworkers = 4\n[placement]\nauth_type = password\n',
+    '[neutron]\ncafile = /no/such/ca.pem\n' + ONE,
+    '[cinder]\ncatalog_info = x\n[placement_database]\nconnection = x\n'
+    '[conductor]\nworkers = 1\n[consoleauth]\ntoken_ttl = 1\n'
+    '[oslo_messaging_amqp]\ntrace = 1\n[keystone_authtoken]\nauth_url = x\n'
+    '[api]\nauth_strategy = x\n[quota]\ndriver = x\n[cache]\nbackend = x\n'
+    + ONE])
+def test_what_is_no_trap_is_not(parsed, text):
+    assert conf.warnings(parsed(text)) == []
+
+
+def test_workers_are_counted_where_the_file_does_not(parsed, monkeypatch):
+    """One a processor, without Placement."""
+    monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: {0, 1, 2})
+    assert 'the 3 workers' in the_one(parsed, '')
+    monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: {0})
+    assert conf.warnings(parsed()) == []
+
+
+def test_an_option_given_twice_is_named_with_its_file(parsed, tmp_path):
+    text = the_one(parsed, '[filter_scheduler]\nenabled_filters = RamFilter\n'
+                   'enabled_filters = DiskFilter\n' + ONE)
+
+    assert text == (f'[filter_scheduler] enabled_filters stands in '
+                    f'{tmp_path}/nova.conf 2 times; only the last counts')
+
+
+def test_an_option_that_is_meant_to_be_given_twice_is_not(parsed):
+    assert conf.warnings(parsed(
+        '[filter_scheduler]\n'
+        'available_filters = nova.scheduler.filters.all_filters\n'
+        'available_filters = my.Filter\n' + ONE)) == []
+
+
+def test_older_names_are_told_in_one_line(parsed, caplog):
+    """Oslo.config's own lines, one a name, are not in the log."""
+    config = parsed('[DEFAULT]\nscheduler_driver = filter_scheduler\n'
+                    'scheduler_max_attempts = 3\nrabbit_host = h\n'
+                    '[database]\nidle_timeout = 5\n' + ONE)
+    assert conf.check(config) == []
+
+    line, = conf.warnings(config)
+    start, _, listed = line.partition(': ')
+    assert start == 'These options are deprecated, and count all the same'
+    assert sorted(listed.split(', ')) == [
+        '[DEFAULT] rabbit_host (now [oslo_messaging_rabbit] rabbit_host)',
+        '[DEFAULT] scheduler_driver (now [scheduler] driver)',
+        '[DEFAULT] scheduler_max_attempts (now [scheduler] max_attempts)',
+        '[database] idle_timeout (now [database] connection_recycle_time)']
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(('text', 'found'), [
+    ('[scheduler]\nmax_attempt_count = 3\n', ('max_attempts',)),
+    ('[nova_sched]\nquite_another = 3\n', None),
+    ('[DEFAULT]\nmy_ip = 192.0.2.1\n', ())])
+def test_an_option_that_is_none_has_the_nearest_name(parsed, text, found):
+    """In [nova_sched], which nobody else reads, each of them."""
+    nearest = tuple(near for _section, _name, near
+                    in conf.unknown_options(parsed(text)))
+    assert nearest == found if found is not None else len(nearest) == 1
