@@ -32,6 +32,8 @@ not_run() {
 }
 
 failed=0
+echo '== The documentation as a site'
+sphinx-build -q -W --keep-going -b html doc/source doc/build/html || failed=1
 echo '== Unit tests'
 pytest tests/unit tests/properties "$@" || failed=1
 if [ -z "$missing" ]; then

@@ -24,7 +24,7 @@ install_packages() {
 make_venv() {
     local stamp
     stamp=$(cd "$top" && cat requirements.txt test-requirements.txt \
-        pyproject.toml setup.cfg | sha256sum)
+        doc/requirements.txt pyproject.toml setup.cfg | sha256sum)
     [ "$(cat "$venv/stamp" 2>/dev/null)" = "$stamp" ] && return
     if ! command -v python3 >/dev/null && may_install; then
         install_packages python3-venv || return 1
@@ -33,9 +33,6 @@ make_venv() {
         echo "python3 is $(python3 --version 2>&1); 3.11 or newer is needed" >&2
         return 1
     }
-    # The version comes from git; a copy that is no clone has none.
-    git -C "$top" rev-parse --git-dir >/dev/null 2>&1 ||
-        export PBR_VERSION=${PBR_VERSION:-0.1.0.dev0}
     echo "Making $venv; this takes a minute the first time"
     if ! python3 -m venv "$venv" >/dev/null 2>&1; then
         may_install || {
@@ -45,6 +42,7 @@ make_venv() {
         install_packages python3-venv && python3 -m venv "$venv"
     fi &&
         "$venv/bin/pip" install -q --disable-pip-version-check \
-            -r "$top/test-requirements.txt" -e "$top" &&
+            -r "$top/test-requirements.txt" -r "$top/doc/requirements.txt" \
+            -e "$top" &&
         echo "$stamp" >"$venv/stamp"
 }

@@ -10,23 +10,8 @@
 # postgresql.
 set -eu
 
-# A port that is free now.  RabbitMQ takes a second one 20,000 above, which
-# must be a port number too; and below 30,000 no outgoing connection gets in
-# the way.
 free_port() {
-    python3 - <<'END'
-import random, socket
-while True:
-    port = random.randint(10000, 29999)
-    with socket.socket() as one, socket.socket() as other:
-        try:
-            one.bind(('127.0.0.1', port))
-            other.bind(('127.0.0.1', port + 20000))
-        except OSError:
-            continue
-        print(port)
-        break
-END
+    python3 "$(dirname "$0")/../tests/functional/ports.py"
 }
 
 if [ "${1:-}" = --inside ]; then

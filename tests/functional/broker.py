@@ -1,7 +1,9 @@
 """The message broker without oslo.messaging: bytes in, bytes out."""
 
+import collections
 import contextlib
 import json
+import time
 import uuid
 
 import kombu
@@ -28,7 +30,10 @@ class Wire:
         self._replies = kombu.Queue(
             f'reply_{uuid.uuid4().hex}', channel=self._channel,
             durable=False, exclusive=True)
-        self._replies.declare()
+        # For all the time, because the queue goes with its last consumer.
+        self._received = collections.deque()
+        kombu.Consumer(self._channel, [self._replies], no_ack=True,
+                       on_message=self._received.append).consume()
 
     def close(self):
         self._connection.close()
@@ -55,31 +60,78 @@ class Wire:
 
     def _publish(self, captured):
         """Publish as captured, but with ids and a reply queue of its own."""
+        message = self.fresh(captured)
+        self.send(message)
+        return message['body']['oslo.message']
+
+    def fresh(self, captured):
+        """The message of a capture, with ids and a reply queue of its own.
+
+        A dict of ``body``, whose ``oslo.message`` is parsed, ``properties``,
+        ``headers``, ``exchange`` and ``routing_key``.
+        """
         envelope = json.loads(captured['body_raw'])
         inner = json.loads(envelope['oslo.message'])
         inner['_unique_id'] = uuid.uuid4().hex
         if '_msg_id' in inner:
             inner['_msg_id'] = uuid.uuid4().hex
             inner['_reply_q'] = self._replies.name
-        envelope['oslo.message'] = json.dumps(inner)
+        envelope['oslo.message'] = inner
         properties = {name: captured['properties'][name]
                       for name in _PASSED_ON if name in captured['properties']}
         if 'expiration' in captured['properties']:
             properties['expiration'] = (
                 int(captured['properties']['expiration']) / 1000)
+        return {'body': envelope, 'properties': properties,
+                'headers': captured['headers'],
+                'exchange': captured['exchange'],
+                'routing_key': captured['routing_key']}
+
+    def send(self, message):
+        """Publish a message of the form of ``fresh``.
+
+        An ``oslo.message`` that is text already stays as it is.
+        """
+        body = message['body']
+        if isinstance(body, dict) and not isinstance(
+                body.get('oslo.message', ''), str):
+            body = body | {'oslo.message': json.dumps(body['oslo.message'])}
         self._channel.Producer().publish(
-            json.dumps(envelope), exchange=captured['exchange'],
-            routing_key=captured['routing_key'],
-            headers=captured['headers'], **properties)
-        return inner
+            json.dumps(body), exchange=message['exchange'],
+            routing_key=message['routing_key'], headers=message['headers'],
+            **message['properties'])
+
+    def replies(self, ids, seconds=PATIENCE):
+        """What comes in answer to calls: {id: inner message of the reply}.
+
+        ids: of calls that were sent; returns when all are answered, or
+        whatever came in that time.
+        """
+        found, deadline = {}, time.monotonic() + seconds
+        while not found.keys() >= set(ids):
+            left = deadline - time.monotonic()
+            try:
+                reply = self._receive(max(left, 0.001))
+            except TimeoutError:
+                break
+            inner = reply['decoded']['oslo.message']
+            # Other ids are echoed as well, of whatever type they were.
+            if inner.get('ending') and inner['_msg_id'] in list(ids):
+                found[inner['_msg_id']] = inner
+        return found
+
+    def heard(self, seconds):
+        """Whether any reply comes, whatever it answers."""
+        try:
+            self._receive(seconds)
+        except TimeoutError:
+            return False
+        return True
 
     def _receive(self, seconds):
-        received = []
-        with self._channel.Consumer(
-                [self._replies], no_ack=True, on_message=received.append):
-            while not received:
-                self._connection.drain_events(timeout=seconds)
-        message, = received
+        while not self._received:
+            self._connection.drain_events(timeout=seconds)
+        message = self._received.popleft()
         decoded = json.loads(message.body)
         decoded['oslo.message'] = json.loads(decoded['oslo.message'])
         properties = dict(message.properties,

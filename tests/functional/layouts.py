@@ -1,4 +1,7 @@
-"""Nova's tables as its releases made them, on a real MariaDB.
+"""Nova's tables as its releases made them, on a real server.
+
+They are written down as MariaDB has them; PostgreSQL has booleans for the
+small integers, and other words.
 
 Eras are letters, the first of the release's name: K for Kilo up to R for
 Rocky, and X for 34.
@@ -96,6 +99,10 @@ TABLES = {
 HOSTS, GROUPS, MAPPINGS = (list(TABLES)[:4], list(TABLES)[4:10],
                            list(TABLES)[10:])
 
+#: MariaDB's words -> PostgreSQL's.
+_POSTGRESQL = {'INT AUTO_INCREMENT': 'SERIAL', 'TINYINT(1)': 'BOOLEAN',
+               'DATETIME': 'TIMESTAMP', 'MEDIUMTEXT': 'TEXT', '`': '"'}
+
 LONG_AGO = datetime.datetime(2020, 1, 1)
 
 
@@ -112,6 +119,15 @@ def columns(table, era):
     return found
 
 
+def create_table(dialect, table, era):
+    """The statement that makes a table of an era; dialect: its name."""
+    sql = f'CREATE TABLE {table} ({", ".join(columns(table, era))})'
+    if dialect == 'postgresql':
+        for word, other in _POSTGRESQL.items():
+            sql = sql.replace(word, other)
+    return sql
+
+
 class NovaDatabase:
     """One database with tables of an era.
 
@@ -123,8 +139,7 @@ class NovaDatabase:
         with self._db.writing() as connection:
             for table, era in tables.items():
                 connection.exec_driver_sql(
-                    f'CREATE TABLE {table} '
-                    f'({", ".join(columns(table, era))})')
+                    create_table(connection.dialect.name, table, era))
         self._tables = sa.MetaData()
         self._tables.reflect(self._db.engine)
 

@@ -1,12 +1,12 @@
 """A RabbitMQ of a test's own, which can be stopped, hung and restarted."""
 
 import os
-import random
 import signal
-import socket
 import uuid
 
 from pifpaf.drivers import rabbitmq as pifpaf
+
+from tests.functional import ports
 
 
 class RabbitMQ:
@@ -17,7 +17,7 @@ class RabbitMQ:
     """
 
     def __init__(self):
-        port, name = _free_port(), f'nova-sched-{uuid.uuid4().hex[:8]}'
+        port, name = ports.free_port(), f'nova-sched-{uuid.uuid4().hex[:8]}'
         self._driver = pifpaf.RabbitMQDriver(
             port=port, nodename=name, env_prefix='NOVA_SCHED_OWN_RABBIT')
         self._node, self._made = f'{name}@localhost', False
@@ -50,19 +50,3 @@ class RabbitMQ:
         """Leave nothing of it behind."""
         if self._made:
             self._driver.cleanUp()
-
-
-def _free_port():
-    """A port that is free, and so is the one 20,000 above.
-
-    RabbitMQ takes both.  Below 30,000 no outgoing connection gets in the way.
-    """
-    while True:
-        port = random.randint(10000, 29999)
-        with socket.socket() as one, socket.socket() as other:
-            try:
-                one.bind(('127.0.0.1', port))
-                other.bind(('127.0.0.1', port + 20000))
-            except OSError:
-                continue
-            return port

@@ -144,6 +144,20 @@ def test_a_database_without_tables_is_told_of(empty):
         empty.check()
 
 
+def test_no_statement_of_a_read_sees_what_came_after_its_first(cloud):
+    """Whatever the server's default is: PostgreSQL's is another."""
+    seen = sa.select(tables.compute_nodes.c.host)
+
+    with cloud.one.reading() as connection:
+        before = connection.execute(seen).scalars().all()
+        cloud.execute(cloud.one, sa.delete(tables.compute_nodes))
+        again = connection.execute(seen).scalars().all()
+
+    assert sorted(before) == sorted(again) == ['a', 'b']
+    with cloud.one.reading() as connection:
+        assert connection.execute(seen).all() == []
+
+
 def test_hosts_come_from_the_cells_that_are_mapped(hosts):
     found = {rows.cell.name: [row[reader.COMPUTE_NODE_COLUMNS.index('host')]
                               for row in rows.compute_nodes]
@@ -250,6 +264,28 @@ def test_a_mapping_that_somebody_else_makes_first_is_taken(cloud):
         search.close()
 
     assert (found.mapped, found.taken) == ([], ['two:c'])
+
+
+@pytest.mark.parametrize('made', [conftest.POSTGRESQL], indirect=True)
+def test_a_cell_that_takes_no_connections_is_left_out_until_it_does(
+        cloud, hosts):
+    """It ends those that there are, as a server that is stopped does."""
+    name = cloud.two.url.database
+    assert len(cell_rows(hosts)) == 2
+
+    cloud.execute(cloud.one, sa.text(
+        f'ALTER DATABASE {name} ALLOW_CONNECTIONS false'))
+    cloud.execute(cloud.one, sa.text(
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity '
+        'WHERE datname = :name').bindparams(name=name))
+    [rows] = cell_rows(hosts)
+    assert rows.cell.name == 'one'
+    assert len(hosts.lost()) == 1
+
+    cloud.execute(cloud.one, sa.text(
+        f'ALTER DATABASE {name} ALLOW_CONNECTIONS true'))
+    until(lambda: len(cell_rows(hosts)) == 2, 'the cell is back')
+    assert hosts.lost() == {}
 
 
 #: Kind -> how a table is locked so that nobody reads it.

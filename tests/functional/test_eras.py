@@ -102,8 +102,8 @@ def test_config_check_says_what_the_file_of_an_era_describes(
         *(word for path in config_files for word in ('--config-file', path)),
         'config', 'check', '-f', 'json')
     assert status == 0
-    told = {row['Check']: row['Found'] for row in json.loads(output)
-            if row['Outcome'] == 'ok'}
+    told = {row['option']: row['text'] for row in json.loads(output)
+            if row['level'] == 'ok'}
     assert told['driver'] == driver
     assert told['filters'].split(', ') == filters
     named = {text.split()[0] for text in told['weighers'].split(', ')}

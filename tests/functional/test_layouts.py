@@ -9,11 +9,13 @@ import contextlib
 import pytest
 import sqlalchemy as sa
 
+from nova_sched import exception
 from nova_sched.cloud import export as cloud_export
 from nova_sched.db import cells
 from nova_sched.db import discovery
 from nova_sched.db import engine
 from nova_sched.db import reader
+from nova_sched.db import schema
 from nova_sched.db import services
 from nova_sched.objects import CellMapping
 from nova_sched.objects import Destination
@@ -63,12 +65,17 @@ def fill(layout):
         layout.add_group(database, DEAD_GROUP, SERVER, 'affinity', deleted)
 
 
+def pytest_generate_tests(metafunc):
+    metafunc.parametrize('layout', metafunc.cls.SERVERS, indirect=True,
+                         scope='class')
+
+
 @pytest.fixture(scope='class')
 def layout(request):
     """The Layout of a class's era, filled."""
     with contextlib.ExitStack() as ends:
         def new():
-            url, drop = conftest.new_database()
+            url, drop = conftest.new_database(request.param)
             ends.callback(drop)
             return url
 
@@ -118,9 +125,11 @@ class AnyLayout:
 
     ERA: letter.  CELLS: names of the mapped cells.  CELL_OF: host -> uuid of
     its cell.  REPORTED: whether hosts report their ratios.  SERVING: hosts
-    that take servers.
+    that take servers.  SERVERS: kinds that it is tried on; those that differ
+    in a column alone have one.
     """
 
+    SERVERS = (conftest.MARIADB,)
     CELLS = ()
     CELL_OF = dict.fromkeys(['a', 'b', 'c', 'down'], cells.SINGLE_CELL_UUID)
     REPORTED = True
@@ -129,6 +138,17 @@ class AnyLayout:
     @staticmethod
     def finish(layout):
         """Add what only this era has."""
+
+    def test_is_none_that_a_command_may_write_to(self, layout):
+        for database in {layout.main, layout.grouped, *layout.cells.values()}:
+            before = database.rows('aggregates')
+            made = engine.Database(database.url)
+            for write in (schema.check_ours, schema.sync_database):
+                with pytest.raises(exception.ConfigurationError,
+                                   match='Nothing was changed'):
+                    write(made)
+            made.close()
+            assert database.rows('aggregates') == before
 
     def test_has_every_host_with_its_figures(self, driver):
         columns = self.view(driver).columns
@@ -236,6 +256,7 @@ class TestKilo(AnyLayout):
     """One database; heartbeats show in updated_at only."""
 
     ERA = layouts.KILO
+    SERVERS = conftest.DATABASES
     REPORTED = False
     SERVING = ('a', 'b', 'c', 'old')
     CELL_OF = AnyLayout.CELL_OF | {'old': cells.SINGLE_CELL_UUID}
@@ -323,6 +344,7 @@ class TestQueens(MappedLayout):
     """An API database, cell0 and two cells, which cannot be disabled."""
 
     ERA = layouts.QUEENS
+    SERVERS = conftest.DATABASES
     CELLS = ('one', 'two')
     CELL_OF = TestOcata.CELL_OF | {'c': TWO}
     NEW = 'two:c'

@@ -71,20 +71,28 @@ def test_a_second_start_takes_the_row_over(stage):
         'version', 'updated_at'}
 
 
-def test_an_outage_is_told_once_and_requests_are_answered(stage):
+@pytest.fixture(params=['real', conftest.POSTGRESQL])
+def real_stage(request, tmp_path):
+    """A Stage on a real RabbitMQ, and MariaDB or PostgreSQL."""
+    with conftest.open_stage(tmp_path, request.param) as stage:
+        yield stage
+
+
+def test_an_outage_is_told_once_and_requests_are_answered(real_stage):
     """A table that is renamed cannot be written to until it is back."""
+    stage = real_stage
     stage.cloud(4, live=False)
     daemon = stage.daemon(scheduler__driver='caching_scheduler',
                           DEFAULT__report_interval=1)
     processes.until(lambda: beats(stage), 'a heartbeat')
     with stage.engine().begin() as connection:
-        connection.exec_driver_sql('RENAME TABLE services TO away')
+        connection.exec_driver_sql('ALTER TABLE services RENAME TO away')
     line, = daemon.wait_until_said('is up fails')
     assert 'services' in line
     assert 'WARNING' in line
     assert stage.client().ask()
     with stage.engine().begin() as connection:
-        connection.exec_driver_sql('RENAME TABLE away TO services')
+        connection.exec_driver_sql('ALTER TABLE away RENAME TO services')
     daemon.wait_until_said('is up works again')
     before = beats(stage)
     processes.until(lambda: beats(stage) > before, 'heartbeats again')
@@ -93,8 +101,9 @@ def test_an_outage_is_told_once_and_requests_are_answered(stage):
     assert status == 0
 
 
-def test_a_locked_row_holds_up_neither_requests_nor_the_stop(stage):
+def test_a_locked_row_holds_up_neither_requests_nor_the_stop(real_stage):
     """The heartbeat waits for it; nobody waits for the heartbeat."""
+    stage = real_stage
     stage.cloud(4, live=False)
     daemon = stage.daemon(DEFAULT__report_interval=1)
     processes.until(lambda: beats(stage), 'a heartbeat')
@@ -109,12 +118,19 @@ def test_a_locked_row_holds_up_neither_requests_nor_the_stop(stage):
     assert seconds < processes.SOON
 
 
+#: Dialect -> a query for how many transactions wait for a lock.
+_WAITING = {
+    'mysql': "SELECT COUNT(*) FROM information_schema.innodb_trx "
+             "WHERE trx_state = 'LOCK WAIT'",
+    'postgresql': "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = "
+                  "current_database() AND wait_event_type = 'Lock'"}
+
+
 def _waiting(stage):
     """Whether a transaction waits for a lock."""
     with stage.engine().connect() as connection:
         return connection.exec_driver_sql(
-            "SELECT COUNT(*) FROM information_schema.innodb_trx "
-            "WHERE trx_state = 'LOCK WAIT'").scalar()
+            _WAITING[connection.dialect.name]).scalar()
 
 
 @pytest.fixture(params=conftest.DATABASES)

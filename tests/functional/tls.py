@@ -3,21 +3,15 @@
 
 import pathlib
 import shutil
-import socket
 import uuid
 
 from pifpaf.drivers import rabbitmq as pifpaf
 import sqlalchemy as sa
 
 from tests.functional import mariadb
+from tests.functional import ports
 
 PASSWORD = 'p4ss-over-tls'
-
-
-def _free_port():
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
 
 
 class RabbitMQ(pifpaf.RabbitMQDriver):
@@ -28,7 +22,7 @@ class RabbitMQ(pifpaf.RabbitMQDriver):
     """
 
     def __init__(self, directory, authority, issued):
-        self.tls_port = _free_port()
+        self.tls_port = ports.free_port()
         config = pathlib.Path(directory) / 'rabbitmq.conf'
         config.write_text(
             f'listeners.ssl.1 = 127.0.0.1:{self.tls_port}\n'
@@ -40,10 +34,11 @@ class RabbitMQ(pifpaf.RabbitMQDriver):
             'ssl_options.versions.1 = tlsv1.2\n'
             'ssl_options.fail_if_no_peer_cert = true\n')
         self._more = {'RABBITMQ_CONFIG_FILE': str(config),
-                      'RABBITMQ_DIST_PORT': str(_free_port())}
+                      'RABBITMQ_DIST_PORT': str(ports.free_port())}
         super().__init__(
-            port=_free_port(), nodename=f'nova-sched-{uuid.uuid4().hex[:8]}',
-            password=PASSWORD, env_prefix='NOVA_SCHED_TLS_RABBIT')
+            port=ports.free_port(), password=PASSWORD,
+            nodename=f'nova-sched-{uuid.uuid4().hex[:8]}',
+            env_prefix='NOVA_SCHED_TLS_RABBIT')
         self.start, self.end = self.setUp, self.cleanUp
 
     def start_node(self, nodename):
@@ -64,7 +59,7 @@ class MariaDB(mariadb.MariaDB):
     """
 
     def __init__(self, name, directory, authority):
-        self.tls_port, self._files = _free_port(), pathlib.Path(directory)
+        self.tls_port, self._files = ports.free_port(), pathlib.Path(directory)
         super().__init__(
             name, '--skip-networking=0', '--bind-address=127.0.0.1',
             f'--port={self.tls_port}', '--require-secure-transport=ON',

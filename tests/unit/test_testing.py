@@ -1,9 +1,6 @@
 """The helper for tests of plug-ins."""
 
-import pathlib
 import random
-import re
-import textwrap
 
 import pytest
 
@@ -12,8 +9,6 @@ from nova_sched import testing
 from nova_sched.plugins import loading as plugins
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
-
-ROOT = pathlib.Path(__file__).parent.parent.parent
 
 
 class SpecifiedHostFilter(filters.BaseHostFilter):
@@ -194,23 +189,3 @@ class TestHosts:
             **testing.NEVER_REPORTED)).states()
 
         assert state.uuid is state.pci_stats is state.updated is None
-
-
-class TestExample:
-    def test_of_the_documentation_runs(self, tmp_path, monkeypatch):
-        """With the filter that the page begins with, as for Nova."""
-        page = (ROOT / 'doc' / 'source' / 'plugins.rst').read_text()
-        plug_in, test = (
-            textwrap.dedent(block) for block in re.findall(
-                r'code-block:: python\n(.+?)(?=^\S)', page,
-                re.DOTALL | re.MULTILINE))
-        (tmp_path / 'my_plugins.py').write_text(
-            plug_in.replace('from nova_sched.', 'from nova.'))
-        monkeypatch.syspath_prepend(tmp_path)
-        found = {}
-
-        exec(test, found)
-
-        assert len(test.strip().splitlines()) <= 12
-        found['test_only_the_named_host_passes']()
-        found['test_it_keeps_to_the_contract']()

@@ -1,0 +1,133 @@
+"""What is installed, and that doc/source/installing.rst says where it is.
+
+The tree is copied as out of an archive, which git knows nothing of; an sdist
+is made of that, and a wheel of the sdist.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import pytest
+
+TOP = pathlib.Path(__file__).parents[2]
+PAGE = (TOP / 'doc' / 'source' / 'installing.rst').read_text()
+UNIT = 'share/nova-sched/nova-sched.service'
+#: The virtual environment that the page and the unit speak of.
+HOME = '/opt/nova-sched'
+
+_BUILD = """
+import sys
+import pbr.build
+print(pbr.build.build_sdist(sys.argv[1]))
+"""
+
+
+def run(*words, cwd=None):
+    """Run a command to its end: its output."""
+    done = subprocess.run(list(map(str, words)), cwd=cwd, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def pip(*words):
+    """Run pip with what is here, for nothing from elsewhere."""
+    run(sys.executable, '-m', 'pip', *words, '--no-deps', '--no-index')
+
+
+@pytest.fixture(scope='module')
+def sdist(tmp_path_factory):
+    """Path of an sdist, made of the tree without git."""
+    made = tmp_path_factory.mktemp('sdist')
+    tree = made / 'tree'
+    shutil.copytree(TOP, tree, ignore=shutil.ignore_patterns(
+        '.*', '__pycache__', '*.egg-info', 'tests', 'benchmarks', 'build',
+        'dist'))
+    name = run(sys.executable, '-c', _BUILD, made, cwd=tree).split()[-1]
+    return made / name
+
+
+@pytest.fixture(scope='module')
+def wheel(sdist):
+    """Path of a wheel, made of the sdist."""
+    pip('wheel', '--no-build-isolation', '-w', sdist.parent, sdist)
+    [path] = sdist.parent.glob('*.whl')
+    return path
+
+
+@pytest.fixture(scope='module')
+def home(wheel, tmp_path_factory):
+    """Path of a virtual environment with the wheel, without its needs."""
+    path = tmp_path_factory.mktemp('opt') / 'nova-sched'
+    run(sys.executable, '-m', 'venv', '--without-pip', path)
+    pip('--python', path / 'bin' / 'python', 'install',
+        '--no-compile', wheel)
+    return path
+
+
+def test_an_archive_without_git_has_the_version_that_comes_next(wheel):
+    assert wheel.name == 'nova_sched-0.1.0.dev0-py3-none-any.whl'
+
+
+def test_a_wheel_asks_for_all_that_the_service_needs(wheel):
+    with zipfile.ZipFile(wheel) as files:
+        [name] = [name for name in files.namelist()
+                  if name.endswith('.dist-info/METADATA')]
+        told = files.read(name).decode()
+
+    needs = re.findall('^Requires-Dist: [^;\n]+$', told, re.MULTILINE)
+    assert len(needs) == len(
+        (TOP / 'requirements.txt').read_text().splitlines())
+
+
+def test_an_sdist_has_the_pages_and_what_is_below_etc(sdist):
+    with tarfile.open(sdist) as files:
+        found = {name.partition('/')[2] for name in files.getnames()}
+
+    assert {str(path.relative_to(TOP)) for path in (
+        *TOP.glob('doc/source/**/*.rst'), *TOP.glob('etc/**/*.service'),
+        *TOP.glob('etc/**/*.sample'))} <= found
+
+
+def test_all_that_the_page_names_is_there_once_it_is_installed(home):
+    named = set(re.findall(rf'{HOME}/([\w./-]*[\w-])', PAGE))
+
+    assert {'bin/nova-sched-manage', UNIT} <= named
+    assert {name for name in named - {'bin/pip'}
+            if not (home / name).exists()} == set()
+
+
+def test_each_page_is_installed(home):
+    pages = TOP / 'doc' / 'source'
+
+    assert {path.relative_to(pages) for path in pages.rglob('*.rst')} == {
+        path.relative_to(home / 'share/doc/nova-sched')
+        for path in (home / 'share/doc/nova-sched').rglob('*.rst')}
+
+
+@pytest.mark.real
+def test_systemd_finds_nothing_wrong_with_the_unit(home, tmp_path):
+    """Nor the program missing that it names, where the page puts it."""
+    unit = tmp_path / 'nova-sched.service'
+    unit.write_text((home / UNIT).read_text().replace(HOME, str(home)))
+
+    assert f'ExecStart={home}/bin/nova-sched\n' in unit.read_text()
+    assert run('systemd-analyze', 'verify', unit) == ''
+
+
+@pytest.mark.real
+def test_the_unit_has_a_user_where_nova_has_none(home, tmp_path):
+    user, group = re.findall('^(?:User|Group)=(.*)$',
+                             (home / UNIT).read_text(), re.MULTILINE)
+    (tmp_path / 'etc').mkdir()
+
+    run('systemd-sysusers', f'--root={tmp_path}',
+        home / 'share/nova-sched/nova-sched-sysusers.conf')
+
+    assert (tmp_path / 'etc/passwd').read_text().startswith(f'{user}:')
+    assert (tmp_path / 'etc/group').read_text().startswith(f'{group}:')
