@@ -12,6 +12,10 @@ import nova_sched  # noqa: F401
 hypothesis.settings.register_profile(
     'project', deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow])
+# For ``tox -e search``, which takes its time.
+hypothesis.settings.register_profile(
+    'search', hypothesis.settings.get_profile('project'),
+    max_examples=10_000, print_blob=True)
 hypothesis.settings.load_profile('project')
 
 

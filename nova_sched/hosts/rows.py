@@ -21,6 +21,9 @@ LOG = logging.getLogger(__name__)
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 
+#: What rules read again must not need more stack than they have left.
+_DEEPEST = 16
+
 #: A row of Nova's table ``services``.
 Service = collections.namedtuple('Service', columns.SERVICE_COLUMNS)
 
@@ -123,12 +126,23 @@ def _list_text(text, column):
     if not text:
         return None
     try:
-        if isinstance(json.loads(text), list):
+        found = json.loads(text)
+        if isinstance(found, list) and _is_shallow(found):
             return text
     except (ValueError, RecursionError):
         pass
     _warn_unreadable(column, text)
     return None
+
+
+def _is_shallow(found):
+    """Whether what was read nests at most _DEEPEST lists and dicts."""
+    level = [found]
+    for _ in range(_DEEPEST):
+        level = [item for each in level if isinstance(each, (list, dict))
+                 for item in (each.values() if isinstance(each, dict)
+                              else each)]
+    return not any(isinstance(each, (list, dict)) for each in level)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from nova_sched import conf as config
+from nova_sched import exception
 from nova_sched import service
 from nova_sched.scheduler import chance
 from nova_sched.scheduler import filter_scheduler
@@ -61,7 +62,7 @@ class Changes:
             return True
         monkeypatch.setattr(conf, 'reload_config_files', reload_config_files)
         # It would take the handlers away that see the lines.
-        monkeypatch.setattr(service.logging, 'setup', lambda *_: None)
+        monkeypatch.setattr(service.logs, 'setup', lambda *_: None)
 
 
 class TestReset:
@@ -86,6 +87,22 @@ class TestReset:
         assert running.driver is not before
         assert type(running.driver).__name__ == 'ChanceScheduler'
         assert select(conf)[0] in ('host1', 'host2')
+
+    def test_what_callers_are_told_of_no_host_is_read_again(
+            self, cloud, from_file):
+        scheduler, path = from_file
+        cloud.load(hosts=2)
+        refusals = []
+        for text in ('nova', 'full', 'filters'):
+            path.write_text(f'[nova_sched]\nno_valid_host_text = {text}\n')
+            scheduler.reset()
+            with pytest.raises(exception.NoValidHost) as refused:
+                select(scheduler.conf, memory_mb=2 ** 30)
+            refusals.append(str(refused.value).partition('available.')[2])
+
+        assert refusals[0] == ''
+        assert '(need 1073741824 MB, largest host ' in refusals[1]
+        assert '(need 1073741824 MB)' in refusals[2]
 
     def test_records_of_decisions_outlive_the_driver(
             self, conf, running, monkeypatch):
@@ -126,7 +143,7 @@ class TestReset:
         """With one line that says so."""
         scheduler, path = from_file
         # It would take the handlers away that see the line.
-        monkeypatch.setattr(service.logging, 'setup', lambda conf, *_: (
+        monkeypatch.setattr(service.logs, 'setup', lambda conf, *_: (
             conf.debug))
         before = scheduler.driver
         path.write_text(text)
@@ -263,7 +280,7 @@ class TestReloadWithoutDatabase:
         self.mend(cloud)
         wait_for(lambda: type(changed.driver).__name__ == 'ChanceScheduler')
         assert select(conf)[0] in ('host1', 'host2')
-        assert not reloading()
+        wait_for(lambda: not reloading())
 
     def test_is_not_tried_again_after_a_newer_reload(
             self, conf, changed, cloud, monkeypatch):

@@ -1,0 +1,66 @@
+"""Which changes are made, which tests judge them, and which do not count."""
+
+import collections
+import random
+import tomllib
+
+
+def sample(places, count, seed):
+    """Some of the places where the code can be changed: a list.
+
+    places: list of (module, place, changes).  Every module has at least one
+    in the answer, more in proportion to its places, and of each place's
+    changes there is one: about ``count`` in all.  The same for one seed.
+    """
+    rng = random.Random(seed)
+    modules = collections.defaultdict(list)
+    for module, place, changes in sorted(places):
+        modules[module].append((place, rng.choice(changes)))
+    each = max(0, count - len(modules)) / max(1, len(places))
+    chosen = []
+    for found in modules.values():
+        some = 1 + round(each * len(found))
+        chosen += rng.sample(found, min(some, len(found)))
+    return [change for _, change in chosen]
+
+
+def judges(contexts, lines):
+    """The tests that a change of these lines is shown to: list of node ids.
+
+    contexts: {line: what ran it} of a file; a test is "node id|phase", and
+    '' is what imports it.  Where only importing runs a line, these are the
+    tests that run any of the file.  None where nothing runs it.
+    """
+    ran = {context for line in lines for context in contexts.get(line, ())}
+    if not ran:
+        return None
+    if ran == {''}:
+        ran = {context for found in contexts.values() for context in found}
+    return sorted({context.rpartition('|')[0].partition('[')[0]
+                   for context in ran} - {''})
+
+
+def nearest_first(tests, module):
+    """The tests in an order in which the first probably see a change."""
+    names = module.removesuffix('.py').split('/')
+
+    def distance(test):
+        path = test.partition('::')[0]
+        return (f'test_{names[-1]}.' not in path, 'properties' in path,
+                -len({*names} & {*path.split('/')}), test)
+    return sorted(tests, key=distance)
+
+
+def equivalents(path):
+    """{(module, line before, line after): why} of changes nobody can see."""
+    with open(path, 'rb') as file:
+        return {(entry['module'], entry['before'], entry['after']):
+                entry['why'] for entry in tomllib.load(file)['change']}
+
+
+def change(diff):
+    """(line before, line after) of a unified diff; '' where there is none."""
+    lines = [line for line in diff.splitlines()
+             if line[:1] in '+-' and line[:3] not in ('+++', '---')]
+    return tuple('\n'.join(line[1:].strip() for line in lines
+                           if line.startswith(sign)) for sign in '-+')
