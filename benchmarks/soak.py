@@ -1,0 +1,134 @@
+"""What a daemon holds after many requests of all kinds, beside at first.
+
+    tools/with-services.sh python -m benchmarks.soak --requests 200000
+
+Calls of real conductors, right ones and wrong ones of two eras, go to one
+worker at a cloud of 1,000 hosts, as fast as they are answered; every now and
+then a row says what its process has in use.
+"""
+
+import argparse
+import collections
+import dataclasses
+import json
+import logging
+import os
+import random
+import tempfile
+import threading
+import time
+
+import psutil
+
+from tests.functional import broker
+from tests.functional import captures
+from tests.functional import stage as stages
+
+_HEAD = ('requests', 'calls/s', 'slowest s', 'RSS MiB', 'threads',
+         'descriptors', 'in error')
+
+
+@dataclasses.dataclass
+class Tally:
+    """What came of the calls so far.
+
+    ends: how they ended, 'hosts' or the class of an error -> how many.
+    slowest: seconds that one has taken since it was last set to 0.
+    """
+
+    ends: collections.Counter = dataclasses.field(
+        default_factory=collections.Counter)
+    slowest: float = 0.0
+
+    @property
+    def count(self):
+        return sum(self.ends.values())
+
+    def add(self, reply, seconds):
+        """Note the inner message of a reply."""
+        failure = json.loads(reply['failure'] or '{}')
+        self.ends[failure.get('class', 'hosts')] += 1
+        self.slowest = max(self.slowest, seconds)
+
+
+def _ask(url, number, tally, most):
+    """Call until there were ``most`` calls of all callers together."""
+    calls = [captures.load(name)['request'] for era in captures.ERAS
+             for name in captures.names(era, captures.is_call)]
+    rng = random.Random(number)
+    with broker.wire(url) as wire:
+        while tally.count < most:
+            began = time.monotonic()
+            _, reply = wire.call(rng.choice(calls))
+            tally.add(reply['decoded']['oslo.message'],
+                      time.monotonic() - began)
+
+
+def _watch(worker, tally, args):
+    """Print a row after each ``every`` calls."""
+    _print_row(_HEAD)
+    _print_row('---' for _ in _HEAD)
+    done, began = 0, time.monotonic()
+    while done < args.requests:
+        time.sleep(0.2)
+        if tally.count < done + args.every:
+            continue
+        now = time.monotonic()
+        _print_row((
+            tally.count, f'{(tally.count - done) / (now - began):.0f}',
+            f'{tally.slowest:.2f}', worker.memory_info().rss >> 20,
+            worker.num_threads(), worker.num_fds(),
+            tally.count - tally.ends['hosts'] - tally.ends['NoValidHost']))
+        done, began, tally.slowest = tally.count, now, 0.0
+
+
+def _print_row(cells):
+    print('| ' + ' | '.join(map(str, cells)) + ' |', flush=True)
+
+
+def _arguments():
+    parser = argparse.ArgumentParser(prog='soak', description=__doc__)
+    parser.add_argument('--requests', type=int, default=200_000)
+    parser.add_argument('--every', type=int, default=10_000,
+                        help='requests between two rows')
+    parser.add_argument('--callers', type=int, default=8)
+    parser.add_argument('--hosts', type=int, default=1_000)
+    parser.add_argument('--driver', default='filter_scheduler')
+    return parser.parse_args()
+
+
+def _measure(args, directory):
+    stage = stages.Stage(
+        directory, os.environ['NOVA_SCHED_TEST_RABBIT_URL'],
+        os.environ['NOVA_SCHED_TEST_MYSQL_URL'],
+        scheduler__driver=args.driver, DEFAULT__control_exchange='nova',
+        DEFAULT__host='sched1',
+        # The cloud would soon be full of instances that nobody builds.
+        nova_sched__pick_lifetime=10)
+    try:
+        stage.cloud(args.hosts)
+        daemon, tally = stage.daemon(), Tally()
+        callers = [threading.Thread(
+            target=_ask, daemon=True,
+            args=(stage.transport_url, number, tally, args.requests))
+            for number in range(args.callers)]
+        for caller in callers:
+            caller.start()
+        _watch(psutil.Process(daemon.children[0]), tally, args)
+        for caller in callers:
+            caller.join()
+        print('\nHow they ended:', dict(tally.ends.most_common()))
+    finally:
+        stage.close()
+
+
+def main():
+    """Ask, and print the table."""
+    logging.disable(logging.CRITICAL)
+    args = _arguments()
+    with tempfile.TemporaryDirectory() as directory:
+        _measure(args, directory)
+
+
+if __name__ == '__main__':
+    main()
