@@ -40,8 +40,8 @@ def check(rig, tmp_path):
 
 def of(rows, check):
     """The rows of a check: list of (outcome, what was found)."""
-    return [(row['Outcome'], row['Found']) for row in rows
-            if row['Check'] == check]
+    return [(row['level'], row['text']) for row in rows
+            if row['option'] == check]
 
 
 def of_cell(rig, rows, name):
@@ -64,7 +64,7 @@ def test_a_cloud_of_novas_own_is_as_it_should_be(rig, check):
     status, rows = check('--from', '2026.2')
 
     assert status == 0
-    assert {row['Check'] for row in rows if row['Outcome'] == 'warning'} == {
+    assert {row['option'] for row in rows if row['level'] == 'warning'} == {
         'other schedulers', 'queue scheduler'}
     (_, api), = of(rows, 'API database')
     assert f'{len(rig.world.cells) + 1} cell mappings' in api
@@ -124,5 +124,5 @@ def test_a_token_that_placement_does_not_take_is_told(check):
     status, rows = check(placement__token='')
 
     assert status == 1
-    assert [row['Check'] for row in rows if row['Outcome'] == 'error'] == [
+    assert [row['option'] for row in rows if row['level'] == 'error'] == [
         'Placement']
