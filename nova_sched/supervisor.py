@@ -173,8 +173,9 @@ def problems(conf):
     if found:
         return found
     try:
-        rpc.get_transport(conf).cleanup()
         driver.load_driver(conf)
+        # After it: this may change a default of options that plug-ins read.
+        rpc.get_transport(conf).cleanup()
     except exception.ConfigurationError as error:
         # A driver stops at the first filter or weigher that is wrong.
         if error.option in plugins.OPTIONS:

@@ -87,3 +87,18 @@ def api_database_url(conf):
         return None
     return _checked('[api_database] connection',
                     conf.api_database.connection)
+
+
+def check_drivers(conf):
+    """Raise ConfigurationError for a URL whose driver is not installed."""
+    for group in ('database', GROUP):
+        try:
+            url = sa_url.make_url(driver_url(conf[group].connection or ''))
+        except exc.ArgumentError:
+            continue    # there is none, or none that is a URL
+        try:
+            url.get_dialect().import_dbapi()
+        except (exc.ArgumentError, ImportError) as error:
+            raise exception.ConfigurationError(
+                f'[{group}] connection', f'{url.drivername}://****',
+                f'its driver cannot be used: {error}') from None

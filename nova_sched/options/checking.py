@@ -40,6 +40,7 @@ def check(conf):
                  messaging.lock_path, messaging.check_tls_files,
                  messaging.check_values, placement.check_tls_files,
                  database.database_url, database.api_database_url,
+                 database.check_drivers,
                  *logs.CHECKS):
         errors += _tried(part, conf)
     if 'servicegroup_driver' not in invalid:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 from oslo_log import formatters
+from oslo_log import handlers
 
 from nova_sched import context
 from nova_sched import exception
@@ -30,7 +31,13 @@ import os
 import sys
 from nova_sched import conf
 conf.new_conf([], [])
-logging.FileHandler._open = lambda self: open(os.devnull, 'a')
+def opened(self):
+    there = os.path.exists(self.baseFilename)
+    place = self.baseFilename if there else os.path.dirname(self.baseFilename)
+    if not os.access(place, os.W_OK):
+        raise OSError(f'{self.baseFilename} cannot be written')
+    return open(os.devnull, 'a')
+logging.FileHandler._open = opened
 try:
     logging.config.fileConfig(sys.argv[1], disable_existing_loggers=False)
 except Exception as error:
@@ -52,9 +59,15 @@ def check_config_file(conf):
         raise exception.ConfigurationError(
             option, path, f'cannot be read: {error.strerror}; name a file of '
             'the form of logging.config, or take the option out') from error
-    tried = subprocess.run(    # noqa: S603, our own words and a path
-        [sys.executable, '-c', _TRIAL, path], timeout=_TRIAL_SECONDS,
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    try:
+        tried = subprocess.run(    # noqa: S603, our own words and a path
+            [sys.executable, '-c', _TRIAL, path], timeout=_TRIAL_SECONDS,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            check=False)
+    except subprocess.TimeoutExpired as error:
+        raise exception.ConfigurationError(
+            option, path, 'logging is not configured by it within '
+            f'{_TRIAL_SECONDS} seconds') from error
     if tried.returncode:
         raise exception.ConfigurationError(
             option, path, 'logging cannot be configured by it: '
@@ -107,6 +120,16 @@ def check_facility(conf):
             + nearest.did_you_mean(facility, FACILITIES))
 
 
+def check_journal(conf):
+    """The Python module that writes to the journal is there."""
+    if (conf.use_journal and not conf.log_config_append
+            and handlers.journal is None):
+        raise exception.ConfigurationError(
+            '[DEFAULT] use_journal', True, 'needs the Python module systemd: '
+            'pip install systemd-python, or take it out, for systemd keeps '
+            'stderr in the journal')
+
+
 def check_formats(conf):
     """A line can be made of each format; logging drops it otherwise."""
     if conf.log_config_append or conf.use_json:
@@ -135,4 +158,4 @@ def _make_lines(conf):
 
 
 CHECKS = (check_config_file, check_file, check_levels, check_facility,
-          check_formats)
+          check_journal, check_formats)

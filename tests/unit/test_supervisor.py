@@ -217,7 +217,30 @@ class TestReload:
         assert notes.names == ['reloading', 'ready']
 
 
+_READ_BY_PLUG_INS = """
+import sys
+from nova_sched import conf, supervisor
+assert supervisor.problems(conf.new_conf(sys.argv[1:])) == []
+from nova.conf import CONF
+print(CONF.ram_allocation_ratio, CONF.oslo_concurrency.lock_path)
+"""
+
+
 class TestProblems:
+    def test_are_found_without_changing_what_plug_ins_read(self, tmp_path):
+        """The queue manager's locks are a default of theirs, too."""
+        file = tmp_path / 'nova.conf'
+        file.write_text(
+            '[DEFAULT]\nram_allocation_ratio = 3.5\n'
+            f'[oslo_concurrency]\nlock_path = {tmp_path}\n'
+            '[oslo_messaging_rabbit]\nuse_queue_manager = true\n')
+        ended = subprocess.run(
+            [sys.executable, '-W', 'ignore', '-c', _READ_BY_PLUG_INS,
+             '--config-file', str(file)], capture_output=True, text=True)
+
+        assert ended.stderr == ''
+        assert ended.stdout == f'3.5 {tmp_path}\n'
+
     def test_are_all_wrong_filters_and_weighers(self):
         found = supervisor.problems(rules.a_conf(
             enabled_filters=['RamFliter', 'JsonFliter'],

@@ -11,6 +11,7 @@ from cliff import app
 from cliff import commandmanager
 
 from nova_sched import conf as configuration
+from nova_sched import exception
 from nova_sched import version
 from nova_sched.cmd import process
 from nova_sched.observe import logs
@@ -49,7 +50,14 @@ class ManageApp(app.App):
         return parser
 
     def initialize_app(self, argv):
-        self.conf = configuration.new_conf([], self.options.config_file)
+        try:
+            self.conf = configuration.new_conf([], self.options.config_file)
+        except exception.ConfigurationError as error:
+            if argv[:2] != ['config', 'check']:
+                raise
+            # It says so of whatever the service does not start with.
+            self.LOG.error('%s', error)
+            sys.exit(2)
         if self.options.database:
             self.conf.set_override('connection', self.options.database,
                                    'database')

@@ -36,7 +36,7 @@ def facts(state, conf):
         'cpu_info': _cpu_info(state),
         'supported_instances': forms.lines(
             state.supported_instances or (),
-            ['/'.join(map(str, kind))
+            ['/'.join(map(str, kind)) if isinstance(kind, list) else str(kind)
              for kind in state.supported_instances or ()]),
         'numa_cells': _numa_cells(state), 'pci_pools': _pci_pools(state),
         'metrics': _metrics(state), 'stats': forms.pairs(state.stats),

@@ -11,6 +11,7 @@ from nova_sched import objects
 from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.numa import parse_cpus
 from nova_sched.rules.resources.wishes import Wishes
+from nova_sched.rules.resources.wishes import image_refused
 from nova_sched.rules.resources.wishes import refused
 
 _PAGE_SIZES = {'small': -1, 'large': -2, 'any': -3}
@@ -28,23 +29,51 @@ def numa_topology(spec_obj):
     pinned = _pinned(wishes, policy)
     size = _page_size(wishes)
     count = _number(wishes, 'hw:numa_nodes')
-    if count is None:
-        count = wishes.image.get('hw_numa_nodes')
-    if count is None and not pinned and size is None:
-        return None
-    cells = zip(_cpus(wishes, count or 1),
-                _memory(wishes, count or 1, spec_obj.flavor.memory_mb),
-                strict=True)
+    of_image = wishes.image.get('hw_numa_nodes')
+    if None not in (count, of_image) and count != of_image:
+        raise wishes.differs('hw:numa_nodes', 'hw_numa_nodes')
+    count = of_image if count is None else count
     threads = wishes.agreed('hw:cpu_thread_policy', 'hw_cpu_thread_policy',
                             ('prefer', 'isolate', 'require'))
+    emulator = wishes.flavor('hw:emulator_threads_policy',
+                             ('share', 'isolate'))
+    for key, value in (('hw:cpu_thread_policy', threads),
+                       ('hw:emulator_threads_policy',
+                        emulator == 'isolate' and emulator)):
+        if value and not pinned:
+            raise refused('needs dedicated CPUs', value, key)
+    if (count is None and not pinned and size is None
+            and not wishes.flavor('hw:pmem')):
+        return None
+    cells = _cells(wishes, count or 1, spec_obj.flavor.memory_mb)
     return objects.InstanceNUMATopology(
-        emulator_threads_policy=wishes.flavor(
-            'hw:emulator_threads_policy', ('share', 'isolate')),
+        emulator_threads_policy=emulator,
         cells=[objects.InstanceNUMACell(
             id=number, cpuset=cpus - pinned, pcpuset=cpus & pinned,
             memory=memory, pagesize=size, cpu_policy=policy,
             cpu_thread_policy=threads if pinned else None)
             for number, (cpus, memory) in enumerate(cells)])
+
+
+def _cells(wishes, count, memory_mb):
+    """What the cells hold, together each CPU once and all memory.
+
+    List of (set of CPUs, MiB).
+    """
+    cells = list(zip(_cpus(wishes, count), _memory(wishes, count, memory_mb),
+                     strict=True))
+    cpus = sorted(cpu for some, _ in cells for cpu in some)
+    if cpus != list(range(wishes.vcpus)) or not all(
+            some for some, _ in cells):
+        raise refused(f'cells must hold each of {wishes.vcpus} CPUs once, '
+                      'and one at least, and hold '
+                      f'{[sorted(some) for some, _ in cells]}', count,
+                      'hw:numa_nodes')
+    memory = sum(some for _, some in cells)
+    if memory != memory_mb:
+        raise refused(f'cells must hold {memory_mb} MB together, and hold '
+                      f'{memory} MB', count, 'hw:numa_nodes')
+    return cells
 
 
 def _pinned(wishes, policy):
@@ -54,7 +83,8 @@ def _pinned(wishes, policy):
         return every
     if policy != 'mixed':
         return set()
-    mask = wishes.flavor('hw:cpu_dedicated_mask')
+    mask = (wishes.flavor('hw:cpu_dedicated_mask')
+            or wishes.flavor('hw:cpu_realtime_mask'))
     if mask is None:
         raise refused('needs hw:cpu_dedicated_mask', policy, 'hw:cpu_policy')
     given = _parsed(mask, 'hw:cpu_dedicated_mask')
@@ -74,8 +104,14 @@ def _parsed(text, key):
 
 def _page_size(wishes):
     """In KiB, or negative for a kind of size; None if nothing asks."""
-    text = (wishes.flavor('hw:mem_page_size')
-            or wishes.image.get('hw_mem_page_size'))
+    text = wishes.flavor('hw:mem_page_size')
+    of_image = wishes.image.get('hw_mem_page_size')
+    if of_image:
+        if text not in ('large', 'any'):
+            raise refused('must be large or any for an image that has '
+                          f'hw_mem_page_size = {of_image}', text,
+                          'hw:mem_page_size')
+        text = of_image
     if not text:
         return None
     if text in _PAGE_SIZES:
@@ -94,6 +130,8 @@ def _cpus(wishes, count):
     if wishes.flavor('hw:numa_cpus.0') is not None:
         return [_parsed(wishes.flavor(key) or '', key) for key in (
             f'hw:numa_cpus.{number}' for number in range(count))]
+    if of_image := wishes.image.get('hw_numa_cpus'):
+        return _one_each(of_image, count, 'hw_numa_cpus')
     each = _even(wishes.vcpus, count, 'vcpus')
     return [set(range(number * each, (number + 1) * each))
             for number in range(count)]
@@ -104,7 +142,16 @@ def _memory(wishes, count, memory_mb):
     if wishes.flavor('hw:numa_mem.0') is not None:
         return [_number(wishes, f'hw:numa_mem.{number}') or 0
                 for number in range(count)]
+    if of_image := wishes.image.get('hw_numa_mem'):
+        return _one_each(of_image, count, 'hw_numa_mem')
     return [_even(memory_mb, count, 'memory_mb')] * count
+
+
+def _one_each(values, count, name):
+    if len(values) != count:
+        raise image_refused(f'must say it for each of {count} cells', values,
+                            name)
+    return list(values)
 
 
 def _even(amount, count, name):

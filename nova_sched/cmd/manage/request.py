@@ -212,7 +212,7 @@ class Call(lister.Lister):
 
 
 def _name_instances(spec_obj):
-    """Uuids, as many as a request is for, of which it bears the first: list.
+    """New uuids, as many as a request is for; it bears the first: list.
 
     spec_obj: envelope of a RequestSpec, which may be wrong.
     """
@@ -223,8 +223,8 @@ def _name_instances(spec_obj):
     uuids = [uuidutils.generate_uuid()
              for _ in range(count if isinstance(count, int) else 1)]
     if uuids:
-        uuids[0] = data['instance_uuid'] = (
-            data.get('instance_uuid') or uuids[0])
+        # Never one of a file: what is claimed for it is deleted again.
+        data['instance_uuid'] = uuids[0]
     return uuids
 
 

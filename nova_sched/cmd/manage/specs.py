@@ -7,6 +7,7 @@ import pathlib
 from nova_sched import exception
 from nova_sched import objects
 from nova_sched.cmd.manage import guests
+from nova_sched.objects import arguments
 from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.legacy import image as legacy_image
 from nova_sched.options import nearest
@@ -156,14 +157,26 @@ def _from_file(args):
             raise ValueError('must be a JSON object')
         if _ENVELOPE in found:
             return found
+        known = objects.RequestSpec.fields
+        for name in sorted(found.keys() - known.keys()):
+            raise ValueError(f'{name} is no field of a RequestSpec; '
+                             + nearest.did_you_mean(name, known))
         made = _from_options(defaults).obj_to_primitive()
         made['nova_object.data'] |= _fields(found)
+        if found.get('numa_topology') is None:
+            made['nova_object.data']['numa_topology'] = _numa(made)
     except MalformedError as exc:
         raise exc.under('--spec').as_invalid_input() from exc
     except (OSError, ValueError) as exc:
         raise exception.InvalidInput(
             reason=f'--spec {args.spec}: {exc}') from exc
     return made
+
+
+def _numa(made):
+    """The NUMA cells that a request's flavor and image ask for: envelope."""
+    found = guests.numa_topology(arguments.from_wire(made))
+    return None if found is None else found.obj_to_primitive()
 
 
 def _from_options(args):
@@ -243,6 +256,8 @@ def _field(name, value):
     if isinstance(value, dict) and _ENVELOPE in value:
         return value
     if name == 'image' and value:
+        if not isinstance(value, dict):
+            raise MalformedError(value, 'must be an object', name)
         return legacy_image.image_from_dict(value).obj_to_primitive()
     if name == 'retry' and value:
         return objects.SchedulerRetries.from_dict(value).obj_to_primitive()

@@ -166,12 +166,16 @@ class TestCheck:
             '[filter_scheduler] enabled_filter: is no option: Did you mean '
             'enabled_filters?']
 
-    def test_of_a_missing_file_is_an_error(self, run, tmp_path):
-        ended = run('--config-file', tmp_path / 'none.conf', 'config',
-                    'check')
+    @pytest.mark.parametrize('text', [None, 'garbage'])
+    def test_of_a_file_that_cannot_be_read_is_an_error(self, run, tmp_path,
+                                                       text):
+        file = tmp_path / 'odd.conf'
+        if text:
+            file.write_text(text)
+        ended = run('--config-file', file, 'config', 'check')
 
-        assert ended.code == 1
-        assert 'none.conf' in ended.err
+        assert ended.code == 2
+        assert 'odd.conf' in ended.err
         assert 'Traceback' not in ended.err
 
     def test_gives_programs_values_beside_words(self, check):

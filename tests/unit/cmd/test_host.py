@@ -115,6 +115,15 @@ class TestShow:
         assert host['forced_down'] is True
         assert host['last_heartbeat'].endswith('+00:00')
 
+    def test_tells_what_can_be_read_of_an_odd_row(self, run, cloud,
+                                                  database):
+        cloud.execute("UPDATE compute_nodes SET supported_instances = "
+                      "'[1, null]' WHERE host = 'a'")
+        ended = run(*database, 'host', 'show', '-f', 'json', 'a')
+
+        assert ended.code == 0
+        assert json.loads(ended.out)['supported_instances'] == [1, None]
+
     def test_tells_what_its_hardware_is(self, run, cloud, database):
         """Cells, devices, metrics and statistics, as values."""
         report(cloud)

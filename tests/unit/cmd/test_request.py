@@ -321,6 +321,35 @@ class TestSpec:
 
         assert field(spec_of('--spec', file)) == value
 
+    @pytest.mark.parametrize('text, words', [
+        ('{"flavour": {"vcpus": 99}}',
+         r'flavour is no field of a RequestSpec; did you mean flavor\?'),
+        ('{"image": "x"}', 'image = .x.: must be an object')])
+    def test_in_a_file_is_refused_where_nobody_would_read_it(self, tmp_path,
+                                                             text, words):
+        file = tmp_path / 'odd.json'
+        file.write_text(text)
+
+        with pytest.raises(exception.InvalidInput, match=words):
+            spec_of('--spec', file)
+
+    def test_in_a_file_has_the_cells_that_its_flavor_asks_for(self, tmp_path):
+        file = tmp_path / 'cells.json'
+        file.write_text(json.dumps({'flavor': {
+            'memory_mb': 512, 'vcpus': 2, 'root_gb': 1, 'ephemeral_gb': 0,
+            'extra_specs': {'hw:numa_nodes': '2'}}}))
+
+        cells = spec_of('--spec', file).numa_topology.cells
+        assert [cell.cpuset for cell in cells] == [{0}, {1}]
+
+    def test_in_a_file_is_for_no_instance_that_there_is(self, call, tmp_path):
+        """What is claimed for it is given back afterwards."""
+        file = tmp_path / 'captured.json'
+        file.write_text('{"instance_uuid": "b6a26f84-real"}')
+
+        [row] = table(call('--spec', file, '-f', 'json'))
+        assert row['Instance'] != 'b6a26f84-real'
+
     def test_in_a_file_says_how_many_instances(self, call, tmp_path):
         file = tmp_path / 'three.json'
         file.write_text('{"num_instances": 3, "ignore_hosts": ["fake-0001"]}')
@@ -344,6 +373,9 @@ class TestGuest:
         ({'hw:numa_nodes': 2, 'hw:numa_cpus.0': '0', 'hw:numa_mem.0': 48,
           'hw:numa_cpus.1': '1-3', 'hw:numa_mem.1': 2000},
          [({0}, set(), 48, None), ({1, 2, 3}, set(), 2000, None)]),
+        ({'hw:cpu_policy': 'mixed', 'hw:cpu_realtime_mask': '2-3'},
+         [({0, 1}, {2, 3}, 2048, None)]),
+        ({'hw:pmem': 'small'}, [({0, 1, 2, 3}, set(), 2048, None)]),
     ])
     def test_is_made_as_nova_s_api_makes_it(self, specs, cells):
         spec = spec_of('--vcpus', 4, '--ram', 2048, *(
@@ -357,10 +389,43 @@ class TestGuest:
     @pytest.mark.parametrize('name, value', [
         ('hw:numa_nodes', 3), ('hw:numa_nodes', 0), ('hw:numa_nodes', 'two'),
         ('hw:mem_page_size', 'huge'), ('hw:cpu_policy', 'mixed'),
-        ('hw:cpu_policy', 'both')])
+        ('hw:cpu_policy', 'both'), ('hw:cpu_thread_policy', 'require'),
+        ('hw:emulator_threads_policy', 'isolate')])
     def test_is_not_made_of_what_nova_s_api_refuses(self, name, value):
         with pytest.raises(exception.InvalidInput, match=name):
             spec_of('--vcpus', 4, '--extra-spec', f'{name}={value}')
+
+    @pytest.mark.parametrize('specs', [
+        {'hw:numa_cpus.0': '0-3'},
+        {'hw:numa_cpus.0': '0-1', 'hw:numa_mem.0': 1024,
+         'hw:numa_cpus.1': '1-9', 'hw:numa_mem.1': 1024},
+        {'hw:numa_cpus.0': '0-1', 'hw:numa_mem.0': 1,
+         'hw:numa_cpus.1': '2-3', 'hw:numa_mem.1': 2}])
+    def test_holds_each_cpu_once_and_all_memory(self, specs):
+        with pytest.raises(exception.InvalidInput, match='cells must hold'):
+            spec_of('--vcpus', 4, '--ram', 2048, '--extra-spec',
+                    'hw:numa_nodes=2', *(
+                        f'--extra-spec={name}={value}'
+                        for name, value in specs.items()))
+
+    def test_is_made_of_what_an_image_says(self):
+        found = spec_of('--vcpus', 4, *(
+            f'--image-property={pair}' for pair in (
+                'hw_numa_nodes=2', 'hw_numa_cpus.0=0', 'hw_numa_cpus.1=1,2,3',
+                'hw_numa_mem.0=128', 'hw_numa_mem.1=384'))).numa_topology
+
+        assert [(cell.cpuset, cell.memory) for cell in found.cells] == [
+            ({0}, 128), ({1, 2, 3}, 384)]
+
+    def test_has_pages_of_an_image_where_the_flavor_lets_it(self):
+        image = '--image-property=hw_mem_page_size=2MB'
+        found = spec_of('--extra-spec=hw:mem_page_size=large', image)
+        assert found.numa_topology.cells[0].pagesize == 2048
+
+        for flavor in ([], ['--extra-spec=hw:mem_page_size=4']):
+            with pytest.raises(exception.InvalidInput,
+                               match='must be large or any'):
+                spec_of(image, *flavor)
 
 
 class TestRefusal:

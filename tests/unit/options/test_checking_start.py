@@ -42,6 +42,13 @@ def refusals(parsed, text):
      "Formatting field not found in record: 'nosuch'"),
     ('logging_default_format_string = %(asctime',
      'no line can be made of it: incomplete format key'),
+    ('use_journal = true', '[DEFAULT] use_journal = True: needs the Python '
+     'module systemd'),
+    ('[database]\nconnection = mysql+nodriver://u:hunter2@h/nova',
+     "[database] connection = 'mysql+nodriver://****': its driver cannot be "
+     'used: '),
+    ('[api_database]\nconnection = nosuch://u:hunter2@h/nova',
+     "[api_database] connection = 'nosuch://****': its driver"),
     ('rate_limit_burst =', "rate_limit_burst = '': is empty"),
     ('executor_thread_pool_size = 0', 'must be a whole number, 1 or more'),
     ('executor_thread_pool_size =', "executor_thread_pool_size = '': is "
@@ -84,6 +91,11 @@ def test_a_file_for_logging_is_tried_and_writes_nothing(parsed, tmp_path):
     file.write_text(LOGGING.format(handler='FileHandler', args=(str(log),)))
     assert refusals(parsed, option) == []
     assert not log.exists()
+
+    log = tmp_path / 'nowhere' / 'a.log'
+    file.write_text(LOGGING.format(handler='FileHandler', args=(str(log),)))
+    error, = refusals(parsed, option)
+    assert f'{log} cannot be written' in error
 
     file.write_text(LOGGING.format(handler='NoSuchHandler', args='()'))
     error, = refusals(parsed, option)
