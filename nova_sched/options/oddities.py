@@ -69,6 +69,7 @@ def warnings(conf):
     found += _drawn(conf)
     found += _cells_v1(conf)
     found += _unreadable_authorities(conf)
+    found += _unknown_log_ins(conf)
     return found + writing.oddities(conf)
 
 
@@ -163,6 +164,17 @@ def _cells_v1(conf):
     return ['[cells] enable: cells of the first version, which Nova removed '
             'in 19.0.0 (Stein), are not known here; the hosts of '
             '[database] are scheduled as if there were none']
+
+
+def _unknown_log_ins(conf):
+    """Sentences on ways to log in that there are not."""
+    known = metadata.entry_points(group='keystoneauth1.plugin').names
+    return [f'[{section}] auth_type = {name} is no way to log in, so '
+            'requests that need one fail; '
+            + nearest.did_you_mean(name, known)
+            for section in ('placement', 'neutron', 'service_user')
+            for name in files.raw_values(conf, section, 'auth_type')[-1:]
+            if name and name not in known]
 
 
 def _unreadable_authorities(conf):

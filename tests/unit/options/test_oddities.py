@@ -31,6 +31,9 @@ def the_one(parsed, text):
      "[neutron] cafile = '/no/such/ca.pem': cannot be read"),
     ('[service_user]\nauth_type = password\nkeyfile = /no/such/key\n' + ONE,
      "[service_user] keyfile = '/no/such/key': cannot be read"),
+    ('[placement]\nauth_type = passwrd\n' + ONE,
+     '[placement] auth_type = passwrd is no way to log in, so requests that '
+     'need one fail; did you mean password?'),
     ('[trusted_computing]\nattestation_server = h\n'
      'attestation_server_ca_file = /no/such/ca\n' + ONE,
      "[trusted_computing] attestation_server_ca_file = '/no/such/ca': "
