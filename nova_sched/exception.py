@@ -117,11 +117,24 @@ class InvalidInput(RemoteNovaException):
 
     msg_fmt = 'Invalid input received: %(reason)s'
     code = 400
+    #: The name of the plug-in whose words the reason is; None for ours.
+    refused_by = None
 
     def told(self, text):
-        """As of NoValidHost; the reason is about what the caller sent."""
-        return self if text == 'full' else InvalidInput(
-            reason=self.kwargs.get('reason', ''))
+        """As of NoValidHost; our reasons are about what the caller sent.
+
+        What those of a plug-in are about nobody knows.
+        """
+        if text == 'full':
+            return self
+        return InvalidInput(
+            reason=self.kwargs.get('reason', '') if self.refused_by is None
+            else f'{self.refused_by} refuses the request')
+
+    def of_rule(self, rule):
+        """Note that a filter or weigher, perhaps a plug-in, has raised it."""
+        if not type(rule).__module__.startswith('nova_sched.'):
+            self.refused_by = type(rule).__name__
 
 
 class ComputeHostMetricNotFound(RemoteNovaException):
@@ -130,6 +143,16 @@ class ComputeHostMetricNotFound(RemoteNovaException):
     msg_fmt = ('Metric %(name)s could not be found on the compute host node '
                '%(host)s.%(node)s.')
     code = 404
+
+    def told(self, text):
+        """As of NoValidHost; what Nova says names metric and host."""
+        if text == 'full':
+            return self
+        if text == 'nova':
+            return ComputeHostMetricNotFound(**self.kwargs)
+        hidden = '(not shown)'
+        return ComputeHostMetricNotFound(name='that is weighed', host=hidden,
+                                         node=hidden)
 
 
 class SelectionObjectsWithOldRPCVersionNotSupported(RemoteNovaException):

@@ -54,6 +54,13 @@ class BaseFilter:
         """
         return False
 
+    def lists_instances(self, spec_obj):
+        """Whether it looks at all instances of all hosts for a request.
+
+        They are read before the request's turn then.
+        """
+        return False
+
     def _filter_one(self, obj, spec_obj):
         return True
 
@@ -134,20 +141,29 @@ class FilterHandler:
         return hosts
 
     @staticmethod
-    def _one(filter_, name, hosts, spec_obj):
-        """The hosts one filter leaves, and whether it says to stop."""
+    def kept(filter_, name, hosts, spec_obj):
+        """What one filter says of hosts, see BaseFilter.keep.
+
+        An exception goes on, with the filter and the host in the log.
+        """
         try:
-            kept = filter_.keep(hosts, spec_obj)
+            return filter_.keep(hosts, spec_obj)
         except Exception as exc:
+            is_refusal = isinstance(exc, exception.InvalidInput)
+            if is_refusal:
+                exc.of_rule(filter_)
             # A plug-in that asks a built-in has the host noted twice.
             notes = dict.fromkeys(getattr(exc, '__notes__', ()))
             # What is wrong with a request its caller is to mend.
-            level = (logging.INFO if isinstance(exc, exception.InvalidInput)
-                     else logging.ERROR)
+            level = logging.INFO if is_refusal else logging.ERROR
             LOG.log(level, 'Filter %(name)s failed %(where)s: %(exc)r', {
                 'name': name, 'exc': exc,
                 'where': ', '.join(notes) or f'on {len(hosts)} host(s)'})
             raise
+
+    def _one(self, filter_, name, hosts, spec_obj):
+        """The hosts one filter leaves, and whether it says to stop."""
+        kept = self.kept(filter_, name, hosts, spec_obj)
         stop = kept is None
         if stop:
             kept = np.zeros(len(hosts), dtype=np.bool_)

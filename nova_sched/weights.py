@@ -16,6 +16,8 @@ import inspect
 import numpy as np
 from oslo_log import log as logging
 
+from nova_sched import exception
+
 LOG = logging.getLogger(__name__)
 
 #: Hosts that a line at DEBUG names: the best ones.
@@ -215,6 +217,8 @@ class WeightHandler:
             LOG.error('Weigher %(name)s failed on %(count)d host(s): %(exc)r',
                       {'name': type(weigher).__name__, 'count': len(hosts),
                        'exc': exc})
+            if isinstance(exc, exception.InvalidInput):
+                exc.of_rule(weigher)
             raise
 
 

@@ -40,7 +40,8 @@ are then forgotten.
 What callers are told of a request that finds no host. It becomes the fault of
 the server that was asked for, which its owner reads. The log and the records
 of decisions have the full text whatever is chosen; of plug-ins, "filters" has
-the name and the number of hosts alone.
+the name and the number of hosts alone. A request that a plug-in refuses as
+wrong has its words with "full" only.
 """),
     cfg.IntOpt(
         'max_instances_per_request', default=1000, min=1,

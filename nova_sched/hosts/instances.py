@@ -161,6 +161,12 @@ class Instances:
         members = group.members or [] if group is not None else []
         self.running([*named(spec_obj), *members])
 
+    def list_all(self):
+        """Read now which instances are on each host."""
+        # First, as in ``running``.
+        self._unreported()
+        self._listed()
+
     def place(self, uuid, host):
         """From now on the instance counts as running on the host."""
         self._placed[uuid] = Placed(uuid, host)

@@ -199,13 +199,14 @@ class Picks:
 
     # Deciding.
 
-    def turn(self, alone=False):
+    def turn(self, alone=0):
         """A context in which requests decide one after the other.
 
         It gives a turns.Turn, to be told of each instance that is placed.
-        alone: nobody else may commit meanwhile, unless it takes long.
+        alone: nobody else may commit meanwhile, unless it takes long: which
+            time the request decides so; 0 for not.
         """
-        return self._turns.alone() if alone else self._turns.one()
+        return self._turns.alone(alone) if alone else self._turns.one()
 
     @property
     def table(self):

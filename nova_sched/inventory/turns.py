@@ -6,8 +6,8 @@ import threading
 import time
 
 #: Seconds that one decision may take before the others go on without it, that
-#: it may take alone before they commit again, and more for each instance that
-#: it has placed.
+#: it may take alone, the first time, before they commit again, and more for
+#: each instance that it has placed.
 PATIENCE, ALONE, PER_INSTANCE = 0.2, 0.5, 0.01
 
 
@@ -94,13 +94,17 @@ class Turns:
             self._queue[0][1].set()
 
     @contextlib.contextmanager
-    def alone(self):
-        """Decide while nobody else may commit, unless it is slow: Turn."""
+    def alone(self, times=1):
+        """Decide while nobody else may commit, unless it is slow: Turn.
+
+        times: which time the same request does so. It may take twice as long
+        each time: one that is just too slow would lose every time.
+        """
         me = Turn()
         with self._over:
             self._wait_for(self._alone_is_over)
             self._alone, self._alone_thread = me, threading.get_ident()
-            me.begin(ALONE)
+            me.begin(ALONE * 2 ** (times - 1))
         try:
             yield me
         finally:

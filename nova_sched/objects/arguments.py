@@ -16,6 +16,8 @@ _SPEC = fields.nested(request_spec.RequestSpec)
 #: NUL, and halves of characters.
 _BAD = re.compile('[\0\ud800-\udfff]')
 _DATA = 'nova_object.data'
+#: What may hold text.
+_HOLD_TEXT = (str, dict, list)
 _SIZES = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')
 
 
@@ -109,7 +111,9 @@ def flag(name, value):
 
 
 def _walk(call):
-    left = [(call, ())]
+    # A path is a pair of that above it and a step, or None: made whole only
+    # for what is refused, because there may be millions of them.
+    left = [(call, None)]
     while left:
         value, path = left.pop()
         if isinstance(value, str):
@@ -117,12 +121,14 @@ def _walk(call):
         elif isinstance(value, dict):
             for name, item in value.items():
                 # The envelopes of objects are in no path.
-                below = path if name == _DATA else (*path, name)
+                below = path if name == _DATA else (path, name)
                 _check_characters(name, path)
-                left.append((item, below))
+                if isinstance(item, _HOLD_TEXT):
+                    left.append((item, below))
         elif isinstance(value, list):
-            left.extend((item, (*path, index))
-                        for index, item in enumerate(value))
+            left.extend((item, (path, index))
+                        for index, item in enumerate(value)
+                        if isinstance(item, _HOLD_TEXT))
 
 
 def _check_characters(text, path):
@@ -130,7 +136,16 @@ def _check_characters(text, path):
     if found:
         raise MalformedError(
             text, f'must not contain {found[0]!r}, which no database takes',
-            *path)
+            *_steps(path))
+
+
+def _steps(path):
+    """The steps of a path of pairs, from the top: list."""
+    steps = []
+    while path is not None:
+        path, step = path
+        steps.append(step)
+    return steps[::-1]
 
 
 def _read_uuid(value):

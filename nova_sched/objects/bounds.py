@@ -11,6 +11,9 @@ from nova_sched import exception
 #: Bytes of a message on the bus, unpacked; a larger one is never decoded, and
 #: nobody is answered.  Twice REQUEST_BYTES, so that what is refused is read.
 MESSAGE_BYTES = 8 << 20
+#: Lists, objects and members of a message, by the characters that begin or
+#: part them; a message of more is never decoded.
+MESSAGE_PARTS = 300_000
 #: Bytes of all arguments of a call, as JSON text.
 REQUEST_BYTES = 4 << 20
 #: Instances of a request, whatever [nova_sched] max_instances_per_request
@@ -18,8 +21,12 @@ REQUEST_BYTES = 4 << 20
 INSTANCES = 10000
 #: Members of a server group, and hosts that it says they are on.
 GROUP_MEMBERS = 10000
-#: Hosts or nodes in one list: to ignore, or forced.
-HOSTS = 1000
+#: Hosts or nodes in one list: to ignore, or forced.  A live migration without
+#: [DEFAULT] migrate_max_retries ignores each host that it has tried.
+HOSTS = 10000
+#: Names in one of these lists times instances of the request, each of which
+#: looks at all of them.
+NAMED_WORK = 1_000_000
 #: Hosts that were tried before.
 RETRIES = 100
 #: Scheduler hints, and values of one of them.
@@ -50,10 +57,12 @@ GROUP_NAMES = 10000
 
 #: Characters of a query of JsonFilter: what Nova's API lets through; lists
 #: within lists of it; and values of hosts that are looked at one by one to
-#: answer it for one instance.
+#: answer it for all instances of a request together, or of each host for one
+#: of many instances.
 QUERY_TEXT = 112 << 10
 QUERY_DEPTH = 100
 QUERY_WORK = 2_000_000
+QUERY_HOST_WORK = 20
 
 
 def check_size(field, size, limit, unit='items', by=''):

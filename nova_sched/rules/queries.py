@@ -7,7 +7,7 @@ What a query costs follows from what is different in it, not from its length:
 2. A comparison with many constants is one with the few that decide it
    (``_decisive``), and equality looks values up (``arguments.Values``).
 3. What is left, two values of hosts at a time, is counted, and refused when
-   it is more than ``bounds.QUERY_WORK``.
+   it is more than an instance's share of ``bounds.QUERY_WORK``.
 
 A variable that a host does not have is left out of its arguments.
 """
@@ -46,13 +46,19 @@ def refused(text, must):
 class Query:
     """A query's text, and the hosts of a HostBlock that it is put to.
 
+    instances: how many the request is for, for each of which it is put.
     Raises InvalidInput when the query makes no sense on one of the hosts, or
     takes too much work.
     """
 
-    def __init__(self, text, hosts):
+    def __init__(self, text, hosts, instances=1):
         self._text, self._hosts = text, hosts
-        self._left = bounds.QUERY_WORK
+        share = bounds.QUERY_WORK // max(1, instances)
+        least = bounds.QUERY_HOST_WORK * len(hosts)
+        self._left = max(share, least)
+        # In a figure that does not tell how many hosts there are.
+        self._allowed = (f'{share} values' if share >= least else
+                         f'{bounds.QUERY_HOST_WORK} values of each host')
         self._attributes, self._variables = {}, {}
         self._constants, self._known = {}, {}
 
@@ -105,9 +111,8 @@ class Query:
         self._left -= work
         if self._left < 0:
             raise self._refused(
-                f'takes more work on {len(self._hosts)} hosts than looking '
-                f'at {bounds.QUERY_WORK} values, which is allowed; ask for '
-                'less at a time')
+                f'takes more work than looking at {self._allowed}, which is '
+                'allowed for an instance; ask for less at a time')
 
     def _spend_on_columns(self, count=1):
         self._spend(count * (_STEP + len(self._hosts) // _AT_ONCE))

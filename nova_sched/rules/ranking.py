@@ -37,10 +37,8 @@ class Ranker:
 
     def __init__(self, filters_, weighers):
         self.filters, self.weighers = filters_, weighers
-        self._asking = [
-            filter_ for filter_ in filters_
-            if getattr(type(filter_), 'asks', filters.BaseFilter.asks)
-            is not filters.BaseFilter.asks]
+        self._asking = _overriding('asks', filters_)
+        self._listing = _overriding('lists_instances', filters_)
         self._filter_handler = filters.FilterHandler()
         self._weight_handler = weights.WeightHandler()
 
@@ -73,16 +71,25 @@ class Ranker:
         """Whether a filter may ask somebody else about hosts."""
         return any(filter_.asks(spec_obj) for filter_ in self._asking)
 
-    def ask_ahead(self, hosts, spec_obj):
+    def lists_instances(self, spec_obj):
+        """Whether a filter looks at all instances of all hosts."""
+        return any(filter_.lists_instances(spec_obj)
+                   for filter_ in self._listing)
+
+    def ask_ahead(self, hosts, spec_obj, budget):
         """Have filters ask about the hosts that they will have to judge.
 
-        hosts: HostBlock on which ``may_ask`` holds.
+        hosts: HostBlock on which ``may_ask`` holds.  budget: of the request.
         """
         left, is_forced = narrowing.narrowed(hosts, spec_obj, 0,
                                              decisions.Decision())
         asking = {id(filter_) for filter_ in self._asking}
         for filter_ in () if is_forced else self.filters:
-            kept = filter_.keep(left, spec_obj) if len(left) else None
+            if not len(left):
+                return
+            name = type(filter_).__name__
+            kept = self._filter_handler.kept(filter_, name, left, spec_obj)
+            budget.check(name, 0)
             asking.discard(id(filter_))
             if kept is None or not asking:
                 return
@@ -94,6 +101,13 @@ class Ranker:
             return left
         return self._filter_handler.run(self.filters, left, spec_obj, index,
                                         decision)
+
+
+def _overriding(name, filters_):
+    """Those of the filters that have a method of their own: list."""
+    inherited = getattr(filters.BaseFilter, name)
+    return [filter_ for filter_ in filters_
+            if getattr(type(filter_), name, inherited) is not inherited]
 
 
 def _first(hosts):

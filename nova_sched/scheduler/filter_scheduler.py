@@ -6,7 +6,8 @@
    and where the instances run that the request names (``_look_up``).
 2. Decide on a private snapshot (``placing.Placing``), which claims in
    Placement if that made an offer.
-   Rules that have to ask somebody else do so before (``_ask_ahead``).
+   Rules that have to ask somebody else, or look at all instances, do so before
+   (``_ask_ahead``, ``_list_ahead``).
 3. What was not claimed is in flight from then on, for all requests to see. If
    another request has taken some of it meanwhile, decide once more; if
    another driver has taken over, there (``_remembered``).
@@ -28,8 +29,8 @@ from nova_sched.scheduler.client import report
 
 LOG = logging.getLogger(__name__)
 
-#: How often a request is decided before nobody else may commit meanwhile
-#: unless it is slow, and how often at most.
+#: From which try on nobody else may commit while a request is decided, unless
+#: it is slow, and how often it is decided at most.
 TRIES, MOST_TRIES = 3, 10
 
 
@@ -91,6 +92,7 @@ class FilterScheduler(driver.HostScheduler):
         with record.timed('state'), record.budget.not_spent():
             self._read_hosts()
             found = self._look_up(wanted)
+        self._list_ahead(wanted, found, record)
         if Claims(record.offer, wanted.instance_uuids, record).claiming:
             return self._placed(wanted, found, record)[0]
         return self._remembered(wanted, found, record)
@@ -102,26 +104,34 @@ class FilterScheduler(driver.HostScheduler):
     def _look_up(self, wanted):
         """Where the instances are that a request names: Instances."""
         found = self.host_manager.instances(wanted.keys())
-        try:
+        with _without_database():
             found.look_up(wanted.spec_obj)
-        except exception.DatabaseUnavailable as error:
-            # It matters only if a rule asks, which then fails with it.
-            LOG.debug('Not looked up: %s', error)
         return found
+
+    def _list_ahead(self, wanted, found, record):
+        """Have the instances of all hosts listed if rules look at them.
+
+        In the turn others would wait for it; the request pays for the work.
+        """
+        if self.ranker.lists_instances(wanted.spec_obj):
+            with record.timed('instances'), _without_database():
+                found.list_all()
 
     def _remembered(self, wanted, found, record):
         """The answer to a request whose picks only this process knows of."""
         self._ask_ahead(wanted, found, record)
         for number in range(1, MOST_TRIES + 1):
+            if number > 1:
+                record.restart()
             with contextlib.ExitStack() as stack:
                 with record.timed('wait'):
-                    turn = stack.enter_context(
-                        self.host_manager.turn(alone=number >= TRIES))
+                    turn = stack.enter_context(self.host_manager.turn(
+                        alone=max(0, number - TRIES + 1)))
                 answer, keep = self._placed(wanted, found, record, turn)
                 if keep():
                     return answer
-            record.restart()
             if self.successor is not None:
+                record.restart()
                 return self.successor.select_destinations(
                     wanted.context, wanted.spec_obj, wanted.instance_uuids,
                     wanted.most_alternates > 0, record.offer, record)
@@ -136,7 +146,9 @@ class FilterScheduler(driver.HostScheduler):
             return
         with record.timed('ask'):
             _, hosts = self.hosts(wanted, found, record)
-            self.ranker.ask_ahead(hosts.block(), wanted.own_spec())
+            self.ranker.ask_ahead(
+                placing.offered(hosts.block(), record.offer),
+                wanted.own_spec(), record.budget)
 
     def _placed(self, wanted, found, record, turn=None):
         """Decide on the hosts as they are at this moment.
@@ -159,3 +171,15 @@ class FilterScheduler(driver.HostScheduler):
             raise
         return answer, lambda: self.host_manager.keep(
             view, hosts, made.picks, wanted)
+
+
+@contextlib.contextmanager
+def _without_database():
+    """Go on without what a database does not answer.
+
+    It matters only if a rule asks, which then fails with it.
+    """
+    try:
+        yield
+    except exception.DatabaseUnavailable as error:
+        LOG.debug('Not looked up: %s', error)

@@ -128,7 +128,7 @@ class HostManager:
         return tuple((str(cell), why)
                      for cell, why in self._reader.lost().items())
 
-    def turn(self, alone=False):
+    def turn(self, alone=0):
         """A context in which requests decide one after the other.
 
         See inventory.picks.Picks.turn.

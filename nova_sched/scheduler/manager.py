@@ -32,6 +32,9 @@ _EXPECTED = (exception.NoValidHost, exception.InvalidInput,
 #: Of these, what is an answer: no.
 _REFUSALS = (exception.NoValidHost, exception.InvalidInput,
              IncompatibleObjectVersion)
+#: What is told in words that ``[nova_sched] no_valid_host_text`` chooses.
+_TOLD = (exception.NoValidHost, exception.InvalidInput,
+         exception.ComputeHostMetricNotFound)
 
 
 class _Nobody:
@@ -64,12 +67,29 @@ class Limits:
         return cls(conf.nova_sched.max_instances_per_request,
                    conf.nova_sched.request_time_budget)
 
-    def check(self, record):
-        """Raise InvalidInput for a Decision about too much."""
+    def check(self, record, spec_obj):
+        """Raise InvalidInput for a Decision about too much.
+
+        spec_obj: RequestSpec that it is about.
+        """
         bounds.check_size(
             'the request', record.instances, self.instances, 'instances',
             'by [nova_sched] max_instances_per_request')
+        for field, names in _lists_of_names(spec_obj):
+            bounds.check_size(f'{field} times instances',
+                              len(names or ()) * record.instances,
+                              bounds.NAMED_WORK)
         record.budget.check('arguments')
+
+
+def _lists_of_names(spec_obj):
+    """What each instance of a request looks through: (field, list)."""
+    for name in ('ignore_hosts', 'force_hosts', 'force_nodes'):
+        yield name, getattr(spec_obj, name)
+    group = spec_obj.instance_group
+    if group is not None:
+        yield 'instance_group.members', group.members
+        yield 'instance_group.hosts', group.hosts
 
 
 class SchedulerManager:
@@ -86,6 +106,11 @@ class SchedulerManager:
     """
 
     target = messaging.Target(version='4.5')
+    #: What callers may call.
+    CALLS = frozenset((
+        'select_destinations', 'update_aggregates', 'delete_aggregate',
+        'update_instance_info', 'delete_instance_info',
+        'sync_instance_info'))
 
     def __init__(self, driver, offers, recorder, notifications=None,
                  text='filters', limits=None):
@@ -143,7 +168,7 @@ class SchedulerManager:
             budget=budget.Budget(self._limits.seconds))
         try:
             return self._answer(ctxt, call, record)
-        except (exception.NoValidHost, exception.InvalidInput) as exc:
+        except _TOLD as exc:
             _close(record, exc)
             # Anew, for its cause and its notes would travel in the traceback.
             raise exc.told(self._text) from None
@@ -171,7 +196,7 @@ class SchedulerManager:
         spec_obj.legacy_context = ctxt
         record.instance_uuid = spec_obj.instance_uuid
         record.instances = driver.Scheduler.count(spec_obj, uuids)
-        self._limits.check(record)
+        self._limits.check(record, spec_obj)
         serving, offers = self._serving
         spec_obj, offer = offers.ask(ctxt, spec_obj, record)
         if offer.asked:
@@ -224,6 +249,7 @@ class BaseRPCEndpoint:
     """What every service of Nova answers: is it there."""
 
     target = messaging.Target(namespace='baseapi', version='1.1')
+    CALLS = frozenset(('ping', 'get_backdoor_port'))
 
     def __init__(self, service_name):
         self.service_name = service_name

@@ -91,6 +91,8 @@ class Wanted:
         """The request as rules get it: a RequestSpec of one's own."""
         own = copies.clone(self.spec_obj)
         own.legacy_context = self.context
+        # What a query may cost goes by it, whatever the caller says.
+        own.num_instances = max(own.num_instances, self.count)
         own.config_options = self.options
         return own
 
@@ -196,12 +198,11 @@ class Placing:
     def _offered(self):
         """The hosts of which Placement says that they could do: HostBlock."""
         hosts, offer = self._hosts.block(), self._record.offer
-        if offer is placement_offer.NOT_ASKED:
-            return hosts
-        offered = hosts.where(hosts.named('uuid', offer.providers))
-        self._record.step(0, 'allocation candidates', hosts.rows,
-                          offered.rows)
-        return offered
+        left = offered(hosts, offer)
+        if left is not hosts:
+            self._record.step(0, 'allocation candidates', hosts.rows,
+                              left.rows)
+        return left
 
     def _next_pick(self, index, key, left):
         """Place one instance; the HostBlock left for the next, or None.
@@ -331,6 +332,13 @@ class Placing:
                  for row in rows.tolist())
         return [(taken, self._hosts.limits(taken.row)) for taken
                 in itertools.islice(filter(None, found), wanted)]
+
+
+def offered(hosts, offer):
+    """Those of a HostBlock that Placement offers, if it was asked."""
+    if offer is placement_offer.NOT_ASKED:
+        return hosts
+    return hosts.where(hosts.named('uuid', offer.providers))
 
 
 def _unknown_host(hosts, spec_obj):

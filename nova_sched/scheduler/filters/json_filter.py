@@ -12,6 +12,7 @@ import json
 
 import numpy as np
 
+from nova_sched import exception
 from nova_sched.objects import bounds
 from nova_sched.rules import attributes
 from nova_sched.rules import phrases
@@ -43,7 +44,18 @@ class JsonFilter(filters.ColumnFilter):
         text = spec_obj.get_scheduler_hint('query')
         if not text or not len(hosts):
             return np.ones(len(hosts), dtype=np.bool_)
-        return queries.Query(text, hosts).passes(_read(text).query)
+        query = queries.Query(text, hosts, spec_obj.num_instances)
+        return query.passes(_read(text).query)
+
+    def lists_instances(self, spec_obj):
+        text = spec_obj.get_scheduler_hint('query')
+        try:
+            variables = _read(text).variables if text else ()
+        except exception.InvalidInput:
+            # Refused where its hosts are known.
+            return False
+        return any(name.partition('.')[0] == '$instances'
+                   for name in variables)
 
     def asked(self, spec_obj):
         read = _read(spec_obj.get_scheduler_hint('query'))

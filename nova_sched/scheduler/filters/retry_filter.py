@@ -25,9 +25,17 @@ class RetryFilter(filters.ColumnFilter):
             return passes
         tried = [[node.host, node.hypervisor_hostname]
                  for node in spec_obj.retry.hosts or ()]
-        for host, node in tried:
-            passes &= ~(hosts.named('host', [host])
-                        & hosts.named('nodename', [node]))
+        # Of hosts and nodes each, few are named at all.
+        there = np.flatnonzero(
+            hosts.named('host', {host for host, _ in tried})
+            & hosts.named('nodename', {node for _, node in tried}))
+        if not len(there):
+            return passes
+        found = hosts.snapshot.block(hosts.rows[there])
+        names = zip(found.objects('host'), found.objects('nodename'),
+                    strict=True)
+        pairs = set(map(tuple, tried))
+        passes[there] = [pair not in pairs for pair in names]
         for state in hosts.where(~passes).states():
             # A request names no more hosts than it may have attempts.
             LOG.info('Host %(host)s fails.  Previously tried hosts: '

@@ -118,6 +118,19 @@ class TestOnHost:
 
         assert asked.listed == [()]
 
+    def test_can_be_listed_before_anybody_asks(self):
+        """What is placed meanwhile shows all the same."""
+        placed = {}
+        asked = Asked()
+        found = instances.Instances(asked.locate, asked.on_hosts,
+                                    in_flight=lambda: dict(placed))
+        found.list_all()
+        placed['u9'] = instances.Placed('u9', 'b')
+        found.catch_up()
+
+        assert list(found.on_host('b')) == ['u3', 'u9']
+        assert asked.listed == [()]
+
     def test_are_a_new_dict_each_time(self):
         found, _ = made()
         found.on_host('a').clear()

@@ -118,6 +118,17 @@ def test_alone_others_commit_only_when_it_is_over(monkeypatch):
     assert order == ['alone', 'commit']
 
 
+@pytest.mark.parametrize('times', [1, 2, 8])
+def test_alone_one_may_take_twice_as_long_each_further_time(times):
+    found, _ = made()
+
+    with found.alone(times) as turn:
+        left = turn.left()
+
+    most = turns.ALONE * 2 ** (times - 1)
+    assert most - turns.ALONE / 2 < left <= most
+
+
 @pytest.mark.parametrize('other', ['commits', 'decides alone'])
 def test_alone_one_that_is_slow_is_not_waited_for(other):
     found, lock = made()

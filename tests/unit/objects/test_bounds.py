@@ -1,6 +1,7 @@
 """A request may be large, but not without end."""
 
 import copy
+import json
 import re
 import tracemalloc
 
@@ -180,6 +181,21 @@ def test_a_request_of_the_dict_form_is_refused_before_it_is_unpacked(
         tracemalloc.stop()
 
     assert caught.value.kwargs['reason'].startswith(f'{field} = ')
+
+
+def test_looking_for_bad_text_costs_no_path_for_what_holds_none():
+    """Nor one for each text, however deep it lies."""
+    deep = [1] * 50_000 + ['x'] * 50_000
+    for _ in range(100):
+        deep = [deep]
+    call = {'spec_obj': {'name': '\u00fc', 'scheduler_hints': deep}}
+    as_json = json.dumps(call).encode()
+    tracemalloc.start()
+    try:
+        objects.arguments.check_text(call, as_json)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
 
 
 class TestCPUs:

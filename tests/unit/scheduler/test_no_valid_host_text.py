@@ -15,6 +15,7 @@ from nova_sched import exception
 from nova_sched.plugins import loading as plugins
 from nova_sched.rules import reasons
 from nova_sched.scheduler import filters
+from nova_sched.scheduler import weights
 from nova_sched.scheduler.filters.ram_filter import RamFilter
 from tests.builders import drivers
 from tests.builders.hosts import a_host
@@ -94,6 +95,16 @@ class NosyFilter(filters.BaseHostFilter):
 class NosyRamFilter(RamFilter):
     def asked(self, spec_obj):
         return 'secret'
+
+
+class NosyInputFilter(NosyFilter):
+    def host_passes(self, host_state, spec_obj):
+        raise exception.InvalidInput(reason=f'{host_state.host} has no rack')
+
+
+class NosyInputWeigher(weights.BaseHostWeigher):
+    def _weigh_object(self, host_state, weight_properties):
+        raise exception.InvalidInput(reason=f'{host_state.host} has no rack')
 
 
 def refused(driver, spec, text='filters'):
@@ -214,3 +225,56 @@ def test_has_no_words_of_a_driver_that_is_a_plug_in():
             raise exception.NoValidHost(reason='secret')
 
     assert refused(Nosy(HOST), a_request()) == (NOVA, 'secret')
+
+
+def error_of(driver, text):
+    """What a caller gets of a request that fails, and what is on record."""
+    door = drivers.door(driver, conf=driver.conf, text=text)
+    with pytest.raises(Exception) as ended:
+        door.select_destinations(context.RequestContext(),
+                                 spec_obj=a_request())
+    error, (record,) = ended.value, door.recorder.decisions
+    if isinstance(error, messaging.ExpectedException):
+        error = error.exc_info[1]
+    return error, ''.join(traceback.format_exception(error)), record.reason
+
+
+@pytest.mark.parametrize('name, options', [
+    ('NosyInputFilter', {
+        'available_filters': [f'{__name__}.NosyInputFilter'],
+        'enabled_filters': ['NosyInputFilter']}),
+    ('NosyInputWeigher', {
+        'weight_classes': [f'{__name__}.NosyInputWeigher']})])
+def test_has_no_words_of_a_plug_in_that_refuses_the_request(
+        name, options, caplog):
+    """The log and the record have them."""
+    driver = drivers.MemoryScheduler(a_host('secret-host'), a_host('b'),
+                                     **options)
+
+    for text in 'filters', 'nova':
+        error, told, reason = error_of(driver, text)
+        assert type(error) is exception.InvalidInput
+        assert error.kwargs['reason'] == f'{name} refuses the request'
+        assert 'secret' not in told
+        assert 'secret-host has no rack' in reason
+    assert 'secret-host has no rack' in caplog.text
+    assert 'secret-host has no rack' in str(error_of(driver, 'full')[0])
+
+
+def test_names_no_host_and_no_metric_that_it_must_report():
+    """Nova's words do."""
+    driver = drivers.MemoryScheduler(
+        a_host('secret-host'), a_host('secret-other'),
+        weight_classes=['nova.scheduler.weights.metrics.MetricsWeigher'],
+        metrics__weight_setting=['secret.metric=1.0'])
+
+    error, told, reason = error_of(driver, 'filters')
+    assert type(error) is exception.ComputeHostMetricNotFound
+    assert str(error) == ('Metric that is weighed could not be found on the '
+                          'compute host node (not shown).(not shown).')
+    assert 'secret' not in told
+    assert 'secret.metric' in reason
+    for text in 'nova', 'full':
+        error, told, _ = error_of(driver, text)
+        assert type(error) is exception.ComputeHostMetricNotFound
+        assert str(error).endswith('secret-host.secret-host.')

@@ -7,6 +7,7 @@ from nova_sched import context
 from nova_sched import exception
 from nova_sched.hosts import budget
 from nova_sched.hosts import decision
+from nova_sched.objects import bounds
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import manager
 from tests.builders import clouds
@@ -75,6 +76,45 @@ def test_callers_that_name_no_instance_are_counted_as_well():
             num_instances=3).obj_to_primitive())
 
     assert 'max_instances_per_request' in str(caught.value.exc_info[1])
+
+
+@pytest.mark.parametrize('field, spec', [
+    ('ignore_hosts', {'ignore_hosts': ['x'] * 3}),
+    ('force_hosts', {'force_hosts': ['x'] * 3}),
+    ('force_nodes', {'force_nodes': ['x'] * 3}),
+    ('instance_group.members', {'group': {
+        'policy': 'affinity', 'members': ['x'] * 3, 'hosts': []}}),
+    ('instance_group.hosts', {'group': {
+        'policy': 'affinity', 'members': [], 'hosts': ['x'] * 3}})])
+def test_lists_that_each_instance_looks_through_are_counted_for_each(
+        field, spec, monkeypatch):
+    monkeypatch.setattr(bounds, 'NAMED_WORK', 5)
+    door = drivers.door(MemoryScheduler(a_host()))
+
+    assert refusal(door, 2, **spec) == (
+        f'{field} times instances: 6 items, and at most 5 are allowed')
+
+
+@pytest.mark.parametrize('said, known', [(1, 2), (2, 2), (3, 3)])
+def test_rules_know_for_how_many_instances_a_request_is_at_least(said, known):
+    """What the work of a query is shared by, whatever a caller says."""
+    driver, seen = MemoryScheduler(a_host()), []
+    ranked = driver.ranker.ranked
+    driver.ranker.ranked = lambda hosts, spec, *args: (
+        seen.append(spec.num_instances), ranked(hosts, spec, *args))[1]
+
+    ask(drivers.door(driver), 2, num_instances=said)
+
+    assert seen == [known, known]
+
+
+def test_a_live_migration_may_have_tried_every_host():
+    door = drivers.door(MemoryScheduler(a_host('b')))
+
+    [[found]] = ask(door, 1, ignore_hosts=[
+        f'a{number}' for number in range(10_000)])
+
+    assert found['nova_object.data']['service_host'] == 'b'
 
 
 def test_the_limits_are_those_of_the_options():

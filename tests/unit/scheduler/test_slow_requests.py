@@ -6,7 +6,9 @@ import threading
 import pytest
 
 from nova_sched import exception
+from nova_sched.hosts import budget
 from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.offer import Offer
 from nova_sched.inventory import turns
 from nova_sched.rules import attestation
 from nova_sched.scheduler import filter_scheduler
@@ -104,13 +106,35 @@ def test_is_refused_when_it_never_comes_first(cloud, driver_name,
     monkeypatch.setattr(turns, 'PATIENCE', 0.0)
     monkeypatch.setattr(turns, 'ALONE', 0.0)
     hosts_with_room(cloud, 1, 99)
-    driver = cloud.driver(driver_name)
+    driver, record = cloud.driver(driver_name), Decision()
     answered = crowded(driver)
 
     with pytest.raises(exception.InvalidInput, match='ask for less'):
-        select(driver, a_server())
+        select(driver, a_server(), record=record)
 
     assert answered == [True] * filter_scheduler.MOST_TRIES
+    assert record.tries == filter_scheduler.MOST_TRIES
+
+
+def test_has_longer_each_time_that_it_is_decided_alone(cloud, driver_name,
+                                                       monkeypatch):
+    """One that is just too slow would otherwise lose every time."""
+    monkeypatch.setattr(turns, 'PATIENCE', 0.0)
+    monkeypatch.setattr(turns, 'ALONE', 0.0)
+    hosts_with_room(cloud, 1, 99)
+    driver, own, times = cloud.driver(driver_name), threading.get_ident(), []
+    crowded(driver, times=5)
+    turn = driver.host_manager.turn
+
+    def noted(alone):
+        if threading.get_ident() == own:
+            times.append(alone)
+        return turn(alone)
+
+    driver.host_manager.turn = noted
+    select(driver, a_server())
+
+    assert times == [0, 0, 1, 2, 3, 4]
 
 
 class Authority:
@@ -193,3 +217,75 @@ def test_asks_for_attestations_of_hosts_that_other_filters_leave(
         extra_specs={'trust:trusted_host': 'trusted'})) == ['h1']
 
     assert authority.asked == []
+
+
+@pytest.mark.parametrize('query, is_listed', [
+    ('["not", ["=", "$instances.x", 1]]', True),
+    ('["in", 1, 1, "$instances"]', True),
+    ('["=", "$instances_path", 1, 1]', False),
+    ('["=", "$instances"', False)])
+def test_that_looks_at_all_instances_has_them_listed_before_its_turn(
+        cloud, driver_name, query, is_listed, monkeypatch):
+    """It is not waited for even where nobody is thought to be slow."""
+    monkeypatch.setattr(turns, 'PATIENCE', 3 * LONG)
+    hosts_with_room(cloud, 2, 5)
+    driver = cloud.driver(driver_name, enabled_filters=['JsonFilter'])
+    reader, others = driver.host_manager._reader, []
+    list_all = reader.instances_on
+
+    def listed(*args):
+        if not others:
+            others.append(ends(select, driver, a_server()))
+        return list_all(*args)
+
+    reader.instances_on = listed
+    with contextlib.suppress(exception.InvalidInput):
+        select(driver, a_server(hints={'query': [query]}))
+
+    assert others == [True] * is_listed
+
+
+class TestAskingAhead:
+    @pytest.fixture
+    def driver(self, cloud):
+        hosts_with_room(cloud, 2, 5)
+        authority = Authority(h0='trusted', h1='trusted')
+        authority.answers.set()
+        driver = cloud.driver('filter_scheduler', enabled_filters=[
+            'SimpleCIDRAffinityFilter', 'TrustedFilter'])
+        driver.ranker.filters[1].levels = attestation.TrustLevels(
+            authority, 60, lambda: 1_700_000_000.0)
+        driver.authority = authority
+        return driver
+
+    def test_is_about_hosts_that_placement_offers(self, driver):
+        """Of others nobody wants to know anything."""
+        nowhere = Offer({}, frozenset(), '1.36', None, None)
+
+        with pytest.raises(exception.NoValidHost):
+            select(driver, a_trusted_server(), offer=nowhere)
+
+        assert driver.authority.asked == []
+
+    def test_names_a_filter_that_fails(self, driver, caplog):
+        caplog.set_level('INFO')
+        wrong = a_trusted_server()
+        wrong.scheduler_hints = {'build_near_host_ip': ['nowhere']}
+
+        with pytest.raises(exception.InvalidInput):
+            select(driver, wrong)
+
+        assert [text for text in caplog.messages if text.startswith(
+            'Filter SimpleCIDRAffinityFilter failed on ')]
+
+    def test_is_a_step_of_which_the_time_counts(self, driver):
+        steps = []
+
+        class Asked(budget.Budget):
+            def check(self, step, index=None):
+                steps.append((step, index))
+
+        select(driver, a_trusted_server(), record=Decision(budget=Asked()))
+
+        assert (steps.index(('TrustedFilter', 0))
+                < steps.index(('ask', None)))

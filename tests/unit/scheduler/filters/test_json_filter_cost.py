@@ -145,8 +145,34 @@ def test_a_query_that_takes_too_much_work_is_refused(shape, monkeypatch):
     monkeypatch.setattr(bounds, 'QUERY_WORK', 1500)
 
     with pytest.raises(exception.InvalidInput, match=(
-            r'hint query = .* on 50 hosts than looking at 1500 values')):
+            r'hint query = .* takes more work than looking at 1500 values')):
         mask(query, block)
+
+
+@pytest.mark.parametrize('instances, allowed', [
+    (1, '9000 values'), (3, '3000 values'), (100, '20 values of each host')])
+def test_the_work_is_shared_by_the_instances_of_a_request(
+        instances, allowed, monkeypatch):
+    """No refusal tells how many hosts there are."""
+    monkeypatch.setattr(bounds, 'QUERY_WORK', 9000)
+    request = asking(['and', *(['=', f'$stats.x{number}', 1]
+                               for number in range(100))])
+    request.num_instances = instances
+
+    with pytest.raises(exception.InvalidInput) as caught:
+        JsonFilter().mask(many(47), request)
+
+    reason = caught.value.kwargs['reason']
+    assert reason.endswith(f'takes more work than looking at {allowed}, which '
+                           'is allowed for an instance; ask for less at a '
+                           'time')
+    assert '47' not in reason
+
+
+def test_however_many_they_are_each_may_ask_for_something(monkeypatch):
+    monkeypatch.setattr(bounds, 'QUERY_WORK', 0)
+
+    assert mask(['=', '$stats.n', 1], many(47)) == [False] * 47
 
 
 def test_words_about_hosts_read_the_query_once(monkeypatch):

@@ -26,12 +26,27 @@ def test_passes_everything_at_the_first_attempt(retry):
     ([('h1', 'n2'), ('h2', 'n1')], [True, False, False, True]),
     ([('h1', 'N1')], [True, True, True, True]),
     ([('h9', 'n9')], [True, True, True, True]),
+    ([('h1', 'n9'), ('h9', 'n1')], [True, True, True, True]),
+    ([('h1', 'n1'), ('h2', 'n2')], [False, True, True, True]),
 ])
 def test_rejects_exactly_the_host_and_node_tried_before(tried, left):
     """Both names must match, capitals and all."""
     request = a_request(retry=tried)
 
     assert RetryFilter().mask(block(), request).tolist() == left
+
+
+def test_costs_no_look_at_all_hosts_for_each_that_was_tried():
+    """It is asked for each instance of a request."""
+    asked, found = [], block()
+    named = found.named
+    found.named = lambda name, wanted: asked.append(name) or named(name,
+                                                                   wanted)
+
+    RetryFilter().mask(found, a_request(
+        retry=[(f'h{number}', 'n1') for number in range(100)]))
+
+    assert asked == ['host', 'nodename']
 
 
 def test_runs_for_every_instance_of_a_request():
