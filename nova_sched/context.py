@@ -122,6 +122,11 @@ class RequestContext(context.RequestContext):
                 f'project {self.project_id}>')
 
 
+def forget():
+    """This thread works for nobody any more, and logs so."""
+    context._request_store.context = None
+
+
 def get_admin_context():
     """A context for the service's own work: administrator, no user."""
     return RequestContext(is_admin=True, roles=['admin'], overwrite=False)

@@ -55,6 +55,9 @@ DEFAULT_PERIOD = 60
 
 MEBIBYTE = 2 ** 20
 
+# What a log that cannot be set up raises.
+_NO_LOG = (OSError, logging.LogConfigError)
+
 LoopingCall = backend.get_component('FixedIntervalLoopingCall')
 
 
@@ -180,9 +183,9 @@ class SchedulerService(backend.get_component('ServiceBase')):
                     return False    # it has logged why
                 logs.setup(self.conf)
             return True
-        except (exception.NovaSchedException, cfg.Error) as exc:
+        except (exception.NovaSchedException, cfg.Error, *_NO_LOG) as exc:
             error = exc
-        _log_refused(error)
+        _log_refused(error, *_NO_LOG)
         return False
 
     def _reload(self):
@@ -380,8 +383,9 @@ def _let_go(unused, periodic):
         LOG.exception('Stopping a driver failed')
 
 
-def _log_refused(error):
-    expected = isinstance(error, (exception.NovaSchedException, cfg.Error))
+def _log_refused(error, *others):
+    expected = isinstance(error, (exception.NovaSchedException, cfg.Error,
+                                  *others))
     LOG.error('Cannot apply the configuration, keeping the old one: %s',
               error if expected else repr(error),
               exc_info=None if expected else error)

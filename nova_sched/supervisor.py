@@ -62,7 +62,8 @@ class Worker(service.SchedulerService):
 
     def alive(self):
         """Whether this worker looks for requests, if it is to serve."""
-        turned = self._server.turned if self.serving else None
+        server = self._server if self.serving else None
+        turned = server.turned if server else None
         return (turned is None
                 or time.monotonic() - turned < self.watchdog.seconds / 2)
 

@@ -56,7 +56,9 @@ def logging_as_it_was():
     kept = [(log, log.level, log.propagate, log.disabled, log.handlers[:])
             for log in loggers]
     disabled = manager.disable
+    factory = logging.getLogRecordFactory()
     yield
+    logging.setLogRecordFactory(factory)
     logging.disable(disabled)
     for log, level, log.propagate, log.disabled, handlers in kept:
         log.setLevel(level)

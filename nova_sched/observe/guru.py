@@ -76,6 +76,6 @@ def _kind(conf):
 
     def configuration():
         return models.ModelWithDefaultViews(
-            settings.shown(settings.values(conf)),
+            settings.shown(conf, settings.values(conf)),
             text_view=views.KeyValueView(dict_sep=': ', before_dict=''))
     return Report

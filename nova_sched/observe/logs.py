@@ -15,6 +15,7 @@ import copy
 import functools
 import json
 import logging as py_logging
+import re
 
 from oslo_log import formatters
 from oslo_log import log as logging
@@ -48,13 +49,30 @@ def setup(conf, product=version.PACKAGE):
 
     conf: ConfigOpts.  product: name of the program, for formats that show it.
     Raises oslo.log's LogConfigError for a ``log_config_append`` that cannot
-    be used.
+    be used, and OSError for a file; all loggers are as they were then.
     """
-    logging.setup(conf, product, version.version_string())
-    loggers = py_logging.Logger.manager.loggerDict.values()
-    for logger in (py_logging.getLogger(), *loggers):
-        for handler in getattr(logger, 'handlers', ()):
+    if py_logging.getLogRecordFactory() is py_logging.LogRecord:
+        # Another one is a plug-in's; formatters escape its messages.
+        py_logging.setLogRecordFactory(_Record)
+    before = [(logger, logger.level, logger.propagate, logger.handlers[:])
+              for logger in _loggers()]
+    try:
+        logging.setup(conf, product, version.version_string())
+    except BaseException:
+        for logger, level, logger.propagate, handlers in before:
+            logger.setLevel(level)
+            logger.handlers[:] = handlers
+        raise
+    for logger in _loggers():
+        for handler in logger.handlers:
             _protect(handler)
+
+
+def _loggers():
+    """The loggers that there are: list."""
+    others = list(py_logging.Logger.manager.loggerDict.values())
+    return [py_logging.getLogger(), *(
+        each for each in others if isinstance(each, py_logging.Logger))]
 
 
 def one_line(text, longest=LONGEST):
@@ -82,14 +100,25 @@ def cut(text, longest):
     return f'{text[:longest]}... ({len(text)} characters)'
 
 
+class _Record(py_logging.LogRecord):
+    """A record whose message is one line, whoever writes it where.
+
+    Handlers that plug-ins add have other formatters, as have those to which
+    handlers hand over, and those that a reload is about to set up.
+    """
+
+    def getMessage(self):    # noqa: N802, logging's own name
+        return one_line(super().getMessage())
+
+
 class _Lines:
     """Mixed into a formatter that writes lines."""
 
     def formatMessage(self, record):    # noqa: N802, logging's own name
+        _clean(record)
         repeated = _is_repeated(record)
         if repeated:
             record.error_summary = '-'
-        _clean(record)
         text = super().formatMessage(record)
         return text.removesuffix(': -') if repeated else text
 
@@ -100,6 +129,8 @@ class _Lines:
             lines[half:-half] = [f'... {len(lines) - 2 * half} lines ...']
         prefix = ''
         if record is not None:
+            # The prefix may have any field of the record.
+            _clean(record)
             # How oslo.log begins the lines of an error, shown by none.
             shown = super().formatException((None,) * 3, record=record)
             prefix = shown.partition('NoneType')[0]
@@ -117,10 +148,18 @@ class _Structures:
         made = super().format(record)
         _clean(record)
         if not isinstance(made, str):
-            return _bounded(made)
+            return self._whole(record, made)
         if len(made) <= LONGEST and '\\ud' not in made:
             return made
-        return json.dumps(_bounded(json.loads(made)))
+        return json.dumps(self._whole(record, json.loads(made)))
+
+    def _whole(self, record, made):
+        """A record as a dict, of a bounded size."""
+        found = _bounded(made)
+        if isinstance(record, _Record) and 'message' in made:
+            # It is cut already, and says how long it was.
+            found['message'] = made['message']
+        return found
 
 
 def _protect(handler):
@@ -153,7 +192,9 @@ def _clean(record):
     Handlers that write single fields, as journald's does, find them clean.
     """
     for name, value in vars(record).items():
-        if name in _TRUSTED:
+        if name in _TRUSTED or (
+                # It is clean, and would be cut once more.
+                name == 'message' and isinstance(record, _Record)):
             continue
         if isinstance(value, (list, tuple, dict, bytes)):
             value = str(value)
@@ -166,7 +207,12 @@ def _is_repeated(record):
     """Whether the summary of a record's error stands in its message, too."""
     summary = getattr(record, 'error_summary', '')
     kind, _, words = summary.partition(': ')
-    return bool(summary) and (words or kind) in record.message
+    if not summary:
+        return False
+    # Whole words of it: 4 is not said by 'Worker 42'.
+    edge = r'(?:(?<!\w)|(?!\w))'
+    return re.search(f'{edge}{re.escape(words or kind)}{edge}',
+                     record.message) is not None
 
 
 def _bounded(value, longest=LONGEST):

@@ -14,7 +14,8 @@ _PASSWORD = re.compile(r'(://[^\s:/@]*):\S*@')
 
 #: Names of options of plug-ins, which may keep it to themselves that they
 #: are secret.
-_SECRET_NAME = re.compile('password|passwd|secret|token|credential')
+_SECRET_NAME = re.compile(
+    'pass(word|wd|code|phrase)|secret|token|credential|_key$|^code$')
 
 
 class Settings:
@@ -28,8 +29,9 @@ class Settings:
         before, self._values = self._values, values(self._conf)
         places = sorted(place for place in before.keys() & self._values.keys()
                         if before[place] != self._values[place])
-        old, new = (shown({place: found[place] for place in places})
-                    for found in (before, self._values))
+        old, new = (
+            shown(self._conf, {place: found[place] for place in places})
+            for found in (before, self._values))
         return '; '.join(
             f'[{section}] {name}: {old[section][name]} became '
             f'{new[section][name]}' for section, name in places
@@ -58,21 +60,37 @@ def values(conf):
     return found
 
 
-def shown(found):
+def shown(conf, found):
     """Values that may be read by others: dict section -> name -> text.
 
-    found: as from ``values``.  Passwords are masked, also within URLs.
+    conf: the ConfigOpts that they are of.  found: as from ``values``.
+    Passwords are masked, also within URLs.
     """
     options, texts = sections.known_opts(), {}
     for (section, name), value in found.items():
-        option = options.get((section, name))
-        texts.setdefault(section, {})[name] = _text(name, option, value)
+        secret = _is_registered_secret(conf, section, name) or (
+            options[section, name].secret if (section, name) in options
+            else _SECRET_NAME.search(name))
+        texts.setdefault(section, {})[name] = _text(value, secret)
     return texts
 
 
-def _text(name, option, value):
+def _is_registered_secret(conf, section, name):
+    """Whether who registered an option said so.
+
+    No public way leads to that: a log-in's options are those of its type,
+    and plug-ins register their own.
+    """
+    try:
+        return conf._get_opt_info(
+            name, None if section == 'DEFAULT' else section)['opt'].secret
+    except cfg.Error:
+        return False
+
+
+def _text(value, secret):
     if value is None or value == '':
         return 'unset'
-    if option.secret if option else _SECRET_NAME.search(name):
+    if secret:
         return MASK
     return _PASSWORD.sub(rf'\1:{MASK}@', str(value))

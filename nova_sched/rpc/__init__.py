@@ -52,14 +52,16 @@ def get_transport(conf):
 def get_server(transport, conf, endpoints):
     """An RPC server for [DEFAULT] scheduler_topic; not started yet.
 
+    endpoints: objects of which callers may call what CALLS of each names, or
+        all that is public of one without.
+
     One native thread a message, ``executor_thread_pool_size`` at most.
     Consumes the shared queue, this host's own, and the fanout queue. Answers
     ``oslo_rpc_server_ping`` as well where [DEFAULT] rpc_ping_enabled says so.
     """
     target = messaging.Target(topic=conf.scheduler_topic, server=conf.host)
     dispatcher = rpc_server.Dispatcher(
-        list(endpoints), ContextSerializer(),
-        messaging.DefaultRPCAccessPolicy)
+        list(endpoints), ContextSerializer(), rpc_server.OnlyCalls)
     if conf.rpc_ping_enabled:
         # oslo.messaging looks for the option in the global configuration.
         dispatcher.endpoints.append(rpc_dispatcher.PingEndpoint())

@@ -3,7 +3,8 @@
 kombu unpacks a compressed body in whole: a bzip2 of 1 KiB becomes 890 MB in
 memory.  Here unpacking ends at ``bounds.MESSAGE_BYTES``, for all that uses
 kombu in this process.  What is larger, of another type than JSON, or no
-message at all, is unreadable; nothing else but JSON is decoded.
+message at all, is unreadable; nothing else but JSON is decoded.  Nor do few
+bytes become many objects: 442 bytes of bzip2 can be 2.6 million empty lists.
 """
 
 import bz2
@@ -47,9 +48,11 @@ for _kind in compression.encoders():
     compression.register(_pack, _unpacking(_kind), _kind)
 
 
-def read(message):
+def read(message, parts=None):
     """The message in the envelope of a kombu message: dict.
 
+    parts: how many lists, objects and members it may have; None for any
+        number.
     Raises Unreadable, or what a decoder says of text that is none.
     """
     if message.errors:
@@ -57,13 +60,29 @@ def read(message):
     if message.content_type != _JSON:
         raise Unreadable(f'its content type is {message.content_type!r:.80}, '
                          f'not {_JSON}')
-    found = json.loads(message.body)
+    found = _loads(message.body, parts)
     if isinstance(found, dict) and {'oslo.version', 'oslo.message'} <= {
             *found}:
         if not str(found['oslo.version']).startswith('2.'):
             raise Unreadable(f'its envelope is of version '
                              f'{found["oslo.version"]!r:.80}, not 2')
-        found = json.loads(found['oslo.message'])
+        found = _loads(found['oslo.message'], parts)
     if not isinstance(found, dict):
         raise Unreadable('it is no JSON object')
     return found
+
+
+def _loads(text, most):
+    """What JSON text holds; Unreadable if that may be more than so much.
+
+    text: str or octets, of any encoding that JSON may have.
+    """
+    # Of what is no text json.loads says so.
+    if most is not None and isinstance(text, (str, bytes, bytearray)):
+        # Those within texts count, too: that is quick, and says no less.
+        marks = '[{,' if isinstance(text, str) else (b'[', b'{', b',')
+        found = sum(text.count(mark) for mark in marks)
+        if found > most:
+            raise Unreadable(f'{found} lists, objects and members, and at '
+                             f'most {most} are read')
+    return json.loads(text)

@@ -10,6 +10,8 @@ broker with the connection.  Further,
 - a body that cannot be read (``bodies.py``), or that asks for an answer and
   has no address for it, costs one line; there the listener rejects what it
   has acknowledged, and has to connect again;
+- a context so large that each line of the log would go through much of it is
+  refused;
 - names in a message that no keyword can be (``_context_self``) do not reach
   the library, and its context of odd values is made of none;
 - an exchange that is gone and a binding that is gone with it, which a broker
@@ -42,6 +44,10 @@ AHEAD = 100
 
 #: Bytes of an id, and of the name of a queue, which AMQP limits to this.
 NAME_BYTES = 255
+#: Lists, objects and members of a context, which is copied as it is heard,
+#: and gone through for each line of the log; a large catalogue of services
+#: has a few hundred.
+CONTEXT_PARTS = 10_000
 #: Seconds; a caller that gives up later needs no keepalives.
 LONGEST = 7 * 24 * 3600
 
@@ -61,7 +67,9 @@ class Message(impl_rabbit.RabbitMessage):
     def __init__(self, raw):
         self._raw_message, self.unread = raw, False
         try:
-            dict.__init__(self, bodies.read(raw))
+            parts = (None if getattr(raw, 'is_reply', False)
+                     else bounds.MESSAGE_PARTS)
+            dict.__init__(self, bodies.read(raw, parts))
         except Exception as error:
             self.unread = True
             LOG.warning('A message to %(queue)s is dropped: %(error)s', {
@@ -76,6 +84,12 @@ class Message(impl_rabbit.RabbitMessage):
     def consumer(self):
         """The tag of the consumer that has got it."""
         return self._raw_message.delivery_info.get('consumer_tag')
+
+    @property
+    def context(self):
+        """The values of the context in it: list."""
+        return [value for name, value in self.items()
+                if name.startswith('_context_')]
 
     def drop(self):
         """Have the broker forget it."""
@@ -101,9 +115,9 @@ class Consumer(impl_rabbit.Consumer):
         super().consume(conn, tag)
 
     def _callback(self, message):
+        message.is_reply = not isinstance(self.callback, Listener)
         size = len(message.body)
-        if size > bounds.MESSAGE_BYTES and isinstance(self.callback,
-                                                      Listener):
+        if size > bounds.MESSAGE_BYTES and not message.is_reply:
             LOG.warning('A message to %(queue)s is dropped: %(size)d bytes, '
                         'and at most %(limit)d are read',
                         {'queue': self.queue_name, 'size': size,
@@ -142,6 +156,9 @@ class Listener(amqpdriver.AMQPListener):
         message['_timeout'] = _seconds(message.get('_timeout'))
         if not _is_name(message.get('_unique_id')):
             message.pop('_unique_id', None)
+        if _is_of_more_parts(message.context, CONTEXT_PARTS):
+            message.refuse(f'context: more than {CONTEXT_PARTS} lists, '
+                           f'objects and members')
         message.seen = self.begun[message.consumer]
         address = {name: message.get(name)
                    for name in ('_msg_id', '_reply_q')}
@@ -189,6 +206,8 @@ class Listener(amqpdriver.AMQPListener):
         """
         self._turn()
         for _ in range(AHEAD):
+            # Each may take a while; that is no loop which has stopped.
+            self.turned = time.monotonic()
             if not self._read(0.001):
                 break
         self.incoming[:] = [request for request in self.incoming
@@ -214,13 +233,12 @@ class Listener(amqpdriver.AMQPListener):
         Where nothing has changed that changes nothing.
         """
         rabbit = self.conn.connection
+        if not rabbit.connection.connected:
+            # Opening a channel would connect, and nobody consume; whoever
+            # reads next connects, and consumes again.
+            return
         try:
-            rabbit.set_transport_socket_timeout(PATIENCE)
-            with contextlib.closing(rabbit.connection.channel()) as channel:
-                for consumer in rabbit._consumers:
-                    if consumer.queue is not None:
-                        consumer.queue.queue_bind(channel=channel)
-            rabbit.set_transport_socket_timeout()
+            self._bind_again(rabbit)
         except _GONE as error:
             LOG.warning('What requests come by is gone from the broker, and '
                         'is declared again: %s', error)
@@ -229,6 +247,16 @@ class Listener(amqpdriver.AMQPListener):
             rabbit._set_current_channel(None)
         except Exception as error:
             LOG.debug('Bindings cannot be looked at: %s', error)
+
+    def _bind_again(self, rabbit):
+        rabbit.set_transport_socket_timeout(PATIENCE)
+        try:
+            with contextlib.closing(rabbit.connection.channel()) as channel:
+                for consumer in rabbit._consumers:
+                    if consumer.queue is not None:
+                        consumer.queue.queue_bind(channel=channel)
+        finally:
+            rabbit.set_transport_socket_timeout()
 
 
 def _answerable(message):
@@ -250,6 +278,19 @@ def _is_name(value):
                 and 0 < len(value.encode()) <= NAME_BYTES)
     except UnicodeEncodeError:
         return False
+
+
+def _is_of_more_parts(value, most):
+    """Whether a value of JSON has more parts than that, at any depth."""
+    found, waiting = 0, [value]
+    while waiting and found <= most:
+        each = waiting.pop()
+        found += 1
+        if isinstance(each, dict):
+            waiting.extend(each.values())
+        elif isinstance(each, list):
+            waiting.extend(each)
+    return found > most
 
 
 def _seconds(value):

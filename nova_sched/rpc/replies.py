@@ -28,8 +28,9 @@ PAUSE = 0.25
 #: How many replies wait for their queues, and how many bytes of them; beyond
 #: that those of the caller that has waited longest are given up.
 LETTERS, LETTER_BYTES = 1000, 64 << 20
-#: Seconds that a stop waits for callers' queues.
-GRACE = 3
+#: Seconds that a stop waits for callers' queues, and for the end of a try that
+#: has begun: what its call did is undone only if that fails.
+GRACE, LAST_TRY = 3, 3
 
 # How the driver says that a reply reaches nobody.
 _MISSING = (messaging.MessageUndeliverable,
@@ -54,7 +55,12 @@ class Letter:
 
 
 class _Caller:
-    """The letters to one queue, oldest first, and how long they may wait."""
+    """The letters to one queue, oldest first, and how long they may wait.
+
+    why: why they are not waited for any more.
+    """
+
+    why = None
 
     def __init__(self, patience):
         self.letters = collections.deque()
@@ -89,6 +95,8 @@ class Letters:
             thread.join(seconds)
         for queue in list(self._callers):
             self._give_up(queue, 'the service stops')
+        if thread:
+            thread.join(LAST_TRY)
         self._undoing.shutdown()
 
     def _sent(self, letter):
@@ -113,7 +121,8 @@ class Letters:
                     target=self._deliver, name='replies', daemon=True)
                 self._thread.start()
         while self._too_many():
-            self._give_up(next(iter(self._callers)),
+            # None if others have made room meanwhile.
+            self._give_up(next(iter(self._callers), None),
                           'too many replies wait for their queues')
 
     def _too_many(self):
@@ -145,15 +154,35 @@ class Letters:
 
     def _hand_over(self, queue, caller):
         """Send the letters to a queue until one finds it missing."""
-        while caller.letters:
-            if not self._sent(caller.letters[0]):
+        while letter := self._next(queue, caller):
+            sent = False
+            try:
+                sent = self._sent(letter)
+            finally:
+                if not sent:
+                    self._put_back(queue, caller, letter)
+            if not sent:
                 return
-            with self._lock:
-                if caller.letters:
-                    caller.letters.popleft()
+
+    def _next(self, queue, caller):
+        """The letter to be sent next; without any, the caller is forgotten.
+
+        Nobody else has it from then on, so it is not given up on its way.
+        """
         with self._lock:
-            if not caller.letters and self._callers.get(queue) is caller:
+            if caller.letters:
+                return caller.letters.popleft()
+            if self._callers.get(queue) is caller:
                 del self._callers[queue]
+            return None
+
+    def _put_back(self, queue, caller, letter):
+        """Have a letter that was not sent wait on, or give it up, too."""
+        with self._lock:
+            if self._callers.get(queue) is caller:
+                caller.letters.appendleft(letter)
+                return
+        self._abandon(queue, [letter], caller.why)
 
     def _prolong(self, took):
         """Do not count the time of a try that had to wait for the broker."""
@@ -166,15 +195,22 @@ class Letters:
             caller = self._callers.pop(queue, None)
             lost = list(caller.letters) if caller else []
             if caller:
+                caller.why = why
                 caller.letters.clear()
-        if not lost:
-            return
+        if lost:
+            self._abandon(queue, lost, why)
+
+    def _abandon(self, queue, lost, why):
         LOG.warning('Abandoning %(count)d replies to %(queue)s, and undoing '
                     'what their calls did: %(why)s',
                     {'count': len(lost), 'queue': queue, 'why': why})
         self._given_up(queue, 'all of its calls')
         for letter in lost:
-            self._undoing.submit(answers.undo, letter.undo)
+            try:
+                self._undoing.submit(answers.undo, letter.undo)
+            except RuntimeError:
+                # It was shut down by a stop that did not wait for this one.
+                answers.undo(letter.undo)
 
 
 class Request(amqpdriver.AMQPIncomingMessage):

@@ -63,6 +63,7 @@ from oslo_messaging._drivers import impl_rabbit
 from oslo_messaging.rpc import dispatcher
 from oslo_messaging.rpc import server
 
+from nova_sched import context
 from nova_sched import exception
 from nova_sched.rpc import answers
 from nova_sched.rpc import listener as listeners
@@ -89,6 +90,19 @@ _AGAIN = 1
 _VERSION = re.compile(r'\d{1,9}\.\d{1,9}(\.\d{1,9})?', re.ASCII)
 
 
+class OnlyCalls(dispatcher.DefaultRPCAccessPolicy):
+    """Who calls may call what an endpoint names in CALLS, and nothing else.
+
+    An endpoint without CALLS is all public, as the library has it.
+    """
+
+    def is_allowed(self, endpoint, method):
+        """Whether a method of an endpoint may be called."""
+        calls = getattr(endpoint, 'CALLS', None)
+        return super().is_allowed(endpoint, method) and (
+            calls is None or method in calls)
+
+
 class Dispatcher(dispatcher.RPCDispatcher):
     """Hands messages to endpoints; to be given to ``Server``."""
 
@@ -97,6 +111,8 @@ class Dispatcher(dispatcher.RPCDispatcher):
 
         Raises ExpectedException for a message that no endpoint takes.
         """
+        # Lines about it are its sender's also where no endpoint takes it.
+        self.serializer.deserialize_context(incoming.ctxt)
         try:
             _check(incoming.message)
             return super().dispatch(incoming)
@@ -198,12 +214,18 @@ class Server(server.RPCServer):
         work.add_done_callback(lambda _: free.release())
 
     def _process(self, incoming):
-        answers.begin()
+        _begin()
         try:
             self._process_incoming(incoming)
         finally:
             # A thread that waits for its next call keeps nothing of this one.
-            answers.begin()
+            _begin()
+
+
+def _begin():
+    """A call begins in this thread, and it is not known yet whose."""
+    answers.begin()
+    context.forget()
 
 
 class _Answered:

@@ -14,7 +14,7 @@ _OTHERS = (
     0.5, -0.0, 1e308, float('nan'), float('-inf'),
     '', ' ', 'x', '0', '-1', 'None', 'null', '[]', '{}', '$host', '\x00',
     'a\nb\r\x1b[31m\u2028\u202ec', '\ud800', '\U0001f600', '../../etc/passwd',
-    '%s%n%(host)s{0}', '0-65535,' * 100,
+    '%s%n%(host)s{0}', '0-65535,' * 100, 'serve', 'driver', '__init__',
     [], [None], [[]], [0], ['x'], [{}], {}, {'': None}, {'x': 'x'},
     {'nova_object.name': 'Instance'},
     {'nova_object.name': 'RequestSpec', 'nova_object.namespace': 'nova',

@@ -133,3 +133,11 @@ def test_making_one_is_cheap():
 
     logging.getLogger(__name__).info('context: %.1f us', best * 1e6)
     assert best < 0.0005
+
+
+def test_what_a_thread_works_for_can_be_forgotten():
+    context.RequestContext()
+    assert oslo_context.get_current() is not None
+    for _ in range(2):
+        context.forget()
+        assert oslo_context.get_current() is None

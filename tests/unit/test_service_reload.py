@@ -154,6 +154,24 @@ class TestReset:
                     if line.levelno >= logging.WARNING]) == 1
 
 
+    @pytest.mark.parametrize('error', [
+        OSError(2, 'No such file or directory', '/no/nova.log'),
+        service.logging.LogConfigError('/etc/x', 'no section')])
+    def test_a_log_that_cannot_be_opened_leaves_the_old_driver(
+            self, running, monkeypatch, caplog, error):
+        """With one line that says so, and without a traceback."""
+        def setup(conf):
+            raise error
+        monkeypatch.setattr(service.logs, 'setup', setup)
+        before = running.driver
+        running.reset()
+        assert running.driver is before
+        [line] = [line for line in caplog.records
+                  if line.levelno >= logging.WARNING]
+        assert str(error) in line.getMessage()
+        assert not line.exc_info
+
+
 class TestRefusedReload:
     """Something fails on the way from the old driver to the new one."""
 

@@ -102,6 +102,17 @@ def by_file(set_up, tmp_path):
     return set_up_with
 
 
+class Kept(logging.Handler):
+    """Writes messages to a list."""
+
+    def __init__(self, found):
+        super().__init__()
+        self._found = found
+
+    def emit(self, record):
+        self._found.append(self.format(record))
+
+
 def raised(error):
     """An error with a traceback."""
     try:
@@ -149,6 +160,27 @@ class TestOneRecordIsOneLine:
         logging.getLogger('library').warning('No zone %s', f'x{odd}{FORGED}')
         assert len(said().splitlines()) == 2
         assert odd not in said().replace('\n', '')
+
+    def test_whose_traceback_is_of_an_instance_from_outside(
+            self, set_up, odd):
+        """The prefix of its lines has the instance that a caller names."""
+        said = set_up()
+        caller = context.RequestContext(
+            resource_uuid=f'uuid{odd}{FORGED}')
+        LOG.error('A failure', exc_info=raised(OSError('x')), context=caller)
+        lines = said().splitlines()
+        assert len(lines) > 3
+        assert all(' ERROR nova_sched.test_logs ' in line for line in lines)
+        assert odd not in said().replace('\n', '')
+
+    def test_where_another_handler_than_ours_writes(self, set_up, odd):
+        """Such as one that a plug-in adds, or that a handler writes to."""
+        set_up()
+        found = []
+        handler = logging.handlers.MemoryHandler(1, target=Kept(found))
+        logging.getLogger().addHandler(handler)
+        LOG.warning('No zone %s', f'x{odd}{FORGED}')
+        assert found == [f'No zone x{ascii(odd)[1:-1]}{FORGED}']
 
     def test_where_records_are_json(self, set_up, odd):
         said = set_up(use_json=True)
@@ -199,6 +231,19 @@ class TestSizes:
         assert len(said().splitlines()) == 3
         assert len(said()) < 20000
 
+    def test_lines_of_a_traceback_have_short_prefixes(self, set_up):
+        said = set_up()
+        LOG.error('A failure', exc_info=raised(OSError('x\n' * 300)),
+                  context=context.RequestContext(resource_uuid=self.HUGE))
+        assert 300 < len(said().splitlines()) < 400
+        assert len(said()) < 200_000
+
+    def test_a_message_is_cut_once(self, set_up):
+        said = set_up()
+        LOG.info('%s', '\u202e' * (logs.LONGEST + 10))
+        assert said().rstrip().endswith(f'({logs.LONGEST + 10} characters)')
+        assert said().count('\\u202e') == logs.LONGEST
+
     def test_a_request_id_of_another_type_is_cut(self, set_up):
         said = set_up()
         LOG.info('Asked', context=context.RequestContext(
@@ -222,7 +267,28 @@ class TestSizes:
         assert len(said()) < 200_000
 
 
+class Fault(Exception):
+    pass
+
+
 class TestWordsOfAnError:
+    @pytest.mark.parametrize(('error', 'message', 'ending'), [
+        (Fault('4'), 'Worker 42 cannot', ': 4'),
+        (Fault('it'), 'No unit', ': it'),
+        (Fault('42'), 'Worker 42 cannot', 'cannot'),
+        (Fault('4'), 'No worker: 4', ': 4'),
+        (Fault('a', 1), "No worker: Fault('a', 1)", "Fault('a', 1)"),
+        (Fault('a\nb'), 'No worker: a\nb', ': a\\nb'),
+        (Fault(), 'The Faults here', '.Fault')])
+    def test_are_repeated_where_they_are_whole_words(
+            self, set_up, error, message, ending):
+        said = set_up()
+        LOG.error(message, exc_info=(type(error), error, None))
+        line, *_ = said().splitlines()
+        assert line.endswith(ending)
+        if ending.startswith(': ') and message.endswith(ending):
+            assert line.count(ending) == 1
+
     def test_stand_once_in_a_line(self, set_up):
         said = set_up()
         try:
@@ -272,3 +338,42 @@ def test_setting_up_again_changes_nothing(by_file):
     by_file('logging.Formatter')
     LOG.info('a\nb')
     assert said().count('a\\nb') == 1
+
+
+class TestASetUpThatFails:
+    """What was set up before goes on."""
+
+    @pytest.mark.parametrize('options', [
+        {'log_file': '/no/such/directory/all.log'},
+        {'log_config_append': '/no/such/file'}])
+    def test_leaves_the_handlers(self, set_up, options):
+        said = set_up()
+        handlers = logging.getLogger().handlers[:]
+        with pytest.raises((OSError, oslo_log.LogConfigError)):
+            set_up(**options)
+        assert logging.getLogger().handlers == handlers
+        LOG.info('Still here')
+        assert 'Still here' in said()
+
+    def test_leaves_them_where_a_file_has_begun_to_be_read(
+            self, set_up, by_file, tmp_path):
+        said = by_file('logging.Formatter')
+        path = tmp_path / 'wrong.ini'
+        path.write_text((tmp_path / 'logging.ini').read_text().replace(
+            "args = ('", "args = ('/no/such/directory"))
+        with pytest.raises(oslo_log.LogConfigError):
+            set_up(log_config_append=str(path))
+        LOG.debug('Still here')
+        logging.getLogger('library').debug('Here, too')
+        assert 'OWN Still here' in said()
+        assert said().count('Here, too') == 1
+
+
+def test_a_factory_of_records_of_somebody_else_is_left_alone(set_up):
+    class Own(logging.LogRecord):
+        pass
+    logging.setLogRecordFactory(Own)
+    said = set_up()
+    LOG.info('a\nb')
+    assert logging.getLogRecordFactory() is Own
+    assert 'a\\nb' in said()

@@ -1,5 +1,6 @@
 """What the options are set to, in words that may be logged."""
 
+from keystoneauth1 import loading
 from oslo_config import cfg
 import pytest
 
@@ -72,8 +73,54 @@ def test_no_change_tells_a_password(reread, text):
 def test_options_of_plug_ins_are_told(conf):
     conf.register_opts([cfg.IntOpt('rack_height'),
                         cfg.StrOpt('rack_password', default='geheim')], 'own')
-    assert settings.shown(settings.values(conf))['own'] == {
+    assert settings.shown(conf, settings.values(conf))['own'] == {
         'rack_height': 'unset', 'rack_password': settings.MASK}
+
+
+@pytest.mark.parametrize('name', [
+    'passcode', 'rack_passphrase', 'rack_passwd', 'api_key', 'code'])
+@pytest.mark.parametrize('secret', [True, False])
+def test_secrets_of_plug_ins_are_known_by_their_names(conf, name, secret):
+    """Their authors may forget to say that they are secret."""
+    conf.register_opts([cfg.StrOpt(name, default='geheim', secret=secret)],
+                       'own')
+    assert settings.shown(conf, settings.values(conf))['own'] == {
+        name: settings.MASK}
+
+
+def test_an_option_that_is_registered_as_secret_is_masked(conf):
+    """Whatever its name, and whichever its section."""
+    for section in ('own', 'DEFAULT', 'placement'):
+        conf.register_opts([cfg.StrOpt('pin', default='geheim', secret=True)],
+                           None if section == 'DEFAULT' else section)
+        assert settings.shown(conf, settings.values(conf))[section][
+            'pin'] == settings.MASK
+
+
+@pytest.mark.parametrize('name', ['keyboard', 'codec', 'passes', 'key_size'])
+def test_other_options_of_plug_ins_are_shown(conf, name):
+    conf.register_opts([cfg.StrOpt(name, default='open')], 'own')
+    assert settings.shown(conf, settings.values(conf))['own'] == {
+        name: 'open'}
+
+
+def test_a_secret_of_a_log_in_is_masked(conf, path):
+    """It is known only when the log-in has registered it."""
+    path.write_text('[placement]\nauth_type = v3totp\n'
+                    'passcode = geheim\nusername = u\n'
+                    'user_domain_name = d\nauth_url = http://h/\n')
+    conf.reload_config_files()
+    loading.load_auth_from_conf_options(conf, 'placement')
+    shown = settings.shown(conf, settings.values(conf))['placement']
+    assert shown['passcode'] == settings.MASK
+    assert shown['username'] == 'u'
+
+
+def test_a_change_of_a_secret_is_told_without_it(conf, reread):
+    conf.register_opts([cfg.StrOpt('pin', secret=True)], 'own')
+    assert reread('[own]\npin = geheim\n') == 'nothing changed'
+    assert reread('[own]\npin = anders\n') == (
+        '[own] pin: **** became ****')
 
 
 def test_an_option_that_cannot_be_read_is_left_out(conf, path):

@@ -15,12 +15,15 @@ class Driver:
     """A driver of oslo.messaging on a bus without some of its queues.
 
     gone: names of queues.  sent: (queue, body) of what arrived.
+    trying, go_on: Events: a try has begun; it may end.
     """
 
     missing_destination_retry_timeout = 60
 
     def __init__(self):
         self.gone, self.sent, self.tries = set(), [], 0
+        self.trying, self.go_on = threading.Event(), threading.Event()
+        self.go_on.set()
 
     @contextlib.contextmanager
     def _get_connection(self, purpose):
@@ -28,6 +31,8 @@ class Driver:
 
     def direct_send(self, queue, body):
         self.tries += 1
+        self.trying.set()
+        assert self.go_on.wait(20)
         if queue in self.gone:
             raise messaging.MessageUndeliverable(None, '', queue, None)
         self.sent.append((queue, body))
@@ -48,6 +53,7 @@ def letters(driver, monkeypatch):
     letters.given_up = given_up
     yield letters
     driver.gone.clear()
+    driver.go_on.set()
     letters.close(20)
 
 
@@ -164,3 +170,88 @@ def test_one_thread_tries_them_all(letters, driver, undone):
         driver.gone.add(f'gone {number}')
         send(letters, a_letter(f'gone {number}'), undone)
     assert threading.active_count() <= before + 1
+
+
+class TestOneThatIsBeingSent:
+    """While others give up what waits for the same queue."""
+
+    @pytest.fixture
+    def on_its_way(self, letters, driver, undone):
+        """A letter that the thread is about to send."""
+        driver.gone.add('late')
+        send(letters, a_letter('late'), undone)
+        driver.go_on.clear()
+        driver.trying.clear()
+        assert driver.trying.wait(20)
+
+    def test_is_not_undone_if_it_arrives(
+            self, letters, driver, undone, on_its_way):
+        letters._give_up('late', 'a test')
+        driver.gone.clear()
+        driver.go_on.set()
+        wait_for(lambda: letters._thread is None)
+        letters.close(1)
+        assert len(driver.sent) == 1
+        assert undone == []
+
+    def test_is_undone_if_it_does_not(
+            self, letters, driver, undone, on_its_way):
+        letters._give_up('late', 'a test')
+        driver.go_on.set()
+        wait_for(lambda: undone == [0])
+        assert driver.sent == []
+        assert letters.given_up == ['late']
+
+    def test_is_undone_after_the_stop_too(
+            self, letters, driver, undone, on_its_way, monkeypatch):
+        monkeypatch.setattr(replies, 'LAST_TRY', 0.01)
+        letters.close(0.01)
+        assert undone == []
+        driver.go_on.set()
+        wait_for(lambda: undone == [0])
+        assert driver.sent == []
+
+    def test_is_waited_for_by_a_stop(
+            self, letters, driver, undone, on_its_way, caplog):
+        threading.Timer(0.1, driver.go_on.set).start()
+        letters.close(0.01)
+        assert undone == [0]
+        assert caplog.text.count('the service stops') == 1
+
+    def test_keeps_its_place_if_it_does_not_arrive_yet(
+            self, letters, driver, undone, on_its_way):
+        send(letters, a_letter('late', 1), undone)
+        driver.go_on.set()
+        wait_for(lambda: driver.tries > 3)
+        driver.gone.clear()
+        wait_for(lambda: len(driver.sent) == 2)
+        assert [body['number'] for _, body in driver.sent] == [0, 1]
+        assert undone == []
+
+    def test_keeps_its_place_if_the_try_fails(
+            self, letters, driver, undone, monkeypatch, caplog):
+        driver.gone.add('late')
+        send(letters, a_letter('late'), undone)
+        failed = []
+
+        def fail(letter):
+            failed.append(letter)
+            raise OSError('no broker')
+        letters._sent = fail
+        wait_for(lambda: len(failed) > 1)
+        driver.gone.clear()
+        del letters._sent
+        wait_for(lambda: len(driver.sent) == 1)
+        assert undone == []
+
+
+def test_the_others_may_make_room_first(letters, driver, undone):
+    """Who looks for somebody to give up then finds nobody."""
+    letters._too_many = iter([True, False]).__next__
+    letters._give_up = lambda queue, why: None
+    letters._callers = type('Gone', (dict,), {
+        '__iter__': lambda self: iter(())})()
+    driver.gone.add('late')
+    send(letters, a_letter('late'), undone)
+    letters._callers = {}
+    del letters._give_up

@@ -158,6 +158,17 @@ class TestLogLines:
         assert '[req-a a-user a-project] met a' in written
         assert '[req-b a-user a-project] met b' in written
 
+    def test_of_a_refused_call_show_whose_it_is(self, client, lines):
+        written = lines()
+
+        client.call(a_context(request_id='req-good'), 'tell', arg='it')
+        with pytest.raises(Exception):  # noqa: B017 - depends on the bus
+            client.call(a_context(request_id='req-bad', user_id='other'),
+                        'no_such_method')
+
+        [line] = [line for line in written if 'is refused' in line]
+        assert line.startswith('[req-bad other a-project] A message')
+
     def test_never_show_the_token(self, client, lines):
         """Whatever anybody logs at the most talkative level."""
         written = lines('%(auth_token)s %(roles)s %(message)s')

@@ -1,7 +1,9 @@
 import threading
 
+from oslo_context import context as oslo_context
 import pytest
 
+from nova_sched import context
 from nova_sched import rpc
 from nova_sched.rpc import server as rpc_server
 from tests.builders import rules
@@ -114,3 +116,17 @@ def test_work_that_fails_frees_its_thread(server):
     running.stop()
     running.wait()
     assert sorted(begun) == ['a', 'b', 'c', 'd']
+
+
+def test_a_thread_does_not_remember_whose_request_it_worked_on(server):
+    """What it logs before its next one's context is known is nobody's."""
+    seen = []
+
+    def work(request):
+        seen.append(oslo_context.get_current())
+        context.RequestContext(request_id=f'req-{request}')
+    running = server(Listener([*'abcdef']), work)
+    running.start()
+    running.stop()
+    running.wait()
+    assert seen == [None] * 6

@@ -1,0 +1,61 @@
+"""What callers may call: the scheduler's interface and nothing else of it."""
+
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched import context
+from nova_sched.scheduler import manager
+from tests.builders import messages
+from tests.builders import rules
+
+#: Version 4.5 of Nova's interface, and Nova's ``baseapi``.
+INTERFACE = {
+    'select_destinations', 'update_aggregates', 'delete_aggregate',
+    'update_instance_info', 'delete_instance_info', 'sync_instance_info'}
+BASE = {'ping', 'get_backdoor_port'}
+
+#: Public names that others in this process use, with arguments they take.
+WITHIN = {'serve': {'offers': 1, 'text': 'nova', 'limits': None},
+          'driver': {}, 'placement_client': {}, 'recorder': {},
+          'target': {}, 'CALLS': {}, '__init__': {}}
+
+
+class Offers:
+    placement_client = None
+
+
+class TestOfTheScheduler:
+    @pytest.fixture
+    def endpoint(self):
+        return manager.SchedulerManager('the driver', Offers(), 'recorder')
+
+    @pytest.fixture
+    def client(self, endpoint):
+        conf = rules.a_conf(DEFAULT__control_exchange='of calls')
+        base = manager.BaseRPCEndpoint('scheduler')
+        with (messages.transport(conf, 'kombu+memory://') as made,
+              messages.serving(made, conf, base, endpoint)):
+            yield messages.raw_client(made).prepare(timeout=20)
+
+    @pytest.mark.parametrize('name', WITHIN)
+    def test_what_is_not_of_the_interface_is_no_method(
+            self, client, endpoint, name):
+        with pytest.raises(messaging.RemoteError) as refused:
+            client.call(context.RequestContext(), name, **WITHIN[name])
+        assert refused.value.exc_type == 'NoSuchMethod'
+        assert endpoint.driver == 'the driver'
+
+    def test_names_of_the_base_are_no_other_ones(self, client):
+        client = client.prepare(namespace='baseapi', version='1.0')
+        with pytest.raises(messaging.RemoteError) as refused:
+            client.call(context.RequestContext(), 'service_name')
+        assert refused.value.exc_type == 'NoSuchMethod'
+        assert client.call(context.RequestContext(), 'ping', arg=1) == {
+            'service': 'scheduler', 'arg': 1}
+
+
+@pytest.mark.parametrize(('cls', 'names'), [
+    (manager.SchedulerManager, INTERFACE), (manager.BaseRPCEndpoint, BASE)])
+def test_the_calls_are_those_of_novas_interface(cls, names):
+    assert names == cls.CALLS
+    assert all(callable(getattr(cls, name)) for name in names)
