@@ -10,11 +10,6 @@ from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
-#: For a caller, of a host or node that does not exist: the request may name
-#: one that its owner has never heard of.
-NO_SUCH_HOST = ('No such host: the host or node that the request names does '
-                'not exist.')
-
 #: Where filters are whose words a caller is told.
 _BUILT_IN = 'nova_sched.scheduler.filters.'
 

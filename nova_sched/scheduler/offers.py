@@ -83,8 +83,7 @@ class Offers:
             record.lost = lost_cells()
             text = target.unknown + reasons.lost_cells(record)
             record.reason = text
-            raise exception.NoValidHost(reason=text, nova=target.unknown,
-                                        filters=reasons.NO_SUCH_HOST)
+            raise exception.NoValidHost(reason=text, nova=target.unknown)
         if len(found) > 1 or found[0].uuid is None:
             return None
         [node] = found

@@ -173,7 +173,7 @@ class Placing:
             self._raise(full='The list of instance uuids is empty')
         unknown = _unknown_host(self._hosts, self._spec_obj)
         if unknown:
-            self._raise(nova=unknown, asked=reasons.NO_SUCH_HOST)
+            self._raise(nova=unknown)
 
     def _prepare_group(self):
         """Give the server group members and hosts that picks can join.

@@ -13,7 +13,6 @@ import pytest
 from nova_sched import context
 from nova_sched import exception
 from nova_sched.plugins import loading as plugins
-from nova_sched.rules import reasons
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
 from nova_sched.scheduler.filters.ram_filter import RamFilter
@@ -169,10 +168,6 @@ def test_has_no_words_of_a_plug_in(name):
 
 
 @pytest.mark.parametrize('wanted, told', [
-    ({'force_hosts': ['secret-1']},
-     reasons.NO_SUCH_HOST),
-    ({'requested_destination': a_destination(host='secret-1')},
-     reasons.NO_SUCH_HOST),
     ({'requested_destination': a_destination(cell='secret-cell')},
      'There are not enough hosts available. 0 of 1 hosts: 1 cell'),
     ({'ignore_hosts': ['secret-host']},
@@ -184,10 +179,13 @@ def test_has_no_names_that_the_owner_of_a_server_may_not_know(wanted, told):
         f'No valid host was found. {told}')
 
 
-def test_is_nova_s_about_a_host_that_does_not_exist():
-    spec = a_request(force_hosts=['gone'])
-
-    assert refused(scheduler(), spec, 'nova')[0] == (
+@pytest.mark.parametrize('text', ['nova', 'filters'])
+@pytest.mark.parametrize('wanted', [
+    {'force_hosts': ['gone']},
+    {'requested_destination': a_destination(host='gone')}])
+def test_is_nova_s_about_a_host_that_does_not_exist(wanted, text):
+    """It has the name that was asked for."""
+    assert refused(scheduler(), a_request(**wanted), text)[0] == (
         'No valid host was found. No such host - host: gone node: None ')
 
 
