@@ -233,7 +233,8 @@ class TestOneHost:
 
     def test_that_is_not_there_is_not_asked_for(self, manager, server):
         made = manager()
-        with pytest.raises(exception.NoValidHost, match='No such host - host: x'):
+        with pytest.raises(exception.NoValidHost,
+                           match='No such host - host: x'):
             ask(made, force_hosts=['x'])
 
         assert server.asked == []
