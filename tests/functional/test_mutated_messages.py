@@ -85,7 +85,8 @@ class Attack:
                 asked[msg_id] = what
                 self._wire.send(message)
             else:
-                silent.append((what, message, msg_id))
+                silent.append((what, message,
+                               _wants_answer(message['body']) and msg_id))
         self._judge(asked, self._wire.replies(asked))
         for what, message, msg_id in silent:
             self._send_silent(what, message, msg_id)
@@ -108,12 +109,12 @@ class Attack:
     def _send_silent(self, what, message, msg_id):
         """Send what may have no return address: a line is an answer, too.
 
-        msg_id: of the call before it was changed; None for a cast, of which
-            nothing need be said.
+        msg_id: of the call before it was changed; false for a cast, or what
+            has become one, of which nothing need be said.
         """
         self._wire.send(message)
-        self.outcomes['cast' if msg_id is None else 'a line or answer'] += 1
-        if msg_id is not None:
+        self.outcomes['a line or answer' if msg_id else 'cast'] += 1
+        if msg_id:
             processes.until(
                 lambda: self._read() or self._wire.heard(0.05),
                 f'an answer to, or a line about {what}')
@@ -149,6 +150,12 @@ def _returns(whole, changed):
     return isinstance(other, dict) and all(
         inner.get(name) == other.get(name)
         for name in ('_msg_id', '_reply_q', '_unique_id'))
+
+
+def _wants_answer(body):
+    """Whether a body is no message at all, or one with the id of a call."""
+    inner = body.get('oslo.message') if isinstance(body, dict) else None
+    return not isinstance(inner, dict) or bool(inner.get('_msg_id'))
 
 
 def _short(message, path):
