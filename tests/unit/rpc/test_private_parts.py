@@ -14,6 +14,8 @@ from nova_sched.rpc import server as rpc_server
 from tests.builders import rules
 
 ROOT = pathlib.Path(nova_sched.__file__).parent
+# Parsed before anything runs: Python 3.11 parses in one thread at a time.
+TREES = {path: ast.parse(path.read_text()) for path in ROOT.rglob('*.py')}
 MODULES = [pathlib.Path(module.__file__)
            for module in (rpc_server, rpc_listener, rpc_replies)]
 
@@ -49,7 +51,7 @@ def attributes(path):
     among them: set.
     """
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(TREES[path]):
         if isinstance(node, ast.Attribute):
             found.add(node.attr)
         elif isinstance(node, ast.FunctionDef):
@@ -61,7 +63,7 @@ def own(path):
     """Names that a file gives to its own functions, classes and attributes:
     set.
     """
-    tree = ast.parse(path.read_text())
+    tree = TREES[path]
     found = {node.name for node in ast.walk(tree)
              if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     for node in ast.walk(tree):
@@ -78,7 +80,7 @@ def private_imports(path):
     the library's name: set.
     """
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(TREES[path]):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
