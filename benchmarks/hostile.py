@@ -121,8 +121,8 @@ _REQUESTS = {
     '10,000 members x 100': lambda: _group(10000, 100),
     '10,000 instances': lambda: _changed(10000),
     '1,000 instances': lambda: _changed(1000),
-    '400,000 hints': lambda: _changed(
-        scheduler_hints=dict.fromkeys(map(str, range(400000)), 1)),
+    '100,000 hints': lambda: _changed(
+        scheduler_hints=dict.fromkeys(map(str, range(100000)), 1)),
     '1,000 hints': lambda: _changed(
         scheduler_hints=dict.fromkeys(map(str, range(1000)), 1)),
     '10,000 extra specs': lambda: _flavor(
