@@ -1,0 +1,77 @@
+"""NUMA cells that ``request call`` makes of flavor and image."""
+
+import pytest
+
+from nova_sched import exception
+from tests.unit.cmd.test_request import spec_of
+
+
+class TestGuest:
+    """NUMA cells, of what a flavor asks for."""
+
+    @pytest.mark.parametrize('specs, cells', [
+        ({}, None),
+        ({'hw:numa_nodes': 2},
+         [({0, 1}, set(), 1024, None), ({2, 3}, set(), 1024, None)]),
+        ({'hw:cpu_policy': 'dedicated'}, [(set(), {0, 1, 2, 3}, 2048, None)]),
+        ({'hw:cpu_policy': 'mixed', 'hw:cpu_dedicated_mask': '^0-1'},
+         [({0, 1}, {2, 3}, 2048, None)]),
+        ({'hw:mem_page_size': 'large'}, [({0, 1, 2, 3}, set(), 2048, -2)]),
+        ({'hw:mem_page_size': '2MB'}, [({0, 1, 2, 3}, set(), 2048, 2048)]),
+        ({'hw:mem_page_size': '2048'}, [({0, 1, 2, 3}, set(), 2048, 2048)]),
+        ({'hw:numa_nodes': 2, 'hw:numa_cpus.0': '0', 'hw:numa_mem.0': 48,
+          'hw:numa_cpus.1': '1-3', 'hw:numa_mem.1': 2000},
+         [({0}, set(), 48, None), ({1, 2, 3}, set(), 2000, None)]),
+        ({'hw:cpu_policy': 'mixed', 'hw:cpu_realtime_mask': '2-3'},
+         [({0, 1}, {2, 3}, 2048, None)]),
+        ({'hw:pmem': 'small'}, [({0, 1, 2, 3}, set(), 2048, None)]),
+    ])
+    def test_is_made_as_nova_s_api_makes_it(self, specs, cells):
+        spec = spec_of('--vcpus', 4, '--ram', 2048, *(
+            f'--extra-spec={name}={value}' for name, value in specs.items()))
+
+        found = spec.numa_topology
+        assert cells == (None if found is None else [
+            (cell.cpuset, cell.pcpuset, cell.memory, cell.pagesize)
+            for cell in found.cells])
+
+    @pytest.mark.parametrize('name, value', [
+        ('hw:numa_nodes', 3), ('hw:numa_nodes', 0), ('hw:numa_nodes', 'two'),
+        ('hw:mem_page_size', 'huge'), ('hw:cpu_policy', 'mixed'),
+        ('hw:cpu_policy', 'both'), ('hw:cpu_thread_policy', 'require'),
+        ('hw:emulator_threads_policy', 'isolate')])
+    def test_is_not_made_of_what_nova_s_api_refuses(self, name, value):
+        with pytest.raises(exception.InvalidInput, match=name):
+            spec_of('--vcpus', 4, '--extra-spec', f'{name}={value}')
+
+    @pytest.mark.parametrize('specs', [
+        {'hw:numa_cpus.0': '0-3'},
+        {'hw:numa_cpus.0': '0-1', 'hw:numa_mem.0': 1024,
+         'hw:numa_cpus.1': '1-9', 'hw:numa_mem.1': 1024},
+        {'hw:numa_cpus.0': '0-1', 'hw:numa_mem.0': 1,
+         'hw:numa_cpus.1': '2-3', 'hw:numa_mem.1': 2}])
+    def test_holds_each_cpu_once_and_all_memory(self, specs):
+        with pytest.raises(exception.InvalidInput, match='cells must hold'):
+            spec_of('--vcpus', 4, '--ram', 2048, '--extra-spec',
+                    'hw:numa_nodes=2', *(
+                        f'--extra-spec={name}={value}'
+                        for name, value in specs.items()))
+
+    def test_is_made_of_what_an_image_says(self):
+        found = spec_of('--vcpus', 4, *(
+            f'--image-property={pair}' for pair in (
+                'hw_numa_nodes=2', 'hw_numa_cpus.0=0', 'hw_numa_cpus.1=1,2,3',
+                'hw_numa_mem.0=128', 'hw_numa_mem.1=384'))).numa_topology
+
+        assert [(cell.cpuset, cell.memory) for cell in found.cells] == [
+            ({0}, 128), ({1, 2, 3}, 384)]
+
+    def test_has_pages_of_an_image_where_the_flavor_lets_it(self):
+        image = '--image-property=hw_mem_page_size=2MB'
+        found = spec_of('--extra-spec=hw:mem_page_size=large', image)
+        assert found.numa_topology.cells[0].pagesize == 2048
+
+        for flavor in ([], ['--extra-spec=hw:mem_page_size=4']):
+            with pytest.raises(exception.InvalidInput,
+                               match='must be large or any'):
+                spec_of(image, *flavor)
