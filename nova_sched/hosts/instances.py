@@ -172,12 +172,17 @@ class Instances:
         self._placed[uuid] = Placed(uuid, host)
         self._unreported_hosts = None
 
-    def catch_up(self):
+    def start_over(self):
         """Have nothing placed by this request, and all that others placed.
 
         Called when the request is about to be decided, perhaps once more.
         """
-        self._placed, self._unreported_hosts = {}, None
+        self._placed = {}
+        self.catch_up()
+
+    def catch_up(self):
+        """Have all that others placed meanwhile."""
+        self._unreported_hosts = None
         if self._moving is not None:
             self._moving = self._moving | self._in_flight()
 

@@ -138,6 +138,10 @@ class HostTable:
         """The hosts and their nodes' names: list of pairs, one a row."""
         return list(self._keys.rows)
 
+    def has_rows_of(self, table):
+        """Whether no host came or went since: a row is the same host's."""
+        return self._keys is table._keys
+
     def snapshot(self, instances, offer=NOT_ASKED):
         """One request's private HostSnapshot of this generation."""
         return snapshot.HostSnapshot(self, instances, offer)

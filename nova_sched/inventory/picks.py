@@ -202,7 +202,7 @@ class Picks:
     def turn(self, alone=0):
         """A context in which requests decide one after the other.
 
-        It gives a turns.Turn, to be told of each instance that is placed.
+        It gives a turns.Turn, which says when it is over.
         alone: nobody else may commit meanwhile, unless it takes long: which
             time the request decides so; 0 for not.
         """
@@ -238,17 +238,38 @@ class Picks:
             self._turns.wait_for_alone()
             if self._closed or self._is_taken(view, places, related):
                 return False
-            places |= self._replace(view.own, picks)
-            # Of instances that are named twice, one pick is left.
+            keys = {pick.key for pick in picks}
+            places |= self._replace(keys.intersection(view.own), picks)
+            # Of instances that are named twice, one pick is left; own picks
+            # of instances that are still to be placed stay.
             unchanged = (view.whole.columns is self._table.columns
-                         and len({pick.key for pick in picks}) == len(picks))
-            self._version += 1
-            self._commits.append((self._version, places, {
-                name for pick in picks for name in (pick.key, pick.group)
-                if name is not None}))
+                         and len(keys) == len(picks)
+                         and keys.issuperset(view.own))
+            self._note(places, picks)
             self._table = (snapshot.as_table() if unchanged
                            else self._redone(self._table, places))
             return True
+
+    def take_back(self, picks):
+        """Have these picks, a list of InFlight, in flight no longer."""
+        with self._lock:
+            found = [watched for pick in picks
+                     if (watched := self._watched.get(pick.key)) is not None
+                     and watched.pick is pick]
+            for watched in found:
+                self._uncount(watched)
+                self._forget(watched.pick)
+            places = {watched.pick.place for watched in found}
+            if places:
+                self._note(places, [watched.pick for watched in found])
+                self._table = self._redone(self._table, places)
+
+    def _note(self, places, picks):
+        """Remember one more change, for views from before it."""
+        self._version += 1
+        self._commits.append((self._version, places, {
+            name for pick in picks for name in (pick.key, pick.group)
+            if name is not None}))
 
     def _is_taken(self, view, places, related):
         """Whether commits since the view touch what was chosen on it."""
@@ -260,7 +281,8 @@ class Picks:
                    for _, others, names in since)
 
     def _replace(self, own, picks):
-        """Put picks in place of those of the same request; their places."""
+        """Put picks in place of those of these keys, whose places it returns.
+        """
         places = set()
         for key in own:
             watched = self._watched.get(key)

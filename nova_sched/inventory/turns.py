@@ -5,28 +5,30 @@ import contextlib
 import threading
 import time
 
-#: Seconds that one decision may take before the others go on without it, that
-#: it may take alone, the first time, before they commit again, and more for
-#: each instance that it has placed.
-PATIENCE, ALONE, PER_INSTANCE = 0.2, 0.5, 0.01
+#: Seconds after which a decision of many instances lets the others go first,
+#: that one decision may take before they go on without it, and that it may
+#: take alone, the first time, before they commit again.
+PORTION, PATIENCE, ALONE = 0.1, 0.2, 0.5
 
 
 class Turn:
     """A decision under way: until when the others wait for it."""
 
     def __init__(self):
-        self.until = 0.0
+        self.begun = self.until = 0.0
 
     def begin(self, patience):
-        self.until = time.monotonic() + patience
-
-    def placed(self):
-        """One more instance has its host; the others wait on."""
-        self.until += PER_INSTANCE
+        self.begun = time.monotonic()
+        self.until = self.begun + patience
 
     def left(self):
         """Seconds that the others wait yet: 0 or less when it is slow."""
         return self.until - time.monotonic()
+
+    def is_over(self):
+        """Whether a decision that can go on later should let others go first.
+        """
+        return time.monotonic() - self.begun >= PORTION
 
 
 class Turns:

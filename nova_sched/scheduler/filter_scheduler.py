@@ -8,9 +8,9 @@
    Placement if that made an offer.
    Rules that have to ask somebody else, or look at all instances, do so before
    (``_ask_ahead``, ``_list_ahead``).
-3. What was not claimed is in flight from then on, for all requests to see. If
-   another request has taken some of it meanwhile, decide once more; if
-   another driver has taken over, there (``_remembered``).
+3. What was not claimed is in flight from then on, for all requests to see
+   (``portions``). If another request has taken some of it meanwhile, decide
+   once more; if another driver has taken over, there (``_remembered``).
 """
 
 import contextlib
@@ -23,6 +23,7 @@ from nova_sched.hosts import offer as placement_offer
 from nova_sched.plugins import loading as plugins
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import placing
+from nova_sched.scheduler import portions
 from nova_sched.scheduler import scheduler_options
 from nova_sched.scheduler.claims import Claims
 from nova_sched.scheduler.client import report
@@ -94,7 +95,7 @@ class FilterScheduler(driver.HostScheduler):
             found = self._look_up(wanted)
         self._list_ahead(wanted, found, record)
         if Claims(record.offer, wanted.instance_uuids, record).claiming:
-            return self._placed(wanted, found, record)[0]
+            return self._claimed(wanted, found, record)
         return self._remembered(wanted, found, record)
 
     def _read_hosts(self):
@@ -123,13 +124,10 @@ class FilterScheduler(driver.HostScheduler):
         for number in range(1, MOST_TRIES + 1):
             if number > 1:
                 record.restart()
-            with contextlib.ExitStack() as stack:
-                with record.timed('wait'):
-                    turn = stack.enter_context(self.host_manager.turn(
-                        alone=max(0, number - TRIES + 1)))
-                answer, keep = self._placed(wanted, found, record, turn)
-                if keep():
-                    return answer
+            answer = portions.Portions(self, wanted, found, record).decided(
+                alone=max(0, number - TRIES + 1))
+            if answer is not None:
+                return answer
             if self.successor is not None:
                 record.restart()
                 return self.successor.select_destinations(
@@ -150,27 +148,32 @@ class FilterScheduler(driver.HostScheduler):
                 placing.offered(hosts.block(), record.offer),
                 wanted.own_spec(), record.budget)
 
-    def _placed(self, wanted, found, record, turn=None):
-        """Decide on the hosts as they are at this moment.
-
-        turn: inventory.turns.Turn in which others wait for it, or None.
-        Returns the answer, and a function that has what was placed in flight
-        and returns whether it could.
-        """
-        view, hosts = self.hosts(wanted, found, record)
-        hosts.may_ask = turn is None
-        found.catch_up()
-        claims = Claims(record.offer, wanted.instance_uuids, record)
-        made = placing.Placing(
-            wanted, hosts, self.ranker, self._choice, claims, record,
-            self.host_manager.siblings(wanted), self._default_zone, turn)
+    def _claimed(self, wanted, found, record):
+        """The answer to a request whose picks are claimed in Placement."""
+        _, hosts = self.hosts(wanted, found, record)
+        found.start_over()
+        made, claims = self.placing(wanted, record)
         try:
-            answer = made.run()
+            made.run(hosts, self.host_manager.siblings(wanted))
+            return made.answer()
         except BaseException:
             claims.release()
             raise
-        return answer, lambda: self.host_manager.keep(
-            view, hosts, made.picks, wanted)
+
+    def placing(self, wanted, record):
+        """What places the instances of a request: Placing, and its Claims."""
+        claims = Claims(record.offer, wanted.instance_uuids, record)
+        return placing.Placing(wanted, self.ranker, self._choice, claims,
+                               record, self._default_zone), claims
+
+    def take_back(self, picks):
+        """Have picks, a list of InFlight, in flight no longer.
+
+        Neither here nor where a driver has taken over from this one.
+        """
+        self.host_manager.take_back(picks)
+        if self.successor is not None:
+            self.successor.take_back(picks)
 
 
 @contextlib.contextmanager

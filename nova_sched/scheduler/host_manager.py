@@ -179,6 +179,10 @@ class HostManager:
             return True
         return self._picks.commit(view, picks, snapshot, wanted.related())
 
+    def take_back(self, picks):
+        """Have these picks, a list of InFlight, in flight no longer."""
+        self._picks.take_back(picks)
+
 
 def _cells_of(table):
     """Uuids of the cells that a table was read from: frozenset."""

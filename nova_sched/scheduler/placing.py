@@ -1,6 +1,6 @@
 """One request on its way to hosts.
 
-``Placing.run``, on one private snapshot of the hosts:
+``Placing.run``, on a private snapshot of the hosts:
 
 1. What the request names must be there (``_check_names``); its server group
    gets to know what other requests have placed of it (``_prepare_group``).
@@ -9,11 +9,12 @@
    first that can be claimed (``Claims.take``), and consume it on the snapshot
    (``_next_pick``).
 3. Too few picks: NoValidHost with the reasons counted (``_refuse``).
-4. Alternates for each pick, from its own cell (``_alternates``), and the
-   answer.
 
-Whoever calls gives claims back, and has what was placed without one in flight
-(``picks``).
+It ends with the last instance, or when its turn is over: the rest is placed
+when it is called again, on the hosts as they are then.  ``Placing.answer``
+adds alternates for each pick, from its own cell (``_alternates``).
+
+Whoever calls gives claims back, and has what was placed without one in flight.
 """
 
 import dataclasses
@@ -132,38 +133,51 @@ class Wanted:
 class Placing:
     """Places the instances of one request.
 
-    wanted: Wanted.  hosts: HostSnapshot, which is changed here.
+    wanted: Wanted.
     ranker: rules.ranking.Ranker.  choice: Choice.  claims: scheduler.claims.
-    siblings: the picks in flight of the request's server group.
     record: Decision, filled here: its seed and clock are the request's.
-    zone: name of the zone of hosts in none.  turn: inventory.turns.Turn in
-        which this is decided, or None.
+    zone: name of the zone of hosts in none.
     """
 
-    def __init__(self, wanted, hosts, ranker, choice, claims, record,
-                 siblings=(), zone=None, turn=None):
+    def __init__(self, wanted, ranker, choice, claims, record, zone=None):
         self._wanted, self._spec_obj = wanted, wanted.own_spec()
-        self._hosts, self._ranker, self._choice = hosts, ranker, choice
+        self._ranker, self._choice = ranker, choice
         self._claims, self._record, self._zone = claims, record, zone
-        self._siblings, self._turn = siblings, turn
-        self._picked, self._ranked = [], None
-        #: What was placed: list of InFlight.
-        self.picks = []
+        self._hosts = self._ranked = None
+        self._picked, self._picks = [], []
+        #: What each instance's pick is known by: list.
+        self.keys = wanted.keys()
 
-    def run(self):
-        """A host and alternates for each instance: lists of Selection.
+    @property
+    def left(self):
+        """What the instances that have no host yet are known by: list."""
+        return self.keys[len(self._picked):]
 
+    def run(self, hosts, siblings=(), is_over=lambda: False):
+        """Place instances, at least one: what was placed, list of InFlight.
+
+        hosts: HostSnapshot, which is changed here; when called again, one
+            with the rows of the first.
+        siblings: the picks in flight of the request's server group.
+        is_over: function that returns whether others are to go first.
         Raises NoValidHost, and whatever a rule raises.
         """
-        self._check_names()
-        self._prepare_group()
-        left = self._offered()
-        for index, key in enumerate(self._wanted.keys()):
+        begun, self._hosts, self._picks = self._hosts, hosts, []
+        if begun is None:
+            self._check_names()
+        self._prepare_group(siblings)
+        left = (self._offered() if begun is None
+                else hosts.block(self._ranked.hosts.rows))
+        for index, key in enumerate(self.left, len(self._picked)):
             left = self._next_pick(index, key, left)
             if left is None:
                 self._refuse()
-            if self._turn is not None:
-                self._turn.placed()
+            if is_over():
+                break
+        return self._picks
+
+    def answer(self):
+        """A host and alternates for each instance: lists of Selection."""
         return answer.selections(
             self._hosts, self._picked, self._alternates(), self._zone,
             self._claims.version)
@@ -175,7 +189,7 @@ class Placing:
         if unknown:
             self._raise(nova=unknown)
 
-    def _prepare_group(self):
+    def _prepare_group(self, siblings):
         """Give the server group members and hosts that picks can join.
 
         A caller that has not said where the members run has them looked up;
@@ -188,7 +202,7 @@ class Placing:
             located = self._hosts.instances.running(group.members or ())
             group.hosts = sorted(set(located.values()))
         members, hosts = list(group.members or ()), list(group.hosts)
-        for pick in self._siblings:
+        for pick in siblings:
             if pick.host not in hosts:
                 hosts.append(pick.host)
             if isinstance(pick.key, str) and pick.key not in members:
@@ -252,7 +266,7 @@ class Placing:
         self._record.picked(decision.Pick(
             index, key if isinstance(key, str) else None, state.host,
             state.nodename, weighed.weight(taken.row)), weighed, taken.row)
-        self.picks.append(InFlight(
+        self._picks.append(InFlight(
             key, state.host, state.nodename, self._spec_obj.demand(),
             limits.get('numa_topology'), self._wanted.group,
             self._record.clock))

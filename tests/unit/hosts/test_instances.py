@@ -126,7 +126,7 @@ class TestOnHost:
                                     in_flight=lambda: dict(placed))
         found.list_all()
         placed['u9'] = instances.Placed('u9', 'b')
-        found.catch_up()
+        found.start_over()
 
         assert list(found.on_host('b')) == ['u3', 'u9']
         assert asked.listed == [()]

@@ -74,27 +74,15 @@ def test_are_not_waited_for_when_one_is_slow():
         pass
 
 
-def test_may_take_longer_for_each_instance_that_is_placed():
-    found, begun, over = made()[0], threading.Event(), threading.Event()
-
-    def decide():
-        with found.one() as turn:
-            for _ in range(LONG * 100):
-                turn.placed()
-            begun.set()
-            over.wait(LONG)
-
-    slow = start(decide)
-    assert begun.wait(LONG)
-    other = start(lambda: found.one().__enter__())
-    other.join(3 * turns.PATIENCE)
-    waits = other.is_alive()
-    over.set()
-    slow.join(LONG)
-    other.join(LONG)
-
-    assert waits
-    assert not other.is_alive()
+@pytest.mark.parametrize('kind', ['one', 'alone'])
+def test_are_over_before_others_lose_patience(kind, monkeypatch):
+    """For decisions that can go on later."""
+    assert turns.PORTION < turns.PATIENCE
+    with getattr(made()[0], kind)() as turn:
+        monkeypatch.setattr(turns, 'PORTION', LONG)
+        assert not turn.is_over()
+        monkeypatch.setattr(turns, 'PORTION', 0)
+        assert turn.is_over()
 
 
 def test_alone_others_commit_only_when_it_is_over(monkeypatch):
