@@ -16,6 +16,7 @@ import dataclasses
 
 from nova_sched.hardware.numa import guest as numa_guest
 from nova_sched.hardware.numa.topology import Fitting
+from nova_sched.hardware.pci import demand as pci_demand
 from nova_sched.hardware.pci import devices as pci_devices
 
 #: Columns of the host table that hold a host's hardware.
@@ -80,11 +81,11 @@ class Hardware:
         cells = None if guests is None else pci_devices.Cells(
             frozenset(guest.id for guest in guests),
             {cell.id: cell.socket for cell in self.topology.cells})
-        for request in requests:
-            left = pci_devices.apply(self.pools, [request], mapping, cells)
-            if left is None:
-                raise FailedError(f'PCI device request {request} failed')
-            self.pools = left
+        self.pools, served = pci_devices.Supply(
+            self.pools, pci_demand.Demand(requests)).taken(mapping, cells)
+        if served < len(requests):
+            raise FailedError(
+                f'PCI device request {requests[served]} failed')
 
 
 def _used_by_all(cell, guests, newer):

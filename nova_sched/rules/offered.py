@@ -11,8 +11,6 @@ import itertools
 import numpy as np
 from oslo_log import log as logging
 
-from nova_sched.hardware.pci import devices as pci_devices
-
 LOG = logging.getLogger(__name__)
 
 #: What a host is judged with where there is nothing to choose from.
@@ -39,13 +37,13 @@ class CandidateFilterMixin:
         return list(itertools.compress(candidates, verdicts))
 
 
-def narrow(filter_, hosts, names, requests, judge):
+def narrow(filter_, hosts, names, demand, judge):
     """Which hosts pass: bool (n,); takes off candidates that will not do.
 
     filter_: name of the filter, for the log.
     names: of the label columns that the verdict depends on.
-    requests: list of InstancePCIRequest; all that matters of a candidate is
-        where the devices of these come from.
+    demand: Demand for PCI devices; all that matters of a candidate is where
+        these come from.
     judge: function of (values, mappings): the values of these columns and
         what each candidate of one host maps request groups to (one None where
         Placement was not asked).  Returns a list of one verdict a mapping; is
@@ -61,8 +59,7 @@ def narrow(filter_, hosts, names, requests, judge):
             zip(hosts.states(), columns, strict=True)):
         mappings = [candidate.get('mappings') or {}
                     for candidate in state.allocation_candidates]
-        key = values, tuple(pci_devices.providers(requests, mapping)
-                            for mapping in mappings)
+        key = values, tuple(map(demand.providers, mappings))
         if key not in known:
             try:
                 known[key] = judge(values, mappings)

@@ -2,8 +2,10 @@
 
 import copy
 import dataclasses
+import functools
 
 from nova_sched import objects
+from nova_sched.hardware.pci import demand as pci_demand
 from nova_sched.objects.limits import numa_limits
 
 
@@ -85,6 +87,11 @@ class Wish:
     def copies(self):
         """The cells to try on one host: list of GuestCell."""
         return [copy.copy(cell) for cell in self.cells]
+
+    @functools.cached_property
+    def demand(self):
+        """What it wants of PCI devices: Demand."""
+        return pci_demand.Demand(self.pci)
 
 
 def pci_requests(spec_obj):

@@ -46,14 +46,19 @@ class SelectionRules:
         return None
 
     @functools.cached_property
+    def _devices(self):
+        return pci_devices.Supply(self._pools, self._wish.demand)
+
+    @functools.cached_property
     def _supplies(self):
         """Of each request: (devices at each position, elsewhere, needed)."""
         if not self._looks_at_pools:
             return ()
-        return tuple(self._supply(request) for request in self._wish.pci)
+        return tuple(self._supply(number, request) for number, request
+                     in enumerate(self._wish.pci))
 
-    def _supply(self, request):
-        free = pci_devices.free_on_nodes(self._pools, request)
+    def _supply(self, number, request):
+        free = self._devices.free_on_nodes(number)
         here = [free[cell.id] for cell in self._hosts]
         policy = request.numa_policy or 'legacy'
         if policy == 'preferred' or (policy == 'socket' and self._by_socket):
@@ -101,9 +106,8 @@ class SelectionRules:
         if not self._looks_at_pools:
             return True
         ids = frozenset(cell.id for cell in cells)
-        return pci_devices.apply(
-            self._pools, self._wish.pci, self._mapping,
-            pci_devices.Cells(ids, self._sockets)) is not None
+        return self._devices.fits(
+            self._mapping, pci_devices.Cells(ids, self._sockets))
 
 
 def networks_allow(hosts, chosen, wanted):

@@ -1,16 +1,14 @@
 """Taking the PCI devices a request asks for out of a host's pools.
 
-For each request in turn (``_serve``), from the pools that are left:
+For each request in turn (``Supply._take``), from the pools that are left:
 
-1. Pools that match one of its specifications (``_matching``).
+1. Pools that match one of its specifications (``Kind.matches``).
 2. If it is known on which host cells the guest would run: pools near enough
    to them for the request's NUMA policy (``_near``).
-3. Devices of special kinds only if asked for (``_ordinary``).
-4. If Placement says which providers the devices come from: those
-   (``_provided``).
-5. Live-migratable ones, or others, if all specifications agree on it
-   (``_migratable``).
-6. The devices are taken from these pools, in their order (``_taken``).
+3. Devices of special kinds only if asked for, and live-migratable ones or
+   others if all specifications agree on it (``Kind.may_take``).
+4. If Placement says which providers the devices come from: those.
+5. The devices are taken from these pools, in their order.
 
 The steps before the last only leave out pools.
 
@@ -25,14 +23,9 @@ import functools
 
 from oslo_log import log as logging
 
-from nova_sched.hardware.pci.pools import count
+from nova_sched.hardware.pci import demand as pci_demand
 
 LOG = logging.getLogger(__name__)
-
-#: Keys of a specification that are for Placement, not for matching.
-_FOR_PLACEMENT = frozenset(('resource_class', 'traits', 'rp_uuids',
-                            'rp_uuid'))
-_TRUE = frozenset(('1', 't', 'true', 'on', 'y', 'yes'))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +39,7 @@ class Cells:
     chosen: frozenset
     sockets: dict
 
+    @functools.cached_property
     def same_socket(self):
         """Ids of the cells in the sockets of the chosen ones: a set.
 
@@ -61,182 +55,167 @@ class Cells:
 def apply(pools, requests, mapping=None, cells=None):
     """The pools left after all requests: ``Pools``, or None if too few.
 
-    pools: Pools.  requests: list of InstancePCIRequest.
-    mapping: of the allocation candidate, request group -> provider uuids; or
-        None.
-    cells: Cells, or None if NUMA does not matter.
+    pools: Pools.  requests: list of InstancePCIRequest.  Others as of
+    ``Supply.fits``; whoever asks about many hosts makes a Demand first.
     """
-    left = _left(pools, requests, mapping, cells)
-    return None if left is None else pools.with_pools(left)
+    left, served = Supply(pools, pci_demand.Demand(requests)).taken(
+        mapping, cells)
+    return left if served == len(requests) else None
 
 
 def fits(pools, requests, mapping=None, cells=None):
     """Whether there are enough devices.  Arguments as of ``apply``."""
-    return _left(pools, requests, mapping, cells) is not None
+    return Supply(pools, pci_demand.Demand(requests)).fits(mapping, cells)
 
 
-def _left(pools, requests, mapping, cells):
-    left = pools.items
-    for request, given in zip(requests, providers(requests, mapping),
-                              strict=True):
-        left = _serve(left, request, given, cells, pools.is_newer)
-        if left is None:
-            return None
-    return left
+class Supply:
+    """The devices of one host, for the requests of one guest.
 
+    pools: Pools.  demand: Demand.
 
-def providers(requests, mapping):
-    """Which provider each device of each request is to come from.
-
-    Returns a tuple of tuples of uuids, one for each request; empty ones where
-    Placement does not say.  It is all of a mapping that ``apply`` looks at.
+    Pools are known by their places among those of the host.
     """
-    return tuple(tuple(_providers(request, mapping)) for request in requests)
+
+    def __init__(self, pools, demand):
+        self._source, self._pools, self._demand = pools, pools.items, demand
+        wants = demand.wants(pools.is_newer)
+        self._wants = wants.each
+        self._found = {kind: {} for kind in wants.kinds}
+        for place, pool in enumerate(self._pools):
+            for kind, may_take in wants.of(pool).items():
+                self._found[kind][place] = may_take
+
+    def fits(self, mapping=None, cells=None):
+        """Whether there are enough devices for all requests together.
+
+        mapping: of the allocation candidate, request group -> provider uuids;
+            or None.
+        cells: Cells, or None if NUMA does not matter.
+        """
+        return self._has_all_kinds and (
+            self._serve(mapping, cells)[1] == len(self._wants))
+
+    def taken(self, mapping=None, cells=None):
+        """The pools left, and how many requests they were taken for.
+
+        The first request that there is too little for ends it.  Arguments as
+        of ``fits``.
+        """
+        counts, served = self._serve(mapping, cells)
+        if not served:
+            return self._source, served
+        return self._source.with_pools([
+            {**self._pools[place], 'count': count}
+            for place, count in counts.items()]), served
+
+    def free_on_nodes(self, number):
+        """How many devices one request could take, by NUMA node: a Counter.
+
+        number: of the request.  None is no known node.
+        """
+        found = collections.Counter()
+        for place, may_take in self._found[self._wants[number].kind].items():
+            if may_take:
+                pool = self._pools[place]
+                found[pool['numa_node']] += pool['count']
+        return found
+
+    @functools.cached_property
+    def _has_all_kinds(self):
+        """Whether each request alone would find a pool."""
+        return all(any(found.values()) for found in self._found.values())
+
+    def _serve(self, mapping, cells):
+        """As ``taken``, with the pools left as {place: devices}."""
+        counts = {place: pool['count']
+                  for place, pool in enumerate(self._pools)}
+        given = self._demand.providers(mapping)
+        for number, want in enumerate(self._wants):
+            if not self._take(counts, want, given[number], cells):
+                return counts, number
+        return counts, len(self._wants)
+
+    def _take(self, counts, want, given, cells):
+        """Take the devices of one request; whether there are enough.
+
+        Pools with nothing left go, but for empty ones that are not reached.
+        """
+        found = self._found[want.kind]
+        places = [place for place in found if place in counts]
+        if cells is not None:
+            places = self._near(places, counts, want, cells)
+        places = [place for place in places if found[place]]
+        if given:
+            places = [place for place in places
+                      if 0 < self._given_by(place, given) <= counts[place]]
+        if not places or _total(counts, places) < want.count:
+            return False
+        if given:
+            return self._take_given(counts, places, given)
+        _take_in_order(counts, places, want.count)
+        return True
+
+    def _near(self, places, counts, want, cells):
+        """The pools whose devices may serve a guest on some host cells."""
+        inside = self._on(places, cells.chosen)
+        if want.policy == 'required' or (
+                _total(counts, inside) >= want.count):
+            return inside
+        if want.policy == 'socket':
+            return self._on(places, cells.same_socket)
+        # Of devices at no known node it is not known that they are far away.
+        nodes = cells.chosen | {None}
+        near = self._on(places, nodes)
+        if want.policy == 'legacy' or _total(counts, near) >= want.count:
+            return near
+        return near + [place for place in places
+                       if self._pools[place]['numa_node'] not in nodes]
+
+    def _on(self, places, nodes):
+        return [place for place in places
+                if self._pools[place]['numa_node'] in nodes]
+
+    def _given_by(self, place, given):
+        """How many devices Placement takes of a pool's provider."""
+        return given.count(self._pools[place].get('rp_uuid'))
+
+    def _take_given(self, counts, places, given):
+        """Take what Placement says; whether that is not ambiguous."""
+        for uuid, shared in self._ambiguous.items():
+            if sum(place in counts for place in shared) > 1:
+                _warn_ambiguous(uuid)
+                return False
+        for place in places:
+            _take_some(counts, place, self._given_by(place, given))
+        return True
+
+    @functools.cached_property
+    def _ambiguous(self):
+        """Providers that several pools are of: {uuid: their places}."""
+        found = collections.defaultdict(list)
+        for place, pool in enumerate(self._pools):
+            found[pool.get('rp_uuid')].append(place)
+        return {uuid: places for uuid, places in found.items()
+                if uuid and len(places) > 1}
 
 
-def _providers(request, mapping):
-    if request.alias_name is None:
-        # A Neutron port: Placement knows nothing of its device.
-        return []
-    if mapping:
-        name = request.request_id
-        return [uuids[0] for group, uuids in mapping.items()
-                if name and group.startswith(name) and uuids]
-    text = request.spec[0].get('rp_uuids') if request.spec else None
-    return text.split(',') if text else []
+def _total(counts, places):
+    return sum([counts[place] for place in places])
 
 
-def free_for(pools, request):
-    """How many devices of a host one request could take, wherever they are.
-
-    Arguments as of ``apply``.
-    """
-    return free_on_nodes(pools, request).total()
-
-
-def free_on_nodes(pools, request):
-    """The same by NUMA node: a Counter; None is no known node."""
-    found = collections.Counter()
-    for pool in _ordinary(_matching(pools.items, request, pools.is_newer),
-                          request, pools.is_newer):
-        found[pool['numa_node']] += pool['count']
-    return found
-
-
-def _serve(left, request, given, cells, newer):
-    """The pools left after one request: list of dicts, or None."""
-    pools = _matching(left, request, newer)
-    if count(pools) < request.count:
-        # Most hosts have no such devices.
-        return None
-    pools = _near(pools, request, cells)
-    pools = _ordinary(pools, request, newer)
-    pools = _provided(pools, given)
-    pools = _migratable(pools, request)
-    if not pools or count(pools) < request.count:
-        return None
-    return _taken(left, pools, request.count, given)
-
-
-def _matching(pools, request, newer):
-    ignored = _FOR_PLACEMENT if newer else ()
-    specs = [{key: _comparable(value, newer) for key, value in spec.items()
-              if key not in ignored} for spec in request.spec]
-    return [pool for pool in pools if any(
-        all(_comparable(pool.get(key), newer) == value
-            for key, value in spec.items()) for spec in specs)]
-
-
-def _comparable(value, newer):
-    return value.lower() if newer and isinstance(value, str) else value
-
-
-def _near(pools, request, cells):
-    """The pools whose devices may serve a guest on some host cells."""
-    if cells is None:
-        return pools
-    policy = request.numa_policy or 'legacy'
-    inside = _on(pools, cells.chosen)
-    if policy == 'required' or count(inside) >= request.count:
-        return inside
-    if policy == 'socket':
-        return _on(pools, cells.same_socket())
-    # Of devices at no known node it is not known that they are far away.
-    near = _on(pools, cells.chosen | {None})
-    if policy == 'legacy' or count(near) >= request.count:
-        return near
-    return near + [pool for pool in pools if pool not in near]
-
-
-def _on(pools, nodes):
-    return [pool for pool in pools if pool['numa_node'] in nodes]
-
-
-def _ordinary(pools, request, newer):
-    """Without devices of a special kind that is not asked for.
-
-    Whole network cards, which are cut into virtual functions otherwise; vDPA
-    devices; ports that a SmartNIC manages.
-    """
-    kinds = {spec.get('dev_type') for spec in request.spec}
-    hidden = {'type-PF'} | ({'vdpa'} if newer else set())
-    pools = [pool for pool in pools
-             if pool.get('dev_type') not in hidden - kinds]
-    if any(_is_managed(spec) for spec in request.spec):
-        return pools
-    return [pool for pool in pools if not _is_managed(pool)]
-
-
-def _is_managed(item):
-    return str(item.get('remote_managed')).lower() in _TRUE
-
-
-def _provided(pools, given):
-    if not given:
-        return pools
-    wanted = collections.Counter(given)
-    return [pool for pool in pools
-            if 0 < wanted[pool.get('rp_uuid')] <= pool['count']]
-
-
-def _migratable(pools, request):
-    wanted = {spec.get('live_migratable') for spec in request.spec}
-    if wanted not in ({'true'}, {'false'}):
-        return pools
-    return [pool for pool in pools if pool.get('live_migratable') in wanted]
-
-
-def _taken(left, pools, needed, given):
-    """What is left when the devices are taken from these of the pools."""
-    numbers = (_by_provider(left, pools, given) if given
-               else _in_order(pools, needed))
-    if numbers is None:
-        return None
-    # Pools with nothing left go, but for empty ones that were not reached.
-    return [{**pool, 'count': pool['count'] - numbers.get(id(pool), 0)}
-            for pool in left if numbers.get(id(pool)) != pool['count']]
-
-
-def _in_order(pools, needed):
-    """How many devices to take of each pool: {id of pool: number}."""
-    numbers = {}
-    for pool in pools:
-        numbers[id(pool)] = min(pool['count'], needed)
-        needed -= numbers[id(pool)]
+def _take_in_order(counts, places, needed):
+    for place in places:
+        number = min(counts[place], needed)
+        _take_some(counts, place, number)
+        needed -= number
         if not needed:
             break
-    return numbers
 
 
-def _by_provider(left, pools, given):
-    """The same when Placement says how many; None if it is ambiguous."""
-    pools_of = collections.Counter(pool.get('rp_uuid') for pool in left)
-    for uuid, number in pools_of.items():
-        if uuid and number > 1:
-            _warn_ambiguous(uuid)
-            return None
-    wanted = collections.Counter(given)
-    return {id(pool): wanted[pool['rp_uuid']] for pool in pools}
+def _take_some(counts, place, number):
+    counts[place] -= number
+    if not counts[place]:
+        del counts[place]
 
 
 @functools.lru_cache(maxsize=256)

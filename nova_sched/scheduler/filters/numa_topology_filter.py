@@ -59,7 +59,7 @@ class NUMATopologyFilter(filters.ColumnFilter):
             return self._fitting(wish, *values).verdicts(mappings)
 
         return offered.narrow(type(self).__name__, hosts, _COLUMNS,
-                              wish.pci, judge)
+                              wish.demand, judge)
 
     def _fitting(self, wish, topology, pools, cpu_ratio, ram_ratio):
         return Fitting(topology, wish, pools, numa_guest.Limits(

@@ -3,6 +3,7 @@
 import numpy as np
 from oslo_log import log as logging
 
+from nova_sched.hardware.pci import demand as pci_demand
 from nova_sched.hardware.pci import devices as pci_devices
 from nova_sched.rules import offered
 from nova_sched.rules import phrases
@@ -23,20 +24,23 @@ class PciPassthroughFilter(filters.ColumnFilter):
         requests = _requests(spec_obj)
         if not requests:
             return np.ones(len(hosts), dtype=np.bool_)
+        demand = pci_demand.Demand(requests)
 
         def judge(values, mappings):
             pools, = values
-            return [pools is not None
-                    and pci_devices.fits(pools, requests, mapping)
-                    for mapping in mappings]
+            if pools is None:
+                return [False] * len(mappings)
+            supply = pci_devices.Supply(pools, demand)
+            return [supply.fits(mapping) for mapping in mappings]
 
         passes = offered.narrow(type(self).__name__, hosts, ['pci_stats'],
-                                requests, judge)
+                                demand, judge)
         if LOG.isEnabledFor(logging.DEBUG):
+            said = str(requests)
             for state in hosts.where(~passes).states():
                 LOG.debug("%(host)s doesn't have the required PCI devices "
                           '(%(requests)s)',
-                          {'host': state, 'requests': requests})
+                          {'host': state, 'requests': said})
         return passes
 
     def asked(self, spec_obj):
@@ -47,12 +51,15 @@ class PciPassthroughFilter(filters.ColumnFilter):
             for request in _requests(spec_obj))
 
     def reason(self, hosts, spec_obj):
-        found = {*hosts.objects('pci_stats')} - {None}
         requests = _requests(spec_obj)
+        shown = requests[:phrases.SHOWN]
+        demand = pci_demand.Demand(shown)
+        supplies = [pci_devices.Supply(pools, demand) for pools
+                    in {*hosts.objects('pci_stats')} - {None}]
         texts, short = [], False
-        for request in requests[:phrases.SHOWN]:
-            most = max((pci_devices.free_for(pools, request)
-                        for pools in found), default=0)
+        for number, request in enumerate(shown):
+            most = max((supply.free_on_nodes(number).total()
+                        for supply in supplies), default=0)
             short |= most < request.count
             texts.append(f'need {request.count} of {_described(request)}, '
                          f'most free {most}')
