@@ -12,6 +12,7 @@
 
 import dataclasses
 import inspect
+import math
 
 import numpy as np
 from oslo_log import log as logging
@@ -31,24 +32,38 @@ def normalize(weights, minval=None, maxval=None):
     minval, maxval: bounds in that unit; None means the column's own.
     Returns a new float64 (n,); all 0.0 when the bounds are equal or n is 0.
     """
-    return _normalized(weights[np.newaxis], [(minval, maxval)])[0]
+    scaled, _ = _normalized(weights[np.newaxis], [(minval, maxval)])
+    return scaled[0]
 
 
 def _normalized(raw, bounds):
     """``normalize`` of several weighers' raw weights at once.
 
     raw: float64 (weighers, n).  bounds: of each weigher, (minval, maxval).
+    Returns float64 (weighers, n), and of each row of it whether there was
+    something to scale: list of bool.  The other rows are 0.0 throughout.
     """
+    scaled = np.zeros(raw.shape)
     if not raw.size:
-        return np.zeros(raw.shape)
+        return scaled, [False] * len(raw)
     low, high = raw.min(axis=1), raw.max(axis=1)
     for i, (minval, maxval) in enumerate(bounds):
-        low[i] = low[i] if minval is None else minval
-        high[i] = high[i] if maxval is None else maxval
+        if minval is not None:
+            low[i] = minval
+        if maxval is not None:
+            high[i] = maxval
+    ends = list(zip(low.tolist(), high.tolist(), strict=True))
     with np.errstate(invalid='ignore', over='ignore', divide='ignore'):
-        scaled = (raw - low[:, np.newaxis]) / (high - low)[:, np.newaxis]
-    scaled[low == high] = 0.0
-    return scaled
+        for i, (bottom, top) in enumerate(ends):
+            # Most weighers have nothing to say about most requests.
+            if bottom != top:
+                scaled[i] = (raw[i] - bottom) / (top - bottom)
+    return scaled, [bottom != top for bottom, top in ends]
+
+
+def _is_finite(multiplier):
+    """Whether it is a number that makes nothing of 0.0 but 0.0."""
+    return isinstance(multiplier, float) and math.isfinite(multiplier)
 
 
 @dataclasses.dataclass
@@ -102,6 +117,11 @@ class BaseWeigher:
         """Raw values within the fixed bounds."""
         if self.minval is None and self.maxval is None:
             return raw
+        # Of one bound np.clip makes this, by detours.
+        if self.maxval is None:
+            return np.maximum(raw, self.minval)
+        if self.minval is None:
+            return np.minimum(raw, self.maxval)
         return np.clip(raw, self.minval, self.maxval)
 
     def raw(self, hosts, spec_obj):
@@ -153,7 +173,7 @@ class Weighed:
 
     def position(self, row):
         """Where a table row stands among ``rows``."""
-        return int(np.flatnonzero(self.rows == row)[0])
+        return (self.rows == row).nonzero()[0].item(0)
 
     def parts(self, row):
         """What each weigher gave a host: float64 (weighers, 3).
@@ -190,11 +210,12 @@ class WeightHandler:
                 multipliers.append(
                     multiplier if np.isscalar(multiplier)
                     else np.asarray(multiplier, dtype=np.float64))
-            normalized = _normalized(raw, [
+            normalized, varies = _normalized(raw, [
                 (weigher.minval, weigher.maxval) for weigher in weighers])
-            for multiplier, values in zip(multipliers, normalized,
-                                          strict=True):
-                weights += multiplier * values
+            for multiplier, values, counts in zip(
+                    multipliers, normalized, varies, strict=True):
+                if counts or not _is_finite(multiplier):
+                    weights += multiplier * values
         order = np.argsort(-weights, kind='stable')
         weighed = Weighed(
             hosts.rows[order], weights[order],
@@ -209,7 +230,7 @@ class WeightHandler:
         """A weigher's raw values, float64 (n,), and its multipliers."""
         try:
             raw = weigher.raw(hosts, spec_obj)
-            if np.shape(raw) != (len(hosts),):
+            if np.shape(raw) != hosts.rows.shape:
                 raise ValueError(
                     f'{np.size(raw)} weights for {len(hosts)} hosts')
             return raw, weigher.multipliers(hosts)

@@ -19,7 +19,7 @@ class HostBlock:
         self.snapshot = snapshot
         self._all = rows is None
         self.rows = np.arange(snapshot.size) if self._all else rows
-        self._taken, self._taken_codes, self._taken_labels = {}, {}, {}
+        self._taken_codes, self._taken_labels = {}, {}
 
     def __len__(self):
         return len(self.rows)
@@ -27,12 +27,11 @@ class HostBlock:
     def __getattr__(self, name):
         if name not in columns.DTYPES:
             raise AttributeError(f'hosts have no column {name!r}')
-        column = self._taken.get(name)
-        if column is None:
-            column = self.snapshot.column(name)
-            if not self._all:
-                column = column[self.rows]
-            self._taken[name] = column
+        column = self.snapshot.column(name)
+        if not self._all:
+            column = column[self.rows]
+        # Next time it is there.
+        self.__dict__[name] = column
         return column
 
     def where(self, mask):

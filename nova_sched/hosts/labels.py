@@ -22,8 +22,9 @@ class Labels:
 
     def __init__(self, codes, values, index, derived=None):
         self.codes, self.values, self._index = codes, values, index
-        # key -> (result, whether it is known) of each value, as arrays; the
-        # pair is replaced as a whole, for threads that read it.
+        # key -> (result, whether it is known) of each value, as arrays, the
+        # latter None if all are; the pair is replaced as a whole, for threads
+        # that read it.
         self._derived = {} if derived is None else derived
 
     @classmethod
@@ -82,18 +83,21 @@ class Labels:
         the values under ``key``, for other columns and requests too: the
         function must depend on nothing but the value.
         """
-        results, known = self._derived.get(key) or (
-            np.zeros(0, dtype), np.zeros(0, np.bool_))
+        results, known = self._derived.get(key) or (np.zeros(0, dtype), None)
         more = len(self.values) - len(results)
+        if known is None and more <= 0:
+            return results
+        if known is None:
+            known = np.ones(len(results), np.bool_)
         if more > 0:
             results = np.concatenate([results, np.zeros(more, dtype)])
             known = np.concatenate([known, np.zeros(more, np.bool_)])
-        if not known.all() and not known.take(codes).all():
+        if not known.take(codes).all():
             results, known = results.copy(), known.copy()
             for code in np.unique(codes[~known[codes]]).tolist():
                 results[code] = function(self.values[code])
                 known[code] = True
-            self._derived[key] = results, known
+            self._derived[key] = results, None if known.all() else known
         return results
 
     def private(self):

@@ -96,7 +96,7 @@ def numbers(hosts, key, default, cast, warning=_UNREADABLE):
 
     codes, by_code = hosts.derived_by_code('aggregates', (key, cast),
                                            smallest, _NUMBER)
-    if not by_code['is_set'].any():
+    if not np.count_nonzero(by_code['is_set']):
         return default
     found = by_code.take(codes)
     if not found['is_set'].any():

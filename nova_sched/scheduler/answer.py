@@ -1,5 +1,7 @@
 """From picked rows to what callers are told: lists of Selection."""
 
+import functools
+
 from nova_sched import objects
 from nova_sched.rules import aggregates as aggregate_values
 
@@ -12,19 +14,23 @@ def selections(snapshot, picked, alternates, zone, version=None):
     zone: that of hosts in no aggregate with one.
     version: microversion of the allocation requests.
     """
-    return [[_selection(snapshot, taken, limits, zone, version)
+    # The same few hosts are alternates of all instances.
+    host_of = functools.cache(functools.partial(_host, snapshot, zone))
+    return [[objects.Selection(
+        **host_of(taken.row),
+        limits=objects.SchedulerLimits.from_dict(limits),
+        allocation_request=taken.on_the_wire(),
+        allocation_request_version=version)
              for taken, limits in (pick, *others)]
             for pick, others in zip(
                 picked, alternates or [()] * len(picked), strict=True)]
 
 
-def _selection(snapshot, taken, limits, zone, version):
-    state = snapshot.state(taken.row)
+def _host(snapshot, zone, row):
+    """The fields of a Selection that are the same for a host: dict."""
+    state = snapshot.state(row)
     zones = aggregate_values.values(state.aggregates, 'availability_zone')
-    return objects.Selection(
-        compute_node_uuid=state.uuid or '', service_host=state.host,
-        nodename=state.nodename, cell_uuid=state.cell_uuid,
-        limits=objects.SchedulerLimits.from_dict(limits),
-        allocation_request=taken.on_the_wire(),
-        allocation_request_version=version,
-        availability_zone=min(zones, default=zone))
+    return {'compute_node_uuid': state.uuid or '',
+            'service_host': state.host, 'nodename': state.nodename,
+            'cell_uuid': state.cell_uuid,
+            'availability_zone': min(zones, default=zone)}

@@ -262,12 +262,13 @@ class Placing:
     def _note(self, index, key, taken, limits):
         """Put an instance's host on record, and in flight."""
         state, weighed = self._hosts.state(taken.row), self._ranked.weighed
+        host, node = state.host, state.nodename
         LOG.debug('Selected host: %(host)s', {'host': state})
         self._record.picked(decision.Pick(
-            index, key if isinstance(key, str) else None, state.host,
-            state.nodename, weighed.weight(taken.row)), weighed, taken.row)
+            index, key if isinstance(key, str) else None, host, node,
+            weighed.weight(taken.row)), weighed, taken.row)
         self._picks.append(InFlight(
-            key, state.host, state.nodename, self._spec_obj.demand(),
+            key, host, node, self._spec_obj.demand(),
             limits.get('numa_topology'), self._wanted.group,
             self._record.clock))
 

@@ -98,19 +98,25 @@ def judge(session, state):
         if tests is None:
             result = WorkResult(WorkerOutcome.NO_TEST, 'no test runs it')
         else:
+            seconds = 120 + len(tests)
             result = mutate_and_test(item.mutations, command(
-                state, choice.nearest_first(tests, module)),
-                120 + len(tests))
+                state, choice.nearest_first(tests, module), seconds),
+                4 * seconds)
         session.set_result(item.job_id, result)
         print(result.test_outcome or result.worker_outcome, module,
               spec.start_pos, spec.operator_name, flush=True)
 
 
-def command(state, tests):
-    """What runs these tests, or all where there are none, up to a failure."""
+def command(state, tests, seconds):
+    """What runs these tests, or all where there are none, up to a failure.
+
+    It fails when it has used so many seconds of the processor, which does not
+    depend on what else the machine does.
+    """
     names = state / 'tests.txt'
     names.write_text('\n'.join(tests or TESTS))
-    return shlex.join([*PYTEST, '-x', '--hypothesis-seed=0', f'@{names}'])
+    return shlex.join(['prlimit', f'--cpu={seconds}', *PYTEST, '-x',
+                       '--hypothesis-seed=0', f'@{names}'])
 
 
 def report(session):
@@ -139,7 +145,7 @@ def report(session):
 def main():
     parser = argparse.ArgumentParser(prog='python -m tools.mutation')
     parser.add_argument('state', type=pathlib.Path)
-    parser.add_argument('--count', type=int, default=500)
+    parser.add_argument('--count', type=int, default=400)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--only-report', action='store_true')
     options = parser.parse_args()

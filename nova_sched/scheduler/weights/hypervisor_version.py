@@ -1,7 +1,5 @@
 """HypervisorVersionWeigher: the newer the hypervisor, the better."""
 
-import numpy as np
-
 from nova_sched.scheduler import weights
 
 
@@ -14,5 +12,8 @@ class HypervisorVersionWeigher(weights.ColumnWeigher):
     multiplier_name = 'hypervisor_version_weight_multiplier'
 
     def column(self, hosts, spec_obj):
-        return hosts.judge('hypervisor_version',
-                           lambda version: version or 0, np.float64)
+        return hosts.derived('hypervisor_version', 'number', _number)
+
+
+def _number(version):
+    return version or 0

@@ -16,7 +16,7 @@ class PCIWeigher(weights.ColumnWeigher):
     multiplier_name = 'pci_weight_multiplier'
 
     def column(self, hosts, spec_obj):
-        return hosts.judge('pci_stats', _weight, int)
+        return hosts.derived('pci_stats', 'weight', _weight)
 
 
 def _weight(pools):

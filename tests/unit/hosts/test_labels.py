@@ -87,6 +87,23 @@ class TestDerived:
         assert column.derived(column.codes, 'length', len,
                               np.int64).tolist() == [1, 3]
 
+    def test_works_out_values_that_come_later_and_no_others(self):
+        asked, column = [], Labels.of(['a', 'bcd'])
+
+        def length(value):
+            asked.append(value)
+            return len(value)
+
+        column.derived(column.codes, 'length', length, np.int64)
+        other = column.replaced({0: 'ef', 1: 'ghij'})
+        more = other.replaced({0: 'klmno'})
+
+        for found, expected in ((more, [5, 4]), (other, [2, 4]),
+                                (column, [1, 3]), (more, [5, 4])):
+            assert found.derived(found.codes, 'length', length,
+                                 np.int64).tolist() == expected
+        assert asked == ['a', 'bcd', 'ghij', 'klmno', 'ef']
+
     def test_of_no_hosts_is_empty(self):
         column = Labels.of([])
 

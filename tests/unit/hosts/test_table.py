@@ -214,6 +214,11 @@ class TestHostBlock:
         with pytest.raises(AttributeError):
             block.no_such_column  # noqa: B018 - the read is the test
 
+    def test_a_column_is_taken_out_of_the_table_once(self):
+        block = hosts(a_host(), a_host()).snapshot.block(np.array([1]))
+
+        assert block.vcpus_used is block.vcpus_used
+
     def test_where_keeps_rows(self):
         block = hosts(a_host('a'), a_host('b'), a_host('c'))
 

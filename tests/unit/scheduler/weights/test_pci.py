@@ -2,6 +2,7 @@
 
 import pytest
 
+from nova_sched.scheduler.weights import pci
 from nova_sched.scheduler.weights.pci import PCIWeigher
 from nova_sched.weights import normalize
 from tests.builders.hosts import a_host
@@ -30,6 +31,19 @@ RAW = [100, 92, 1, 1, 92, 100, 1, 100]
 def test_fewer_devices_are_better_whatever_is_asked_for(spec):
     """99 and more are all the same; so are none and unreadable ones."""
     assert configured(PCIWeigher).raw(BLOCK, spec).tolist() == RAW
+
+
+def test_what_hosts_report_is_counted_once_for_all_requests(monkeypatch):
+    counted, weight = [], pci._weight
+    monkeypatch.setattr(pci, '_weight', lambda pools: (
+        counted.append(pools) or weight(pools)))
+    block, weigher = hosts(having(1), having(2), having(1)), configured(
+        PCIWeigher)
+
+    for _ in range(3):
+        some = block.snapshot.block(block.rows[::-1])
+        assert weigher.raw(some, a_request()).tolist() == [99, 98, 99]
+    assert len(counted) == 2
 
 
 def test_scales_over_the_hosts_of_the_request():

@@ -1,0 +1,68 @@
+"""Selections made of what was picked."""
+
+import collections
+
+import pytest
+
+from nova_sched.hosts.snapshot import HostSnapshot
+from nova_sched.scheduler import answer
+from nova_sched.scheduler.claims import Taken
+from tests.builders.hosts import a_host
+from tests.builders.hosts import hosts
+
+
+class Counting(HostSnapshot):
+    """Hosts that count how often they are asked for."""
+
+    def __init__(self, like):
+        super().__init__(like._table, like.instances)
+        self.asked = collections.Counter()
+
+    def state(self, row):
+        self.asked[row] += 1
+        return super().state(row)
+
+
+@pytest.fixture
+def snapshot():
+    return Counting(hosts(
+        a_host('a'), a_host('b', aggregates=[{'availability_zone': 'z'}]),
+        a_host('c')).snapshot)
+
+
+def answered(snapshot):
+    """For 20 instances, half on a and half on b, with c as alternate."""
+    others = [(Taken(2), {'memory_mb': 3})]
+    picked = [(Taken(n % 2), {'memory_mb': n}) for n in range(20)]
+    return answer.selections(snapshot, picked, [others] * 20, 'default')
+
+
+def test_each_host_is_looked_at_once_however_many_instances_it_is_told_for(
+        snapshot):
+    answered(snapshot)
+
+    assert snapshot.asked == {0: 1, 1: 1, 2: 1}
+
+
+def test_each_selection_tells_its_own_host_zone_and_limits(snapshot):
+    told = [[(one.service_host, one.availability_zone, one.limits.memory_mb)
+             for one in selections] for selections in answered(snapshot)]
+
+    assert told[:2] == [[('a', 'default', 0), ('c', 'default', 3)],
+                        [('b', 'z', 1), ('c', 'default', 3)]]
+    assert told[19] == [('b', 'z', 19), ('c', 'default', 3)]
+
+
+def test_who_changes_a_selection_changes_no_other(snapshot):
+    first, *others = answered(snapshot)
+
+    for selection in first:
+        selection.service_host = 'changed'
+        selection.limits.memory_mb = 99
+        selection.limits.other['more'] = 1
+
+    for selections in others:
+        for selection in selections:
+            assert selection.service_host != 'changed'
+            assert selection.limits.memory_mb != 99
+            assert selection.limits.other == {}
