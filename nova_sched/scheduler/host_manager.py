@@ -29,6 +29,9 @@ class HostManager:
     ``[scheduler] host_manager``.
     """
 
+    #: Whether what is chosen is in flight from then on.
+    remembers = True
+
     def __init__(self, conf):
         self._reader = db_reader.HostReader(conf)
         self._service_down_time = config.service_down_time(conf)
@@ -172,12 +175,16 @@ class HostManager:
     def keep(self, view, snapshot, picks, wanted):
         """Whether the picks of a request are in flight now.
 
-        Not if others have taken meanwhile what they depend on.  A rebuild
-        places nothing.
+        Not if others have taken meanwhile what they depend on.  What is not
+        remembered is kept by nobody, and all is well.
         """
-        if wanted.spec_obj.is_rebuild:
-            return True
-        return self._picks.commit(view, picks, snapshot, wanted.related())
+        return not self.is_kept(wanted) or self._picks.commit(
+            view, picks, snapshot, wanted.related())
+
+    def is_kept(self, wanted):
+        """Whether picks of a request are remembered: a rebuild places nothing.
+        """
+        return self.remembers and not wanted.spec_obj.is_rebuild
 
     def take_back(self, picks):
         """Have these picks, a list of InFlight, in flight no longer."""

@@ -21,6 +21,8 @@ class Portions:
         self._wanted, self._found, self._record = wanted, found, record
         self._placing, _ = driver.placing(wanted, record)
         self._table, self._kept = None, []
+        # What nobody remembers would not be there in the next portion.
+        self._goes_on_later = self._manager.is_kept(wanted)
 
     def decided(self, alone):
         """The answer; None if others have taken meanwhile what it depends on.
@@ -49,7 +51,8 @@ class Portions:
             view, snapshot = hosts
             snapshot.may_ask = False
             picks = self._placing.run(
-                snapshot, self._manager.siblings(self._wanted), turn.is_over)
+                snapshot, self._manager.siblings(self._wanted),
+                turn.is_over if self._goes_on_later else _never)
             if not self._manager.keep(view, snapshot, picks, self._wanted):
                 return False
             self._kept += picks
@@ -72,3 +75,7 @@ class Portions:
             return None
         return view, self._manager.snapshot(
             view.table, self._found, self._record.clock, self._record.offer)
+
+
+def _never():
+    return False

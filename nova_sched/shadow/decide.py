@@ -31,7 +31,7 @@ class Decider:
         self.driver = driver.load_driver(conf)
         if hasattr(self.driver, 'host_manager'):
             # What is chosen here is in flight for nobody.
-            self.driver.host_manager.keep = _kept
+            self.driver.host_manager.remembers = False
         if hasattr(self.driver, 'placement_client'):
             self.driver.placement_client = client
         self._kept = _Kept()
@@ -95,11 +95,6 @@ class _Kept:
 
     def add(self, record):
         self.record = record
-
-
-def _kept(view, snapshot, picks, wanted):
-    """In place of ``HostManager.keep``: all is well, and nothing is kept."""
-    return True
 
 
 def placement_of(conf):

@@ -1,8 +1,5 @@
 """Drivers on hosts in memory: no database behind them."""
 
-import contextlib
-import types
-
 from nova_sched import context
 from nova_sched.hosts.decision import Decision
 from nova_sched.inventory.picks import View
@@ -30,10 +27,7 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
         super().__init__(rules.a_conf(**options))
         self._hosts, self.seed = hosts.table(*records), seed
         self._running = running or {}
-        # Nothing is in flight after a request, nor before its last instance.
-        self.host_manager.keep = lambda *args: True
-        self.host_manager.turn = lambda alone: contextlib.nullcontext(
-            types.SimpleNamespace(is_over=lambda: False))
+        self.host_manager.remembers = False
         #: The record of the last request.
         self.decision = None
 

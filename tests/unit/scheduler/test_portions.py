@@ -366,6 +366,21 @@ def test_what_fails_gives_back_what_it_holds(cloud, driver_name, alternates):
     assert drivers.free_ram_mb(driver) == {'h0': 9000}
 
 
+@pytest.mark.parametrize('remembers, hints', [
+    (True, {'_nova_check_type': ['rebuild']}), (False, {})])
+def test_what_nobody_remembers_is_placed_at_once(
+        cloud, driver_name, remembers, hints):
+    """The next portion would not know of it: a rebuild's, and a shadow's."""
+    hosts_with_room(cloud, 1, 2)
+    driver, names, taken = cloud.driver(driver_name), uuids(2), []
+    driver.host_manager.remembers = remembers
+    between(driver, *[lambda: taken.append(True)] * 2)
+
+    assert picks(driver, a_boot(names, hints=hints), names) == ['h0', 'h0']
+    assert taken == [True]
+    assert drivers.free_ram_mb(driver) == {'h0': 2000}
+
+
 def test_nobody_is_asked_for_is_refused(cloud, driver_name):
     hosts_with_room(cloud, 1, 9)
 
