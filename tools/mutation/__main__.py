@@ -98,9 +98,10 @@ def judge(session, state):
         if tests is None:
             result = WorkResult(WorkerOutcome.NO_TEST, 'no test runs it')
         else:
-            seconds = 120 + len(tests)
+            seconds = 120 + len(tests) if tests else 3600
             result = mutate_and_test(item.mutations, command(
-                state, choice.nearest_first(tests, module), seconds),
+                state, choice.nearest_first(tests, module)
+                or [*choice.nearest(module, TESTS[0]), *TESTS], seconds),
                 4 * seconds)
         session.set_result(item.job_id, result)
         print(result.test_outcome or result.worker_outcome, module,
@@ -108,13 +109,13 @@ def judge(session, state):
 
 
 def command(state, tests, seconds):
-    """What runs these tests, or all where there are none, up to a failure.
+    """What runs these tests, up to a failure.
 
     It fails when it has used so many seconds of the processor, which does not
     depend on what else the machine does.
     """
     names = state / 'tests.txt'
-    names.write_text('\n'.join(tests or TESTS))
+    names.write_text('\n'.join(tests))
     return shlex.join(['prlimit', f'--cpu={seconds}', *PYTEST, '-x',
                        '--hypothesis-seed=0', f'@{names}'])
 

@@ -1,6 +1,7 @@
 """Which changes are made, which tests judge them, and which do not count."""
 
 import collections
+import pathlib
 import random
 import tomllib
 
@@ -49,6 +50,12 @@ def nearest_first(tests, module):
         return (f'test_{names[-1]}.' not in path, 'properties' in path,
                 -len({*names} & {*path.split('/')}), test)
     return sorted(tests, key=distance)
+
+
+def nearest(module, tests):
+    """The directory of tests that mirrors a module's: list of one or none."""
+    path = pathlib.Path(tests, *pathlib.Path(module).parts[1:-1])
+    return [str(path)] if path.is_dir() else []
 
 
 def equivalents(path):
