@@ -71,7 +71,7 @@ def _watch(worker, tally, args):
     done, began = 0, time.monotonic()
     while done < args.requests:
         time.sleep(0.2)
-        if tally.count < done + args.every:
+        if tally.count < min(done + args.every, args.requests):
             continue
         now = time.monotonic()
         _print_row((
