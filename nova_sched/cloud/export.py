@@ -4,6 +4,7 @@ All cells are read, each at one moment.  Passwords are in no part of it: of
 a cell it has the uuid, the name and whether it is disabled.
 """
 
+import contextlib
 import datetime
 import json
 
@@ -36,15 +37,12 @@ def export(conf):
     """
     cloud = {'now': cloud_file.utcnow().isoformat()}
     cloud |= {table.name: [] for table in cloud_file.CELL_TABLES}
-    hosts = reader.HostReader(conf)
-    try:
+    with contextlib.closing(reader.HostReader(conf)) as hosts:
         cells = hosts.find_cells()
         api = _read(engine.database(
             conf, 'api_database' if hosts.api_apart else 'database'), _api)
         for cell in sorted(cells, key=lambda cell: not cell.disabled):
             _add(cloud, cell, _cell_rows(cell, conf))
-    finally:
-        hosts.close()
     if hosts.api_apart and api['cells']:
         api['host_mappings'] = cloud.pop('host_mappings')
     cloud.pop('host_mappings', None)
@@ -62,11 +60,9 @@ def _cell_rows(cell, conf):
 
 
 def _read(database, what):
-    try:
-        with database.reading() as connection:
-            return what(_Tables(connection, database))
-    finally:
-        database.close()
+    with (contextlib.closing(database),
+          database.reading() as connection):
+        return what(_Tables(connection, database))
 
 
 def _add(cloud, cell, found):

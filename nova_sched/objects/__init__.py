@@ -18,7 +18,6 @@ from nova_sched.objects.image_meta import ImageMeta
 from nova_sched.objects.image_meta import ImageMetaProps
 from nova_sched.objects.instance import Instance
 from nova_sched.objects.instance import InstanceList
-from nova_sched.objects.instance import instances_from_wire
 from nova_sched.objects.instance_group import InstanceGroup
 from nova_sched.objects.limits import SchedulerLimits
 from nova_sched.objects.network import NetworkMetadata
@@ -70,6 +69,5 @@ __all__ = (
     'VirtCPUTopology',
     'aggregates_from_wire',
     'arguments',
-    'instances_from_wire',
     'selection',
 )

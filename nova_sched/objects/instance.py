@@ -6,7 +6,6 @@ from nova_sched.objects import flavor
 from nova_sched.objects import numa
 from nova_sched.objects import pci
 from nova_sched.objects.fields import Field
-from nova_sched.objects.fields import MalformedError
 
 _TEXTS = fields.dict_of(fields.TEXT, null=True)
 
@@ -55,22 +54,3 @@ class InstanceList(base.NovaObjectList):
     MAJORS = (1, 2)
     fields = {'objects': Field(fields.list_of(fields.nested(Instance)),
                                unset=list)}
-
-
-def instances_from_wire(value, name='instance_info'):
-    """List of Instance from an InstanceList, one Instance or a list.
-
-    value: objects or envelopes.  name: the argument's name, for the error.
-    Raises InvalidInput, IncompatibleObjectVersion.
-    """
-    try:
-        if isinstance(value, dict) and value.get(
-                'nova_object.name') == 'InstanceList':
-            value = InstanceList.from_envelope(value)
-        if isinstance(value, InstanceList):
-            return list(value.objects)
-        if isinstance(value, list):
-            return fields.list_of(fields.nested(Instance)).read(value)
-        return [fields.nested(Instance).read(value)]
-    except MalformedError as error:
-        raise error.under(name).as_invalid_input() from None

@@ -6,7 +6,7 @@ import difflib
 def nearest(wrong, names, cutoff=0.6):
     """The name most like a wrong one, whatever its case: text or None."""
     by_lower = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(wrong.lower(), by_lower, 1, cutoff)
+    close = difflib.get_close_matches(wrong.lower(), by_lower, cutoff=cutoff)
     return by_lower[close[0]] if close else None
 
 

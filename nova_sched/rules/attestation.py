@@ -21,7 +21,7 @@ LOG = logging.getLogger(__name__)
 UNKNOWN = 'unknown'
 
 _TIMEOUT = 20               # seconds for each step of an exchange
-_MOST_BYTES = 64 << 20      # of an answer
+_TOO_LONG = 64 << 20        # for an answer, in bytes
 _GOOD = (200, 201, 202, 204)
 
 #: How dates are written where they are not ISO 8601 (the C locale's).
@@ -83,11 +83,11 @@ class AttestationServer:
             response = connection.getresponse()
             if response.status not in _GOOD:
                 raise ValueError(f'HTTP status {response.status}')
-            answer = response.read(_MOST_BYTES + 1)
+            answer = response.read(_TOO_LONG)
         finally:
             connection.close()
-        if len(answer) > _MOST_BYTES:
-            raise ValueError(f'an answer of more than {_MOST_BYTES} bytes')
+        if len(answer) == _TOO_LONG:
+            raise ValueError(f'an answer of {_TOO_LONG} bytes or more')
         answer = json.loads(answer)
         if not isinstance(answer, dict) or not isinstance(
                 answer.get('hosts'), list):

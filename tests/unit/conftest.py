@@ -1,7 +1,9 @@
 """Databases with a cloud, for tests of what reads and decides on them."""
 
 import pytest
+import sqlalchemy as sa
 
+from nova_sched.db import engine
 from tests.builders import cloud_database
 from tests.builders.mapped_cloud import MappedCloud
 
@@ -28,3 +30,16 @@ def mapped_cloud(tables_file, tmp_path):
     made.two.load(['c'], host_mappings=[])
     yield made
     made.close()
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Function: how many engines were made and hold connections yet."""
+    made, closed, connect = [], [], engine.connect
+
+    def connected(*args):
+        made.append(connect(*args))
+        sa.event.listen(made[-1], 'engine_disposed', closed.append)
+        return made[-1]
+    monkeypatch.setattr(engine, 'connect', connected)
+    return lambda: len(made) - len({*map(id, closed)})

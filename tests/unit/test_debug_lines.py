@@ -106,8 +106,12 @@ class TestRejectedHosts:
         assert said[-1].endswith(f'by {type(filter_).__name__}')
 
     @pytest.mark.parametrize('name', [
-        'ComputeFilter', 'RamFilter', 'ImagePropertiesFilter',
-        'AvailabilityZoneFilter', 'RetryFilter', 'MetricsFilter'])
+        'AggregateImagePropertiesIsolation',
+        'AggregateInstanceExtraSpecsFilter', 'AggregateMultiTenancyIsolation',
+        'AvailabilityZoneFilter', 'ComputeCapabilitiesFilter',
+        'ComputeFilter', 'DiskFilter', 'ImagePropertiesFilter',
+        'MetricsFilter', 'NUMATopologyFilter', 'NumInstancesFilter',
+        'PciPassthroughFilter', 'RamFilter', 'RetryFilter'])
     def test_built_ins_with_nova_s_own_lines_say_nothing_twice(self, name):
         loaded, = [cls for cls in filters.all_filters()
                    if cls.__name__ == name]

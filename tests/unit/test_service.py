@@ -265,3 +265,18 @@ class TestBroker:
         service._report_silence('rabbit://u:***@h/', answered)
         assert len(lines) == 1
         assert 'rabbit://u:***@h/ does not answer' in lines[0]
+
+
+def test_calls_that_take_too_long_keep_no_process_from_ending(
+        running, monkeypatch, caplog):
+    """They are given up, and a line says so."""
+    before, go_on = {*threading.enumerate()}, threading.Event()
+    monkeypatch.setattr(running, '_answer', lambda: go_on.wait(30))
+
+    running._drain(0.01)
+
+    assert 'Calls are still being answered' in caplog.text
+    left = {*threading.enumerate()} - before
+    assert left
+    assert all(thread.daemon for thread in left)
+    go_on.set()

@@ -1,7 +1,6 @@
 """What a service holds it lets go: connections, periodic work, claims."""
 
 import pytest
-import sqlalchemy as sa
 
 from nova_sched import service
 from nova_sched.db import api_reader
@@ -13,17 +12,11 @@ from nova_sched.scheduler import driver
 
 
 @pytest.fixture
-def opened(cloud, monkeypatch):
-    """Function: how many engines were made and hold connections yet."""
-    cloud.rows('SELECT 1')    # the test's own
-    made, closed, connect = [], [], engine.connect
-
-    def connected(*args):
-        made.append(connect(*args))
-        sa.event.listen(made[-1], 'engine_disposed', closed.append)
-        return made[-1]
-    monkeypatch.setattr(engine, 'connect', connected)
-    return lambda: len(made) - len({*map(id, closed)})
+def opened(cloud, opened):
+    """As of all tests, but for the test's own."""
+    cloud.rows('SELECT 1')
+    own = opened()
+    return lambda: opened() - own
 
 
 @pytest.fixture

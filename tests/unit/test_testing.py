@@ -9,6 +9,7 @@ from nova_sched import testing
 from nova_sched.plugins import loading as plugins
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
+from nova_sched.testing import fuzz
 
 
 class SpecifiedHostFilter(filters.BaseHostFilter):
@@ -137,6 +138,13 @@ class TestContract:
             testing.check_filter(
                 BreaksOnOne, hosts=[testing.a_host('mine')],
                 requests=[testing.a_request(hints={'zero': 'text'})])
+
+    def test_tries_instances_that_run_and_others_that_do_not(self):
+        """Those that hints name are on one of the hosts, or on none."""
+        cases = [fuzz.case(number, (), ()) for number in range(20)]
+
+        assert {uuid in case.running for case in cases if case.records
+                for uuid in ('m1', 'm2')} == {True, False}
 
     def test_begins_with_what_the_service_would_not_load(self):
         with pytest.raises(exception.ConfigurationError,

@@ -63,65 +63,25 @@ def lines(caplog):
     return lines
 
 
-class Broken:
-    """Work that fails with these errors, one a call, and then works."""
-
-    def __init__(self, *errors):
-        self._errors, self.calls = list(errors), 0
-
-    def __call__(self):
-        self.calls += 1
-        if self._errors:
-            error = self._errors.pop(0)
-            if error is not None:
-                raise error
-
-
-class TestChore:
-    @pytest.fixture
-    def do(self):
-        """Function: have work done so many times."""
-        def do(work, times):
-            chore = upkeep.Chore('It', work, threading.Event())
-            chore.run([0] * times)
-            return chore
-        return do
-
-    def test_is_done_again_and_again(self, do):
-        work = Broken()
-        assert do(work, 3).tried.is_set()
-        assert work.calls == 3
-
-    def test_that_fails_is_told_once_until_it_works_again(self, do, lines):
-        away = exception.DatabaseUnavailable('Database x: gone')
-        do(Broken(away, away, away, None, None, away, None), 7)
-        texts = [text for _level, text in lines()]
-        assert [level for level, _text in lines()] == [
-            'WARNING', 'INFO', 'WARNING', 'INFO']
-        assert texts[0].startswith('It fails')
-        assert texts[0].endswith(': Database x: gone')
-        assert texts[1] == 'It works again'
-
-    def test_that_fails_for_no_known_reason_is_told_with_its_traceback(
-            self, do, caplog):
-        do(Broken(ValueError('x'), ValueError('x')), 3)
-        warning, = [record for record in caplog.records
-                    if record.levelname == 'WARNING']
-        assert warning.exc_info[0] is ValueError
-
-    def test_is_not_begun_after_a_stop(self):
-        work, stopped = Broken(), threading.Event()
-        stopped.set()
-        chore = upkeep.Chore('It', work, stopped)
-        chore.run([0, 0])
-        assert work.calls == 0
-        assert chore.tried.is_set()
-
-
 class TestRecord:
     def test_is_there_when_the_start_has_returned(self, conf, cloud, begin):
         begin(conf)
         assert cloud.rows(COUNT, HOST) == [(0,)]
+
+    def test_is_made_at_once(self, conf, cloud):
+        """Before the seconds to the first heartbeat, which Nova has, too."""
+        waits = []
+
+        class Stopped(threading.Event):
+            def wait(self, timeout=None):
+                waits.append(timeout)
+                return super().wait(timeout)
+        starting = upkeep.Upkeep(conf)
+        starting._stopped = Stopped()
+
+        starting.register()
+
+        assert waits == [0]
 
     def test_gets_heartbeats(self, quick, cloud, begin):
         begin(quick)

@@ -1,5 +1,6 @@
 """Workers are real processes here, and give signs of life when told to."""
 
+import itertools
 import logging
 import multiprocessing
 import os
@@ -153,6 +154,28 @@ def test_it_beats_from_a_thread_while_that_is_true():
         if thread.name == 'watchdog':
             thread.join(20)
     assert dog._heard() == {os.getpid()}
+
+
+def test_it_looks_from_a_thread_until_the_process_ends():
+    """Whatever becomes of one look, and the end waits for none."""
+    notifier, told = Notifier(0.1), FORK.Event()
+    dog, looks = watchdog.Watchdog(notifier), itertools.count()
+
+    def alive():
+        if not next(looks):
+            raise ZeroDivisionError
+        told.set()
+
+    def work():
+        dog.watch()
+        told.wait(20)
+    notifier.alive = alive
+    process = FORK.Process(target=work, daemon=True)
+    process.start()
+    process.join(40)
+
+    assert told.is_set()
+    assert process.exitcode == 0
 
 
 def test_what_the_supervisor_says_counts():

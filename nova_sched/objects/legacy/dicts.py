@@ -182,7 +182,7 @@ def _group(properties):
     known = [name for name in policies or ()
              if name in instance_group.POLICIES]
     group = {'hosts': hosts or [], 'members': members or [],
-             'policies': known[:1] or (policies or [])[:1]}
+             'policies': known or policies or []}
     uuid = _part(properties, 'filter_properties', 'group_uuid',
                  fields.NAME.read)
     # 1.9 is Kilo's: the group's hosts count, and it has no rules.

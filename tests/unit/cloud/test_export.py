@@ -1,5 +1,6 @@
 """A cloud of several cells as one file."""
 
+import contextlib
 import json
 
 import pytest
@@ -78,6 +79,18 @@ def test_holds_no_connection(cloud):
 
     assert 'secret' not in text
     assert 'sqlite' not in text
+
+
+@pytest.mark.parametrize('readable', [True, False])
+def test_leaves_no_connection_open(cloud, opened, readable):
+    if not readable:
+        cloud.two.execute('DROP TABLE services')
+    conf, before = cloud.conf(), opened()
+
+    with contextlib.suppress(exception.DatabaseUnavailable):
+        cloud_export.export(conf)
+
+    assert opened() == before
 
 
 def test_decides_alike_when_it_is_loaded(cloud, loaded):

@@ -2,10 +2,12 @@
 
 import contextlib
 import json
+import signal
 import sqlite3
 
 import pytest
 
+from nova_sched.cloud import fake
 from tests.builders import clouds
 
 
@@ -18,6 +20,44 @@ class TestFake:
         assert ended.out.startswith('7 fake compute nodes in sqlite:///')
         listed = run('--database', url, 'host', 'list', '-f', 'json')
         assert len(json.loads(listed.out)) == 7
+
+    @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+    def test_beats_until_it_is_told_to_end(self, run, url, ending, number):
+        """And ends as if it had nothing more to do."""
+        beats = ending(number)
+
+        ended = run('--database', url, 'cloud', 'fake', '--hosts', 2,
+                    '--interval', 0)
+
+        assert ended.code == 0
+        assert beats == [2] * 3
+
+    @pytest.fixture
+    def ending(self, monkeypatch):
+        """Function of a signal, which comes with the third heartbeat.
+
+        The hosts of each are in what it returns.
+        """
+        class Deaf(Exception):
+            """Nothing in the program hears the signal."""
+
+        def refuse(*_args):
+            raise Deaf
+        before = {number: signal.signal(number, refuse)
+                  for number in (signal.SIGINT, signal.SIGTERM)}
+        beats, heartbeat = [], fake.FakeCloud.heartbeat
+
+        def ending(number):
+            def beat(cloud):
+                beats.append(heartbeat(cloud))
+                if len(beats) == 3:
+                    signal.raise_signal(number)
+                return beats[-1]
+            monkeypatch.setattr(fake.FakeCloud, 'heartbeat', beat)
+            return beats
+        yield ending
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     def test_replaces_what_was_there(self, run, cloud):
         cloud.load(['old'])

@@ -1,3 +1,4 @@
+import signal
 import subprocess
 import sys
 
@@ -28,12 +29,20 @@ def run(tmp_path, monkeypatch, capsys):
         path.write_text(text)
         status = scheduler.main(['--config-file', str(path)])
         return status, capsys.readouterr().err, started
-    return run_with
+    before = signal.getsignal(signal.SIGUSR2)
+    yield run_with
+    signal.signal(signal.SIGUSR2, before)
 
 
 def test_a_good_configuration_is_served(run):
     status, errors, started = run('[DEFAULT]\nhost = here\n')
     assert (status, errors, started) == (0, '', [True])
+
+
+def test_the_file_that_asks_for_reports_is_watched(run, caplog, tmp_path):
+    """So one that is not there is told."""
+    run(f'[oslo_reports]\nfile_event_handler = {tmp_path}/report-now\n')
+    assert f'file_event_handler = {tmp_path}/report-now: ' in caplog.text
 
 
 @pytest.mark.parametrize('text, option', [

@@ -38,6 +38,17 @@ def test_each_disagreement_can_be_listed(run, file):
     assert set(row['Here']) == set(row['Live']) == {'outcome', 'hosts'}
 
 
+def test_a_side_is_shown_by_its_hosts_or_else_its_outcome(run, tmp_path):
+    path = tmp_path / 'shadow.jsonl'
+    path.write_text(json.dumps(lines.an_entry(
+        lines.LOWER, lines.compare.Live())) + '\n')
+
+    ended = run('shadow', 'report', '--each', path, '-c', 'Here',
+                '-c', 'Live')
+
+    assert '| a    | refused |' in ended.out
+
+
 def test_a_file_that_is_not_there_is_told(run, tmp_path):
     ended = run('shadow', 'report', tmp_path / 'none.jsonl')
 

@@ -1,11 +1,16 @@
 """Reading aggregates and host mappings, and noticing their changes."""
 
+import threading
+
 import pytest
 
+from nova_sched import exception
 from nova_sched.db import engine
+from nova_sched.db import guard
 from nova_sched.db import reader
 from nova_sched.db import schema
 from tests.builders import clouds
+from tests.builders.services import wait_for
 
 STAMPED = ('aggregates', 'aggregate_hosts', 'aggregate_metadata',
            'host_mappings', 'cell_mappings')
@@ -88,6 +93,27 @@ CHANGES = {
         "INSERT INTO aggregate_metadata (aggregate_id, key, value) "
         "VALUES (2, 'ssd', 'false')",
 }
+
+
+def test_a_reader_that_is_closed_probes_no_more(
+        conf, settled, execute, monkeypatch):
+    """Of a database of aggregates that did not answer."""
+    monkeypatch.setattr(guard, 'PROBE_INTERVAL', 0.02)
+    conf.set_override('connection', conf.database.connection, 'api_database')
+    before = set(threading.enumerate())
+    hosts = reader.HostReader(conf)
+    execute('ALTER TABLE aggregates RENAME TO gone')
+    with pytest.raises(exception.DatabaseUnavailable):
+        hosts.aggregates()
+
+    def probes():
+        return [thread for thread in threading.enumerate()
+                if thread.name.startswith('probe') and thread not in before]
+
+    assert probes()
+    hosts.close()
+
+    wait_for(lambda: not probes())
 
 
 class TestStamp:

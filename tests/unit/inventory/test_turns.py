@@ -106,6 +106,24 @@ def test_alone_others_commit_only_when_it_is_over(monkeypatch):
     assert order == ['alone', 'commit']
 
 
+def test_alone_one_waits_for_another_that_is(monkeypatch):
+    monkeypatch.setattr(turns, 'ALONE', LONG)
+    found, _ = made()
+    order = []
+
+    def decide():
+        with found.alone():
+            order.append('second')
+
+    with found.alone():
+        other = start(decide)
+        other.join(0.1)
+        order.append('first')
+    other.join(LONG)
+
+    assert order == ['first', 'second']
+
+
 @pytest.mark.parametrize('times', [1, 2, 8])
 def test_alone_one_may_take_twice_as_long_each_further_time(times):
     found, _ = made()

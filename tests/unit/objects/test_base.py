@@ -35,6 +35,15 @@ class TestVersions:
             base.NovaObject.obj_from_primitive(
                 envelope('Destination', {}, '2.0'))
 
+    @pytest.mark.parametrize('version', [
+        '1', '1.', '1.x', '1.2.x', '1.2.3.4', '1.-2', '1.\u0664',
+        '1.2.1234567'])
+    def test_what_is_no_version_is_refused(self, version):
+        """Of two or three numbers of up to six digits each."""
+        with pytest.raises(fields.MalformedError, match=r'such as 1\.0'):
+            base.NovaObject.obj_from_primitive(
+                envelope('Destination', {}, version))
+
     @pytest.mark.parametrize('version', ['1.19', '2.0', '2.8'])
     def test_instances_of_both_majors_are_read(self, version):
         """Kilo sends Instance 1.x, later releases 2.x."""
@@ -86,6 +95,19 @@ class TestUnsetAndNull:
         assert found.host is None
         assert found.allow_cross_cell_move is False
         assert found.obj_to_primitive()['nova_object.data'] == {}
+
+    @pytest.mark.parametrize('kind, field', [
+        ('CellMapping', 'name'), ('ComputeNode', 'host'),
+        ('NetworkRequest', 'tag'), ('InstanceGroup', 'user_id')])
+    def test_null_is_read_where_nova_may_say_it(self, kind, field):
+        found = base.NovaObject.obj_from_primitive(
+            envelope(kind, {field: None}, '1.9'))
+
+        assert getattr(found, field) is None
+        assert found.obj_attr_is_set(field)
+
+    def test_a_group_of_resources_is_of_one_provider_unless_it_says_so(self):
+        assert objects.RequestGroup().use_same_provider is True
 
     @pytest.mark.parametrize('name, default', [
         ('requested_destination', None), ('requested_resources', []),

@@ -167,7 +167,8 @@ class TestLegacyParts:
         """Instances come with uuid, host and sizes."""
         sent = captures.args(f'{era}-info-update-instance-info')
 
-        found = objects.instances_from_wire(sent['instance_info'])
+        found = objects.InstanceList.from_envelope(
+            sent['instance_info']).objects
 
         assert len(found) == 2
         for instance in found:

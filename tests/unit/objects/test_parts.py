@@ -154,6 +154,12 @@ class TestNuma:
 
         assert (made.cpuset, made.pcpuset) == (set(), {3})
 
+    def test_floating_and_pinned_cpus_are_the_cells_cpus_together(self):
+        made = cell({'cpuset': [0, 1], 'pcpuset': [3]}, '1.6')
+
+        assert made.total_cpus == {0, 1, 3}
+        assert len(made) == 3
+
     def test_old_readers_get_the_old_meaning(self):
         """Written as 1.4 the pinned CPUs are in cpuset again."""
         made = cell({'pcpuset': [3], 'cpu_policy': 'dedicated'}, '1.6')

@@ -123,7 +123,12 @@ def test_a_change_of_a_secret_is_told_without_it(conf, reread):
         '[own] pin: **** became ****')
 
 
-def test_an_option_that_cannot_be_read_is_left_out(conf, path):
-    path.write_text('[scheduler]\nmax_attempts = many\n')
+@pytest.mark.parametrize(('section', 'name'), [
+    ('scheduler', 'max_attempts'), ('DEFAULT', 'debug')])
+def test_an_option_that_cannot_be_read_is_left_out(
+        conf, path, section, name):
+    path.write_text(f'[{section}]\n{name} = many\n')
     conf.reload_config_files()
-    assert ('scheduler', 'max_attempts') not in settings.values(conf)
+    found = settings.values(conf)
+    assert (section, name) not in found
+    assert {('scheduler', 'workers'), ('DEFAULT', 'host')} <= found.keys()

@@ -103,6 +103,19 @@ def test_a_file_for_logging_is_tried_and_writes_nothing(parsed, tmp_path):
     assert 'NoSuchHandler' in error
 
 
+@pytest.mark.parametrize('text', [
+    'use_json = true\n', 'log_config_append = {file}\n'])
+def test_a_format_that_no_line_is_made_by_may_be_wrong(
+        parsed, tmp_path, text):
+    file = tmp_path / 'logging.ini'
+    file.write_text(LOGGING.format(handler='NullHandler', args='()'))
+    wrong = 'logging_default_format_string = %(asctime\n'
+
+    assert refusals(parsed, '[DEFAULT]\n' + wrong)
+    assert refusals(
+        parsed, '[DEFAULT]\n' + wrong + text.format(file=file)) == []
+
+
 def test_a_log_that_can_be_written_is_not_made(parsed, tmp_path):
     assert refusals(parsed, f'[DEFAULT]\nlog_dir = {tmp_path}\n'
                     'log_file = a.log\nlog_rotation_type = size\n') == []

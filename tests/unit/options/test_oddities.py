@@ -53,6 +53,7 @@ def test_a_trap_is_named(parsed, text, sentence):
     '[scheduler]\ndriver = chance_scheduler\nworkers = 4\n',
     '[scheduler]\nworkers = 4\n[placement]\nauth_type = password\n',
     '[neutron]\ncafile = /no/such/ca.pem\n' + ONE,
+    ONE + 'host_manager = own.HostManager\n',
     '[cinder]\ncatalog_info = x\n[placement_database]\nconnection = x\n'
     '[conductor]\nworkers = 1\n[consoleauth]\ntoken_ttl = 1\n'
     '[oslo_messaging_amqp]\ntrace = 1\n[keystone_authtoken]\nauth_url = x\n'

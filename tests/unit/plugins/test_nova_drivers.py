@@ -230,6 +230,14 @@ class TestADriverOfOnesOwn:
             RequestContext(), [C, A], None)] == ['a', 'c']
         assert len(list(hosts.get_all_host_states(RequestContext()))) == 3
 
+    def test_is_handed_the_hosts_as_they_are_at_that_moment(
+            self, manager, cloud):
+        hosts = manager('EmptiestScheduler').driver.host_manager
+        cloud.execute('DELETE FROM compute_nodes WHERE host = ?', 'b')
+
+        assert [state.host for state in hosts.get_all_host_states(
+            RequestContext())] == ['a', 'c']
+
 
 class TestForm:
     """Of a class: whether it was written for Nova."""
@@ -265,6 +273,17 @@ class TestForm:
         assert served('the options').select_destinations(
             None, None, None, True) == ['the options', None, True]
 
+    def test_knows_what_it_is_asked_for_until_it_has_answered(self):
+        class Asking(self.Mixed):
+            def select_destinations(self, *args, alloc_reqs_by_rp_uuid=None):
+                return nova_form.current().record
+
+        served = nova_form.served(Asking, 'x')('the options')
+
+        assert served.select_destinations(
+            None, None, None, record='a record') == 'a record'
+        assert nova_form.current() is nova_form.NOBODY
+
     def test_of_another_release_is_refused_at_the_start(self):
         with pytest.raises(exception.ConfigurationError,
                            match='from Queens to Wallaby'):
@@ -290,3 +309,13 @@ def test_a_class_with_periodic_work_has_it_done(manager, name):
     assert type('Busy', (Working, base), {}).PERIODIC
     assert not type('Idle', (base,), {}).PERIODIC
     assert not base.PERIODIC
+
+
+def test_what_is_said_of_a_class_reaches_all_that_it_derives_from(manager):
+    from nova.scheduler import driver
+
+    class Racks:
+        def __init_subclass__(cls, rack, **kwargs):
+            cls.rack = rack
+
+    assert type('Own', (driver.Scheduler, Racks), {}, rack=7).rack == 7

@@ -1,5 +1,6 @@
 """Asking what may fail or hang."""
 
+import logging
 import threading
 
 import pytest
@@ -37,6 +38,13 @@ def test_of_an_error_that_is_not_known_only_the_kind_is_told():
     row, = rows.attempt('database', '', fail)
     assert 'TypeError' in row.found
     assert 'open-sesame' not in str(row)
+
+
+def test_the_traceback_of_such_an_error_is_shown_at_debug(caplog):
+    caplog.set_level(logging.DEBUG, rows.LOG.logger.name)
+    rows.attempt('database', '', lambda: 1 / 0)
+    assert 'Traceback' in caplog.text
+    assert 'ZeroDivisionError' in caplog.text
 
 
 def test_of_many_names_the_first_are_told():

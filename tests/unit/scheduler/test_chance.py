@@ -4,6 +4,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.decision import FilterStep
 from tests.builders import clouds
 from tests.builders import requests
 from tests.builders.drivers import CELL1
@@ -108,13 +109,16 @@ class TestAnswer:
         assert selection.allocation_request_version is None
 
     def test_is_on_record(self, chance):
-        driver, record = chance(['a', 'b']), Decision()
-        [[selection]] = select(driver, requests.a_request(), record=record)
+        """With how many hosts each step leaves, once for all instances."""
+        driver, record = chance(['a', 'b', 'c']), Decision()
+        [[selection]] = select(driver, requests.a_request(
+            ignore_hosts=['c']), record=record)
 
         [pick] = record.picks
         assert pick.host == selection.service_host
         assert pick.instance_uuid == requests.INSTANCE_UUID
-        assert record.steps[0].name == 'service up'
+        assert record.steps == [FilterStep(0, 'service up', 3, 3),
+                                FilterStep(0, 'ignore_hosts', 3, 2)]
 
     def test_of_an_empty_list_of_uuids_is_a_refusal(self, chance):
         driver = chance(['a'])

@@ -78,6 +78,8 @@ class TestReason:
     @pytest.mark.parametrize('named, host, node', [
         ({'force_hosts': ['x']}, 'x', None),
         ({'force_nodes': ['y']}, None, 'y'),
+        ({'force_hosts': ['x', 'z']}, 'x', None),
+        ({'force_nodes': ['y', 'z']}, None, 'y'),
         ({'force_hosts': ['a'], 'force_nodes': ['y']}, 'a', 'y'),
         ({'force_hosts': ['x'], 'force_nodes': ['a']}, 'x', 'a'),
         ({'requested_destination': requests.a_destination(host='x')},
@@ -87,7 +89,7 @@ class TestReason:
     ])
     def test_names_a_host_or_node_that_does_not_exist(self, named, host,
                                                       node):
-        """In Nova's words, with the blank at their end."""
+        """The first one, in Nova's words with the blank at their end."""
         reason = refusal(a_scheduler(a_host('a')),
                          requests.a_request(**named))
 

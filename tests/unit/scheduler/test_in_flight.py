@@ -151,6 +151,22 @@ class TestRepeatedCall:
 
         assert drivers.free_ram_mb(driver) == {'h0': 1000, 'h1': 0}
 
+    def test_for_one_of_a_group_leaves_the_others_in_it(self, cloud,
+                                                        driver_name):
+        """A later member is kept from both, by a caller who knows neither."""
+        hosts_with_room(cloud, 2, 4)
+        driver, first, other, late = cloud.driver(driver_name), *(
+            uuidutils.generate_uuid() for _ in range(3))
+
+        def ask(uuid):
+            return picks(driver, a_server(instance_uuid=uuid, group={
+                'policy': 'anti-affinity', 'members': [uuid]}), [uuid])
+
+        assert ask(first) == ['h0']
+        assert ask(other) == ask(other) == ['h1']
+        with pytest.raises(exception.NoValidHost):
+            ask(late)
+
 
 class TestInstances:
     @pytest.mark.parametrize('hint, host', [('same_host', 'h0'),

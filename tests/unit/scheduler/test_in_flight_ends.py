@@ -9,7 +9,9 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.hosts.decision import Decision
+from tests.builders import clouds
 from tests.builders import drivers
+from tests.builders import pci
 from tests.builders.drivers import picks
 from tests.builders.drivers import select
 from tests.builders.in_flight import Compute
@@ -108,6 +110,25 @@ class TestMoves:
         report(cloud, 'h0')
 
         assert free(driver) == {'h0': 4000, 'h1': 3000}
+
+
+class TestDevices:
+    def test_stay_taken_while_other_hosts_report(self, cloud, driver_name):
+        cloud.load_nodes(clouds.a_compute_node(
+            'h0', pci_stats=pci.pci_stats(pci.a_pool())),
+            clouds.a_compute_node('h1'))
+        driver = cloud.driver(
+            driver_name, enabled_filters=['PciPassthroughFilter'])
+
+        def ask():
+            return picks(driver, a_server(
+                pci_requests=pci.pci_requests(pci.a_pci_request())))
+
+        assert ask() == ['h0']
+        report(cloud, 'h1')
+        free(driver)
+        with pytest.raises(exception.NoValidHost):
+            ask()
 
 
 class TestBetween:

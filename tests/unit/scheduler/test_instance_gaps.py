@@ -1,5 +1,7 @@
 """Instances that a database does not show, yet or any more, in decisions."""
 
+import logging
+
 import pytest
 
 from nova_sched import exception
@@ -58,7 +60,9 @@ class TestSilentCell:
                     getattr(cell_reader.CellReader, name)))
         return driver
 
-    def test_costs_its_hosts_and_the_decision_says_so(self, driver, rule):
+    def test_costs_its_hosts_and_decision_and_log_say_so(
+            self, driver, rule, caplog):
+        caplog.set_level(logging.INFO)
         record = decision.Decision()
 
         found = drivers.select(driver, requests.a_request(
@@ -67,7 +71,9 @@ class TestSilentCell:
         assert {chosen[0].service_host for chosen in found} <= {'a', 'b'}
         assert record.tries == 2
         assert record.lost == ((f'{CELL2}(two)', 'gone'),)
-
+        [line] = [line for line in caplog.messages
+                  if line.startswith('Deciding once more')]
+        assert 'gone' in line
 
     def test_costs_a_request_that_has_claimed_its_answer(self, hosts):
         """What is given back late must not be what is claimed once more."""

@@ -40,19 +40,21 @@ def test_filters_run_in_novas_order():
         'tpm_secret_security_filter', 'owner_nova_filter']
 
 
-def test_each_filter_that_had_something_to_do_is_timed(caplog):
+@pytest.mark.parametrize(('zone', 'first'), [
+    (None, ()), ('z', ('map_az_to_placement_aggregate',))])
+def test_each_filter_that_had_something_to_do_is_timed(caplog, zone, first):
     """Those that are off, or skip the request, are not."""
     caplog.set_level(logging.DEBUG)
     times = iter(range(100))
 
     request_filter.process_reqspec(
-        a_request(), facts.Facts(), request_filter.Options(),
-        lambda: next(times))
+        a_request(availability_zone=zone), facts.Facts(),
+        request_filter.Options(), lambda: next(times))
 
     assert [record.getMessage() for record in caplog.records
             if 'took' in record.getMessage()] == [
         f'Request filter {name!r} took 1.0 seconds' for name in (
-            'compute_status_filter', 'accelerators_filter',
+            *first, 'compute_status_filter', 'accelerators_filter',
             'packed_virtqueue_filter', 'remote_managed_ports_filter',
             'owner_nova_filter')]
 

@@ -3,6 +3,7 @@
 import json
 import pathlib
 
+from kombu.utils import functional
 import pytest
 
 from nova_sched import exception
@@ -51,3 +52,16 @@ def test_what_is_no_message_is_refused(body):
 def test_a_broker_that_is_no_rabbitmq_is_refused():
     with pytest.raises(exception.ConfigurationError, match='RabbitMQ'):
         tap.Tap(rules.a_conf(DEFAULT__transport_url='fake://'))
+
+
+def test_a_broker_that_is_away_is_told_without_a_wait(monkeypatch):
+    """Who listens is asked by others meanwhile, and tries again by itself."""
+    waits = []
+    monkeypatch.setattr(functional, 'sleep', waits.append)
+    found = tap.Tap(rules.a_conf(DEFAULT__transport_url=(
+        'rabbit://u:p@127.0.0.1:1,u:p@127.0.0.1:2/')))
+
+    with pytest.raises(tap.Lost, match='refused'):
+        found.open()
+
+    assert waits == []

@@ -237,6 +237,15 @@ def test_a_placement_that_fails_is_told_once_and_waited_for(stage, caplog):
     assert stage.verdict()[0] == compare.SAME
 
 
+def test_a_placement_that_fails_at_first_is_told_at_once(stage, caplog):
+    stage.server.on('GET', '/allocations/',
+                    http_placement.error(500, 'broken'))
+
+    stage.ask(2)
+
+    assert caplog.text.count('cannot be seen') == 1
+
+
 def test_a_pick_is_not_taken_for_what_an_instance_had_before(stage):
     """Where Placement has not told that, before the decision."""
     stage.server.on('GET', '/allocations/',

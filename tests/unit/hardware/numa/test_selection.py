@@ -12,6 +12,10 @@ from tests.builders.pci import some_pools
 
 HOSTS = [a_cell(number, socket=number // 2) for number in range(4)]
 POOLS = some_pools(a_pool(numa_node=1), a_pool(numa_node=3))
+#: A device of no known node, for selections without the two cells that are
+#: near to devices kept for others.
+KEPT = some_pools(a_pool(), *(a_pool(numa_node=node, dev_type='type-PF')
+                              for node in (1, 3)))
 
 
 def rules(policy='required', pools=POOLS, **wish):
@@ -32,11 +36,13 @@ def test_devices_are_near_to_the_chosen_cells(policy, chosen, allowed):
     assert rules(policy).allow(chosen) == allowed
 
 
-@pytest.mark.parametrize('policy', ['required', 'socket', 'preferred'])
+@pytest.mark.parametrize('policy', ['required', 'socket', 'preferred',
+                                    'legacy'])
 @pytest.mark.parametrize('networks', [None, metadata('p1')])
+@pytest.mark.parametrize('pools', [POOLS, KEPT])
 def test_some_of_the_cells_will_do_if_a_selection_of_them_does(
-        policy, networks):
-    made = rules(policy, networks=networks)
+        policy, networks, pools):
+    made = rules(policy, pools, networks=networks)
 
     for others in range(16):
         for chosen in range(16):

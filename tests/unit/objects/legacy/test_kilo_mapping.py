@@ -139,6 +139,14 @@ class TestKeys:
         assert seen['image']['properties']['hw_architecture'] == 'x86_64'
         assert spec['instance_type']['memory_mb'] == 2048
 
+    def test_each_of_several_instances_has_its_own_uuid(self):
+        """A call for several names the first one alone."""
+        spec = kilo_request()
+        spec.instance_uuid = requests.INSTANCE_UUID
+
+        assert spec['request_spec']['instance_properties'][
+            'uuid'] == requests.INSTANCE_UUID
+
     def test_context_and_options_are_what_was_set(self):
         """Also when they are set after the first read."""
         spec = requests.a_request()

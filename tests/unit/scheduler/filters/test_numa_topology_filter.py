@@ -160,6 +160,18 @@ def test_why_not(cells, spec, expected):
     assert FILTER.reason(block, spec) == expected
 
 
+@pytest.mark.parametrize(('spec', 'expected'), [
+    (a_request(), ''),
+    (a_request(extra_specs=REQUIRE), 'need cores with several threads'),
+    (a_numa_request(guest_cell(floating=1)),
+     'need 1 NUMA cell with up to 512 MB, 1 floating CPUs'),
+    (a_numa_request(guest_cell(pinned=2), extra_specs=REQUIRE),
+     'need cores with several threads; need 1 NUMA cell with up to 512 MB '
+     'free, 2 free CPUs to pin')])
+def test_a_caller_is_told_all_that_was_asked_for(spec, expected):
+    assert FILTER.asked(spec) == expected
+
+
 @pytest.mark.parametrize(('record', 'spec', 'text'), [
     (a_host(), a_numa_request(guest_cell(floating=1)),
      'host0, host0 fails NUMA topology requirements. No host NUMA topology '

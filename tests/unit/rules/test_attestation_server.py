@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from nova_sched.inventory import turns
+from nova_sched.rules import attestation
 from nova_sched.rules.attestation import AttestationServer
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import picks
@@ -19,7 +20,7 @@ from tests.builders.rules import a_conf
 from tests.builders.services import wait_for
 
 #: A certificate for localhost that signs itself, and its key.
-CERTIFICATE = str(pathlib.Path(__file__).parents[1] / 'data' / 'tls'
+CERTIFICATE = str(pathlib.Path(__file__).parents[2] / 'data' / 'tls'
                   / 'localhost.pem')
 ANSWER = [{'host_name': 'a', 'trust_lvl': 'trusted',
            'vtime': '2023-11-14T22:13:00Z'}]
@@ -123,6 +124,18 @@ def test_an_answer_without_sense_is_none(serve, caplog, status, body):
     message, = caplog.messages
     assert f'localhost:{port}' in message
     assert 'sesame' not in message
+
+
+@pytest.mark.parametrize('more', [0, 1])
+def test_an_answer_that_is_too_long_is_none(serve, caplog, monkeypatch, more):
+    body = json.dumps({'hosts': ANSWER}).encode()
+    monkeypatch.setattr(attestation, '_TOO_LONG', len(body) + more)
+
+    answer = client(serve(body=body)[0]).poll(['a'])
+
+    assert answer == (ANSWER if more else [])
+    assert (f'an answer of {len(body)} bytes or more' in caplog.text
+            ) == (not more)
 
 
 def test_a_server_that_is_not_there_gives_no_answer(serve, caplog):
