@@ -165,7 +165,8 @@ class Placing:
         begun, self._hosts, self._picks = self._hosts, hosts, []
         if begun is None:
             self._check_names()
-        self._prepare_group(siblings)
+            self._prepare_group()
+        self._join(siblings)
         left = (self._offered() if begun is None
                 else hosts.block(self._ranked.hosts.rows))
         for index, key in enumerate(self.left, len(self._picked)):
@@ -189,11 +190,10 @@ class Placing:
         if unknown:
             self._raise(nova=unknown)
 
-    def _prepare_group(self, siblings):
+    def _prepare_group(self):
         """Give the server group members and hosts that picks can join.
 
-        A caller that has not said where the members run has them looked up;
-        what others have placed of the group since is added.
+        A caller that has not said where the members run has them looked up.
         """
         group = self._spec_obj.instance_group
         if group is None:
@@ -201,13 +201,20 @@ class Placing:
         if group.hosts is None:
             located = self._hosts.instances.running(group.members or ())
             group.hosts = sorted(set(located.values()))
-        members, hosts = list(group.members or ()), list(group.hosts)
+        group.members = list(group.members or ())
+        group.hosts = list(group.hosts)
+
+    def _join(self, siblings):
+        """Have in the server group what others have placed of it since.
+
+        However many these are: callers' members alone are limited.
+        """
+        group = self._spec_obj.instance_group
         for pick in siblings:
-            if pick.host not in hosts:
-                hosts.append(pick.host)
-            if isinstance(pick.key, str) and pick.key not in members:
-                members.append(pick.key)
-        group.members, group.hosts = members, hosts
+            if pick.host not in group.hosts:
+                group.hosts.append(pick.host)
+            if isinstance(pick.key, str) and pick.key not in group.members:
+                group.members.append(pick.key)
 
     def _offered(self):
         """The hosts of which Placement says that they could do: HostBlock."""

@@ -1,5 +1,7 @@
 """Claims against a Placement over HTTP that says what a test has it say."""
 
+import operator
+
 from nova_sched.placement import claims
 from nova_sched.placement import connection
 from tests.builders import http_placement
@@ -33,7 +35,7 @@ class Scene:
                                     'endpoint': self.placement.url,
                                     **options})),
             version, asker or claims.Asker.of(CONTEXT),
-            sleep=self.slept.append, uniform=lambda low, high: high)
+            sleep=self.slept.append, uniform=operator.add)
 
     def claim(self, version=CURRENT, spec=SPEC, request=WANTED, **kwargs):
         """Claim; what was put at last."""

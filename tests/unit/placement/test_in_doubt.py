@@ -179,6 +179,14 @@ class TestTime:
         for _ in range(1000):
             asked.ask('PUT', '/')
 
+    def test_of_refusals_is_not(self):
+        """They are answers, as long as the server is not in trouble."""
+        server = Slow(seconds=0, status=499)
+        asked = patience.Patience(server, None, server.clock)
+
+        for _ in range(10):
+            asked.ask('GET', '/')
+
     def test_of_what_is_taken_back_begins_anew_after_a_pause(self):
         server = Slow(seconds=0, status=503)
         asked = patience.Insistence(server, None, server.clock)

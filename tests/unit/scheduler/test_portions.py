@@ -8,6 +8,7 @@ import pytest
 from nova_sched import exception
 from nova_sched.hosts.decision import Decision
 from nova_sched.inventory import turns
+from nova_sched.objects import bounds
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import filters
 from tests.builders import clouds
@@ -143,6 +144,17 @@ class TestOthers:
 
         assert picks(driver, a_boot(names), names) == ['h0'] * 5
         waiting.join(LONG)
+
+
+    def test_of_its_group_may_be_more_than_a_caller_may_name(
+            self, cloud, driver_name):
+        hosts_with_room(cloud, 1, 9)
+        driver, *names = cloud.driver(driver_name), *uuids(2)
+        named = [str(number) for number in range(bounds.GROUP_MEMBERS - 1)]
+        for name in names:
+            assert picks(driver, a_server(instance_uuid=name, group={
+                'policy': 'affinity', 'members': [*named, name]}),
+                [name]) == ['h0']
 
 
 class TestTheAnswer:
