@@ -155,10 +155,14 @@ class Instances:
                 for host, described in found.items()}
         return {host: known[host] for host in hosts}
 
-    def look_up(self, spec_obj):
-        """Read now where the instances are that a RequestSpec names."""
+    def look_up(self, spec_obj, own=()):
+        """Read now where the instances are that a RequestSpec names.
+
+        own: uuids of the instances that it is for: in a group they are
+            members, too, and may be somewhere already.
+        """
         group = spec_obj.instance_group
-        members = group.members or [] if group is not None else []
+        members = [*(group.members or ()), *own] if group is not None else ()
         self.running([*named(spec_obj), *members])
 
     def list_all(self):

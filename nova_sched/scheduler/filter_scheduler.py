@@ -106,7 +106,7 @@ class FilterScheduler(driver.HostScheduler):
         """Where the instances are that a request names: Instances."""
         found = self.host_manager.instances(wanted.keys())
         with _without_database():
-            found.look_up(wanted.spec_obj)
+            found.look_up(wanted.spec_obj, wanted.instance_uuids or ())
         return found
 
     def _list_ahead(self, wanted, found, record):

@@ -209,12 +209,12 @@ class Placing:
 
         However many these are: callers' members alone are limited.
         """
+        if not siblings:
+            return
         group = self._spec_obj.instance_group
-        for pick in siblings:
-            if pick.host not in group.hosts:
-                group.hosts.append(pick.host)
-            if isinstance(pick.key, str) and pick.key not in group.members:
-                group.members.append(pick.key)
+        _add(group.hosts, [pick.host for pick in siblings])
+        _add(group.members, [pick.key for pick in siblings
+                             if isinstance(pick.key, str)])
 
     def _offered(self):
         """The hosts of which Placement says that they could do: HostBlock."""
@@ -354,6 +354,12 @@ class Placing:
                  for row in rows.tolist())
         return [(taken, self._hosts.limits(taken.row)) for taken
                 in itertools.islice(filter(None, found), wanted)]
+
+
+def _add(names, others):
+    """Put those of the others at the end of a list that are not in it."""
+    known = {*names}
+    names += [name for name in dict.fromkeys(others) if name not in known]
 
 
 def offered(hosts, offer):

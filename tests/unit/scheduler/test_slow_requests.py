@@ -3,6 +3,7 @@
 import contextlib
 import threading
 
+from oslo_utils import uuidutils
 import pytest
 
 from nova_sched import exception
@@ -243,6 +244,25 @@ def test_that_looks_at_all_instances_has_them_listed_before_its_turn(
         select(driver, a_server(hints={'query': [query]}))
 
     assert others == [True] * is_listed
+
+
+def test_for_many_of_a_group_has_them_looked_up_at_once(cloud, driver_name):
+    """Not one by one in its turn; also those that are no members yet."""
+    hosts_with_room(cloud, 3, 5)
+    driver, names = cloud.driver(driver_name), [
+        uuidutils.generate_uuid() for _ in range(3)]
+    reader, asked = driver.host_manager._reader, []
+    locate = reader.locate_instances
+
+    def located(uuids, *args):
+        asked.append(set(uuids))
+        return locate(uuids, *args)
+    reader.locate_instances = located
+
+    picks(driver, a_server(num_instances=3, group={
+        'policy': 'anti-affinity', 'members': names[:1]}), names)
+
+    assert asked == [set(names)]
 
 
 class TestAskingAhead:
