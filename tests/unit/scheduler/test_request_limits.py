@@ -126,6 +126,10 @@ def test_the_limits_are_those_of_the_options():
     assert manager.Limits.of(conf) == manager.Limits(5, 0.5)
 
 
+def test_a_door_without_options_lets_a_request_take_any_time():
+    assert manager.Limits() == manager.Limits(bounds.INSTANCES, seconds=0)
+
+
 @pytest.mark.parametrize('name', DRIVERS)
 def test_a_request_that_takes_too_long_is_refused_with_step_and_budget(
         driver, name):
