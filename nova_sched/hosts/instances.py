@@ -48,15 +48,18 @@ class Instances:
     unseen: names of hosts of whose instances rules see none.
     in_flight: function that returns what other requests have placed, {uuid:
         object with ``host`` and, like Placed, ``instance()``}.
+    standing: function of such a dict of before: those in it that were not
+        taken back since.
 
     cells: uuids of the cells whose hosts are decided on: they must answer.
     """
 
     def __init__(self, locate, on_hosts,
                  images=lambda hosts, names: (), unseen=frozenset(),
-                 in_flight=dict):
+                 in_flight=dict, standing=dict):
         self.cells = frozenset()
-        self._in_flight, self._moving = in_flight, None
+        self._in_flight, self._standing = in_flight, standing
+        self._moving = None
         self._locate, self._on_hosts = locate, on_hosts
         self._images, self._described = images, {}
         self._placed, self._unseen = {}, unseen
@@ -188,7 +191,10 @@ class Instances:
         """Have all that others placed meanwhile."""
         self._unreported_hosts = None
         if self._moving is not None:
-            self._moving = self._moving | self._in_flight()
+            # What is in flight no longer may show in the database by now,
+            # which was read before.
+            self._moving = (self._standing(self._moving)
+                            | self._in_flight())
 
     def _unreported(self):
         """{uuid: Placed or alike} of what the database may not show yet."""

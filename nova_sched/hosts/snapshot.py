@@ -64,6 +64,15 @@ class HostSnapshot:
         """These rows (int array), or all of them, as rules see them."""
         return block.HostBlock(self, rows)
 
+    def go_on(self, later):
+        """Have the values of a later snapshot of the same hosts.
+
+        What plug-ins keep on states, and what filters leave as limits, stays.
+        """
+        self._table, self.cells = later._table, later.cells
+        self._columns = dict(later._columns)
+        self._owned.clear()
+
     def limits(self, row):
         """What the compute node is to enforce on this host: dict.
 

@@ -47,6 +47,9 @@ LOOKED_FOR = 1000
 #: Commits that are remembered to be compared with views from before them.
 REMEMBERED = 1000
 
+#: Picks that are remembered to have been taken back.
+VOID = 2000
+
 
 @dataclasses.dataclass(frozen=True)
 class View:
@@ -84,6 +87,8 @@ class Picks:
         # (when placed, number, key) of all that were: a heap.
         self._placed_at, self._numbers = [], itertools.count()
         self._version, self._commits = 0, collections.deque(maxlen=REMEMBERED)
+        # Those that were taken back of late, by id.
+        self._void = collections.OrderedDict()
         self._changed, self._looked, self._swept = set(), None, 0.0
         self._closed = False
 
@@ -238,13 +243,10 @@ class Picks:
             self._turns.wait_for_alone()
             if self._closed or self._is_taken(view, places, related):
                 return False
-            keys = {pick.key for pick in picks}
-            places |= self._replace(keys.intersection(view.own), picks)
-            # Of instances that are named twice, one pick is left; own picks
-            # of instances that are still to be placed stay.
+            places |= self._replace(view.own, picks)
+            # Of instances that are named twice, one pick is left.
             unchanged = (view.whole.columns is self._table.columns
-                         and len(keys) == len(picks)
-                         and keys.issuperset(view.own))
+                         and len({pick.key for pick in picks}) == len(picks))
             self._note(places, picks)
             self._table = (snapshot.as_table() if unchanged
                            else self._redone(self._table, places))
@@ -253,16 +255,26 @@ class Picks:
     def take_back(self, picks):
         """Have these picks, a list of InFlight, in flight no longer."""
         with self._lock:
+            self._turns.wait_for_alone()
             found = [watched for pick in picks
                      if (watched := self._watched.get(pick.key)) is not None
                      and watched.pick is pick]
             for watched in found:
                 self._uncount(watched)
                 self._forget(watched.pick)
+                self._void[id(watched.pick)] = watched.pick
+            while len(self._void) > VOID:
+                self._void.popitem(last=False)
             places = {watched.pick.place for watched in found}
             if places:
                 self._note(places, [watched.pick for watched in found])
                 self._table = self._redone(self._table, places)
+
+    def standing(self, placed):
+        """What ``placed`` said before, without what was taken back since."""
+        with self._lock:
+            return {uuid: pick for uuid, pick in placed.items()
+                    if id(pick) not in self._void}
 
     def _note(self, places, picks):
         """Remember one more change, for views from before it."""
@@ -281,8 +293,7 @@ class Picks:
                    for _, others, names in since)
 
     def _replace(self, own, picks):
-        """Put picks in place of those of these keys, whose places it returns.
-        """
+        """Put picks in place of those of the same request; their places."""
         places = set()
         for key in own:
             watched = self._watched.get(key)

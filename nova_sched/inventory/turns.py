@@ -45,6 +45,8 @@ class Turns:
         self._holder = None
         # Who decides alone, if any, and its thread: others commit behind it.
         self._alone, self._alone_thread = None, None
+        # Who is to decide alone next, in order; how many wait to commit.
+        self._next, self._committing = collections.deque(), 0
         self._over = threading.Condition(lock)
 
     @contextlib.contextmanager
@@ -104,7 +106,12 @@ class Turns:
         """
         me = Turn()
         with self._over:
-            self._wait_for(self._alone_is_over)
+            self._next.append(me)
+            try:
+                self._wait_for(lambda: self._may_be_alone(me))
+            finally:
+                self._next.remove(me)
+                self._over.notify_all()
             self._alone, self._alone_thread = me, threading.get_ident()
             me.begin(ALONE * 2 ** (times - 1))
         try:
@@ -122,12 +129,28 @@ class Turns:
         decide once more.
         """
         me = threading.get_ident()
-        self._wait_for(lambda: (self._alone_thread == me
-                                or self._alone_is_over()))
+        if self._alone_thread == me or self._alone_is_over():
+            return
+        self._committing += 1
+        try:
+            self._wait_for(self._alone_is_over)
+        finally:
+            self._committing -= 1
+            if not self._committing:
+                self._over.notify_all()
 
     def _alone_is_over(self):
         return self._alone is None or self._alone.left() <= 0
 
+    def _may_be_alone(self, me):
+        """Whether all that waited for who was alone have had their turn.
+
+        Whoever ends and begins again would get the lock before they wake.
+        """
+        return (self._alone_is_over() and not self._committing
+                and self._next[0] is me)
+
     def _wait_for(self, is_over):
         while not is_over():
-            self._over.wait(self._alone.left())
+            left = 0 if self._alone is None else self._alone.left()
+            self._over.wait(left if left > 0 else None)

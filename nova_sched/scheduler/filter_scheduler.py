@@ -135,8 +135,9 @@ class FilterScheduler(driver.HostScheduler):
                     wanted.most_alternates > 0, record.offer, record)
         raise exception.InvalidInput(reason=(
             f'the request was decided {MOST_TRIES} times, and each time so '
-            'slowly that others were given meanwhile what it had chosen; ask '
-            'for less at a time, or once more when there are fewer requests'))
+            'slowly that others were given meanwhile what it had chosen, or '
+            'hosts came or went; ask for less at a time, or once more when '
+            'there are fewer requests'))
 
     def _ask_ahead(self, wanted, found, record):
         """Have rules ask others before the turn, for which requests wait."""

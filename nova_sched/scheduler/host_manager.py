@@ -115,7 +115,8 @@ class HostManager:
             images=lambda hosts, names: self._reader.image_properties(
                 hosts, names, found.cells),
             unseen=_bare_metal_hosts(table),
-            in_flight=lambda: self._picks.placed(set(keys)))
+            in_flight=lambda: self._picks.placed(set(keys)),
+            standing=self._picks.standing)
         found.cells = _cells_of(table)
         return found
 

@@ -20,9 +20,8 @@ class Portions:
         self._driver, self._manager = driver, driver.host_manager
         self._wanted, self._found, self._record = wanted, found, record
         self._placing, _ = driver.placing(wanted, record)
-        self._table, self._kept = None, []
-        # What nobody remembers would not be there in the next portion.
-        self._goes_on_later = self._manager.is_kept(wanted)
+        self._table = self._snapshot = None
+        self._kept = []
 
     def decided(self, alone):
         """The answer; None if others have taken meanwhile what it depends on.
@@ -45,36 +44,40 @@ class Portions:
         with contextlib.ExitStack() as stack:
             with self._record.timed('wait'):
                 turn = stack.enter_context(self._manager.turn(alone))
-            hosts = self._hosts()
-            if hosts is None:
+            view = self._look()
+            if not view.table.has_rows_of(self._table):
                 return False
-            view, snapshot = hosts
-            snapshot.may_ask = False
             picks = self._placing.run(
-                snapshot, self._manager.siblings(self._wanted),
-                turn.is_over if self._goes_on_later else _never)
-            if not self._manager.keep(view, snapshot, picks, self._wanted):
-                return False
+                self._snapshot, self._manager.siblings(self._wanted),
+                turn.is_over if self._may_pause(view) else _never)
             self._kept += picks
-            return True
+            return self._manager.keep(view, self._snapshot, picks,
+                                      self._wanted)
 
-    def _hosts(self):
-        """The hosts as they are at this moment: View and HostSnapshot of it.
+    def _may_pause(self, view):
+        """Whether what is placed so far can be committed without the rest.
 
-        None if they are not those of the portion before.
+        What nobody remembers would not be there in the next portion; and
+        picks of an earlier call for the same instances stay unless all of
+        them have new ones.
         """
-        if self._table is None:
-            self._found.start_over()
-            view, snapshot = self._driver.hosts(
+        return self._manager.is_kept(self._wanted) and not view.own
+
+    def _look(self):
+        """Have the hosts as they are at this moment: View."""
+        if self._snapshot is None:
+            view, self._snapshot = self._driver.hosts(
                 self._wanted, self._found, self._record)
+            self._snapshot.may_ask = False
             self._table = view.table
-            return view, snapshot
-        self._found.catch_up()
+            # After the view: what is placed between is a conflict then.
+            self._found.start_over()
+            return view
         view = self._manager.view(self._placing.left)
-        if not view.table.has_rows_of(self._table):
-            return None
-        return view, self._manager.snapshot(
-            view.table, self._found, self._record.clock, self._record.offer)
+        self._found.catch_up()
+        self._snapshot.go_on(self._manager.snapshot(
+            view.table, self._found, self._record.clock, self._record.offer))
+        return view
 
 
 def _never():

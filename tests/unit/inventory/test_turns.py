@@ -124,6 +124,33 @@ def test_alone_one_waits_for_another_that_is(monkeypatch):
     assert order == ['first', 'second']
 
 
+@pytest.mark.parametrize('other', ['commits', 'decides alone'])
+def test_alone_one_that_begins_again_lets_those_that_waited_go_first(
+        other, monkeypatch):
+    """However soon it does so."""
+    monkeypatch.setattr(turns, 'ALONE', LONG)
+    found, lock = made()
+    order = []
+
+    def wait():
+        if other == 'commits':
+            with lock:
+                found.wait_for_alone()
+                order.append('other')
+        else:
+            with found.alone():
+                order.append('other')
+
+    with found.alone():
+        waiting = start(wait)
+        wait_for(lambda: found._committing or found._next)
+    with found.alone():
+        order.append('again')
+    waiting.join(LONG)
+
+    assert order == ['other', 'again']
+
+
 @pytest.mark.parametrize('times', [1, 2, 8])
 def test_alone_one_may_take_twice_as_long_each_further_time(times):
     found, _ = made()

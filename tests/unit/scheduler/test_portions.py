@@ -6,6 +6,7 @@ from oslo_utils import uuidutils
 import pytest
 
 from nova_sched import exception
+from nova_sched.hosts import instances
 from nova_sched.hosts.decision import Decision
 from nova_sched.inventory import turns
 from nova_sched.objects import bounds
@@ -306,7 +307,7 @@ def picks_of(driver, names, record):
 
 class TestACallThatIsRepeated:
     def test_takes_its_room_once(self, cloud, driver_name):
-        """At each moment the others see all that the first call took."""
+        """In one turn: others see all that the first call took until then."""
         hosts_with_room(cloud, 1, 4)
         driver, names, seen = cloud.driver(driver_name), uuids(3), []
         picks(driver, a_boot(names), names)
@@ -314,9 +315,22 @@ class TestACallThatIsRepeated:
             drivers.free_ram_mb(driver)['h0'])] * 3)
 
         assert picks(driver, a_boot(names), names) == ['h0'] * 3
-        assert seen == [1000] * 3
+        assert seen == [1000]
         assert drivers.free_ram_mb(driver) == {'h0': 1000}
 
+
+    def test_and_refused_leaves_what_the_first_call_took(self, cloud,
+                                                         driver_name):
+        """Its hosts have reported less meanwhile, but it may be running."""
+        hosts_with_room(cloud, 1, 3)
+        driver, names = cloud.driver(driver_name), uuids(3)
+        picks(driver, a_boot(names), names)
+        cloud.execute('UPDATE compute_nodes SET free_ram_mb = 2000')
+        driver.host_manager.refresh()
+
+        with pytest.raises(exception.NoValidHost):
+            picks(driver, a_boot(names), names)
+        assert drivers.free_ram_mb(driver) == {'h0': -1000}
 
     def test_meanwhile_keeps_what_it_took(self, cloud, driver_name):
         """Though the first call is refused in the end."""
@@ -328,6 +342,106 @@ class TestACallThatIsRepeated:
         with pytest.raises(exception.NoValidHost):
             picks(driver, a_boot(names), names)
         assert drivers.free_ram_mb(driver) == {'h0': 3000}
+
+
+def in_thread(target, *args):
+    """Have another thread do something, and wait for it."""
+    thread = threading.Thread(target=target, args=args)
+    thread.start()
+    thread.join(LONG)
+
+
+def test_what_is_given_back_meanwhile_is_nowhere_any_more(cloud, driver_name,
+                                                          monkeypatch):
+    """A member of a group that another request had seen, and tries again."""
+    monkeypatch.setattr(turns, 'PATIENCE', 0)
+    hosts_with_room(cloud, 2, 1)
+    driver, (member, other) = cloud.driver(driver_name), uuids(2)
+    group = {'policy': 'anti-affinity', 'members': [member, other]}
+    picks(driver, a_server(instance_uuid=member, group=dict(group),
+                           force_hosts=['h1']), [member])
+    ranked, manager = driver.ranker.ranked, driver.host_manager
+
+    def overtaken(*args):
+        driver.ranker.ranked = ranked
+        driver.take_back(manager._picks.placed().values())
+        in_thread(picks, driver, a_server(force_hosts=['h0']))
+        return ranked(*args)
+    driver.ranker.ranked = overtaken
+
+    assert picks(driver, a_server(instance_uuid=other, group=dict(group)),
+                 [other]) == ['h1']
+
+
+def test_what_is_placed_before_its_hosts_are_looked_at_is_seen(
+        cloud, driver_name, monkeypatch):
+    """By rules that ask where it is: in the table alone it is no conflict."""
+    monkeypatch.setattr(turns, 'PATIENCE', 0)
+    hosts_with_room(cloud, 1, 4)
+    driver, (named, other) = cloud.driver(driver_name, enabled_filters=[
+        'DifferentHostFilter']), uuids(2)
+    start_over = instances.Instances.start_over
+
+    def overtaken(found):
+        start_over(found)
+        monkeypatch.setattr(instances.Instances, 'start_over', start_over)
+        in_thread(picks, driver, a_server(instance_uuid=named), [named])
+    monkeypatch.setattr(instances.Instances, 'start_over', overtaken)
+
+    with pytest.raises(exception.NoValidHost):
+        picks(driver, a_server(instance_uuid=other, hints={
+            'different_host': [named]}), [other])
+
+
+class MarksFilter(filters.BaseHostFilter):
+    """Leaves something on the state of each host, once a request."""
+
+    run_filter_once_per_request = True
+
+    def host_passes(self, host_state, spec_obj):
+        host_state.limits['vcpu'], host_state.mark = 7, 'seen'
+        return True
+
+
+class MarkedFilter(filters.BaseHostFilter):
+    """Looks at it, for each instance."""
+
+    run_filter_once_per_request = False
+
+    def host_passes(self, host_state, spec_obj):
+        return host_state.mark == 'seen'
+
+
+def test_what_plug_ins_keep_of_a_host_stays_with_the_request(cloud,
+                                                             driver_name):
+    hosts_with_room(cloud, 1, 9)
+    driver, names = cloud.driver(
+        driver_name, enabled_filters=['MarksFilter', 'MarkedFilter'],
+        available_filters=[f'{__name__}.MarksFilter',
+                           f'{__name__}.MarkedFilter']), uuids(3)
+
+    answer = select(driver, a_boot(names), names)
+
+    assert [chosen[0].limits.to_dict() for chosen in answer] == [
+        {'vcpu': 7}] * 3
+
+
+def test_what_is_given_back_waits_for_who_decides_alone(cloud, driver_name,
+                                                        monkeypatch):
+    """Whoever decides alone must not have to decide once more."""
+    monkeypatch.setattr(turns, 'ALONE', LONG)
+    hosts_with_room(cloud, 1, 9)
+    driver = cloud.driver(driver_name)
+    picks(driver, a_server())
+    taken = list(driver.host_manager._picks.placed().values())
+
+    with driver.host_manager.turn(alone=1):
+        thread = threading.Thread(target=driver.take_back, args=(taken,))
+        thread.start()
+        thread.join(0.1)
+        assert drivers.free_ram_mb(driver) == {'h0': 8000}
+    thread.join(LONG)
+    assert drivers.free_ram_mb(driver) == {'h0': 9000}
 
 
 def test_what_is_given_back_makes_others_decide_once_more(cloud, driver_name):
