@@ -36,8 +36,11 @@ MOST_WEIGHTS = 4 << 20
 _ITEM = 64
 #: Characters of a uuid, and about as many as are kept of a huge request.
 _UUID = 36
-#: What a pick in flight keeps of its request.
-_DEMAND = 1 << 10
+#: Characters of a request id that are kept.
+_REQUEST_ID = 255
+#: What a pick in flight keeps of its request: 2.1 to 5.9 KB of those of real
+#: conductors.
+_DEMAND = 3 << 10
 #: What a request takes of which nothing is known.
 _REQUEST = 32 << 10
 
@@ -105,7 +108,7 @@ class Weights:
 
     @property
     def nbytes(self):
-        return (self.rows.nbytes + self.weights.nbytes + _ITEM
+        return (self.rows.nbytes + self.weights.nbytes + 8 * _ITEM
                 + (0 if self.parts is None else self.parts.nbytes))
 
     def cut(self):
@@ -302,6 +305,9 @@ class Decision:
         A request with objects instead of plain JSON, from a caller in this
         process, stays as it is.
         """
+        # Whatever its sender has in this place.
+        self.request_id = (self.request_id[:_REQUEST_ID] if isinstance(
+            self.request_id, str) else None)
         if isinstance(self.offer, placement_offer.Offer):
             self.offer = self.offer.packed()
         if not isinstance(self.request, Packed) and (
@@ -324,6 +330,7 @@ class Decision:
         """Keep of the call only whose instances it was about."""
         self.request = Packed({'instance_uuids': [
             uuid[:_UUID] for uuid in self.asked_uuids()[:_UUID]]})
+        self.instance_uuid = self.instance_uuid and self.instance_uuid[:_UUID]
 
     def forget_offer(self):
         """Keep nothing of what Placement offered; the bytes given up."""
@@ -361,7 +368,12 @@ class Decision:
             + getattr(self.offer, 'nbytes', 0)
             + (_DEMAND + 2 * _ITEM) * len(self.picks)
             + 2 * _ITEM * len(self.claims)
-            + len(self.reason or ''))
+            + sum(map(sys.getsizeof, self._texts())))
+
+    def _texts(self):
+        """Texts of any length, whoever made them up."""
+        yield from (self.reason, self.request_id, self.instance_uuid)
+        yield from (pick.instance_uuid for pick in self.picks)
 
     def _request_size(self):
         if isinstance(self.request, Packed):

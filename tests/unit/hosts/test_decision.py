@@ -126,6 +126,16 @@ class TestPackedRequest:
         assert record.request is arguments
 
 
+    @pytest.mark.parametrize('given, kept', [
+        ('req-1', 'req-1'), ('x' * 10000, 'x' * 255), (['x' * 10000], None),
+        (None, None)])
+    def test_keeps_no_more_than_an_id_of_what_is_given_as_one(self, given,
+                                                              kept):
+        record = Decision(request_id=given)
+        record.pack()
+        assert record.request_id == kept
+
+
 class TestPackedOffer:
     def test_holds_what_placement_offered(self):
         offered = {'a': [{'allocations': {'a': {'resources': {'VCPU': 1}}}}]}
@@ -171,6 +181,18 @@ class TestSize:
             record.pack()
 
         assert large.size() - small.size() > 10000
+
+    @pytest.mark.parametrize('name', ['request_id', 'instance_uuid',
+                                      'reason'])
+    def test_counts_texts_that_callers_made_up(self, name):
+        assert (Decision(**{name: 'x' * 10000}).size()
+                > Decision(**{name: 'x'}).size() + 9000)
+
+    def test_counts_what_each_pick_is_called(self):
+        small, large = Decision(), Decision()
+        for record, name in ((small, 'x'), (large, 'x' * 10000)):
+            record.picked(decision.Pick(0, name, 'h', 'n'))
+        assert large.size() > small.size() + 9000
 
     def test_is_a_guess_for_a_request_of_objects(self):
         assert Decision(request={'spec_obj': object()}).size() > 1000
