@@ -44,3 +44,35 @@ class Compute:
             self._cloud.execute(
                 'UPDATE compute_nodes SET free_ram_mb = free_ram_mb - 1000, '
                 'running_vms = running_vms + 1 WHERE host = ?', host)
+
+
+def uuids(count):
+    return [uuidutils.generate_uuid() for _ in range(count)]
+
+
+def a_boot(names, **wanted):
+    """A request for as many servers as there are names."""
+    return a_server(num_instances=len(names), instance_uuid=names[0],
+                    **wanted)
+
+
+def between(driver, *steps):
+    """Have something done by others before the turns of the next request.
+
+    steps: functions, or None, for its first turn, its second ...
+    """
+    turn, left = driver.host_manager.turn, list(steps)
+
+    def later(alone):
+        step = left.pop(0) if left else None
+        if step is not None:
+            step()
+        return turn(alone)
+    driver.host_manager.turn = later
+
+
+def in_thread(target, *args):
+    """Have another thread do something, and wait for it."""
+    thread = threading.Thread(target=target, args=args)
+    thread.start()
+    thread.join(10)
