@@ -221,14 +221,16 @@ def _answer(ask, call):
     return 'hosts'
 
 
-def _measure(worker, ask, plain, name, call):
+def _measure(worker, ask, plain, name, make):
+    call = make()
     before = worker.cpu_seconds()
     answer = _answer(ask, call)
     used = worker.cpu_seconds() - before
     with plain:
         if name == 'plain':
             time.sleep(_QUIET)
-        _answer(ask, call)
+        # A call that is repeated has one turn, however long.
+        _answer(ask, make())
     _row(name, f'{len(json.dumps(call)) / 1024:.0f}', f'{used:.2f}', answer,
          f'{plain.slowest:.2f}', worker.resident_mb())
 
@@ -257,7 +259,7 @@ def main():
         with _service(bed, driver) as (worker, ask):
             plain = _Plain(bed.transport_url)
             for name, make in _REQUESTS.items():
-                _measure(worker, ask, plain, name, make())
+                _measure(worker, ask, plain, name, make)
 
 
 def _row(*cells):
