@@ -152,5 +152,6 @@ class Turns:
 
     def _wait_for(self, is_over):
         while not is_over():
-            left = 0 if self._alone is None else self._alone.left()
-            self._over.wait(left if left > 0 else None)
+            # Its time may have run out since: then nobody might tell.
+            self._over.wait(None if self._alone is None
+                            else max(self._alone.left(), 0.01))
