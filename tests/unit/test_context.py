@@ -1,5 +1,6 @@
 """The request context survives the wire, of any release, without leaks."""
 
+import datetime
 import logging
 import timeit
 
@@ -141,3 +142,55 @@ def test_what_a_thread_works_for_can_be_forgotten():
     for _ in range(2):
         context.forget()
         assert oslo_context.get_current() is None
+
+
+@pytest.mark.parametrize('text', [
+    '2015-05-01T10:00:00.250000', '2015-05-01T12:00:00.25+02:00',
+    '2015-05-01T10:00:00.25Z'])
+def test_the_time_of_a_request_is_utc_without_a_zone(text):
+    made = context.RequestContext.from_dict({'timestamp': text})
+
+    assert made.timestamp == datetime.datetime(
+        2015, 5, 1, 10, 0, 0, 250000)
+    assert made.to_dict()['timestamp'] == '2015-05-01T10:00:00.250000'
+    assert made.get_logging_values()['timestamp'] == (
+        '2015-05-01 10:00:00.250000')
+
+
+@pytest.mark.parametrize('text', [
+    'soon', 5, None, '0001-01-01T00:00:00+23:00'])
+def test_a_request_without_a_time_is_of_now(text):
+    before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+    made = context.RequestContext.from_dict({'timestamp': text})
+
+    assert before <= made.timestamp <= datetime.datetime.now(
+        datetime.UTC).replace(tzinfo=None)
+
+
+def test_a_context_that_says_nothing_has_no_rights():
+    made = context.RequestContext.from_dict({})
+
+    assert (made.is_admin, made.read_only, made.show_deleted) == (
+        False, False, False)
+    assert made.is_admin_project is True
+    assert made.read_deleted == 'no'
+    assert made.service_catalog == []
+
+
+def test_what_its_maker_says_wins_over_what_was_sent():
+    made = context.RequestContext.from_dict(
+        {'user_id': 'u', 'is_admin': True}, user_id='other')
+
+    assert (made.user_id, made.is_admin) == ('other', True)
+
+
+def test_the_service_s_own_context_is_of_no_user():
+    admin = context.get_admin_context()
+
+    assert (admin.user_id, admin.roles) == (None, ['admin'])
+
+
+def test_elevation_leaves_what_is_deleted_as_it_was():
+    made = context.RequestContext.from_dict({'read_deleted': 'only'})
+
+    assert made.elevated().read_deleted == 'only'

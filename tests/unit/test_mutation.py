@@ -19,11 +19,11 @@ def modules(chosen):
     return collections.Counter(module for module, _, _ in chosen)
 
 
-def sample(count, seed=1):
-    """Which (module, place, change) are chosen among PLACES."""
+def sample(count, seed=1, places=PLACES):
+    """Which (module, place, change) are chosen."""
     return choice.sample(
         [(module, place, [(module, place, change) for change in changes])
-         for module, place, changes in PLACES], count, seed)
+         for module, place, changes in places], count, seed)
 
 
 def test_every_module_has_its_share():
@@ -38,6 +38,13 @@ def test_every_module_has_its_share():
 
 def test_a_seed_says_which():
     assert sample(30, seed=4) == sample(30, seed=4) != sample(30, seed=5)
+
+
+def test_what_one_module_holds_moves_nothing_in_another():
+    fewer = [place for place in PLACES if place[:2] != ('a.py', 0)]
+
+    assert [change for change in sample(33) if change[0] != 'a.py'] == [
+        change for change in sample(33, places=fewer) if change[0] != 'a.py']
 
 
 @pytest.mark.parametrize('lines, tests', [

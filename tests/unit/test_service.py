@@ -35,6 +35,14 @@ def unreachable(tmp_path):
         database__max_retries=0, database__retry_interval=0.01)
 
 
+def test_records_may_take_as_many_mebibytes_as_is_set(monkeypatch):
+    given = []
+    monkeypatch.setattr(service.recorder, 'Recorder', given.append)
+    service.SchedulerService(rules.a_conf(
+        DEFAULT__transport_url='fake://', nova_sched__decision_memory=3))
+    assert given == [3 * 1024 * 1024]
+
+
 class NoHosts(driver.Scheduler):
     """A driver with no idea of hosts."""
 
@@ -265,6 +273,46 @@ class TestBroker:
         service._report_silence('rabbit://u:***@h/', answered)
         assert len(lines) == 1
         assert 'rabbit://u:***@h/ does not answer' in lines[0]
+
+    def test_silence_is_told_every_five_seconds(self):
+        waits = []
+
+        class Answered:
+            def wait(self, seconds):
+                waits.append(seconds)
+                return True
+        service._report_silence('rabbit://h/', Answered())
+        assert waits == [5]
+
+    def test_a_refusal_costs_a_line_and_ten_seconds(
+            self, conf, monkeypatch, caplog):
+        refusals, slept = ['wrong password', None], []
+        scheduler = service.SchedulerService(conf)
+        monkeypatch.setattr(scheduler, '_refusal',
+                            lambda url: refusals.pop(0))
+        monkeypatch.setattr(scheduler, '_sleep', slept.append)
+        scheduler._start_server()
+        scheduler._transport.cleanup()
+        assert slept == [10]
+        assert scheduler.serving
+        [line] = [record.getMessage() for record in caplog.records
+                  if record.levelname == 'ERROR']
+        assert line == (
+            'The message broker at fake:// refuses this service, next try in '
+            '10 seconds: wrong password')
+
+    @pytest.mark.parametrize(('error', 'words'), [
+        (ConnectionResetError('reset'), 'reset'),
+        (ConnectionResetError(), 'ConnectionResetError')])
+    def test_a_refusal_is_told_in_the_broker_s_words(
+            self, conf, refusing, error, words):
+        refusing(error)
+        scheduler = service.SchedulerService(conf)
+        scheduler.waiting = pytest.fail
+        scheduler._transport = service.rpc.get_transport(conf)
+        scheduler._manager = None
+        assert scheduler._refusal('fake://') == words
+        scheduler._transport.cleanup()
 
 
 def test_calls_that_take_too_long_keep_no_process_from_ending(

@@ -321,6 +321,18 @@ class TestReloadWithoutDatabase:
         changed.stop()
         wait_for(lambda: not reloading())
 
+    def test_is_not_begun_once_it_is_not_wanted(
+            self, changed, cloud, monkeypatch):
+        """By a newer reload, or by a stop."""
+        self.mend(cloud)
+        monkeypatch.setattr(changed, '_replace_driver', pytest.fail)
+        outdated = threading.Event()
+        outdated.set()
+        assert changed._replaced(outdated)
+        changed._outdated.set()
+        changed._stopping.set()
+        assert changed._replaced(threading.Event())
+
     def test_does_not_outlive_a_stop_while_it_is_tried(
             self, conf, changed, cloud, monkeypatch):
         """A driver that became ready too late is stopped."""

@@ -93,13 +93,37 @@ class TestWorker:
         monkeypatch.setattr(supervisor, '_on_hangup', lambda act: None)
         monkeypatch.setattr(supervisor.service.SchedulerService, 'start',
                             lambda self: self._serving.set())
-        return supervisor.Worker(rules.a_conf(), notes)
+        supervisor.gc.unfreeze()
+        yield supervisor.Worker(rules.a_conf(), notes)
+        supervisor.gc.unfreeze()
 
     def test_is_ready_when_it_serves(self, worker, notes, signals):
         worker.start()
         assert notes.names == ['ready']
         assert not signals
         assert not worker.refused
+
+    def test_reads_its_files_again_at_each_hangup_once_it_serves(
+            self, worker, monkeypatch):
+        acts, collected = [], []
+        monkeypatch.setattr(supervisor, '_on_hangup', acts.append)
+        monkeypatch.setattr(supervisor.gc, 'collect',
+                            lambda: collected.append(
+                                supervisor.gc.get_freeze_count()))
+        worker.start()
+        assert acts == [worker.reset]
+        # What is there to stay the collector looks through no more.
+        assert supervisor.gc.get_freeze_count() > 0
+        assert collected == [0]
+
+    def test_beats_and_watches_for_reports_from_its_start_on(
+            self, worker, monkeypatch):
+        begun = []
+        monkeypatch.setattr(supervisor.guru, 'watch_file', begun.append)
+        monkeypatch.setattr(worker.watchdog, 'beat_while',
+                            lambda *args: begun.append(args))
+        worker.start()
+        assert begun == [worker.conf, (worker.alive, worker._stopped)]
 
     def test_is_not_ready_when_it_was_stopped_before(
             self, worker, notes, monkeypatch):
@@ -192,7 +216,8 @@ class TestReload:
     @pytest.mark.parametrize('text', [
         '[DEFAULT]\ndebug = maybe\n', 'no configuration file',
         '[filter_scheduler]\nhost_subset_size = abc\n'])
-    def test_a_bad_file_changes_nothing(self, conf, signals, tmp_path, text):
+    def test_a_bad_file_changes_nothing(
+            self, conf, signals, tmp_path, caplog, text):
         path = tmp_path / 'nova.conf'
         path.write_text(text)
         notes = Notes()
@@ -202,6 +227,7 @@ class TestReload:
         assert conf.reloads == 0
         assert not signals
         assert notes.names == ['reloading', 'ready']
+        assert caplog.text.count('Not reloading: ') == 1
 
     @pytest.mark.parametrize('reread', [
         lambda: rules.a_conf(scheduler__driver='bogus'),

@@ -93,3 +93,49 @@ def test_no_signs_of_life_unless_the_supervisor_asks_for_them(
         address, supervisor):
     systemd.Notifier(address).keep_alive(threading.Event())
     assert supervisor.silent()
+
+
+@pytest.mark.parametrize(('watchdog', 'told'), [(5, True), (None, False)])
+def test_one_sign_of_life_is_sent_where_the_supervisor_asks_for_them(
+        address, supervisor, watchdog, told):
+    systemd.Notifier(address, watchdog).alive()
+    if told:
+        assert supervisor.next() == 'WATCHDOG=1'
+    assert supervisor.silent()
+
+
+def test_nobody_is_kept_alive_without_a_supervisor():
+    threads = threading.active_count()
+    systemd.Notifier(None, watchdog=5).keep_alive(threading.Event())
+    assert threading.active_count() == threads
+
+
+def test_a_supervisor_that_is_gone_costs_a_line(address, caplog):
+    systemd.Notifier(address).ready()
+    [line] = caplog.messages
+    assert line.startswith(
+        f'Cannot tell the supervisor READY=1 on {address}: ')
+
+
+def test_a_reload_tells_when_it_began(address, supervisor):
+    """In microseconds of the clock that systemd goes by."""
+    clock = systemd.time.clock_gettime
+    before = clock(systemd.time.CLOCK_MONOTONIC)
+    systemd.Notifier(address).reloading()
+    after = clock(systemd.time.CLOCK_MONOTONIC)
+    told = int(supervisor.next().partition('MONOTONIC_USEC=')[2])
+    assert int(before * 1e6) <= told <= after * 1e6
+
+
+def test_signs_of_life_end_with_the_service(address, supervisor):
+    """Each is a third of the time after the one before."""
+    waits = []
+
+    class Stopped(threading.Event):
+        def wait(self, timeout):
+            waits.append(timeout)
+            return len(waits) == 3
+    systemd.Notifier(address, watchdog=9)._keep_alive(Stopped())
+    assert waits == [3, 3, 3]
+    assert [supervisor.next() for _ in range(3)] == ['WATCHDOG=1'] * 3
+    assert supervisor.silent()

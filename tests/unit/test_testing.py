@@ -1,6 +1,8 @@
 """The helper for tests of plug-ins."""
 
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -197,3 +199,10 @@ class TestHosts:
             **testing.NEVER_REPORTED)).states()
 
         assert state.uuid is state.pci_stats is state.updated is None
+
+
+def test_with_it_plug_ins_find_novas_names():
+    """Where no service has been started in the process."""
+    subprocess.run([sys.executable, '-c', (
+        'import nova_sched.testing\n'
+        'from nova.scheduler.filters import BaseHostFilter')], check=True)

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import types
 
 import pytest
 
@@ -135,7 +136,7 @@ def test_a_parent_that_does_not_read_holds_nobody_up(dog):
 
 
 def test_it_beats_from_a_thread_while_that_is_true():
-    dog = watchdog.Watchdog(Notifier(0.2))
+    dog, others = watchdog.Watchdog(Notifier(0.2)), threading.enumerate()
     stopped, asked = threading.Event(), threading.Semaphore(0)
     answers = iter([False, False, True])
 
@@ -151,7 +152,7 @@ def test_it_beats_from_a_thread_while_that_is_true():
     for _ in range(3):
         assert asked.acquire(timeout=20)
     for thread in threading.enumerate():
-        if thread.name == 'watchdog':
+        if thread.name == 'watchdog' and thread not in others:
             thread.join(20)
     assert dog._heard() == {os.getpid()}
 
@@ -181,3 +182,76 @@ def test_it_looks_from_a_thread_until_the_process_ends():
 def test_what_the_supervisor_says_counts():
     assert watchdog.Watchdog(Notifier(7)).seconds == 7
     assert watchdog.Watchdog(Notifier()).seconds == watchdog.SECONDS
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """Threads run at once, in the one that starts them; their daemon flags.
+    """
+    flags = []
+    monkeypatch.setattr(
+        watchdog.threading, 'Thread', lambda target, name, daemon: (
+            flags.append(daemon), types.SimpleNamespace(start=target))[1])
+    return flags
+
+
+def test_a_look_that_fails_costs_a_line_and_is_not_the_last(
+        threads, caplog):
+    looks = iter([ZeroDivisionError, SystemExit])
+
+    def look():
+        raise next(looks)
+    dog = watchdog.Watchdog(Notifier(0.01))
+    dog.look = look
+    with pytest.raises(SystemExit):
+        dog.watch()
+    assert threads == [True]
+    [line] = caplog.records
+    assert line.getMessage() == 'Looking after the workers failed'
+    assert line.exc_info[0] is ZeroDivisionError
+
+
+def test_a_parent_looks_ten_times_within_the_seconds(
+        threads, monkeypatch):
+    waits = []
+
+    class Pause:
+        def wait(self, seconds):
+            waits.append(seconds)
+            return len(waits) == 3
+    dog, looks = watchdog.Watchdog(Notifier(7)), []
+    dog.look = lambda: looks.append(1)
+    monkeypatch.setattr(watchdog.threading, 'Event', Pause)
+    dog.watch()
+    assert waits == [0.7] * 3
+    assert len(looks) == 2
+
+
+def test_a_worker_beats_twice_for_each_look_of_its_parent(threads):
+    waits = []
+
+    class Stopped:
+        def wait(self, seconds):
+            waits.append(seconds)
+            return len(waits) == 2
+    dog = watchdog.Watchdog(Notifier(7))
+    dog.beat_while(lambda: True, Stopped())
+    assert waits == [0.35] * 2
+    assert threads == [True]
+
+
+def test_ends_of_the_pipe_hold_nobody_up():
+    dog = watchdog.Watchdog(Notifier())
+    for end in (dog._reading, dog._writing):
+        assert not os.get_blocking(end)
+    assert dog._heard() == set()
+
+
+def test_a_worker_that_cannot_tell_its_parent_says_so_at_debug(dog, caplog):
+    caplog.set_level(logging.DEBUG, 'nova_sched')
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(dog._writing, b'x' * 4096)
+    dog.beat()
+    [line] = caplog.messages
+    assert line.startswith('The parent is not told of this worker: ')

@@ -127,7 +127,10 @@ def report(session):
     for item, result in session.completed_work_items:
         module = item.mutations[0].module_path.as_posix()
         key = module, *choice.change(result.diff or '')
-        outcome = ('unreached' if result.test_outcome is None else
+        # Of its own operators cosmic-ray fails at some: not a change at all.
+        outcome = ('not made' if (result.worker_outcome
+                                  is WorkerOutcome.EXCEPTION) else
+                   'unreached' if result.test_outcome is None else
                    'seen' if result.is_killed else
                    'equivalent' if key in same else 'missed')
         used.add(key)

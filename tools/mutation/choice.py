@@ -11,18 +11,19 @@ def sample(places, count, seed):
 
     places: list of (module, place, changes).  Every module has at least one
     in the answer, more in proportion to its places, and of each place's
-    changes there is one: about ``count`` in all.  The same for one seed.
+    changes there is one: about ``count`` in all.  The same for one seed, and
+    what one module holds moves nothing in another.
     """
-    rng = random.Random(seed)
     modules = collections.defaultdict(list)
-    for module, place, changes in sorted(places):
-        modules[module].append((place, rng.choice(changes)))
+    for module, _, changes in sorted(places):
+        modules[module].append(changes)
     each = max(0, count - len(modules)) / max(1, len(places))
     chosen = []
-    for found in modules.values():
-        some = 1 + round(each * len(found))
-        chosen += rng.sample(found, min(some, len(found)))
-    return [change for _, change in chosen]
+    for module, found in modules.items():
+        rng = random.Random(f'{seed} {module}')
+        some = rng.sample(found, min(1 + round(each * len(found)), len(found)))
+        chosen += map(rng.choice, some)
+    return chosen
 
 
 def judges(contexts, lines):

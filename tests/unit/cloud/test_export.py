@@ -145,3 +145,43 @@ class TestAHostInTwoCells:
 
     def test_can_be_loaded(self, cloud, loaded):
         assert picks(loaded.driver(), a_request(force_hosts=['a'])) == ['a']
+
+
+def test_what_is_soft_deleted_is_no_part_of_aggregates_and_groups(cloud):
+    """As Mitaka leaves it behind."""
+    uuid, tables = clouds.a_uuid(), (
+        'aggregates', 'instance_groups', 'aggregate_hosts',
+        'aggregate_metadata', 'instance_group_policy',
+        'instance_group_member')
+    for statement in (
+            'INSERT INTO aggregate_metadata (aggregate_id, key, value) '
+            "VALUES (3, 'k', 'v')",
+            'INSERT INTO instance_groups (id, uuid, name) '
+            f"VALUES (5, '{uuid}', 'g')",
+            'INSERT INTO instance_group_policy (group_id, policy) '
+            "VALUES (5, 'affinity')",
+            'INSERT INTO instance_group_member (group_id, instance_uuid) '
+            f"VALUES (5, '{uuid}')",
+            *(f'ALTER TABLE {table} ADD COLUMN deleted INTEGER DEFAULT 0'
+              for table in tables)):
+        cloud.api.execute(statement)
+
+    def exported():
+        found = cloud_export.export(cloud.conf())
+        aggregates, groups = found['aggregates'], found['instance_groups']
+        return [*({'hosts': each['hosts'], 'metadata': each['metadata']}
+                  for each in aggregates),
+                *({'policies': each['policies'], 'policy': each['policy'],
+                   'members': each['members']} for each in groups)]
+
+    aggregate, group = exported()
+    assert (aggregate, group) == (
+        {'hosts': ['c'], 'metadata': {'k': 'v'}},
+        {'policies': ['affinity'], 'policy': 'affinity', 'members': [uuid]})
+    for several, left in (
+            (tables[2:], [{'hosts': [], 'metadata': {}},
+                          {'policies': [], 'policy': None, 'members': []}]),
+            (tables[:2], [])):
+        for table in several:
+            cloud.api.execute(f'UPDATE {table} SET deleted = id')
+        assert exported() == left

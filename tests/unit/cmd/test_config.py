@@ -1,8 +1,13 @@
 """nova-sched-manage config"""
 
 import json
+import logging
 
+from oslo_config import cfg
 import pytest
+
+from nova_sched.cmd import manage
+from nova_sched.cmd.manage import config
 
 
 @pytest.fixture
@@ -251,3 +256,55 @@ class TestCheckConnect:
     def test_asks_nothing_unasked(self, check, url):
         """A database that is not there is no error then."""
         assert check(f'[database]\nconnection = {url}\n').code == 0
+
+
+class TestAppOptions:
+    """What all commands share."""
+
+    @pytest.fixture
+    def levels(self):
+        """Function: the levels of loggers that talk much; as before then."""
+        names = ('alembic', 'oslo_db.sqlalchemy.exc_filters')
+        loggers = [logging.getLogger(name) for name in names]
+        before = [logger.level for logger in loggers]
+        yield lambda: [logger.level for logger in loggers]
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+
+    @pytest.fixture
+    def setups(self, monkeypatch):
+        """Whether each log that was set up is at DEBUG, and whose it is."""
+        seen = []
+        monkeypatch.setattr(manage.logs, 'setup', lambda conf, name: (
+            seen.append((conf.debug, name))))
+        return seen
+
+    def test_a_file_that_is_missing_keeps_any_command_from_running(
+            self, run, tmp_path):
+        ended = run('--config-file', tmp_path / 'none.conf', 'host', 'list')
+
+        assert ended.code == 1
+        assert 'none.conf' in ended.err
+
+    def test_libraries_are_hushed(self, run, levels, setups):
+        run('--database', 'sqlite://', 'config', 'check')
+
+        assert levels() == [logging.WARNING, logging.CRITICAL]
+        assert setups == []
+
+    def test_v_has_all_tell_all(self, run, levels, setups):
+        run('-v', '--database', 'sqlite://', 'config', 'check')
+
+        assert levels() == [logging.NOTSET] * 2
+        assert setups == [(True, 'nova-sched-manage')]
+
+    def test_an_error_of_the_options_library_is_a_row(
+            self, run, monkeypatch):
+        monkeypatch.setattr(config.supervisor, 'problems', lambda _: [
+            cfg.ConfigFileValueError('it is odd')])
+        ended = run('config', 'check', '-f', 'json')
+
+        assert ended.code == 2
+        assert json.loads(ended.out) == [{
+            'option': 'options', 'level': 'error', 'text': 'it is odd',
+            'advice': '', 'value': None}]

@@ -75,3 +75,32 @@ class TestGuest:
             with pytest.raises(exception.InvalidInput,
                                match='must be large or any'):
                 spec_of(image, *flavor)
+
+    @pytest.mark.parametrize('image', [2, 1])
+    def test_has_as_many_cells_as_flavor_and_image_agree_on(self, image):
+        options = ['--vcpus', 4, '--extra-spec=hw:numa_nodes=2',
+                   f'--image-property=hw_numa_nodes={image}']
+        if image == 2:
+            assert len(spec_of(*options).numa_topology.cells) == 2
+            return
+        with pytest.raises(exception.InvalidInput, match='hw:numa_nodes'):
+            spec_of(*options)
+
+    @pytest.mark.parametrize('specs', [
+        {'hw:cpu_policy': 'mixed', 'hw:cpu_dedicated_mask': 'one'},
+        {'hw:cpu_policy': 'mixed', 'hw:cpu_dedicated_mask': '^one'},
+        {'hw:numa_nodes': '1', 'hw:numa_cpus.0': '0-x'}])
+    def test_takes_numbers_of_cpus_alone(self, specs):
+        with pytest.raises(exception.InvalidInput,
+                           match='must be CPU numbers such as'):
+            spec_of('--vcpus', 4, *(
+                f'--extra-spec={name}={value}'
+                for name, value in specs.items()))
+
+    @pytest.mark.parametrize('properties', [
+        ['hw_numa_cpus.0=0-3'], ['hw_numa_mem.0=512']])
+    def test_is_told_of_each_cell_by_an_image_or_of_none(self, properties):
+        with pytest.raises(exception.InvalidInput,
+                           match='must say it for each of 2 cells'):
+            spec_of('--vcpus', 4, '--image-property=hw_numa_nodes=2', *(
+                f'--image-property={pair}' for pair in properties))

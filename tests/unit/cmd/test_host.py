@@ -124,6 +124,21 @@ class TestShow:
         assert ended.code == 0
         assert json.loads(ended.out)['supported_instances'] == [1, None]
 
+    @pytest.mark.parametrize(('text', 'shown'), [
+        ('{"arch": "x86_64", "vendor": null, "model": 5}',
+         {'arch': 'x86_64', 'vendor': None, 'model': 5}),
+        ('', {}), ('garbage', None), ('[1]', None)])
+    def test_tells_of_its_cpus_what_can_be_read(
+            self, run, cloud, database, text, shown):
+        cloud.execute("UPDATE compute_nodes SET cpu_info = ? "
+                      "WHERE host = 'a'", text)
+        found = json.loads(run(*database, 'host', 'show', '-f', 'json',
+                               'a').out)
+
+        assert found['cpu_info'] == shown
+        if shown:
+            assert '| x86_64 5 ' in run(*database, 'host', 'show', 'a').out
+
     def test_tells_what_its_hardware_is(self, run, cloud, database):
         """Cells, devices, metrics and statistics, as values."""
         report(cloud)

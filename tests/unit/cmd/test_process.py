@@ -1,5 +1,6 @@
 """What a process sets before it does anything else."""
 
+import ctypes
 import os
 import pathlib
 import re
@@ -10,6 +11,7 @@ import sys
 import pytest
 
 from nova_sched.cmd import manage
+from nova_sched.cmd import process
 
 #: Allocates in eight threads at once; prints how many arenas there are then.
 THREADS = """
@@ -95,3 +97,46 @@ def test_a_stricter_umask_stays(tmp_path):
             f'open("{tmp_path}/made", "w")')
     subprocess.run([sys.executable, '-c', code], check=True, umask=0o077)
     assert stat.S_IMODE(pathlib.Path(tmp_path, 'made').stat().st_mode) == 0o600
+
+
+class TestArenas:
+    """What malloc is told, and who else may say it."""
+
+    @pytest.fixture
+    def told(self, lax, monkeypatch):
+        """Function of the environment: what malloc is told: list."""
+        calls = []
+        monkeypatch.delenv('MALLOC_ARENA_MAX', raising=False)
+        monkeypatch.delenv('GLIBC_TUNABLES', raising=False)
+
+        class Library:
+            def mallopt(self, *arguments):
+                calls.append(arguments)
+        monkeypatch.setattr(ctypes, 'CDLL', lambda name: Library())
+
+        def told(**environ):
+            for name, value in environ.items():
+                monkeypatch.setenv(name, value)
+            process.settle()
+            return calls
+        return told
+
+    @pytest.mark.parametrize('environ', [
+        {}, {'GLIBC_TUNABLES': 'glibc.malloc.check=3'}])
+    def test_are_one_at_most(self, told, environ):
+        """-8 is M_ARENA_MAX in malloc.h."""
+        assert told(**environ) == [(-8, 1)]
+
+    @pytest.mark.parametrize('environ', [
+        {'MALLOC_ARENA_MAX': '3'},
+        {'GLIBC_TUNABLES': 'glibc.malloc.arena_max=3'}])
+    def test_are_left_to_the_operator_who_chooses(self, told, environ):
+        assert told(**environ) == []
+
+    def test_are_left_alone_in_other_c_libraries(self, lax, monkeypatch):
+        monkeypatch.setattr(ctypes, 'CDLL', lambda name: object())
+        process.settle()
+
+    def test_are_told_beside_the_umask(self, told):
+        told()
+        assert os.umask(0) == 0o027

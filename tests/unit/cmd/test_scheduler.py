@@ -24,10 +24,10 @@ def run(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(scheduler.supervisor, 'Supervisor', Supervisor)
     monkeypatch.setattr(scheduler.logs, 'setup', lambda *args: None)
 
-    def run_with(text):
+    def run_with(text, *words):
         path = tmp_path / 'nova.conf'
         path.write_text(text)
-        status = scheduler.main(['--config-file', str(path)])
+        status = scheduler.main(['--config-file', str(path), *words])
         return status, capsys.readouterr().err, started
     before = signal.getsignal(signal.SIGUSR2)
     yield run_with
@@ -118,3 +118,51 @@ def test_both_programs_tell_their_version(main, name, capsys, monkeypatch):
     assert ended.value.code == 0
     assert capsys.readouterr().out.endswith(
         f' {version.version_string()}\n')
+
+
+@pytest.fixture
+def shadows(monkeypatch):
+    """The configurations of shadows that have run."""
+    ran = []
+    monkeypatch.setattr(scheduler.shadow, 'run', lambda conf, notifier: (
+        ran.append((conf.host, notifier.watchdog)), 7)[1])
+    return ran
+
+
+def test_a_shadow_runs_in_place_of_the_service(run, shadows, monkeypatch):
+    monkeypatch.setenv('WATCHDOG_USEC', '5000000')
+    status, errors, started = run(
+        '[DEFAULT]\nhost = here\ntransport_url = rabbit://h\n', '--shadow')
+    assert (status, errors, started) == (7, '', [])
+    assert shadows == [('here', 5)]
+
+
+def test_what_keeps_a_shadow_from_running_is_told(run, shadows):
+    """It listens at a broker, which there must be."""
+    status, errors, started = run(
+        '[DEFAULT]\ntransport_url = fake://\n', '--shadow')
+    assert (status, shadows, started) == (2, [], [])
+    assert 'transport_url' in errors
+    assert errors.count('\n') == 1
+
+
+def test_a_name_that_is_no_option_is_told_with_the_nearest(run, caplog):
+    run('[scheduler]\nmax_attempt = 3\n')
+    assert ('[scheduler] max_attempt is no option; is max_attempts meant?'
+            in caplog.messages)
+
+
+@pytest.mark.parametrize('api', [True, False])
+def test_the_start_tells_where_it_leads_to_without_passwords(
+        run, caplog, api):
+    caplog.set_level('INFO', 'nova_sched')
+    run('[DEFAULT]\ntransport_url = rabbit://u:open-sesame@bus/\n'
+        '[database]\nconnection = mysql://u:open-sesame@one/d\n' + (
+            '[api_database]\nconnection = mysql://u:open-sesame@two/d\n'
+            if api else ''))
+    [line] = [line for line in caplog.messages
+              if line.startswith('Starting with driver filter_scheduler; ')]
+    assert '; database mysql+pymysql://u:***@one/d; ' in line
+    assert ('; API database mysql+pymysql://u:***@two/d; ' in line) is api
+    assert line.endswith('; message broker rabbit://u:***@bus/')
+    assert 'sesame' not in line

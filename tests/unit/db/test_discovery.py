@@ -256,3 +256,39 @@ def test_a_search_that_is_closed_probes_no_more(
     search.close()
 
     wait_for(lambda: not probes())
+
+
+def test_a_cell_whose_mapping_is_just_deleted_gets_no_hosts(
+        databases, search, monkeypatch):
+    databases.add(databases.one, 'host1')
+    mappings = search._mappings
+    monkeypatch.setattr(search, '_mappings', lambda *args: (
+        None, mappings(*args)[1]))
+
+    assert search.run() == discovery.Discovered()
+    assert databases.mappings() == {}
+    assert databases.marks(databases.one) == {'host1': 0}
+
+
+def test_an_api_database_that_cannot_be_written_is_no_rival(
+        databases, search):
+    """It does not answer, and that is what is raised."""
+    databases.add(databases.one, 'host1')
+    with databases.api.writing() as connection:
+        connection.exec_driver_sql(
+            'CREATE TRIGGER no BEFORE INSERT ON host_mappings '
+            "BEGIN SELECT RAISE(ABORT, 'read only'); END")
+
+    with pytest.raises(exception.DatabaseUnavailable, match='read only'):
+        search.run()
+
+
+def test_more_hosts_than_one_statement_may_name_are_all_mapped(
+        databases, search, monkeypatch):
+    monkeypatch.setattr(discovery, '_CHUNK', 2)
+    for name in 'abcde':
+        databases.add(databases.one, name)
+
+    assert search.run().mapped == [f'one:{name}' for name in 'abcde']
+    assert set(databases.marks(databases.one).values()) == {1}
+    assert search.run() == discovery.Discovered()

@@ -1,5 +1,6 @@
 """URLs, engines per process, errors in words, waiting for a database."""
 
+import contextlib
 import datetime
 import logging
 import os
@@ -169,6 +170,29 @@ class TestWaitForDatabase:
         assert all('\n' not in line for line in lines)
         assert all(record.exc_info is None for record in caplog.records)
 
+    @pytest.mark.parametrize(('limit', 'words'), [
+        (-1, 'Attempt 1 of endless,'), (2, 'Attempt 1 of 2,')])
+    def test_says_how_often_it_tries(self, conf, caplog, limit, words):
+        conf.set_override('max_retries', limit, 'database')
+        engine.wait_for_database(conf, LOG, lambda _: schema.sync(conf))
+        assert words in caplog.text
+
+    @pytest.mark.parametrize('there', [True, False])
+    def test_leaves_no_connection(self, conf, db, monkeypatch, there):
+        closed, database = [], engine.Database
+        if not there:
+            conf.set_override('connection', 'sqlite:////no/such', 'database')
+            conf.set_override('max_retries', 0, 'database')
+
+        class Closed(database):
+            def close(self):
+                closed.append(self)
+                super().close()
+        monkeypatch.setattr(engine, 'Database', Closed)
+        with contextlib.suppress(exception.DatabaseUnavailable):
+            engine.wait_for_database(conf, LOG)
+        assert len(closed) == 1
+
     @pytest.mark.parametrize('max_retries, slept', [(0, 0), (1, 0), (3, 2)])
     def test_gives_up_after_max_retries(self, conf, max_retries, slept):
         conf.set_override('max_retries', max_retries, 'database')
@@ -210,3 +234,115 @@ def test_pymysql_times_are_read_as_datetimes(monkeypatch):
     assert datetime.datetime(2026, 4, 3, 9, 40, 41) == convert(
         '2026-04-03 09:40:41')
     assert convert('0000-00-00 00:00:00') is None
+
+
+class Connection:
+    """Of a database that is not here; what is done with it is noted.
+
+    Also its engine, and its dialect.
+    """
+
+    def __init__(self, name):
+        self.name, self.done, self.info = name, [], {}
+        self.dialect = self
+
+    def execution_options(self, **options):
+        self.done.append(options)
+
+    @contextlib.contextmanager
+    def connect(self):
+        self.done.append('connect')
+        yield self
+        self.done.append('close')
+
+    @contextlib.contextmanager
+    def begin(self):
+        self.done.append('begin')
+        yield
+        self.done.append('commit')
+
+    def exec_driver_sql(self, sql):
+        self.done.append(sql)
+
+
+class TestOtherDatabases:
+    """What is not the same on all of them."""
+
+    @pytest.mark.parametrize(('name', 'done'), [
+        ('postgresql', [{'isolation_level': 'REPEATABLE READ'}]),
+        ('mysql', [])])
+    def test_show_all_of_a_transaction_one_state(
+            self, db, monkeypatch, name, done):
+        connection = Connection(name)
+        monkeypatch.setattr(db, '_connection',
+                            lambda: contextlib.nullcontext(connection))
+        with db.reading() as given:
+            assert given is connection
+        assert connection.done == done
+
+    @pytest.mark.parametrize(('name', 'first'), [
+        ('mysql', []), ('sqlite', ['BEGIN IMMEDIATE'])])
+    def test_are_written_in_a_transaction(self, name, first):
+        """SQLite's has the lock from its start on."""
+        connection = Connection(name)
+        with engine.writing(connection) as given:
+            given.done.append('write')
+        assert connection.done == [
+            'connect', 'begin', *first, 'write', 'commit', 'close']
+        assert bool(connection.info.get('in_transaction')) is bool(first)
+
+    @pytest.mark.parametrize(('options', 'mode'), [
+        (None, 1), ({'sqlite_synchronous': True}, 1),
+        ({'sqlite_synchronous': False}, 0)])
+    def test_are_safe_from_a_crash_of_a_process(
+            self, tmp_path, options, mode):
+        """NORMAL is enough for that, with SQLite's log; OFF is a choice."""
+        made = engine.connect(f'sqlite:///{tmp_path}/x.sqlite', options)
+        with made.connect() as connection:
+            assert connection.exec_driver_sql(
+                'PRAGMA synchronous').scalar() == mode
+        made.dispose()
+
+
+class TestReasons:
+    """The words of a database, and nothing around them."""
+
+    @pytest.mark.parametrize(('error', 'words'), [
+        (pymysql.err.OperationalError(2003, 'no server'), 'no server (2003)'),
+        (OSError('a', 'b'), '[Errno a] b'), (ValueError(5, 6, 7), '(5, 6, 7)'),
+        (ValueError(), 'ValueError'), (ValueError('  '), 'ValueError'),
+        (ValueError('a\n  b '), 'a b')])
+    def test_are_in_one_line(self, error, words):
+        assert engine.reason(error) == words
+
+    def test_of_wrapped_errors_are_those_within(self):
+        inner = ValueError('the cause')
+        for name in ('inner_exception', 'orig'):
+            outer = ValueError('a wrapper')
+            setattr(outer, name, inner)
+            assert engine.reason(outer) == 'the cause'
+
+    def test_tell_what_fails_from_what_is_away(self, db):
+        """A wrong statement says nothing of the others."""
+        with (pytest.raises(engine.StatementFailed, match='no such table'),
+              db.reading() as connection):
+            connection.exec_driver_sql('SELECT * FROM nowhere')
+        for error in (sa.exc.TimeoutError('x'),
+                      sa.exc.DisconnectionError('x')):
+            with (pytest.raises(exception.DatabaseUnavailable) as caught,
+                  db.translated()):
+                raise error
+            assert type(caught.value) is exception.DatabaseUnavailable
+
+    def test_of_a_driver_that_cannot_connect_are_told(self, db, monkeypatch):
+        """It may raise anything, as for a parameter that it does not know."""
+        class Engine:
+            def connect(self):
+                raise TypeError('unexpected keyword argument')
+
+            def dispose(self):
+                pass
+        monkeypatch.setattr(engine, 'connect', lambda *_: Engine())
+        with pytest.raises(exception.DatabaseUnavailable,
+                           match=r'Database sqlite://.*: unexpected keyword'):
+            db.check()

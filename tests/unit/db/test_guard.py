@@ -223,3 +223,69 @@ def test_probes_are_rarer_after_one_that_proved_little(server, guarded):
     assert intervals[1] == 2 * intervals[0]
     assert intervals[-1] == guard.MOST_PROBE_INTERVAL
     assert found._next_interval() == guard.PROBE_INTERVAL
+
+
+class TestGivingUp:
+    def test_is_told_once_by_whoever_comes_first(
+            self, server, guarded, caplog):
+        """And not at all after the end."""
+        found = guarded()
+        threads = threading.active_count()
+        found.down = 'it is away'
+        found._give_up('Failed to get', 'it is away again')
+        found.down = None
+        found.close()
+        found._give_up('Failed to get', 'it is away again')
+        assert caplog.messages == []
+        assert found.down is None
+        assert threading.active_count() == threads
+
+    def test_makes_the_next_probe_come_after_five_seconds(self, server):
+        found = guard.Guard('x', 'rows', server.probe, LONG)
+        assert found._next_interval() == 5
+        found._up_since, found._interval = time.monotonic(), 5
+        assert found._next_interval() == 10
+        found._interval = 50
+        assert found._next_interval() == 60
+        found._up_since -= found._timeout + 51
+        assert found._next_interval() == 5
+
+    def test_a_probe_that_succeeds_is_remembered(self, server, guarded):
+        found, before = guarded(), time.monotonic()
+        found.down, found._interval = 'it is away', 0
+        found._probe_until_up()
+        assert found.down is None
+        assert before <= found._up_since <= time.monotonic()
+        assert server.probed == 1
+
+    def test_a_question_that_is_cancelled_is_not_asked(
+            self, server, guarded):
+        future = guarded().ask(server.ask)
+        future.result()
+        late = guard._Answer(server.ask)
+        late.cancel()
+        guard._fulfil(late, server.ask)
+        assert server.asked == 1
+
+    def test_what_is_told_names_the_question(self, guarded, caplog):
+        """However it is wrapped; what has no name is shown."""
+        class Question:
+            def __repr__(self):
+                return 'a question'
+        for question, name in (
+                (functools.partial(functools.partial(Server.ask)),
+                 'Server.ask'), (Question(), 'a question')):
+            assert guard._Answer(question).question == name
+        found = guarded()
+        found.tell(guard._Answer(Server.ask), ZeroDivisionError('x'))
+        found.tell(guard._Answer(Server.ask), ZeroDivisionError('x'))
+        found.tell(guard._Answer(Server.probe),
+                   exception.DatabaseUnavailable('it is away'))
+        fault, expected = caplog.records
+        assert fault.levelname == 'ERROR'
+        assert fault.exc_info[0] is ZeroDivisionError
+        assert 'the next line about Server.ask will be' in fault.getMessage()
+        assert fault.getMessage().endswith("ZeroDivisionError('x')")
+        assert expected.levelname == 'WARNING'
+        assert not expected.exc_info
+        assert expected.getMessage().endswith(': it is away')

@@ -24,6 +24,7 @@ from tests.builders.pci import a_pool
 from tests.builders.pci import pci_requests
 from tests.builders.pci import pci_stats
 from tests.builders.requests import a_request
+from tests.builders.values import is_fixed
 
 ROW = dict.fromkeys(columns.COMPUTE_NODE_COLUMNS) | {
     'host': 'h', 'hypervisor_hostname': 'n'}
@@ -119,3 +120,10 @@ def test_of_numbers_hold_64_bits(number):
     columns.check_record(record | {'vcpus_used': 2 ** 63 - 1})
     with pytest.raises(OverflowError, match=f'vcpus_used = {number} is out'):
         columns.check_record(record | {'vcpus_used': number})
+
+
+def test_are_declared_for_good():
+    for column in columns.COLUMNS:
+        assert column.of(column.source.table if column.source else '') is (
+            column.source is not None)
+        assert is_fixed(column)

@@ -1,12 +1,15 @@
 """The record of a decision."""
 
+import dataclasses
 import gc
 import json
+import time
 import uuid
 
 import numpy as np
 import pytest
 
+from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import Pick
@@ -197,6 +200,26 @@ class TestSize:
     def test_is_a_guess_for_a_request_of_objects(self):
         assert Decision(request={'spec_obj': object()}).size() > 1000
 
+    @pytest.mark.parametrize('fill, least, most', [
+        (lambda record, i: record.step(0, 'SizeFilter', rows(i, i + 1),
+                                       rows(i)), 120, 220),
+        (lambda record, i: record.claims.append(
+            decision.Claim(UUID, 'h', 'n', True)), 72, 150),
+        (lambda record, i: record.picked(Pick(i, None, 'h', 'n')),
+         3200, 3250),
+        (lambda record, i: record.milliseconds.update({f's{i}': 1.0}),
+         56, 120)], ids=['step', 'claim', 'pick', 'time'])
+    def test_counts_each_thing_at_about_what_it_takes(self, fill, least,
+                                                      most):
+        """50 bytes and more an object; of a pick also 3 KB of its request.
+        """
+        record = Decision()
+        before = record.size()
+        for number in range(200):
+            fill(record, number)
+
+        assert least < (record.size() - before) / 200 < most
+
     def test_shrinks_by_what_is_given_up(self):
         record = picked(Decision(), hosts=1000)
         record.step(0, 'SizeFilter', np.arange(1000), rows(0))
@@ -223,3 +246,143 @@ def test_decided_once_more_has_only_the_last_try():
     assert record.tries == 2
     assert (record.picks, record.weighed, record.steps,
             list(record.rejected()), record.alternates) == ([], [], [], [], 0)
+
+
+class TestParts:
+    """What a record is made of."""
+
+    def test_cannot_be_changed_by_whoever_reads_it(self):
+        record = picked(Decision())
+        record.step(0, 'SizeFilter', rows(0, 1), rows(0))
+        claim = decision.Claim(UUID, 'h', 'n', True)
+
+        for part in (record.steps[0], record.parts(0)[0], record.picks[0],
+                     claim):
+            name = dataclasses.fields(part)[0].name
+            with pytest.raises(dataclasses.FrozenInstanceError):
+                setattr(part, name, 'other')
+
+    def test_take_no_more_room_than_their_values(self):
+        """A request may have thousands of each."""
+        record = picked(Decision())
+        record.step(0, 'SizeFilter', rows(0, 1), rows(0))
+
+        for part in (record.steps[0], record.parts(0)[0], record.picks[0],
+                     decision.Claim(UUID, 'h', 'n', True)):
+            assert not hasattr(part, '__dict__')
+
+    def test_are_not_printed_where_they_are_long(self):
+        record = Decision(names=('h' * 10000,), request={})
+        record.step(0, 'SizeFilter', np.arange(10000), rows(0))
+        record.as_json()
+
+        shown = repr(record)
+
+        assert shown.startswith('Decision(request_id=None, ')
+        for hidden in ('names', '_steps', '_rules', '_rejected', '_packed',
+                       'budget'):
+            assert f'{hidden}=' not in shown
+
+    def test_of_a_weight_are_not_kept_of_what_nobody_weighed(self):
+        record = Decision()
+        record.picked(Pick(0, UUID, 'h', 'h'))
+
+        assert (record.weighed, record.parts(0)) == ([], [])
+
+
+def test_begins_with_nothing_decided():
+    record = Decision()
+
+    assert (record.instances, record.seed, record.generation, record.hosts,
+            record.alternates, record.clock, record.tries) == (
+        0, 0, 0, 0, 0, 0.0, 1)
+    assert record.outcome is record.reason is record.offer is None
+    assert record.size() < 1 << 16
+    assert (record.steps, [*record.rejected()], record.parts(0)) == (
+        [], [], [])
+
+
+def test_is_the_same_whatever_time_it_may_take():
+    """The budget is no part of what was decided."""
+    short, long = (Decision(arrived=1.0, budget=budget.Budget(seconds))
+                   for seconds in (1, 2))
+
+    for record in (short, long):
+        record.close(decision.PLACED)
+
+    assert short == long
+
+
+def test_times_are_milliseconds_to_three_places(monkeypatch):
+    clock = iter((5.0, 5.0123456, 6.0, 6.002))
+    monkeypatch.setattr(time, 'perf_counter', lambda: next(clock))
+    record = Decision()
+
+    with record.timed('filter'):
+        pass
+    assert record.milliseconds == {'filter': 12.346}
+    with record.timed('filter'):
+        pass
+    assert record.milliseconds == {'filter': 14.346}
+
+
+def test_weights_beyond_the_most_are_those_of_the_best_and_then_none(
+        monkeypatch):
+    """Exactly as much is not beyond it."""
+    one = picked(Decision()).weighed[0].nbytes
+    monkeypatch.setattr(decision, 'MOST_WEIGHTS', one)
+
+    record = picked(Decision(), instances=5)
+
+    assert [len(kept.rows) for kept in record.weighed] == [
+        20, 20, decision.BEST]
+    assert len(record.picks) == 5
+
+
+def test_what_is_forgotten_of_a_call_is_all_but_its_instances():
+    """No more of them, nor more of each, than of uuids that are some."""
+    record = Decision(request={'spec_obj': {'hints': ['x' * 10000]},
+                               'instance_uuids': ['u' * 50] * 100},
+                      instance_uuid='v' * 50)
+
+    record.forget_request()
+
+    assert record.request == {'instance_uuids': ['u' * 36] * 36}
+    assert record.instance_uuid == 'v' * 36
+    assert record.size() < 4096
+
+
+@pytest.mark.parametrize('uuid_', [None, UUID])
+def test_a_call_without_instances_is_forgotten_but_for_its_own(uuid_):
+    record = Decision(request={'spec_obj': {}}, instance_uuid=uuid_)
+
+    record.forget_request()
+
+    assert record.asked_uuids() == ([UUID] if uuid_ else [])
+    assert record.instance_uuid == uuid_
+
+
+def test_what_placement_offered_may_be_given_up():
+    """The bytes that this sets free are told."""
+    record = Decision(offer=Offer(
+        {UUID: [{'allocations': {}}]}, frozenset([UUID]), '1.36', None, None))
+    record.pack()
+    before = record.size()
+
+    freed = record.forget_offer()
+
+    assert freed > 0
+    assert record.size() == before - freed
+    assert (record.offer.by_provider, record.offer.providers) == (
+        {}, frozenset())
+    assert (record.offer.version, record.offer.asked) == ('1.36', True)
+    assert record.forget_offer() == Decision().forget_offer() == 0
+
+
+def test_arrives_when_it_is_begun():
+    """In seconds since the epoch."""
+    before = time.time()
+    record = Decision()
+    record.close(decision.PLACED)
+
+    assert before <= record.arrived <= time.time()

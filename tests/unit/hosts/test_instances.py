@@ -6,6 +6,7 @@ from nova_sched import exception
 from nova_sched.hosts import instances
 from nova_sched.inventory.in_flight import InFlight
 from tests.builders import requests
+from tests.builders.values import is_fixed
 
 
 class Asked:
@@ -228,3 +229,12 @@ def in_flight(key, host, **flavor):
     """A pick of another request."""
     return InFlight(key, host, host, requests.a_request(**flavor).demand(),
                     None, None, 0.0)
+
+
+def test_what_a_request_has_placed_is_known_by_where_it_is():
+    """And takes no more than that."""
+    placed = instances.Placed('u', 'h')
+
+    assert (placed.instance().uuid, placed.instance().host) == ('u', 'h')
+    assert is_fixed(placed)
+    assert not hasattr(placed, '__dict__')

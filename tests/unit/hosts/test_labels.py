@@ -139,11 +139,25 @@ class TestRows:
         assert column.items() == ['b', 'd']
 
     def test_that_come_and_go_leave_no_more_values_than_twice_the_rows(self):
-        column = Labels.of(['a', 'b'])
+        """And the one that comes; until then the list is the same."""
+        column, most = Labels.of(['a', 'b']), 0
 
         for number in range(50):
             column = column.with_added([2], [number]).without([2])
+            most = max(most, len(column.values))
 
         column._check()
         assert column.items() == ['a', 'b']
-        assert len(column.values) <= 6
+        assert most == 6
+
+    @pytest.mark.parametrize('changed', [1, 3])
+    def test_that_change_leave_no_more_values_than_that(self, changed):
+        column, most = Labels.of(['a', 'b', 'c']), 0
+
+        for number in range(60):
+            column = column.replaced(dict.fromkeys(range(changed), number))
+            most = max(most, len(column.values))
+
+        column._check()
+        assert column.items() == [59] * changed + ['a', 'b', 'c'][changed:]
+        assert most == 6 + changed + 1

@@ -9,6 +9,7 @@ import pytest
 from nova_sched.hardware import reports
 from nova_sched.hosts.metrics import HostMetrics
 from nova_sched.hosts.metrics import Metric
+from tests.builders.values import is_fixed
 
 
 def metrics(*pairs):
@@ -98,3 +99,13 @@ def test_are_objects_for_plug_ins():
         Metric('numa.membw.max', numa_membw_values={'0': 10}),
         Metric('odd'))
     assert HostMetrics(None).metrics == ()
+
+
+def test_of_a_host_are_changed_by_nobody():
+    """Hosts with the same text share them."""
+    found = metrics(('a', 1))
+
+    assert is_fixed(found)
+    assert is_fixed(found.metrics[0])
+    assert found.values is found.values
+    assert found.metrics is found.metrics

@@ -96,3 +96,14 @@ def test_what_cannot_be_read_counts_as_absent(columns, name, expected,
 
     assert record(**columns)[name] == record(**columns)[name] == expected
     assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize(('least', 'told'), [
+    (93, False), (50, False), (94, True)])
+def test_more_free_disk_than_there_should_be_is_warned_of(least, told,
+                                                          caplog):
+    assert record(disk_available_least=least)['free_disk_mb'] == (
+        min(least, 93) * 1024)
+    assert caplog.messages == [
+        'Host n has more disk space than database expected '
+        '(94 GB > 93 GB)'] * told

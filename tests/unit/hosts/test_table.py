@@ -39,6 +39,16 @@ class TestHostTable:
         assert old.columns['free_ram_mb'].tolist() == [1, 2]
         assert old.columns['stats'] == [{}, {}]
 
+    @pytest.mark.parametrize('broken', [
+        {'free_ram_mb': np.zeros(3, int)}, {'free_ram_mb': np.zeros(2, bool)},
+        {'stats': [{}]}])
+    def test_a_column_of_another_length_or_type_is_found(self, broken):
+        hosts = table(a_host(), a_host())
+        hosts.columns.update(broken)
+
+        with pytest.raises(AssertionError, match=next(iter(broken))):
+            hosts._check()
+
     def test_columns_that_did_not_change_are_shared(self):
         old = table(a_host(), a_host())
 
@@ -75,6 +85,19 @@ class TestHostTable:
             one['service'] for one in (a, c, d)]
         assert old.keys() == [('b', 'b'), ('d', 'd')]
 
+    @pytest.mark.parametrize('name, value', [
+        ('host_ip', 'x'), ('stats', {}), ('free_ram_mb', 5)])
+    def test_takes_as_many_values_as_rows_or_none(self, name, value):
+        two = table(a_host('a'), a_host('b'), a_host('c'))
+        more = {name: two.snapshot(None).block().objects(name)
+                for name in two.columns}
+
+        for count in (2, 4):
+            with pytest.raises(ValueError):
+                two.with_cells([0, 1, 2], {name: [value] * count})
+            with pytest.raises(ValueError):
+                two.with_added([0, 1, 2], more | {name: [value] * count})
+
     def test_tells_the_row_of_a_node(self):
         two = table(a_host('a'), a_host('b', nodename='n'))
 
@@ -102,6 +125,8 @@ class TestHostTable:
 
         assert [one.cells for one in made] == [cells] * 4
         assert table(a_host()).cells == Cells()
+        with pytest.raises(AttributeError):
+            table(a_host()).cells.lost = ('cell', 'why')
 
     def test_rows_of_hosts_are_those_of_all_their_nodes(self):
         three = table(a_host('a'), a_host('b'), a_host('a', nodename='a2'))
@@ -294,6 +319,23 @@ class TestHostBlock:
             ['hypervisor_type', 'hypervisor_version'],
             verdict).tolist() == [True, False, True, False, False]
         assert sorted(asked) == [('x', 1), ('x', 2), ('y', 1)]
+
+    @pytest.mark.parametrize('judge', [
+        lambda block, verdict: block.judge('host_ip', verdict),
+        lambda block, verdict: block.derived('host_ip', 'n', verdict),
+        lambda block, verdict: block.judge_together(
+            ['host_ip', 'vcpus_used'], lambda ip, _: verdict(ip))],
+        ids=['one by one', 'kept', 'together'])
+    def test_an_error_at_a_value_names_the_first_host_with_it(self, judge):
+        """Wherever in the table its value came first."""
+        snapshot = hosts(*(a_host(name, host_ip=ip) for name, ip in [
+            ('a', '1'), ('b', 'x'), ('c', 'x'), ('d', '2')])).snapshot
+
+        for rows, first in (([0, 1, 2], 'b'), ([3, 2, 1, 0], 'c')):
+            with pytest.raises(ValueError, match='x') as raised:
+                judge(snapshot.block(np.array(rows)), int)
+            [note] = raised.value.__notes__
+            assert note.startswith(f'on host ({first}, {first}) ram: ')
 
     def test_judges_together_of_no_hosts(self):
         together = hosts().judge_together(['host', 'vcpus_used'], bool)

@@ -25,7 +25,7 @@ def start(target, *args):
 @pytest.fixture
 def patient(monkeypatch):
     """Nobody is so slow that others go on without it."""
-    monkeypatch.setattr(turns, 'PATIENCE', LONG)
+    monkeypatch.setattr(turns, 'PATIENCE', 99 * LONG)
 
 
 def test_come_one_after_the_other_in_the_order_of_asking(patient):
@@ -151,14 +151,15 @@ def test_alone_one_that_begins_again_lets_those_that_waited_go_first(
     assert order == ['other', 'again']
 
 
-@pytest.mark.parametrize('times', [1, 2, 8])
-def test_alone_one_may_take_twice_as_long_each_further_time(times):
+@pytest.mark.parametrize(('times', 'factor'), [
+    ((), 1), ((1,), 1), ((2,), 2), ((8,), 128)])
+def test_alone_one_may_take_twice_as_long_each_further_time(times, factor):
     found, _ = made()
 
-    with found.alone(times) as turn:
+    with found.alone(*times) as turn:
         left = turn.left()
 
-    most = turns.ALONE * 2 ** (times - 1)
+    most = turns.ALONE * factor
     assert most - turns.ALONE / 2 < left <= most
 
 

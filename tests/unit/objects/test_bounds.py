@@ -85,6 +85,8 @@ BOUNDED = [
      bounds.EXTRA_SPEC_TEXT),
     (IMAGE, by_name, '', bounds.IMAGE_PROPERTIES),
     ((*IMAGE, 'hw_numa_cpus'), lambda n: [[0]] * n, '', bounds.NUMA_CELLS),
+    ((*IMAGE, 'hw_numa_cpus'), lambda n: [[*range(n)]], '[0]',
+     bounds.CPU_NUMBER + 1),
     ((*IMAGE, 'hw_numa_mem'), lambda n: [1] * n, '', bounds.NUMA_CELLS),
     (('numa_topology',), cells, '.cells', bounds.NUMA_CELLS),
     (('pci_requests',), pci, '.requests', bounds.PCI_REQUESTS),

@@ -192,3 +192,27 @@ def test_one_that_the_bus_never_takes_is_lost_and_holds_up_no_other(
 
     assert lines() == [('ERROR', 'A notification is lost, and so are others '
                         'for the same reason: that queue is durable')]
+
+
+def test_a_thousand_wait_and_the_next_try_is_after_five_seconds(bus):
+    made = Outbox(bus.send, bus.closed.set)
+    assert made._waiting.maxsize == 1000
+    assert made._pause == 5
+    made.stop(10)
+    assert bus.closed.wait(20)
+
+
+def test_the_thread_keeps_no_process_from_ending(outbox):
+    assert outbox._thread.daemon
+
+
+def test_a_fault_has_its_traceback_and_a_refusal_none(bus, outbox, caplog):
+    for odd in (RefusedError, ZeroDivisionError):
+        outbox.put(odd)
+    outbox.put('last')
+    wait_for(lambda: bus.taken == ['last'])
+    refusal, fault = [record for record in caplog.records
+                      if record.levelname == 'ERROR']
+    assert not refusal.exc_info
+    assert refusal.getMessage().endswith(': that queue is durable')
+    assert fault.exc_info[0] is ZeroDivisionError

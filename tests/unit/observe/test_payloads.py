@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from nova_sched import objects
 from nova_sched.hosts.decision import Pick
 from nova_sched.objects import arguments
 from nova_sched.objects import base
@@ -119,6 +120,25 @@ class TestVersioned:
     def test_shows_no_image_of_a_request_without_one(self):
         payload = payloads.versioned(requests.a_request(image=None))
         assert payload['nova_object.data']['image'] is None
+
+    @pytest.mark.parametrize('name', [
+        'pci_requests', 'numa_topology', 'instance_group', 'retry',
+        'requested_destination'])
+    def test_shows_no_part_of_a_request_that_has_none(self, name):
+        spec = requests.a_request()
+        setattr(spec, name, None)
+        assert payloads.versioned(spec)['nova_object.data'][name] is None
+
+    def test_shows_of_a_destination_what_is_set(self):
+        spec = requests.a_request()
+        for wanted, shown in (
+                ({'node': 'n'}, {'node': 'n', 'aggregates': None}),
+                ({'host': 'h', 'aggregates': ['a']},
+                 {'host': 'h', 'aggregates': ['a']})):
+            spec.requested_destination = objects.Destination(**wanted)
+            data = payloads.versioned(spec)['nova_object.data']
+            assert data['requested_destination'][
+                'nova_object.data'] == shown
 
 
 class TestUnversioned:

@@ -121,3 +121,15 @@ class TestLine:
         assert self.lines(caplog, record) == [
             f'Request for 2 instance(s) ({UUIDS[0]}, {UUIDS[1]}) {outcome}: '
             'no hosts; 0 alternate(s), 0 hosts, state 1.2 ms, seed 7']
+
+
+@pytest.mark.parametrize(('times', 'kept_whole'), [(9, True), (7, False)])
+def test_a_request_above_an_eighth_of_the_memory_is_not_kept(
+        times, kept_whole):
+    """One huge call must not cost the records of all others."""
+    record = a_record()
+    whole = record.request
+    recorder = Recorder(times * record.size())
+    recorder.add(record)
+    assert (record.request is whole) is kept_whole
+    assert recorder.size == record.size()

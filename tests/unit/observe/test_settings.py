@@ -132,3 +132,19 @@ def test_an_option_that_cannot_be_read_is_left_out(
     found = settings.values(conf)
     assert (section, name) not in found
     assert {('scheduler', 'workers'), ('DEFAULT', 'host')} <= found.keys()
+
+
+def test_an_option_that_nobody_has_registered_is_no_secret(conf):
+    """Its name is all there is to go by."""
+    found = {('nowhere', 'colour'): 'red', ('nowhere', 'password'): 'x'}
+    assert settings.shown(conf, found) == {
+        'nowhere': {'colour': 'red', 'password': settings.MASK}}
+
+
+@pytest.mark.parametrize(('value', 'text'), [
+    (None, 'unset'), ('', 'unset'), (0, '0'), (False, 'False'), ([], '[]')])
+def test_only_what_is_nothing_is_unset(conf, value, text):
+    for name in ('max_attempts', 'password'):
+        shown = settings.shown(conf, {('scheduler', name): value})
+        assert shown['scheduler'][name] == (
+            settings.MASK if name == 'password' and text != 'unset' else text)

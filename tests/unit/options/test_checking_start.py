@@ -1,11 +1,15 @@
 """What would end the start, or each request, is found before it."""
 
 import os
+import subprocess
 
 import pytest
 
 from nova_sched import conf
+from nova_sched import exception
 from nova_sched import rpc
+from nova_sched.options import logs
+from nova_sched.options import nearest
 from nova_sched.options import sections
 
 LOGGING = """
@@ -150,3 +154,107 @@ def test_no_value_of_any_option_fails_the_check_itself(parsed, value):
 
     assert errors
     assert not [error for error in errors if '\n' in error]
+
+
+class TestLog:
+    """What is wrong with the place where the log is to be."""
+
+    def test_is_that_it_is_a_directory(self, parsed, tmp_path):
+        (tmp_path / 'a.log').mkdir()
+        assert refusals(parsed, f'[DEFAULT]\nlog_dir = {tmp_path}\n'
+                        'log_file = a.log\n') == [
+            f"[DEFAULT] log_file = '{tmp_path}/a.log': is a directory; name "
+            'a file in it']
+
+    @pytest.mark.parametrize('there', [True, False])
+    def test_is_that_this_user_may_not_write_there(
+            self, parsed, tmp_path, monkeypatch, there):
+        """Into the file where there is one, else into its directory."""
+        asked = []
+
+        def access(path, mode):
+            asked.append((path, mode))
+            return False
+        if there:
+            (tmp_path / 'a.log').touch()
+        config = parsed(f'[DEFAULT]\nlog_file = {tmp_path}/a.log\n')
+        monkeypatch.setattr(logs.os, 'access', access)
+        with pytest.raises(exception.ConfigurationError,
+                           match='may not be written by this user'):
+            logs.check_file(config)
+        assert asked == [
+            (f'{tmp_path}/a.log' if there else str(tmp_path), os.W_OK)]
+
+    def test_is_nothing_where_it_is_left_to_a_file_for_logging(
+            self, parsed, tmp_path, monkeypatch):
+        file = tmp_path / 'logging.ini'
+        file.touch()
+        monkeypatch.setattr(
+            logs.subprocess, 'run', lambda command, **kwargs: (
+                subprocess.CompletedProcess(command, 0)))
+        assert refusals(parsed, '[DEFAULT]\nlog_dir = /no/such\n'
+                        'use_syslog = true\nsyslog_log_facility = no\n'
+                        'use_journal = true\ndefault_log_levels = no\n'
+                        f'log_config_append = {file}\n') == []
+
+    def test_is_nothing_of_a_file_beside_the_process(
+            self, parsed, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        assert refusals(parsed, '[DEFAULT]\nlog_file = a.log\n') == []
+
+    def test_is_a_file_for_logging_that_hangs(
+            self, parsed, tmp_path, monkeypatch):
+        file, seconds = tmp_path / 'logging.ini', []
+        file.touch()
+
+        def hang(command, timeout, **kwargs):
+            seconds.append(timeout)
+            raise subprocess.TimeoutExpired(command, timeout)
+        monkeypatch.setattr(logs.subprocess, 'run', hang)
+        [error] = refusals(
+            parsed, f'[DEFAULT]\nlog_config_append = {file}\n')
+        assert error.endswith(
+            'logging is not configured by it within 60 seconds')
+        assert seconds == [60]
+
+    @pytest.mark.parametrize(('said', 'told'), [
+        ('', 'no reason given'), ('one\ntwo\n', 'two')])
+    def test_is_what_logging_says_last(
+            self, parsed, tmp_path, monkeypatch, said, told):
+        file = tmp_path / 'logging.ini'
+        file.touch()
+        monkeypatch.setattr(
+            logs.subprocess, 'run', lambda command, **kwargs: (
+                subprocess.CompletedProcess(command, 1, '', said)))
+        [error] = refusals(
+            parsed, f'[DEFAULT]\nlog_config_append = {file}\n')
+        assert error.endswith(f'cannot be configured by it: {told}')
+
+    @pytest.mark.parametrize('text', [
+        'default_log_levels = a=INFO,b=-1,c=15,d=CRITICAL',
+        *[f'use_syslog = true\nsyslog_log_facility = {name}'
+          for name in ('user', 'LOG_USER', 'LOCAL0', 'local7', 'ftp')],
+        'syslog_log_facility = nosuch'])
+    def test_is_nothing_of_levels_and_facilities_that_there_are(
+            self, parsed, text):
+        assert refusals(parsed, f'[DEFAULT]\n{text}\n') == []
+
+    @pytest.mark.parametrize('name', ['local8', 'LOCAL', 'LOG_LOG_USER'])
+    def test_is_a_facility_that_there_is_not(self, parsed, name):
+        [error] = refusals(parsed, '[DEFAULT]\nuse_syslog = true\n'
+                           f'syslog_log_facility = {name}\n')
+        assert 'is none of syslog' in error
+
+
+@pytest.mark.parametrize(('wrong', 'names', 'hint'), [
+    ('x', [], 'there is nothing to choose from'),
+    ('qqq', ['b', 'a'], 'choose from a, b'),
+    ('RAMFILTE', ['RamFilter', 'other'], 'did you mean RamFilter?')])
+def test_a_hint_names_the_nearest_name_or_all(wrong, names, hint):
+    assert nearest.did_you_mean(wrong, names) == hint
+
+
+def test_a_name_that_is_little_like_any_is_near_to_none():
+    assert nearest.nearest('abcde', ['abxyz']) is None
+    assert nearest.nearest('abcde', ['abcyz']) == 'abcyz'
+    assert nearest.nearest('abcde', ['abcyz'], cutoff=0.7) is None

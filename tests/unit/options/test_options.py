@@ -3,6 +3,8 @@
 import importlib
 import pathlib
 import re
+import sys
+import types
 
 from oslo_config import cfg
 import oslo_messaging
@@ -175,6 +177,20 @@ class TestRegistration:
 
         assert 'oslo_messaging_metrics' in config
         assert registered <= set(config)
+
+    @pytest.mark.parametrize('gone', ['metrics', 'tracing'])
+    def test_what_a_release_of_a_library_lacks_hides_nothing_else(
+            self, monkeypatch, gone):
+        every = {'metrics', 'tracing'}
+        for part in every:
+            name = f'oslo_messaging_{part}'
+            monkeypatch.setitem(
+                sys.modules, f'oslo_messaging._{part}.client',
+                types.SimpleNamespace(**{name: []}) if part != gone else None)
+
+        assert {group for group, _ in libraries.list_unlisted_opts()
+                if group and group.startswith('oslo_messaging_')} == {
+            f'oslo_messaging_{part}' for part in every - {gone}}
 
 
 @pytest.fixture(scope='module')

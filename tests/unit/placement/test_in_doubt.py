@@ -171,6 +171,16 @@ class TestTime:
 
         assert server.now == 54
 
+    def test_of_an_answer_is_short_where_the_last_one_did_not_come(self):
+        """Ten seconds, and as long as usual once one has come."""
+        server = Slow(seconds=0)
+        asked = patience.Patience(server, None, server.clock)
+
+        for server.status in (503, 503, 204, 204):
+            asked.ask('PUT', '/')
+
+        assert server.waits == [None, 10, 10, None]
+
     def test_of_quick_answers_is_not(self):
         """10,000 instances may take their time."""
         server = Slow(seconds=0.5)
@@ -210,11 +220,13 @@ class Slow:
     timeout = 10
 
     def __init__(self, seconds, status=204):
-        self.now, self._seconds, self._status = 0, seconds, status
+        self.now, self._seconds, self.status = 0, seconds, status
+        self.waits = []
 
     def clock(self):
         return self.now
 
     def ask(self, *args, **kwargs):
+        self.waits.append(kwargs['patience'])
         self.now += self._seconds
-        return Answer(self._status)
+        return Answer(self.status)

@@ -162,6 +162,14 @@ class TestAFilterScheduler:
             (0, 'a'), (1, 'b')]
         assert [claim.taken for claim in record.claims] == [
             True, False, False, True, True]
+        assert record.tries == 2
+
+    def test_asks_once_in_one_try(self, manager):
+        endpoint = manager('QuietScheduler')
+        ask(endpoint)
+
+        assert [record.tries for record
+                in endpoint.recorder.decisions] == [1]
 
     def test_may_not_ask_from_another_thread_unawares(self, manager, server):
         with pytest.raises(RuntimeError, match='copy_context'):

@@ -124,7 +124,12 @@ def test_of_host_states_is_that_of_those_that_plug_ins_get():
 @pytest.mark.parametrize(('name', 'value'), [
     ('vm_states.ACTIVE', 'active'), ('vm_states.SOFT_DELETED', 'soft-delete'),
     ('task_states.RESIZE_MIGRATED', 'resize_migrated'),
-    ('task_states.POWERING_OFF', 'powering-off'), ('power_state.RUNNING', 1)])
+    ('task_states.POWERING_OFF', 'powering-off'), ('power_state.NOSTATE', 0),
+    ('power_state.RUNNING', 1), ('power_state.PAUSED', 3),
+    ('power_state.SHUTDOWN', 4), ('power_state.CRASHED', 6),
+    ('power_state.SUSPENDED', 7), ('power_state.STATE_MAP', {
+        0: 'pending', 1: 'running', 3: 'paused', 4: 'shutdown', 6: 'crashed',
+        7: 'suspended'})])
 def test_of_states_stand_for_what_nova_writes(name, value):
     module, _, constant = name.partition('.')
 

@@ -3,7 +3,9 @@
 import contextlib
 import socket
 import threading
+import types
 
+import amqp
 import pytest
 
 from nova_sched.preflight.bus import Bus
@@ -116,3 +118,138 @@ def test_the_certificate_of_a_broker_is_looked_at_as_the_service_does(
     assert row.outcome == ERROR
     assert words in row.found
     assert ('ssl options' in row.advice) == (words != 'closed connection')
+
+
+class Connections:
+    """What stands in for connections of amqp.
+
+    count: consumers of any queue, or what asking for it raises.
+    refusal: what connecting raises, or None.
+    made: the parameters of each; did: what was done, in order.
+    """
+
+    def __init__(self):
+        self.count, self.refusal, self.made, self.did = 0, None, [], []
+
+    def __call__(self, **parameters):
+        self.made.append(parameters)
+        return self
+
+    def connect(self):
+        if self.refusal:
+            raise self.refusal
+
+    def channel(self):
+        return self
+
+    def queue_declare(self, queue, passive):
+        self.did.append((queue, passive))
+        if isinstance(self.count, Exception):
+            raise self.count
+        return types.SimpleNamespace(consumer_count=self.count)
+
+    def close(self):
+        self.did.append('close')
+        raise OSError('it has hung up')
+
+    def collect(self):
+        self.did.append('collect')
+
+
+class TestHost:
+    @pytest.fixture
+    def connections(self, monkeypatch):
+        made = Connections()
+        monkeypatch.setattr(brokers.amqp, 'Connection', made)
+        return made
+
+    @pytest.fixture
+    def found(self, connections):
+        """Function of a URL: the rows of its bus."""
+        def found(url='rabbit://me:p%2Fw@one:1/v', **options):
+            return Bus(rules.a_conf(
+                DEFAULT__transport_url=url, **options)).rows()
+        return found
+
+    @pytest.mark.parametrize(('count', 'outcome', 'words'), [
+        (0, OK, 'nobody takes requests'),
+        (1, WARNING, '1 consumers take requests'),
+        (8, WARNING, '8 consumers take requests'),
+        (amqp.NotFound('no queue'), OK, 'is not there yet')])
+    def test_that_lets_us_in_tells_who_is_served_there(
+            self, connections, found, count, outcome, words):
+        connections.count = count
+        host, queue = found(DEFAULT__scheduler_topic='sched')
+        assert (host.outcome, host.found) == (
+            OK, 'one:1, virtual host v: connects and logs in')
+        assert (queue.check, queue.outcome) == ('queue sched', outcome)
+        assert queue.found.startswith(words)
+
+    def test_is_asked_for_the_queue_and_left(self, connections, found):
+        """A queue that is not there is not made."""
+        found()
+        assert connections.did == [('scheduler', True), 'close', 'collect']
+
+    def test_is_told_who_we_are(self, connections, found):
+        found(oslo_messaging_rabbit__rabbit_login_method='PLAIN')
+        [parameters] = connections.made
+        capabilities = parameters.pop('client_properties')['capabilities']
+        assert capabilities == {'authentication_failure_close': True,
+                                'consumer_cancel_notify': True}
+        assert parameters == {
+            'host': 'one:1', 'virtual_host': 'v', 'ssl': False,
+            'userid': 'me', 'password': 'p/w', 'login_method': 'PLAIN',
+            'connect_timeout': 10, 'read_timeout': 10, 'write_timeout': 10}
+
+    @pytest.mark.parametrize(('url', 'known'), [
+        ('rabbit://one', ('', '')), ('rabbit://me@one', ('me', '')),
+        ('rabbit://', ('guest', 'guest'))])
+    def test_may_know_nobody_by_name(self, connections, found, url, known):
+        found(url)
+        [parameters] = connections.made
+        assert (parameters['userid'], parameters['password']) == known
+
+    @pytest.mark.parametrize(('error', 'told', 'advice'), [
+        (amqp.AccessRefused('LOGIN was refused'), 'LOGIN was refused',
+         'Check user and password in [DEFAULT] transport_url'),
+        (amqp.NotAllowed('vhost v not found'), 'vhost v not found',
+         'Check the virtual host in [DEFAULT] transport_url'),
+        (socket.gaierror(-2, 'Name or\nservice not known'),
+         '[Errno -2] Name or service not known', 'Check the host name in'),
+        (ConnectionRefusedError(), 'ConnectionRefusedError',
+         'Check that it runs'),
+        (amqp.ResourceError('it is full'), 'it is full', 'See the log of'),
+        (ZeroDivisionError('x'), 'ZeroDivisionError, which is not expected',
+         'See the log of the broker')])
+    def test_that_keeps_us_out_has_advice(
+            self, connections, found, error, told, advice):
+        connections.refusal = error
+        [row] = found()
+        assert row.outcome == ERROR
+        assert row.found == f'one:1, virtual host v: {told}'
+        assert row.advice.startswith(advice)
+        assert connections.did == ['close', 'collect']
+
+    def test_of_a_cluster_that_is_out_of_reach_hides_no_other(
+            self, found, monkeypatch):
+        """The queue is that of the first that answers."""
+        class OneOfTwo(Connections):
+            def __call__(self, **parameters):
+                made = Connections()
+                if parameters['host'] == 'one:5672':
+                    made.refusal = OSError('no route')
+                made.count = 3
+                return made
+        monkeypatch.setattr(brokers.amqp, 'Connection', OneOfTwo())
+        rows = found('rabbit://one,two,three/')
+        assert [(row.check, row.outcome) for row in rows] == [
+            ('broker', ERROR), ('broker', OK), ('broker', OK),
+            ('queue scheduler', WARNING)]
+
+    def test_of_notifications_is_no_way_of_requests(self, connections, found):
+        rows = found(oslo_messaging_notifications__transport_url=(
+                         'rabbit://you@two/'),
+                     oslo_messaging_notifications__driver=['messaging'])
+        assert [(row.check, row.outcome) for row in rows] == [
+            ('broker', OK), ('queue scheduler', OK),
+            ('notification broker', OK)]

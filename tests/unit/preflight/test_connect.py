@@ -2,6 +2,7 @@
 
 from nova_sched.preflight.connect import connected
 from nova_sched.preflight.rows import ERROR
+from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
 from tests.builders import http_placement
 
@@ -36,3 +37,14 @@ def test_what_is_down_costs_its_own_rows_alone(cloud, setup_of):
     failed = {row.check for row in found if row.outcome == ERROR}
     assert failed == {'Placement'}
     assert {'broker', 'Neutron'} <= {row.check for row in found}
+
+
+def test_a_driver_that_does_not_ask_placement_needs_none(cloud, setup_of):
+    found = connected(setup_of(
+        '[scheduler]\ndriver = caching_scheduler\n' + BARE % cloud.url
+        + '[placement]\nauth_type = none\n'
+        'endpoint_override = http://127.0.0.1:1\n'))
+
+    [row] = [row for row in found if row.check == 'Placement']
+    assert row.outcome == OK
+    assert row.found == 'caching_scheduler does not ask it'

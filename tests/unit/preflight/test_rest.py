@@ -185,3 +185,34 @@ def test_a_neutron_without_a_log_in_is_told(tmp_path):
 
     assert row.outcome == ERROR
     assert '[neutron] auth_type' in row.found
+
+
+def test_a_placement_that_is_silent_for_all_of_its_time_is_given_up(
+        tmp_path, placement, monkeypatch):
+    """A log-in and three requests have theirs: four times [placement]
+    timeout.
+    """
+    class Silent:
+        def __init__(self, seconds, function):
+            self._seconds = seconds
+
+        def answer(self):
+            raise rest.rows.Silent(f'no answer within {self._seconds:g}')
+    monkeypatch.setattr(rest.rows, 'Question', Silent)
+    for timeout, told in ((5, 20), (0, 120)):
+        found = asked(tmp_path, placement, timeout=timeout)
+        assert outcomes(found) == {'Placement': ERROR}
+        assert found['Placement'].found == f'no answer within {told}'
+
+
+def test_each_question_is_asked_once(tmp_path, placement):
+    """Whatever [placement] says of trying again."""
+    placement.on('GET', '/resource_providers',
+                 http_placement.error(503, 'later'))
+    asked(tmp_path, placement, status_code_retries=3,
+          status_code_retry_delay=0.01)
+
+    assert len(placement.to('GET', '/resource_providers')) == 1
+    assert [request.path for request in placement.to(
+        'GET', '/allocation_candidates')] == [
+        '/allocation_candidates?limit=1&resources=VCPU:1']

@@ -1,8 +1,10 @@
 """What is unpacked of a body, and how much of it."""
 
 import bz2
+import json
 import lzma
 import tracemalloc
+import types
 import zlib
 
 from kombu import compression
@@ -43,3 +45,64 @@ def test_what_the_client_packs_can_be_unpacked():
 def test_a_compression_that_has_no_bound_is_not_unpacked():
     with pytest.raises(bodies.Unreadable, match='brotli is not bounded'):
         bodies._unpacking('brotli')(b'')
+
+
+@pytest.mark.parametrize('kind', PACK)
+def test_a_body_that_ends_too_early_is_not_unpacked(kind):
+    packed = PACK[kind](bytes(range(256)) * 9)
+    with pytest.raises(bodies.Unreadable, match='ends too early'):
+        compression.decompress(packed[:-9], kind)
+
+
+class TestReading:
+    @pytest.fixture
+    def read(self):
+        """Function of a body and a number of parts: the message in it."""
+        def read(body, parts=None, **changes):
+            return bodies.read(types.SimpleNamespace(**{
+                'errors': [], 'content_type': 'application/json',
+                'body': body, **changes}), parts)
+        return read
+
+    @pytest.mark.parametrize('version', ['2.0', '2.7', 2.0])
+    def test_is_of_the_second_envelope_or_of_none(self, read, version):
+        assert read('{"a": 1}') == {'a': 1}
+        assert read(json.dumps({'oslo.version': version,
+                                'oslo.message': '{"a": 1}'})) == {'a': 1}
+        assert read('{"oslo.version": "3.0"}') == {'oslo.version': '3.0'}
+
+    @pytest.mark.parametrize(('body', 'words'), [
+        ('[]', 'it is no JSON object'), ('5', 'it is no JSON object'),
+        ('{"oslo.version": "2.0", "oslo.message": "[]"}',
+         'it is no JSON object'),
+        ('{"oslo.version": "3.0", "oslo.message": "{}"}',
+         "its envelope is of version '3.0', not 2"),
+        ('{"oslo.version": "20", "oslo.message": "{}"}',
+         "its envelope is of version '20', not 2")])
+    def test_of_anything_else_says_what_it_is(self, read, body, words):
+        with pytest.raises(bodies.Unreadable) as caught:
+            read(body)
+        assert str(caught.value) == words
+
+    @pytest.mark.parametrize('content_type', [
+        'application/x-python-serialize', None])
+    def test_is_of_json_alone(self, read, content_type):
+        with pytest.raises(bodies.Unreadable,
+                           match=f'its content type is {content_type!r}, '
+                                 'not application/json'):
+            read('{}', content_type=content_type)
+
+    def test_tells_what_kombu_has_met_first(self, read):
+        with pytest.raises(bodies.Unreadable, match='the first'):
+            read('{}', errors=[(None, bodies.Unreadable('the first')),
+                               (None, bodies.Unreadable('the second'))])
+
+    @pytest.mark.parametrize('kind', [str, str.encode])
+    def test_counts_lists_objects_and_members(self, read, kind):
+        """Eight here: three lists or objects, and five commas."""
+        body = kind('{"a": [1, 2, 3], "b": {"c": 4, "d": 5}, "e": 6}')
+        assert read(body, 8)['e'] == 6
+        assert read(body)['e'] == 6
+        with pytest.raises(bodies.Unreadable, match=(
+                '8 lists, objects and members, and at most 7 are read')):
+            read(body, 7)

@@ -31,3 +31,49 @@ def test_tls_is_that_of_the_other_connections(options, tls):
 
     assert brokers.connection(
         conf, 'rabbit://me:pw@one/', 'a name').ssl == tls
+
+
+def test_a_connection_is_known_by_its_name_and_waits_five_seconds():
+    made = brokers.connection(
+        rules.a_conf(oslo_messaging_rabbit__heartbeat_timeout_threshold=33,
+                     oslo_messaging_rabbit__kombu_failover_strategy='shuffle',
+                     oslo_messaging_rabbit__rabbit_login_method='PLAIN'),
+        'rabbit://me:pw@one/v', 'a name')
+
+    assert (made.connect_timeout, made.heartbeat) == (5, 33)
+    assert (made.login_method, made.virtual_host) == ('PLAIN', 'v')
+    assert made.failover_strategy.__name__ == 'shufflecycle'
+    assert made.transport_options == {
+        'read_timeout': 5, 'write_timeout': 5, 'client_properties': {
+            'connection_name': 'a name', 'capabilities': {
+                'authentication_failure_close': True,
+                'consumer_cancel_notify': True}}}
+    assert not made.connected
+
+
+def test_of_a_cluster_no_name_is_compared():
+    conf = rules.a_conf(oslo_messaging_rabbit__ssl=True,
+                        oslo_messaging_rabbit__ssl_ca_file='/ca')
+
+    assert brokers.connection(conf, 'rabbit://one,two/', 'a name').ssl == {
+        'ca_certs': '/ca', 'cert_reqs': 2}
+
+
+@pytest.mark.parametrize('url', ['fake://', 'kombu+memory://'])
+def test_what_is_no_rabbitmq_has_no_hosts(url):
+    assert brokers.urls(rules.a_conf(), url) == []
+    assert brokers.brokers(rules.a_conf(), url) == []
+
+
+def test_users_and_passwords_may_be_missing():
+    assert sorted(brokers.urls(rules.a_conf(), 'rabbit://one,me@two')) == [
+        'amqp://:@one:5672/%2F', 'amqp://me:@two:5672/%2F']
+
+
+def test_the_hosts_come_in_any_order():
+    """So that not all begin with the same one."""
+    url = f'rabbit://{",".join(f"h{n}" for n in range(20))}/'
+    found = [brokers.urls(rules.a_conf(), url) for _ in range(3)]
+
+    assert not found[0] == found[1] == found[2]
+    assert {*found[0]} == {*found[1]}

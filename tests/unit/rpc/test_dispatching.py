@@ -2,12 +2,16 @@
 
 import contextlib
 import threading
+import types
 
 import oslo_messaging as messaging
+from oslo_messaging.rpc import dispatcher
 import pytest
 
 from nova_sched import context
+from nova_sched import rpc
 from nova_sched.rpc import answers
+from nova_sched.rpc import server as rpc_server
 from tests.builders import messages
 from tests.builders import rules
 
@@ -129,3 +133,72 @@ def test_the_ping_of_oslo_messaging_is_answered_where_it_is_switched_on():
     with (caller() as client,
           pytest.raises(messaging.RemoteError, match='NoSuchMethod')):
         client.call(context.RequestContext(), 'oslo_rpc_server_ping')
+
+
+class TestMessagesThatNoClientMakes:
+    """Their sender is told what is wrong with them, the log in a line."""
+
+    @pytest.fixture
+    def dispatch(self, caplog):
+        """Function of a message: what its endpoint returns, or the line."""
+        made = rpc_server.Dispatcher(
+            [Endpoint()], rpc.ContextSerializer(), rpc_server.OnlyCalls)
+
+        def dispatch(message):
+            try:
+                return made.dispatch(types.SimpleNamespace(
+                    message=message, ctxt={}, client_timeout=None))
+            except dispatcher.ExpectedException as error:
+                [line] = caplog.messages
+                assert str(error.exc_info[1]) in line
+                return line
+        return dispatch
+
+    @pytest.mark.parametrize('version', [
+        {}, {'version': '1.0'}, {'version': '1.0.0'}])
+    def test_others_are_taken(self, dispatch, version):
+        assert dispatch({'method': 'tell', 'args': {'arg': 5},
+                         **version}) == 5
+
+    @pytest.mark.parametrize(('odd', 'words'), [
+        ({'method': None}, 'method = None: must be a text'),
+        ({'method': 5}, 'method = 5: must be a text'),
+        ({'version': 1.0}, 'version = 1.0: must be a text such as 4.5'),
+        ({'version': None}, 'version = None: must be a text such as 4.5'),
+        *[({'version': odd}, f'version = {odd!r}: must be a text such as 4.5')
+          for odd in ('', '1', '1.', '.0', '1.0.', '1.0.0.0', 'x1.0', '1.0x',
+                      '1.0\n', '-1.0', '\u0661.0', '1234567890.0',
+                      '1.1234567890', '1.0.1234567890')],
+        ({'args': []}, 'args = []: must be an object'),
+        ({'args': None}, 'args = None: must be an object')])
+    def test_are_refused(self, dispatch, odd, words):
+        line = dispatch({'method': 'tell', 'args': {'arg': 5}, **odd})
+        assert line == ('A message is refused: Invalid input received: '
+                        + words)
+
+    def test_are_quoted_in_80_characters(self, dispatch):
+        assert dispatch({'method': ['x' * 1000]}).endswith(
+            f"method = ['{'x' * 78}: must be a text")
+
+    def test_may_have_been_refused_as_they_came(self, dispatch):
+        class Refused(dict):
+            refused = 'context: too large'
+        assert dispatch(Refused()).endswith(
+            'Invalid input received: context: too large')
+
+    @pytest.mark.parametrize('version', ['999999999.0', '1.999999999',
+                                         '2.0.999999999'])
+    def test_may_have_a_version_of_nine_figures_each(self, dispatch, version):
+        assert 'Endpoint does not support' in dispatch(
+            {'method': 'tell', 'args': {'arg': 5}, 'version': version})
+
+    @pytest.mark.parametrize(('calls', 'name', 'found'), [
+        ({'tell'}, 'tell', 5), ({'tell'}, 'count', None),
+        ({'_private'}, '_private', None)])
+    def test_reach_what_an_endpoint_lets_be_called(
+            self, dispatch, monkeypatch, calls, name, found):
+        monkeypatch.setattr(Endpoint, 'CALLS', calls, raising=False)
+        monkeypatch.setattr(Endpoint, '_private', Endpoint.tell,
+                            raising=False)
+        told = dispatch({'method': name, 'args': {'arg': 5}})
+        assert told == found or 'does not support RPC method' in told

@@ -1,54 +1,19 @@
-"""How long the loop that reads requests is held up, and by whom."""
+"""What is heard of the messages that come, whoever sent them."""
 
-import bz2
 import json
 import types
 
-from kombu import message as kombu_message
 import pytest
 
 from nova_sched.objects import bounds
 from nova_sched.rpc import listener as rpc_listener
-
-TIMEOUT = rpc_listener.amqpdriver.rpc_common.Timeout
-
-
-class Driver:
-    prefetch_size = 16
-    missing_destination_retry_timeout = 60
-
-
-class Channel:
-    no_ack_consumers = frozenset()
-
-    def __init__(self):
-        self.acknowledged, self.rejected = [], []
-
-    def basic_ack(self, tag, **_):
-        self.acknowledged.append(tag)
-
-    def basic_reject(self, tag, **_):
-        self.rejected.append(tag)
+from tests.builders.listeners import a_listener
+from tests.builders.listeners import arrives
 
 
 @pytest.fixture
 def listener():
-    return rpc_listener.Listener(Driver(), None)
-
-
-def arrives(listener, content, packed=False):
-    """Have a listener hear a message: the kombu message."""
-    body = json.dumps({'oslo.version': '2.0', 'oslo.message': content})
-    headers = {}
-    if packed:
-        body = bz2.compress(body.encode())
-        headers = {'compression': 'application/x-bz2'}
-    raw = kombu_message.Message(
-        body=body, delivery_tag=1, content_type='application/json',
-        content_encoding='utf-8', headers=headers, channel=Channel(),
-        delivery_info={'routing_key': 'scheduler', 'consumer_tag': '1'})
-    listener(rpc_listener.Message(raw))
-    return raw
+    return a_listener()
 
 
 def lists(number):
@@ -85,8 +50,7 @@ class TestStructure:
             rpc_listener.Consumer.__base__, '_callback',
             lambda self, message: seen.append(message.is_reply))
         consumer = object.__new__(rpc_listener.Consumer)
-        for consumer.callback in (print, rpc_listener.Listener(Driver(),
-                                                               None)):
+        for consumer.callback in (print, a_listener()):
             consumer._callback(types.SimpleNamespace(body='{}'))
         assert seen == [True, False]
 
@@ -102,57 +66,132 @@ class TestStructure:
         assert 'context' in request.message.refused
         assert (request.msg_id, request.reply_q) == ('i', 'q')
 
-    def test_a_context_of_many_parts_is_heard(self, listener):
-        arrives(listener, f'{{"method":"a","_context_roles":{lists(9000)}}}')
+    @pytest.mark.parametrize(('number', 'heard'), [
+        (9000, True), (9998, True), (9999, False)])
+    def test_a_context_of_many_parts_is_heard(self, listener, number, heard):
+        """Up to 10 000, of which two are that of all and that of its roles.
+        """
+        arrives(listener, f'{{"method":"a","_context_roles":{lists(number)}}}')
         [request] = listener.incoming
-        assert len(request.ctxt['roles']) == 9000
+        assert (request.message.refused is None) is heard
+        assert len(request.ctxt.get('roles', ())) == (heard and number)
+
+
+class TestSize:
+    """What is large is not decoded, unless it was asked for."""
+
+    @pytest.fixture
+    def read(self, monkeypatch):
+        """Function of a callback and a size: what was read, rejected."""
+        monkeypatch.setattr(rpc_listener.bounds, 'MESSAGE_BYTES', 10)
+        found = []
+        monkeypatch.setattr(
+            rpc_listener.Consumer.__base__, '_callback',
+            lambda self, message: found.append(message.body))
+
+        def read(callback, size):
+            consumer = object.__new__(rpc_listener.Consumer)
+            consumer.callback, consumer.queue_name = callback, 'scheduler'
+            rejected = []
+            consumer._callback(types.SimpleNamespace(
+                body='x' * size, delivery_tag=7,
+                channel=types.SimpleNamespace(
+                    basic_reject=lambda tag, requeue: rejected.append(
+                        (tag, requeue)))))
+            return len(found), rejected
+        return read
+
+    def test_a_request_above_the_bound_is_dropped_for_good(
+            self, listener, read, caplog):
+        assert read(listener, 11) == (0, [(7, False)])
+        [line] = caplog.messages
+        assert line == ('A message to scheduler is dropped: 11 bytes, and '
+                        'at most 10 are read')
+
+    def test_a_request_of_the_bound_is_read(self, listener, read):
+        assert read(listener, 10) == (1, [])
+
+    def test_a_reply_may_be_of_any_size(self, read):
+        assert read(print, 11) == (1, [])
+
+    def test_an_unreadable_message_costs_a_line_of_400_characters(
+            self, listener, caplog):
+        arrives(listener, {'x' * 1000: 1})
+        [line] = caplog.messages
+        assert line.startswith('A message to scheduler is dropped: TypeError')
+        raw = types.SimpleNamespace(
+            errors=[(0, ValueError('x' * 1000))], delivery_info={})
+        assert rpc_listener.Message(raw).unread
+        assert caplog.messages[1].endswith(f'ValueError: {"x" * 388}')
+
+
+class TestAddress:
+    """A call says where its answer goes, or is dropped with a line."""
+
+    @pytest.mark.parametrize('address', [
+        {}, {'_msg_id': ''}, {'_msg_id': None}, {'_msg_id': 0},
+        {'_reply_q': 5},
+        {'_msg_id': 'i', '_reply_q': 'q'},
+        {'_msg_id': 'i' * 255, '_reply_q': '\u00e9' * 127}])
+    def test_may_be_none_or_one(self, listener, address, caplog):
+        raw = arrives(listener, json.dumps({'method': 'a', **address}))
+        [request] = listener.incoming
+        assert request.message == {'method': 'a'}
+        assert raw.channel.rejected == []
+        assert caplog.messages == []
+
+    @pytest.mark.parametrize('address', [
+        {'_msg_id': 'i'}, {'_msg_id': 'i', '_reply_q': ''},
+        {'_msg_id': 'i', '_reply_q': 5}, {'_msg_id': 5, '_reply_q': 'q'},
+        {'_msg_id': 'i' * 256, '_reply_q': 'q'},
+        {'_msg_id': 'i', '_reply_q': '\u00e9' * 128},
+        {'_msg_id': 'i', '_reply_q': '\ud800'}])
+    def test_that_is_none_costs_a_line(self, listener, address, caplog):
+        raw = arrives(listener, json.dumps({'method': 'a', **address}))
+        assert listener.incoming == []
+        assert raw.channel.rejected == [1]
+        [line] = caplog.messages
+        assert line.startswith('A call to scheduler is dropped: its answer '
+                               'cannot be addressed, to _reply_q = ')
+        assert len(line) < 280
+
+
+class TestOddNames:
+    def test_no_argument_of_the_library_can_be_named(self, listener):
+        arrives(listener, '{"method":"a","_context_self":1,"_context_x":2}')
+        [request] = listener.incoming
         assert request.message.refused is None
+        assert request.ctxt['x'] == 2
 
+    @pytest.mark.parametrize('value', [[1], {}, 5, '', 'x' * 256])
+    def test_an_id_that_is_none_is_of_no_request(self, listener, value):
+        arrives(listener, json.dumps({'method': 'a', '_unique_id': value}))
+        [request] = listener.incoming
+        assert request.unique_id is None
+        assert request.message == {'method': 'a'}
 
-def test_the_loop_has_turned_at_each_read(listener, monkeypatch):
-    """However many messages there are, and however long each takes."""
-    clock, seen = [listener.turned], []
-    monkeypatch.setattr(rpc_listener.time, 'monotonic', lambda: clock[0])
+    @pytest.mark.parametrize(('value', 'seconds'), [
+        (1, 1), ('7', 7), (2.5, 2), (604799, 604799), (604800, None),
+        (0, None), (-1, None), ('soon', None), (None, None), ([], None),
+        (float('inf'), None), (float('nan'), None)])
+    def test_a_time_out_is_in_seconds_less_than_a_week(
+            self, listener, value, seconds):
+        arrives(listener, json.dumps({'method': 'a', '_timeout': value}))
+        [request] = listener.incoming
+        assert request.client_timeout == seconds
 
-    def consume(timeout):
-        seen.append(clock[0] - listener.turned)
-        clock[0] += 1
-        if len(seen) > 5:
-            raise TIMEOUT
-    listener.conn = types.SimpleNamespace(consume=consume)
-
-    listener.look(lambda request: False)
-
-    assert seen == [0] * 6
-
-
-class Rabbit:
-    """A connection of the driver; timeouts: as they were set."""
-
-    def __init__(self, connected):
-        self.connection, self.connected = self, connected
-        self.opened, self.timeouts, self._consumers = 0, [], {}
-
-    def channel(self):
-        self.opened += 1
-        raise ConnectionResetError
-
-    def set_transport_socket_timeout(self, timeout=None):
-        self.timeouts.append(timeout)
-
-
-class TestBindings:
-    def test_are_not_looked_at_where_there_is_no_connection(self, listener):
-        """A channel would open one on which nobody consumes."""
-        rabbit = Rabbit(connected=False)
-        listener.conn = types.SimpleNamespace(connection=rabbit)
-        listener._look_at_bindings()
-        assert rabbit.opened == 0
-        assert rabbit.timeouts == []
-
-    def test_leave_the_connections_patience_as_it_was(self, listener):
-        rabbit = Rabbit(connected=True)
-        listener.conn = types.SimpleNamespace(connection=rabbit)
-        listener._look_at_bindings()
-        assert rabbit.opened == 1
-        assert rabbit.timeouts == [rpc_listener.PATIENCE, None]
+    def test_what_the_library_cannot_take_is_refused_with_an_answer(
+            self, listener, monkeypatch):
+        def check(message):
+            if 'method' in message:
+                raise ArithmeticError('x' * 1000)
+        listener.msg_id_cache.check_duplicate_message = check
+        arrives(listener, '{"method":"a","_msg_id":"i","_reply_q":"q",'
+                          '"_context_x":5}')
+        [request] = listener.incoming
+        assert (request.msg_id, request.reply_q) == ('i', 'q')
+        assert request.message == {}
+        refused = request.message.refused
+        assert refused.startswith(
+            'message: cannot be taken in: ArithmeticError')
+        assert len(refused) < 240

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import types
 
 import oslo_messaging as messaging
 import pytest
@@ -255,3 +256,52 @@ def test_the_others_may_make_room_first(letters, driver, undone):
     send(letters, a_letter('late'), undone)
     letters._callers = {}
     del letters._give_up
+
+
+def test_a_queue_s_time_begins_anew_with_the_broker(
+        letters, driver, undone, monkeypatch):
+    """Callers may find it later than the service does."""
+    clock, wait = [0], replies.time.sleep
+    monkeypatch.setattr(replies, 'time', types.SimpleNamespace(
+        monotonic=lambda: clock[0], sleep=wait))
+    driver.gone.add('late')
+    send(letters, a_letter('late'), undone)
+    find = driver.direct_send
+    tries = []
+
+    def hang(queue, body):
+        tries.append(queue)
+        if len(tries) == 1:
+            clock[0] += 600
+            raise OSError('no broker')
+        find(queue, body)
+    driver.direct_send = hang
+    wait_for(lambda: len(tries) > 3)
+    driver.gone.clear()
+    wait_for(lambda: driver.sent)
+    assert undone == []
+
+
+def test_a_stop_waits_three_seconds_more_for_the_last_try(letters):
+    waits = []
+    letters._thread = types.SimpleNamespace(join=waits.append)
+    letters.close(7)
+    letters._thread = None
+    assert waits == [7, 3]
+
+
+def test_replies_wait_for_a_queue_a_thousand_at_a_time(letters):
+    """And 64 MiB of them, beyond which room is made."""
+    def too_many(number, size):
+        caller = replies._Caller(60)
+        caller.letters.extend(a_letter('q', size=size)
+                              for _ in range(number))
+        letters._callers = {'q': caller}
+        try:
+            return letters._too_many()
+        finally:
+            letters._callers = {}
+    assert not too_many(1000, 1)
+    assert too_many(1001, 1)
+    assert not too_many(1, 64 << 20)
+    assert too_many(2, (32 << 20) + 1)

@@ -1,6 +1,8 @@
 """What a transport cannot be made of."""
 
 import kombu
+from oslo_concurrency import lockutils
+from oslo_config import cfg
 import oslo_messaging
 from oslo_messaging._drivers import impl_rabbit
 import pytest
@@ -54,3 +56,24 @@ def test_a_slash_in_a_password_is_part_of_it():
 
     assert (found.userid, found.password, found.hostname) == (
         'u/s', 'a/b', 'h')
+
+
+class TestQueueManager:
+    """Its locks are of the global configuration, which has none."""
+
+    @pytest.fixture(autouse=True)
+    def as_before(self):
+        yield
+        cfg.CONF.clear_default('lock_path', 'oslo_concurrency')
+
+    def test_locks_where_lock_path_says(self, tmp_path):
+        conf = a_conf(use_queue_manager=True)
+        conf.set_override('lock_path', str(tmp_path), 'oslo_concurrency')
+        rpc.get_transport(conf)
+        assert lockutils.get_lock_path(cfg.CONF) == str(tmp_path)
+
+    def test_that_is_off_leaves_that_as_it_is(self, tmp_path):
+        conf = a_conf()
+        conf.set_override('lock_path', str(tmp_path), 'oslo_concurrency')
+        rpc.get_transport(conf)
+        assert lockutils.get_lock_path(cfg.CONF) != str(tmp_path)

@@ -79,3 +79,11 @@ def test_says_how_many_the_nearest_host_has(cls):
 
     assert rule.reason(counting(cls, 9, 4), a_request()) == (
         f'need fewer than 2 {cls.noun}, nearest has 4')
+
+
+@each_aggregate_filter
+def test_a_maximum_is_no_bigger_than_floats_are_exact(cls):
+    """And no smaller."""
+    assert cls.cast('9' * 30) == 2 ** 53
+    assert cls.cast(f'-{"9" * 30}') == -2 ** 53
+    assert cls.cast(str(2 ** 53 - 1)) == 2 ** 53 - 1

@@ -1,6 +1,7 @@
 """TrustedFilter and an attestation server, over HTTPS."""
 
 import contextlib
+import http.client
 import http.server
 import json
 import pathlib
@@ -39,6 +40,7 @@ def serve():
 def serving(status, body, may_answer=None):
     """(port, requests): the requests come as (path, headers, body).
 
+    status: None for a body that is no HTTP.
     may_answer: Event to wait for before each answer.
     """
     requests = []
@@ -50,6 +52,9 @@ def serving(status, body, may_answer=None):
                              json.loads(self.rfile.read(length))))
             if may_answer is not None:
                 may_answer.wait(60)
+            if status is None:
+                self.wfile.write(body)
+                return
             self.send_response(status)
             self.send_header('Location', '/elsewhere')
             self.end_headers()
@@ -113,7 +118,8 @@ def test_several_statuses_are_good(serve, status):
 
 
 @pytest.mark.parametrize(('status', 'body'), [
-    (500, None), (302, None), (404, None), (204, b''), (200, b'no json'),
+    (500, None), (302, None), (404, None), (203, None), (205, None),
+    (204, b''), (200, b'no json'),
     (200, b'[]'), (200, b'{"hosts": {}}'), (200, b'{}'), (200, b'\xff'),
     (200, b'[' * 100000)])
 def test_an_answer_without_sense_is_none(serve, caplog, status, body):
@@ -136,6 +142,23 @@ def test_an_answer_that_is_too_long_is_none(serve, caplog, monkeypatch, more):
     assert answer == (ANSWER if more else [])
     assert (f'an answer of {len(body)} bytes or more' in caplog.text
             ) == (not more)
+
+
+@pytest.mark.parametrize('status', [200, None])
+def test_no_connection_is_left_open(serve, monkeypatch, status):
+    opened, connect = [], http.client.HTTPSConnection.connect
+
+    def connected(connection):
+        opened.append(connection)
+        connect(connection)
+
+    monkeypatch.setattr(http.client.HTTPSConnection, 'connect', connected)
+
+    assert client(serve(status, None if status else b'no HTTP\r\n\r\n')[0]
+                  ).poll(['a']) == (ANSWER if status else [])
+    [connection] = opened
+    assert connection.sock is None
+    assert connection.timeout == 20
 
 
 def test_a_server_that_is_not_there_gives_no_answer(serve, caplog):

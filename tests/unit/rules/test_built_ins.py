@@ -11,6 +11,7 @@ from nova_sched import conf as config
 from nova_sched import supervisor
 from nova_sched import testing
 from nova_sched.plugins import loading as plugins
+from nova_sched.rules import built_ins
 from nova_sched.rules import nova_classes
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
@@ -138,3 +139,14 @@ def test_an_aggregate_may_set_the_multiplier(example):
 def test_keeps_to_the_contract(example):
     testing.check_filter(example[0])
     testing.check_weigher(example[1])
+
+
+def test_a_rule_may_be_made_by_its_module_rather_than_written(example):
+    """What counts is the name that it bears."""
+    module = sys.modules[example[0].__module__]
+    module.MadeFilter = type('MadeFilter', (example[0],), {
+        '__module__': ''.join(list(module.__name__))})
+
+    found = built_ins.find_classes(filters, filters.ColumnFilter)
+
+    assert {example[0], module.MadeFilter} <= {*found}

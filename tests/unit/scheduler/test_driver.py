@@ -121,6 +121,9 @@ class TestThirdParty:
 
         assert not made.PERIODIC
         assert made.ONE_PROCESS
+        assert made.USES_ALLOCATION_CANDIDATES
+        assert not made.WANTS_SUMMARIES
+        assert not made.NOTIFIES
         assert made.host_count() is None
 
     @pytest.mark.parametrize('uuids, count', [

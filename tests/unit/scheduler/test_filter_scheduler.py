@@ -323,3 +323,10 @@ class TestState:
 
         with pytest.raises(exception.DatabaseUnavailable):
             select(scheduler, requests.a_request())
+
+
+def test_plug_ins_have_one_client_of_placement_among_them():
+    driver = MemoryScheduler(a_host())
+
+    assert driver.placement_client is driver.placement_client
+    assert driver.placement_client.version

@@ -146,8 +146,10 @@ def test_claims_are_given_back_when_the_answer_is_lost(
     assert 'does not reach its caller' in caplog.text
 
 
-def test_a_request_that_is_offered_nothing_gets_no_host(manager, server):
+def test_a_request_that_is_offered_nothing_gets_no_host(
+        manager, server, caplog):
     """Its caller's text is Nova's; the record says why."""
+    caplog.set_level('INFO')
     server.on('GET', '/allocation_candidates', http_placement.candidates())
     endpoint = manager()
 
@@ -158,6 +160,7 @@ def test_a_request_that_is_offered_nothing_gets_no_host(manager, server):
     [record] = endpoint.recorder.decisions
     assert record.outcome == decision.REFUSED
     assert record.reason == 'Placement offers no host'
+    assert 'Got no allocation candidates' in caplog.text
     assert record.milliseconds['placement'] > 0
 
 

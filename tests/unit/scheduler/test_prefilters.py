@@ -196,13 +196,14 @@ class TestNetworks:
         assert f'Aggregates not found for the network {NET}' in str(
             caught.value)
 
-    def test_are_given_up_when_the_time_is_over(self, edited, neutron,
-                                                placement, caplog):
+    @pytest.mark.parametrize('seconds', [45, 46])
+    def test_are_given_up_when_the_time_is_over(
+            self, edited, neutron, placement, caplog, seconds):
         """Of Neutron and Placement together."""
         now = [0]
 
         def late(asked):
-            now[0] = 46
+            now[0] = seconds
             return http_neutron.subnets('s1')
 
         neutron.on('GET', '/v2.0/subnets?', late)

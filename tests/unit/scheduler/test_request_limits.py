@@ -1,5 +1,7 @@
 """What one request may take of the scheduler."""
 
+import json
+
 import oslo_messaging as messaging
 import pytest
 
@@ -93,6 +95,18 @@ def test_lists_that_each_instance_looks_through_are_counted_for_each(
 
     assert refusal(door, 2, **spec) == (
         f'{field} times instances: 6 items, and at most 5 are allowed')
+
+
+def test_a_request_that_is_too_large_is_not_kept(monkeypatch):
+    """But for the instances that it was about."""
+    monkeypatch.setattr(bounds, 'REQUEST_BYTES', 20_000)
+    door = drivers.door(MemoryScheduler(a_host()))
+
+    assert 'bytes of JSON' in refusal(door, ignore_hosts=['x'] * 9000)
+    [record] = door.recorder.decisions
+    assert json.loads(bytes(record.request)) == {
+        'instance_uuids': UUIDS[:2]}
+    assert drivers.picks(door.driver, requests.a_request()) == ['host0']
 
 
 @pytest.mark.parametrize('said, known', [(1, 2), (2, 2), (3, 3)])

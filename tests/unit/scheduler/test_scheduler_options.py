@@ -1,5 +1,6 @@
 """The operator's JSON file for plug-ins."""
 
+import logging
 import os
 
 import pytest
@@ -89,6 +90,17 @@ def test_a_broken_file_that_is_mended_counts_again(path):
     write(path, '{"a": 1}')
 
     assert options.get_configuration() == {'a': 1}
+
+
+def test_each_time_that_they_are_read_is_logged(path, caplog):
+    caplog.set_level(logging.INFO)
+    options = SchedulerOptions(str(path))
+    for content in ('{}', '{"a": 1}'):
+        write(path, content)
+        options.get_configuration()
+        options.get_configuration()
+
+    assert caplog.messages == [f'Options for plug-ins read from {path}'] * 2
 
 
 def test_a_path_that_is_no_file_is_logged_once(path, caplog):

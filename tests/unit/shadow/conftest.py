@@ -3,9 +3,11 @@
 import pytest
 
 from nova_sched.plugins.nova import reach
+from nova_sched.rpc import brokers
 from tests.builders import http_placement
 from tests.builders.clouds import a_compute_node
 from tests.builders.clouds import a_service
+from tests.builders.memory_broker import MemoryBroker
 from tests.unit.shadow.stage import HOSTS
 from tests.unit.shadow.stage import Stage
 from tests.unit.shadow.stage import offer
@@ -43,3 +45,12 @@ def stage(hosts, server, tmp_path):
     made = Stage(hosts(), server, tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def broker(monkeypatch):
+    """One with the exchange of live schedulers."""
+    made = MemoryBroker()
+    made.declare()
+    monkeypatch.setattr(brokers, 'connection', made.connection)
+    return made

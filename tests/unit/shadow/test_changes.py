@@ -288,3 +288,29 @@ def test_a_stop_waits_for_one_answer_at_most(stage):
     assert {entry['verdict'] for entry in stage.told()} == {
         compare.NOT_COMPARABLE}
     assert uuid not in str(stage.told())
+
+
+def test_a_placement_that_fails_then_tells_of_no_changes(stage):
+    [uuid] = stage.ask()
+    stage.claim(uuid, 'b')
+    stage.server.on('GET', '/resource_providers/',
+                    http_placement.error(500, 'broken'))
+    stage.later()
+
+    assert moved(stage, uuid).startswith('what has changed is not known: ')
+    assert 'broken' in moved(stage, uuid)
+
+
+def test_a_driver_that_tells_no_hosts_has_none_that_changed(hosts, tmp_path):
+    stage = Stage(hosts(), None, tmp_path)
+    stage.decider.table = lambda: None
+    [uuid] = stage.ask()
+    for sql in ('UPDATE compute_nodes SET free_ram_mb = 10',
+                "INSERT INTO instances (uuid, host, deleted) "
+                f"VALUES ('{uuid}', 'b', 0)"):
+        stage.cloud.execute(sql)
+    stage.later()
+    stage.close()
+
+    assert moved(stage, uuid) is None
+    assert stage.verdict()[0] == compare.LOWER

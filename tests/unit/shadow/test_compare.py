@@ -178,3 +178,28 @@ def test_all_that_can_be_drawn_are_equals():
     record.outcome = decision.PLACED
 
     assert verdict(record, 'c') == compare.EQUALS
+
+
+def test_a_driver_that_names_no_hosts_knows_them_all():
+    record = Decision()
+    record.picked(Pick(0, 'uuid0', 'a', 'a.org'))
+    record.close(decision.PLACED)
+
+    assert verdict(record, 'z') == compare.EQUALS
+
+
+def test_a_host_that_was_not_weighed_is_no_good_one():
+    """No rule refused it, but it is not among those that are kept."""
+    found = compare.compare(a_record('a', rejected=False), live('d'))
+
+    assert (found.verdict, found.rule, found.why) == (
+        compare.LOWER, 'weight', 'd is not among the best 3')
+
+
+@pytest.mark.parametrize(('less', 'expected'), [
+    (1e-10, compare.EQUALS), (1e-8, compare.LOWER)])
+def test_what_rounding_makes_of_a_weight_is_no_difference(
+        monkeypatch, less, expected):
+    monkeypatch.setattr(f'{__name__}.WEIGHTS', [3.0, 3.0 - less, 2.0])
+
+    assert verdict(a_record('a'), 'b') == expected

@@ -1,5 +1,9 @@
 """Where the live schedulers have put instances, as the databases say."""
 
+import pytest
+
+from nova_sched import exception
+from nova_sched.db.cells import CELL0_UUID
 from nova_sched.shadow import live
 from tests.builders.clouds import a_uuid
 
@@ -14,3 +18,13 @@ def test_once_closed_it_holds_no_connections(mapped_cloud, opened):
     picks.close()
 
     assert opened() == 0
+
+
+def test_a_cell0_that_cannot_be_found_is_told(mapped_cloud):
+    mapped_cloud.change(CELL0_UUID, database_connection='{nonsense}')
+    picks = live.LivePicks(mapped_cloud.conf(), None, None)
+
+    with pytest.raises(exception.DatabaseUnavailable,
+                       match='cell0 cannot be read: cell_mappings'):
+        picks.refused([a_uuid()])
+    picks.close()

@@ -120,6 +120,13 @@ def test_the_answer_with_most_candidates_tells_their_number(
     assert answers.most() == 2
 
 
+def test_it_waits_as_long_as_the_configuration_says(server, tmp_path):
+    way = reading.ReadOnly(http_placement.a_conf(
+        tmp_path, auth_type='none', endpoint_override=server.url, timeout=7))
+
+    assert way.timeout == 7
+
+
 def test_after_a_stop_nothing_is_asked(server, way, client):
     way.stop()
 

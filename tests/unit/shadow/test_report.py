@@ -101,6 +101,24 @@ def test_a_disagreement_is_a_warning_and_agreement_is_none(caplog):
         'live refused')
 
 
+def test_a_log_line_names_the_first_ten_instances_and_hosts(caplog):
+    caplog.set_level(logging.INFO)
+    record = Decision()
+    for number in range(11):
+        record.picked(Pick(number, f'u{number}', f'h{number}', 'n', 1.0))
+    record.close(decision.PLACED)
+    uuids = [f'u{number}' for number in range(11)]
+    live = Live(tuple((f'l{number}', None) for number in range(11)))
+    report.Report(None).add(report.entry(record, uuids, live, SAME, 0))
+
+    def ten(letter):
+        return ', '.join(f'{letter}{number}' for number in range(10))
+
+    assert caplog.messages == [
+        f'Request for {ten("u")}: same hosts; here {ten("h")}, '
+        f'live {ten("l")}']
+
+
 def test_the_summary_leaves_what_cannot_be_compared_apart():
     told = report.Report(None)
     for comparison in (SAME, SAME, LOWER, MOVED):
@@ -126,11 +144,13 @@ def test_totals_are_by_verdict_and_by_what_it_comes_from():
 
 
 @pytest.mark.parametrize('text', ['no JSON', '[]', '{}', '7', '{"at": "20'])
-def test_a_line_that_is_torn_costs_itself_alone(path, text):
+def test_a_line_that_is_torn_costs_itself_alone(path, text, caplog):
     line = json.dumps(an_entry())
-    path.write_text(f'{line}\n{text}\n{line}\n')
+    path.write_text(f'{line}\n{text}\n{text}\n{line}\n')
 
     assert len(list(report.read(path))) == 2
+    assert caplog.messages == [
+        f'2 line(s) of {path} are torn and left out']
 
 
 def test_a_file_of_something_else_is_refused(path):

@@ -1,24 +1,83 @@
-"""A shadow that runs: its end, and what it says of itself."""
+"""A shadow that runs: its turns, its end, and what it says of itself."""
 
 import logging
+import types
 
 import pytest
 
+from nova_sched import exception
+from nova_sched.scheduler import filter_scheduler
 from nova_sched.shadow import reading
 from nova_sched.shadow import runner
+from nova_sched.shadow import tap
 from nova_sched.systemd import Notifier
 from tests.builders import http_placement
+from tests.builders import rules
 from tests.builders.clouds import a_uuid
+
+ASKED = tap.Call('select_destinations', {}, {})
+PING = tap.Call('baseapi.ping', {}, {})
 
 
 class Tap:
-    """One at a broker that holds so many requests."""
+    """One at a broker that holds so many requests.
 
-    def __init__(self, waiting):
-        self._waiting = waiting
+    messages: what comes next, Calls and exceptions.
+    """
+
+    def __init__(self, waiting, messages=()):
+        self._waiting, self.messages = waiting, list(messages)
 
     def waiting(self):
         return self._waiting
+
+    def next(self, seconds):
+        found = self.messages.pop(0) if self.messages else None
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+class Watch:
+    """Notes what it is asked; fails at requests of which it is told to."""
+
+    def __init__(self, *failing):
+        self.asked, self._failing = [], failing
+
+    def __len__(self):
+        return 3
+
+    def take(self, call):
+        self.asked.append('take')
+        if call in self._failing:
+            raise ZeroDivisionError('a fault')
+
+    def look(self):
+        self.asked.append('look')
+
+
+class BusyScheduler(filter_scheduler.FilterScheduler):
+    """Has periodic work, which does not always succeed."""
+
+    PERIODIC = True
+
+    def __init__(self, conf):
+        super().__init__(conf)
+        self.rounds = []
+
+    def run_periodic_tasks(self, context):
+        self.rounds.append(context)
+        if len(self.rounds) == 2:
+            raise exception.DatabaseUnavailable('it is away')
+
+
+class Clock:
+    """Stands still unless it is set."""
+
+    now = 1000.0
+
+    def monotonic(self):
+        return self.now
 
 
 @pytest.fixture
@@ -63,3 +122,115 @@ def test_says_how_many_requests_wait_and_warns_when_the_queue_is_full(
     health, *more = caplog.messages
     assert health.endswith(f'{waiting} waiting at the broker')
     assert more == warnings
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """What a shadow goes by."""
+    made = Clock()
+    monkeypatch.setattr(runner, 'time', types.SimpleNamespace(
+        monotonic=made.monotonic))
+    return made
+
+
+def test_decides_eight_requests_before_it_looks_for_live_decisions(shadow):
+    made = shadow()
+    made._tap, made._watch = Tap(0, [ASKED] * 9), Watch()
+
+    made._turn()
+    made._turn()
+
+    assert made._watch.asked == [*['take'] * 8, 'look', 'take', 'look']
+
+
+def test_leaves_out_what_asks_for_no_hosts(shadow):
+    made = shadow()
+    made._tap, made._watch = Tap(0, [PING, ASKED]), Watch()
+
+    made._turn()
+
+    assert made._watch.asked == ['take', 'look']
+
+
+def test_goes_on_after_a_message_that_cannot_be_read(shadow, caplog):
+    made = shadow()
+    made._tap, made._watch = Tap(0, [ValueError('no JSON'), ASKED]), Watch()
+
+    made._turn()
+
+    assert made._watch.asked == ['take', 'look']
+    assert caplog.messages == [
+        'A message on the topic is left out: no JSON']
+
+
+def test_goes_on_after_a_fault_which_is_logged(shadow, caplog):
+    """Neither callers nor live schedulers suffer from it."""
+    made, odd = shadow(), tap.Call('select_destinations', {'odd': 1}, {})
+    made._tap, made._watch = Tap(0, [odd, ASKED]), Watch(odd)
+
+    made._turn()
+
+    assert made._watch.asked == ['take', 'take', 'look']
+    assert caplog.messages == ['A request cannot be compared']
+    assert 'ZeroDivisionError' in caplog.text
+
+
+def test_ends_its_turn_when_the_broker_is_lost(shadow):
+    made = shadow()
+    made._tap, made._watch = Tap(0, [tap.Lost('it is away')]), Watch()
+
+    with pytest.raises(tap.Lost):
+        made._turn()
+
+
+def test_says_how_it_stands_once_a_minute(shadow, clock, caplog):
+    """With the cells as they are then, if they can be found."""
+    made, found = shadow(), []
+
+    def refresh():
+        found.append(clock.now)
+        raise exception.DatabaseUnavailable('it is away')
+
+    made._tap, made._watch = Tap(0), Watch()
+    made._live.refresh = refresh
+    caplog.set_level(logging.INFO)
+    for clock.now in (1059.9, 1060.0, 1119.0, 1120.0, 1121.0):
+        made._turn()
+
+    assert found == [1060.0, 1120.0]
+    assert caplog.messages == [
+        'Shadow: 0 of 0 comparable requests agree; 3 without a live '
+        'decision yet, 0 waiting at the broker'] * 2
+
+
+@pytest.mark.parametrize(('options', 'at'), [
+    ({}, [1060.0, 1120.0]), ({'scheduler__periodic_task_interval': 0},
+                             [1060.0, 1120.0]),
+    ({'scheduler__periodic_task_interval': 30}, [1030.0, 1060.0, 1090.0,
+                                                 1120.0]),
+    ({'scheduler__periodic_task_interval': -1}, []),
+    ({'DEFAULT__periodic_enable': False}, []),
+    ({'scheduler__driver': 'filter_scheduler'}, None)])
+def test_does_the_periodic_work_of_its_driver(shadow, clock, caplog, options,
+                                              at):
+    made = shadow(**{
+        'scheduler__driver': f'{__name__}.BusyScheduler', **options})
+    driver, done = made._decider.driver, []
+    for clock.now in range(1000, 1131, 10):
+        made._periodic()
+        done += [clock.now] * (
+            len(getattr(driver, 'rounds', ())) - len(done))
+
+    assert done == (at or [])
+    assert [line for line in caplog.messages if 'Periodic' in line] == [
+        'Periodic work of the driver failed, next try in '
+        f'{options.get("scheduler__periodic_task_interval") or 60} seconds: '
+        'it is away'] * bool(at)
+
+
+@pytest.mark.parametrize(('url', 'options'), [
+    ('rabbit://localhost/', []), ('fake://', ['[DEFAULT] transport_url'])])
+def test_needs_a_rabbitmq(url, options):
+    found = runner.problems(rules.a_conf(DEFAULT__transport_url=url))
+
+    assert [error.option for error in found] == options

@@ -36,8 +36,12 @@ def test_a_ping_asks_for_no_hosts():
     assert (call.method, call.asks_for_hosts) == ('baseapi.ping', False)
 
 
-def test_what_is_shown_of_a_call_holds_no_token():
-    assert 'tok' not in repr(tap.Call.of(captured('34-simple-flavor')))
+def test_what_is_shown_of_a_call_holds_no_token_and_nothing_of_a_user():
+    shown = repr(tap.Call.of(captured('34-simple-flavor')))
+
+    assert 'select_destinations' in shown
+    assert not [word for word in ('tok', 'spec_obj', 'nova_object')
+                if word in shown]
 
 
 @pytest.mark.parametrize('body', [

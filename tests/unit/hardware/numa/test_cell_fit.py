@@ -86,3 +86,14 @@ class TestBeforeTrain:
         assert not self.places(BUSY, floating=5, limits=None)
         assert not self.places(BUSY, floating=1, memory=4097, limits=None)
         assert not self.places(a_cell(cpus=range(4)), pinned=4, reserve=True)
+
+
+@pytest.mark.parametrize(('memory', 'pagesize', 'fits'), [
+    (4, None, True), (3, None, False), (1026, None, False), (4, 2048, True),
+    (3, 2048, False), (4, 4, False), (4, -3, True), (3, -3, False)])
+def test_a_guests_memory_is_in_pages_that_the_host_cell_has(memory, pagesize,
+                                                            fits):
+    """Whether it asks for a size or for none."""
+    host = a_cell(pages=[(2048, 512)])
+
+    assert places(host, floating=1, memory=memory, pagesize=pagesize) == fits

@@ -5,10 +5,12 @@ import json
 import pytest
 
 from nova_sched.hardware import reports
+from nova_sched.hardware.numa import cells as numa_cells
 from nova_sched.hardware.numa.topology import HostTopology
 from tests.builders.numa import FOUR_CORES
 from tests.builders.numa import a_cell
 from tests.builders.numa import a_topology
+from tests.builders.values import is_fixed
 
 FULL = a_cell(
     3, siblings=FOUR_CORES, pcpuset={0, 4}, cpuset={1, 5}, memory_usage=512,
@@ -127,3 +129,28 @@ def test_free_cores_are_what_is_not_pinned_of_each_core():
 
 def test_without_siblings_each_cpu_is_a_core():
     assert a_cell(cpus=[2, 0], pinned_cpus={2}).free_cores == [[0], []]
+
+
+def test_pages_may_be_as_small_as_can_be():
+    cell, = parsed({'cells': [{
+        'id': 0, 'cpuset': [0], 'memory': 1, 'mempages': [
+            {'size_kb': 1, 'total': 7}]}]}).cells
+
+    assert cell.pages[0] == (1, 7, 0, 0)
+
+
+def test_are_changed_by_nobody():
+    """Hosts of one text share them, and copies have other values."""
+    cell = a_cell(pages=[(4, 5)])
+
+    assert cell.smallest_pages == (4, 5, 0, 0)
+    assert is_fixed(cell)
+
+
+def test_a_cell_of_which_little_is_told_has_nothing_used():
+    cell = numa_cells.HostCell(0, frozenset({1}), frozenset({1}), 7)
+
+    assert (cell.free_memory, cell.free_cpus, cell.threads) == (7, {1}, 1)
+    assert (cell.cpu_usage, cell.pages, cell.networks, cell.socket) == (
+        0, (), None, None)
+    assert cell.smallest_pages is None

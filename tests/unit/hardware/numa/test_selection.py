@@ -50,3 +50,27 @@ def test_some_of_the_cells_will_do_if_a_selection_of_them_does(
                 assert made.allow_some(chosen & ~others, others, count) == any(
                     made.allow(chosen & ~others | some) for some in range(16)
                     if some & ~others == 0 and some.bit_count() == count)
+
+
+@pytest.mark.parametrize(('asked', 'told', 'verdicts'), [
+    (True, False, 1), (False, False, 3), (False, True, 3), (True, True, 16)])
+def test_selections_are_judged_once_that_differ_in_cells_of_no_account(
+        monkeypatch, asked, told, verdicts):
+    """Networks matter where they are asked for, and told of the cells.
+
+    If not, the two cells with devices do; without these nothing else is
+    looked at.  Hosts of many cells would take very long otherwise.
+    """
+    judged, judge = [], selection.networks_allow
+    monkeypatch.setattr(selection, 'networks_allow', lambda *args: (
+        judged.append(args), judge(*args))[1])
+    cells = [a_cell(number, networks=['p2'] if told else None)
+             for number in range(4)]
+    wish = a_wish(networks=metadata('p1')) if asked else a_wish(pci=[
+        a_pci_request(1, {'vendor_id': '8086'}, numa_policy='required')])
+    made = selection.SelectionRules.of(cells, wish, POOLS, None)
+
+    for chosen in [*range(16)] * 2:
+        made.allow(chosen)
+
+    assert len(judged) == verdicts

@@ -3,6 +3,7 @@
 import pytest
 
 from nova_sched.hardware.numa import guest as numa_guest
+from nova_sched.hardware.numa import search as numa_search
 from nova_sched.hardware.numa.topology import Fitting
 from tests.builders.numa import a_cell
 from tests.builders.numa import a_topology
@@ -175,3 +176,38 @@ def test_once_there_is_no_hope_no_candidate_is_tried(newer):
 
 def test_a_guest_without_cells_fits_anywhere():
     assert chosen([a_cell(0), a_cell(1)], a_wish()) == []
+
+
+@pytest.mark.parametrize('newer', [True, False])
+@pytest.mark.parametrize(('pagesize', 'pages', 'expected'), [
+    (None, [], [1, 2]), (-3, [(2048, 512)], [1, 2]),
+    (4096, [(2048, 512)], None)])
+def test_asked_early_whether_it_is_in_vain_a_search_finds_the_same(
+        monkeypatch, newer, pagesize, pages, expected):
+    monkeypatch.setattr(numa_search.Search, 'FIRST_LOOK', 1)
+    cells = [a_cell(0, memory=1, pages=[(2048, 1)] if pages else []),
+             *(a_cell(number, pages=pages) for number in (1, 2))]
+    wish = a_wish(*(guest_cell(number, floating=1, pagesize=pagesize)
+                    for number in (0, 1)))
+
+    assert chosen(cells, wish, newer=newer) == expected
+
+
+def test_an_attempt_alone_is_the_last(monkeypatch):
+    """Once it is in vain it ends, however the guest cells are left."""
+    searches = []
+
+    class Search(numa_search.Search):
+        def found(self):
+            searches.append(self)
+            return super().found()
+    monkeypatch.setattr(numa_search, 'Search', Search)
+    cells = [a_cell(number) for number in range(8)]
+    wish = a_wish(*(guest_cell(number, floating=1) for number in range(6)),
+                  pci=DEVICE.pci)
+    for given in ({}, {'final': True}, {'final': False}):
+        far = fitting(cells, wish, some_pools(a_pool(numa_node=20)))
+        assert far.fit(**given) is None
+
+    alone, last, before = (search._steps for search in searches)
+    assert alone == last < before

@@ -1,0 +1,14 @@
+"""What several parts of the service share: nobody changes it."""
+
+import dataclasses
+
+
+def is_fixed(value):
+    """Whether no field of a value can be set to another one."""
+    for field in dataclasses.fields(value):
+        try:
+            setattr(value, field.name, getattr(value, field.name))
+        except dataclasses.FrozenInstanceError:
+            continue
+        return False
+    return True

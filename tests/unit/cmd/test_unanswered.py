@@ -1,0 +1,92 @@
+"""nova-sched-manage request: what is sent, and what if nobody answers."""
+
+import amqp
+from kombu import exceptions as kombu
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched.cmd.manage import request
+from tests.unit.cmd.test_request import spec_of
+
+
+class API:
+    """A client of schedulers; error: what calling one raises.
+
+    asked: the instances of each call.
+    """
+
+    error, asked = None, []
+
+    def __init__(self, conf, transport):
+        pass
+
+    def select_destinations(self, asker, spec_obj, uuids, **kwargs):
+        self.asked.append((uuids, spec_obj['nova_object.data'].get(
+            'instance_uuid')))
+        raise self.error
+
+
+@pytest.fixture
+def ask(run, monkeypatch):
+    """Function of an error and options: how the command ends."""
+    monkeypatch.setattr(request.rpcapi, 'SchedulerAPI', API)
+    monkeypatch.setattr(API, 'asked', [])
+
+    def ask(error, *options):
+        monkeypatch.setattr(API, 'error', error)
+        return run('--transport-url', 'fake://u:open-sesame@h/', 'request',
+                   'call', *options)
+    return ask
+
+
+@pytest.mark.parametrize('error', [
+    messaging.MessageDeliveryFailure('it is full'),
+    amqp.AccessRefused('it is full'), kombu.OperationalError('it is full'),
+    ConnectionRefusedError('it is full')])
+def test_a_broker_that_refuses_is_told_without_its_password(ask, error):
+    ended = ask(error)
+
+    assert ended.code == 4
+    assert ('The broker at fake://u:***@h/ does not take the request: '
+            in ended.err)
+    assert 'it is full' in ended.err
+    assert 'sesame' not in ended.err
+
+
+@pytest.mark.parametrize(('count', 'more'), [
+    (10, ''), (11, ' and 1 more'), (13, ' and 3 more')])
+def test_of_many_instances_ten_are_named(ask, count, more):
+    ended = ask(OSError('no'), '--count', count)
+
+    [(uuids, first)] = API.asked
+    assert len({*uuids}) == count
+    assert first == uuids[0]
+    assert ended.err.endswith(
+        f' for instance(s) {", ".join(uuids[:10])}{more}\n')
+
+
+@pytest.mark.parametrize(('data', 'count'), [
+    ({}, 1), ({'num_instances': 3}, 3), ({'num_instances': 0}, 0),
+    ({'num_instances': '3'}, 1), ({'num_instances': None}, 1)])
+def test_a_request_is_for_as_many_instances_as_it_says(data, count):
+    """One where that cannot be read, which the scheduler will tell of."""
+    uuids = request._name_instances({'nova_object.data': data})
+
+    assert len({*uuids}) == count
+    assert data.get('instance_uuid') == (uuids[0] if uuids else None)
+
+
+@pytest.mark.parametrize('odd', [{}, {'nova_object.data': []}])
+def test_what_is_no_request_is_for_one_instance(odd):
+    assert len(request._name_instances(odd)) == 1
+
+
+def test_a_property_of_an_image_that_cannot_be_read_is_named():
+    with pytest.raises(request.exception.InvalidInput,
+                       match='--image-property'):
+        spec_of('--image-property', 'hw_numa_nodes=many')
+
+
+def test_no_destination_is_wanted_of_whom_none_is_named():
+    assert spec_of().requested_destination is None
+    assert spec_of('--to-cell', 'c').requested_destination.host is None

@@ -1,0 +1,156 @@
+"""Which fields the objects of the wire have, and what stands for one unset.
+
+Of each object, with its version: the names of its fields, with ``?`` where
+null is a value, ``=x`` where an unset field is read as x, or as an empty one
+of it, ``~`` where that does not set it, and ``@version`` of the object that
+added the field.  As Nova's, but that some may be null here which old releases
+leave out or send as null.
+"""
+
+import re
+
+import pytest
+
+from nova_sched import objects
+from nova_sched.objects import base
+
+FORMS = {
+    'Aggregate 1.3': """
+        id uuid@1.2 name hosts?=list metadata?=dict created_at?
+        updated_at? deleted_at? deleted=False""",
+    'AggregateList 1.3': """
+        objects=list""",
+    'CellMapping 1.1': """
+        id uuid name? transport_url database_connection disabled=False@1.1
+        created_at? updated_at?""",
+    'ComputeNode 1.19': """
+        id uuid@1.15 host?@1.7 hypervisor_hostname?""",
+    'ComputeNodeList 1.17': """
+        objects=list""",
+    'Destination 1.4': """
+        host node? cell?@1.1 aggregates?@1.2
+        allow_cross_cell_move=False@1.3 forbidden_aggregates?@1.4""",
+    'Flavor 1.2': """
+        id name? memory_mb vcpus root_gb ephemeral_gb flavorid swap=0
+        rxtx_factor?=1.0 vcpu_weight? disabled=False is_public=True
+        extra_specs=dict projects=list description?@1.2 created_at?
+        updated_at? deleted_at? deleted=False""",
+    'ImageMeta 1.8': """
+        id? name? status? visibility? protected? checksum? owner? size?
+        virtual_size? container_format? disk_format? created_at?
+        updated_at? tags=list direct_url? min_ram? min_disk?
+        properties=ImageMetaProps""",
+    'Instance 2.8': """
+        id uuid host? node? project_id? user_id? vm_state? task_state?
+        memory_mb? vcpus? root_gb? ephemeral_gb? instance_type_id? flavor?
+        image_ref? system_metadata?=dict metadata?=dict numa_topology?
+        pci_requests? os_type? availability_zone?""",
+    'InstanceGroup 1.11': """
+        id user_id? project_id? uuid name? policies?=list members?
+        hosts?@1.10 policy?@1.11 _rules?=dict@1.11 created_at? updated_at?
+        deleted_at? deleted=False""",
+    'InstanceList 2.6': """
+        objects=list""",
+    'InstanceNUMACell 1.6': """
+        id cpuset=set pcpuset=set@1.5 cpuset_reserved?@1.4 memory
+        pagesize?@1.1 cpu_topology?@1.2 cpu_pinning_raw?@1.2
+        cpu_policy?@1.2 cpu_thread_policy?@1.3""",
+    'InstanceNUMATopology 1.3': """
+        id instance_uuid cells=list emulator_threads_policy?@1.3""",
+    'InstancePCIRequest 1.4': """
+        count spec=list alias_name? is_new=False request_id?
+        requester_id?@1.3 numa_policy?@1.2""",
+    'InstancePCIRequests 1.1': """
+        instance_uuid? requests=list""",
+    'NUMATopologyLimits 1.1': """
+        cpu_allocation_ratio ram_allocation_ratio network_metadata?@1.1""",
+    'NetworkMetadata 1.0': """
+        physnets=set tunneled=False""",
+    'NetworkRequest 1.3': """
+        network_id? address? port_id? pci_request_id? tag?@1.2
+        arq_uuid?@1.3 device_profile?@1.3""",
+    'NetworkRequestList 1.1': """
+        objects=list""",
+    'RequestGroup 1.3': """
+        use_same_provider=True resources=dict required_traits=set
+        forbidden_traits=set aggregates=list forbidden_aggregates=set@1.3
+        requester_id?@1.1 provider_uuids=list@1.1 in_tree?@1.2""",
+    'RequestLevelParams 1.1': """
+        root_required=set root_forbidden=set same_subtree=list@1.1""",
+    'RequestSpec 1.15': """
+        id image? numa_topology? pci_requests? project_id? user_id?@1.9
+        availability_zone? flavor num_instances=1 ignore_hosts?
+        force_hosts? force_nodes? requested_destination?@1.6 retry?
+        limits? instance_group? scheduler_hints? instance_uuid?
+        security_groups=SecurityGroupList@1.8
+        network_metadata?=NetworkMetadata~@1.10 is_bfv=False@1.11
+        requested_resources?=list@1.12
+        request_level_params=RequestLevelParams@1.13
+        requested_networks=NetworkRequestList@1.14""",
+    'SchedulerLimits 1.0': """
+        memory_mb? vcpu? disk_gb? numa_topology?""",
+    'SchedulerRetries 1.1': """
+        num_attempts=1 hosts=ComputeNodeList""",
+    'SecurityGroup 1.2': """
+        id name description? user_id? project_id? uuid@1.2 created_at?
+        updated_at? deleted_at? deleted=False""",
+    'SecurityGroupList 1.1': """
+        objects=list""",
+    'Selection 1.1': """
+        compute_node_uuid service_host nodename cell_uuid limits?
+        allocation_request? allocation_request_version?
+        availability_zone?@1.1""",
+    'VirtCPUTopology 1.0': """
+        sockets? cores? threads?""",
+}
+FIELD = re.compile(r'(\w+?)(\?)?(?:=(\w+(?:\.\d)?))?(~)?(?:@([\d.]+))?')
+
+
+def parsed(form):
+    """{name: (null, what stands for it, whether that sets it, since)}."""
+    found = [FIELD.fullmatch(text).groups() for text in form.split()]
+    return {name: (bool(null), unset, not unkept, since or '1.0')
+            for name, null, unset, unkept, since in found}
+
+
+def an_object(named, **data):
+    """The object of this name that arrives with these fields."""
+    name, version = named.split()
+    return base.NovaObject.obj_from_primitive({
+        'nova_object.name': name, 'nova_object.namespace': 'nova',
+        'nova_object.version': version, 'nova_object.data': data})
+
+
+@pytest.mark.parametrize('named', FORMS)
+class TestObject:
+    def test_has_these_fields_since_these_versions(self, named):
+        assert {name: field.since
+                for name, field in an_object(named).fields.items()} == {
+            name: since
+            for name, (*_, since) in parsed(FORMS[named]).items()}
+
+    def test_keeps_null_where_that_is_a_value(self, named):
+        """Elsewhere it counts as unset."""
+        for name, (null, *_) in parsed(FORMS[named]).items():
+            found = an_object(named, **{name: None})
+            assert found.obj_attr_is_set(name) == (
+                null or an_object(named).obj_attr_is_set(name)), name
+
+    def test_gives_for_what_is_unset_what_stands_for_it(self, named):
+        for name, (_, unset, sets, _) in parsed(FORMS[named]).items():
+            found = an_object(named)
+            value = getattr(found, name)
+            said = str(value)
+            if value is not None and not isinstance(value, int | float):
+                said = type(value).__name__
+                assert not (value.objects if 'List' in said else
+                            value if said in ('list', 'dict', 'set') else ())
+            assert (name, said) == (name, str(unset))
+            assert found.obj_attr_is_set(name) == (
+                sets and said == type(value).__name__)
+
+
+def test_of_the_properties_of_images_none_may_be_null_or_is_newer():
+    for field in objects.ImageMetaProps.fields.values():
+        assert not field.nullable
+        assert (field.unset, field.since) == (None, '1.0')

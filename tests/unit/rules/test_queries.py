@@ -1,0 +1,60 @@
+"""Queries of users: what a refusal says, and of which host."""
+
+import json
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.rules import queries
+from tests.builders.hosts import a_host
+from tests.builders.hosts import hosts
+
+BLOCK = hosts(a_host('a', stats={'n': 1}), a_host('b', stats={'n': 'x'}),
+              a_host('c', stats={'n': 'y'}))
+
+
+def refused(query):
+    """The InvalidInput for a query of these hosts."""
+    with pytest.raises(exception.InvalidInput) as caught:
+        queries.Query(json.dumps(query), BLOCK).passes(query)
+    return caught.value
+
+
+@pytest.mark.parametrize(('query', 'said'), [
+    (['<', '$stats.n', 5], '< is asked of a text and a number'),
+    (['>=', 5, '$stats.n'], '>= is asked of a number and a text'),
+    (['<', '$stats.n', ['not', '$host']], '< is asked of a number and a list'),
+    (['<', '$stats', 5], '< is asked of an object and a number')])
+def test_what_has_no_order_is_said_with_the_first_host_that_has_it(query,
+                                                                   said):
+    """Of what kinds it is, and no values of the host."""
+    found = refused(query)
+
+    assert f'has no order: {said}' in str(found)
+    [note] = found.__notes__
+    host = 'b' if said.count('text') else 'a'
+    assert note.startswith(f'on host ({host}, {host})')
+
+
+def test_constants_without_an_order_are_of_no_host():
+    found = refused(['<', 'x', 5])
+
+    assert 'has no order: < is asked of a text and a number' in str(found)
+    assert not hasattr(found, '__notes__')
+
+
+def test_what_is_no_mapping_has_no_keys():
+    found = refused(['=', '$stats.n.more', 5])
+
+    assert "asks for 'more' of what is no mapping" in str(found)
+    [note] = found.__notes__
+    assert note.startswith('on host (a, a)')
+
+
+@pytest.mark.parametrize(('query', 'said'), [
+    (5, 'must be a list of an operator and arguments'),
+    ([5], 'has an unknown operator, 5; use one of <, <=, =, >, >=, and, in'),
+    ([['and']], 'has an unknown operator, '),
+    ('xyz', "has an unknown operator, 'x'; use one of ")])
+def test_what_is_no_query_is_said(query, said):
+    assert said in str(refused(query))

@@ -1,0 +1,160 @@
+"""When each built-in filter runs, and that it tells once what it rejects.
+
+Each leaves the host good, and rejects the host bad, for some request.
+"""
+
+import functools
+import logging
+
+import pytest
+
+from nova_sched import objects
+from nova_sched.plugins import loading
+from tests.builders import numa
+from tests.builders import pci
+from tests.builders.drivers import MemoryScheduler
+from tests.builders.drivers import picks
+from tests.builders.hosts import a_host
+from tests.builders.requests import a_request
+
+RUNNING = {'m1': {'host': 'bad', 'instance_type_id': 9},
+           'm2': {'host': 'good', 'instance_type_id': 5}}
+SMALL = {'total_usable_ram_mb': 256, 'free_ram_mb': 256, 'free_disk_mb': 0,
+         'vcpus_used': 256}
+
+#: Why a filter rejects it: what is peculiar to the host, to the request, and
+#: to the configuration.
+REJECTING = {
+    'AggregateCoreFilter': (SMALL, {}, {}),
+    'AggregateDiskFilter': (SMALL, {}, {}),
+    'AggregateImagePropertiesIsolation': (
+        {'aggregates': [{'os_distro': 'windows'}]},
+        {'image_properties': {'os_distro': 'debian'}}, {}),
+    'AggregateInstanceExtraSpecsFilter': (
+        {'aggregates': [{'ssd': 'no'}]},
+        {'extra_specs': {'aggregate_instance_extra_specs:ssd': 'yes'}}, {}),
+    'AggregateIoOpsFilter': ({'num_io_ops': 9}, {}, {}),
+    'AggregateMultiTenancyIsolation': (
+        {'aggregates': [{'filter_tenant_id': 'other'}]}, {}, {}),
+    'AggregateNumInstancesFilter': ({'num_instances': 50}, {}, {}),
+    'AggregateRamFilter': (SMALL, {}, {}),
+    'AggregateTypeAffinityFilter': (
+        {'aggregates': [{'instance_type': 'm1.huge'}]}, {}, {}),
+    'AvailabilityZoneFilter': (
+        {'aggregates': [{'availability_zone': 'z1'}]},
+        {'availability_zone': 'nova'}, {}),
+    'ComputeCapabilitiesFilter': (
+        {'hypervisor_type': 'xen'},
+        {'extra_specs': {'capabilities:hypervisor_type': 'QEMU'}}, {}),
+    'ComputeFilter': ({'service_up': False}, {}, {}),
+    'CoreFilter': (SMALL, {}, {}),
+    'DifferentHostFilter': ({}, {'hints': {'different_host': ['m1']}}, {}),
+    'DiskFilter': (SMALL, {}, {}),
+    'ExactCoreFilter': ({}, {'vcpus': 16}, {}),
+    'ExactDiskFilter': ({}, {'root_gb': 500}, {}),
+    'ExactRamFilter': ({}, {'memory_mb': 32768}, {}),
+    'ImagePropertiesFilter': (
+        {'supported_instances': '[["i686", "kvm", "hvm"]]'},
+        {'image_properties': {'hw_architecture': 'x86_64'}}, {}),
+    'IoOpsFilter': ({'num_io_ops': 9}, {}, {}),
+    'IsolatedHostsFilter': (
+        {}, {}, {'isolated_hosts': ['bad'], 'isolated_images': ['x']}),
+    'JsonFilter': ({}, {'hints': {'query': ['["=", "$host", "good"]']}}, {}),
+    'MetricsFilter': (
+        {'metrics': None}, {}, {'metrics__weight_setting': ['m=1.0']}),
+    'NUMATopologyFilter': (
+        {'numa_topology': None},
+        {'numa_topology': numa.a_guest(numa.guest_cell(floating=1))}, {}),
+    'NumInstancesFilter': ({'num_instances': 50}, {}, {}),
+    'PciPassthroughFilter': (
+        {'pci_stats': '[]'},
+        {'pci_requests': [pci.a_pci_request()]}, {}),
+    'RamFilter': (SMALL, {}, {}),
+    'RetryFilter': ({}, {'retry': [('bad', 'bad')]}, {}),
+    'SameHostFilter': ({}, {'hints': {'same_host': ['m2']}}, {}),
+    'ServerGroupAffinityFilter': (
+        {}, {'group': {'policy': 'affinity', 'hosts': ['good']}}, {}),
+    'ServerGroupAntiAffinityFilter': ({}, {'group': {'members': ['m1']}}, {}),
+    'SimpleCIDRAffinityFilter': (
+        {'host_ip': '198.51.100.1'},
+        {'hints': {'build_near_host_ip': '192.0.2.9'}}, {}),
+    'TypeAffinityFilter': ({}, {}, {}),
+}
+
+#: Those that need not look at the second instance of a request.
+ONCE = {
+    'AggregateImagePropertiesIsolation', 'AggregateInstanceExtraSpecsFilter',
+    'AggregateMultiTenancyIsolation', 'AggregateTypeAffinityFilter',
+    'AllHostsFilter', 'AvailabilityZoneFilter', 'ComputeCapabilitiesFilter',
+    'ComputeFilter', 'DifferentHostFilter', 'ImagePropertiesFilter',
+    'IsolatedHostsFilter', 'SameHostFilter', 'SimpleCIDRAffinityFilter',
+    'TrustedFilter'}
+#: Those that an image may have to do with that an instance is rebuilt from.
+ON_REBUILD = {'AggregateImagePropertiesIsolation', 'ImagePropertiesFilter',
+              'IsolatedHostsFilter'}
+
+
+@functools.cache
+def scheduler(name):
+    """A driver with one filter, on the hosts bad and good."""
+    host, _, options = REJECTING[name]
+    good = {'aggregates': [{'ssd': 'yes'}],
+            'metrics': '[{"name": "m", "value": 1}]',
+            'numa_topology': numa.cells_text(numa.a_cell()),
+            'pci_stats': pci.pci_stats(pci.a_pool())}
+    if name.startswith('Exact'):
+        host = {'vcpus_total': 15, 'free_disk_mb': 1, 'free_ram_mb': 1}
+    return MemoryScheduler(
+        a_host('bad', **good | host), a_host('good', **good),
+        running=RUNNING, enabled_filters=[name], weight_classes=[], **options)
+
+
+def answer(name, **fields):
+    """The picks for the request that the filter rejects the host bad for."""
+    request = {**REJECTING[name][1]}
+    hints = request.pop('hints', {}) | fields.pop('hints', {})
+    if 'pci_requests' in request:
+        request['pci_requests'] = objects.InstancePCIRequests(
+            requests=request['pci_requests'])
+    return picks(scheduler(name), a_request(hints=hints, **request, **fields))
+
+
+def test_there_are_no_others():
+    built_in = {cls.__name__ for cls in loading.all_filters()}
+
+    assert built_in - REJECTING.keys() == {'AllHostsFilter', 'TrustedFilter'}
+    assert built_in >= REJECTING.keys() | ONCE | ON_REBUILD
+
+
+@pytest.mark.parametrize('name', REJECTING)
+def test_why_a_host_is_rejected_is_told_by_the_filter_or_for_it(name, caplog):
+    """At DEBUG, and not by both; besides what is told of all hosts alike."""
+    with caplog.at_level(logging.DEBUG, 'nova_sched'):
+        assert answer(name) == ['good']
+
+    said = [line for line in caplog.messages if 'bad' in line
+            and line.replace('bad', 'good') not in caplog.messages
+            and not line.startswith(('Filter', 'Weighed'))]
+    told_for_it = [line for line in said if ' is rejected by ' in line]
+    assert len(said) == 1 or (said and not told_for_it)
+
+
+@pytest.mark.parametrize('name', REJECTING)
+def test_an_instance_is_rebuilt_where_it_is_unless_its_image_does_not_fit(
+        name):
+    """Most filters let it pass unseen."""
+    picked = answer(name, hints={'_nova_check_type': ['rebuild']})
+
+    assert picked == ['good' if name in ON_REBUILD else 'bad']
+
+
+def test_of_several_instances_some_filters_look_at_the_first_alone():
+    names = sorted(cls.__name__ for cls in loading.all_filters()
+                   if not cls.__name__.startswith('Exact'))
+    driver = MemoryScheduler(a_host(), enabled_filters=names)
+
+    picks(driver, a_request(num_instances=2))
+
+    ran = [{step.name for step in driver.decision.steps
+            if step.index == index} for index in range(2)]
+    assert ran == [{*names}, {*names} - ONCE]

@@ -1,0 +1,134 @@
+"""How long it is tried to give back the claims of a request that failed."""
+
+import threading
+import types
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.hosts.offer import Offer
+from nova_sched.placement.patience import GivenUp
+from nova_sched.scheduler import claims
+
+
+class Clock:
+    """Goes on by sleeping."""
+
+    now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(claims, 'time', types.SimpleNamespace(
+        monotonic=made.monotonic, sleep=made.sleep))
+    return made
+
+
+class Placement:
+    """Takes claims back, or not.
+
+    tries: (seconds, instance, thread) each.
+    """
+
+    def __init__(self, clock, trouble):
+        self._clock, self._trouble, self.tries = clock, trouble, []
+        self.offer = Offer({}, frozenset(), '1.36', None, self._release)
+
+    def _release(self, uuid):
+        self.tries.append((self._clock.now, uuid, threading.current_thread()))
+        error = self._trouble(self._clock.now, uuid)
+        if error is not None:
+            raise error
+
+    def give_back(self, *uuids):
+        """The moments at which it was tried, in seconds."""
+        claims.give_back(self.offer, uuids)
+        for thread in threading.enumerate():
+            if thread.name == 'claims to give back':
+                thread.join(60)
+        return [when for when, _, _ in self.tries]
+
+
+def test_of_what_is_taken_back_at_once_nothing_is_said(clock, caplog):
+    caplog.set_level('INFO')
+    placement = Placement(clock, lambda now, uuid: None)
+
+    assert placement.give_back('a', 'b') == [0, 0]
+    assert caplog.messages == []
+
+
+def test_the_caller_waits_five_seconds_and_nobody_for_the_rest(clock, caplog):
+    """Once a second at first, then every five seconds for ten minutes."""
+    placement = Placement(
+        clock, lambda now, uuid: exception.PlacementError('it is away'))
+
+    times = placement.give_back('a')
+
+    assert times[:5] == [0, 1, 2, 3, 4]
+    assert times[5:] == list(range(9, 609, 5))
+    mine = threading.current_thread()
+    assert [thread is mine for _, _, thread in placement.tries] == [
+        *[True] * 5, *[False] * 120]
+    # It does not keep a service from ending.
+    assert placement.tries[-1][-1].daemon
+    warned, counted, lost = caplog.messages
+    assert warned == ('The allocations of instance a, which was not placed, '
+                      'are not given back yet: it is away')
+    assert counted == (
+        'Claims of 1 instance(s) are still to be given back, which is tried '
+        'every 5 seconds for 600 seconds: a')
+    assert lost.startswith('Claims of instances that were not placed are not '
+                           'given back: a. ')
+    assert caplog.records[-1].levelname == 'ERROR'
+
+
+def test_the_rest_may_be_given_back_a_while_later(clock, caplog):
+    caplog.set_level('INFO')
+    placement = Placement(clock, lambda now, uuid: (
+        exception.PlacementError('it is away')
+        if uuid == 'b' and now < 20 else None))
+
+    assert placement.give_back('a', 'b') == [0, 0, 1, 2, 3, 4, 9, 14, 19, 24]
+    assert caplog.messages[-1] == (
+        'The claims that were still to be given back are: b')
+
+
+def test_what_was_not_asked_for_comes_first_the_next_time(clock, caplog):
+    """And is told of with why the others were not given back."""
+    errors = {'a': exception.PlacementError('refused'), 'b': GivenUp('late')}
+    placement = Placement(
+        clock, lambda now, uuid: errors[uuid] if now < 2 else None)
+
+    placement.give_back('a', 'b')
+
+    assert [uuid for _, uuid, _ in placement.tries] == [*'ab', *'ba', *'ba']
+    assert caplog.messages == []
+
+
+def test_of_what_is_not_asked_for_any_more_the_last_answer_is_told(
+        clock, caplog):
+    placement = Placement(clock, lambda now, uuid: (
+        exception.PlacementError('refused') if uuid == 'a' and now < 1
+        else GivenUp('late') if now < 20 else None))
+
+    placement.give_back('a', 'b')
+
+    assert [line.rpartition(' ')[2] for line in caplog.messages[:2]] == [
+        'late', 'refused']
+
+
+def test_a_fault_is_logged_and_not_tried_again(clock, caplog):
+    placement = Placement(clock, lambda now, uuid: (
+        ZeroDivisionError('a fault') if uuid == 'a' else None))
+
+    assert placement.give_back('a', 'b') == [0, 0]
+    [record] = caplog.records
+    assert record.exc_info
+    assert 'The allocations of instance a, ' in record.getMessage()

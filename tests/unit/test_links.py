@@ -1,0 +1,192 @@
+"""The way to a service behind Keystone: who goes it, and what is in it."""
+
+import threading
+import types
+
+from keystoneauth1 import exceptions as ks_exceptions
+from oslo_config import cfg
+import pytest
+
+from nova_sched import links
+from nova_sched.links import Why
+from tests.builders import http_placement
+
+
+def a_link(directory, **options):
+    return links.Link(http_placement.a_conf(directory, **{
+        'auth_type': 'none', 'endpoint': 'http://127.0.0.1:9', **options}),
+        'placement')
+
+
+class TestAnswer:
+    def test_has_a_document_of_json(self):
+        assert links.Answer(200, '{"a": 1}').document() == {'a': 1}
+
+    @pytest.mark.parametrize(('text', 'words'), [
+        ('[]', 'it is a list, not an object'),
+        ('null', 'it is a NoneType, not an object'),
+        ('[' * 10 ** 5, 'it is nested too deeply'), ('', 'Expecting value')])
+    def test_has_none_of_anything_else(self, text, words):
+        with pytest.raises(ValueError, match=words):
+            links.Answer(200, text).document()
+
+
+class TestLinks:
+    def test_are_one_a_process(self, tmp_path, monkeypatch):
+        made = links.Links(http_placement.a_conf(
+            tmp_path, auth_type='none', endpoint='http://127.0.0.1:9'),
+            'placement')
+        mine = made.get()
+        assert made.get() is mine
+        monkeypatch.setattr(links.os, 'getpid', lambda: -1)
+        other = made.get()
+        assert other is not mine
+        made.drop()
+        made.drop()
+        assert made.get() is not other
+        monkeypatch.undo()
+        assert made.get() is mine
+
+    @pytest.mark.parametrize(('option', 'seconds'), [
+        (7, 7), (0, 30), (-1, 30)])
+    def test_wait_for_an_answer_as_long_as_the_section_says(
+            self, tmp_path, option, seconds):
+        link = a_link(tmp_path, timeout=option)
+        assert link.timeout == seconds
+        assert link._session.timeout == seconds
+
+    def test_wait_for_30_seconds_where_it_does_not_say(self, tmp_path):
+        assert a_link(tmp_path).timeout == 30
+
+    def test_have_a_connection_for_each_thread(self, tmp_path):
+        link = a_link(tmp_path)
+        for scheme in ('http://h/', 'https://h/'):
+            pool = link._session.session.get_adapter(scheme).poolmanager
+            assert pool.connection_pool_kw['maxsize'] == 64
+            assert pool.pools._maxsize == 2
+
+    @pytest.mark.parametrize('kind', ['nosuch', 'password'])
+    def test_whose_options_cannot_be_used_are_none(self, tmp_path, kind):
+        with pytest.raises(links.NoAnswer) as caught:
+            a_link(tmp_path, auth_type=kind).log_in()
+        assert caught.value.why is Why.NO_LOGIN
+        assert not caught.value.passing
+
+
+class TestLogIn:
+    @pytest.fixture
+    def link(self, tmp_path):
+        link = a_link(tmp_path)
+        link.auth = object()
+        return link
+
+    def test_is_not_needed_without_one(self, link):
+        link.auth = None
+        link._session = None
+        link.log_in()
+
+    def test_that_works_says_nothing_and_is_asked_of_the_session(self, link):
+        asked = []
+        link._session = types.SimpleNamespace(
+            get_auth_headers=lambda: asked.append(1))
+        for _ in range(2):
+            link.log_in()
+        assert len(asked) == 2
+
+    @pytest.mark.parametrize(('error', 'why'), [
+        (ks_exceptions.Unauthorized('no'), Why.CREDENTIALS),
+        (ks_exceptions.EndpointNotFound('no'), Why.ENDPOINT),
+        (ks_exceptions.MissingRequiredOptions([]), Why.NO_LOGIN),
+        (ks_exceptions.DiscoveryFailure('no'), Why.DISCOVERY),
+        (ks_exceptions.InternalServerError('no'), Why.KEYSTONE),
+        (ZeroDivisionError('no'), Why.KEYSTONE)])
+    def test_that_fails_says_why_and_is_tried_the_next_time(
+            self, link, error, why):
+        errors = [error, error, None]
+
+        def get():
+            if (each := errors.pop(0)):
+                raise each
+        link._session = types.SimpleNamespace(get_auth_headers=get)
+        for _ in range(2):
+            with pytest.raises(links.NoAnswer) as caught:
+                link.log_in()
+            assert caught.value.why is why
+        link.log_in()
+
+    def test_that_fails_fails_for_all_who_wait_for_it(self, link):
+        """They would wait for a Keystone that hangs one after the other."""
+        begun, go_on, tries, failed = (
+            threading.Event(), threading.Event(), [], [])
+
+        def hang():
+            tries.append(1)
+            begun.set()
+            assert go_on.wait(20)
+            raise ks_exceptions.ConnectTimeout('it hangs')
+        link._session = types.SimpleNamespace(get_auth_headers=hang)
+        entered = threading.Semaphore(0)
+
+        class Lock:
+            def __init__(self, lock):
+                self._lock = lock
+
+            def __enter__(self):
+                entered.release()
+                return self._lock.__enter__()
+
+            def __exit__(self, *args):
+                return self._lock.__exit__(*args)
+        link._lock = Lock(link._lock)
+
+        def log_in():
+            with pytest.raises(links.NoAnswer) as caught:
+                link.log_in()
+            failed.append(caught.value)
+        threads = [threading.Thread(target=log_in) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for _ in threads:
+            assert entered.acquire(timeout=20)
+        assert begun.wait(20)
+        go_on.set()
+        for thread in threads:
+            thread.join(20)
+        assert len(failed) == 4
+        assert len(tries) == 1
+        assert all(error.passing for error in failed)
+
+
+class TestWords:
+    """What is said of a failure: no secrets, no queries, no full stop."""
+
+    @pytest.mark.parametrize(('error', 'detail'), [
+        (ValueError('a  b.'), 'a b'), (ValueError(), 'ValueError'),
+        (ValueError('http://u:pw@h/v3?token=x is odd'),
+         'http://***@h/v3 is odd'),
+        (ValueError('see https://h/?a=b: no'), 'see https://h/: no'),
+        (ks_exceptions.ConnectTimeout('http://h is slow'),
+         'http://h is slow after 2.5 seconds')])
+    def test_are_one_line(self, error, detail):
+        found = links._no_answer(error, Why.SILENT, 2.5)
+        assert (found.why, found.detail) == (Why.SILENT, detail)
+        assert str(found) == f'the service does not answer: {detail}'
+
+    def test_of_a_connection_end_with_what_the_system_says(self):
+        error = ks_exceptions.ConnectFailure('Unable to connect: (a, b, c)')
+        error.__cause__ = ValueError('a wrapper')
+        error.__cause__.__context__ = OSError('refused')
+        found = links._no_answer(error, Why.SILENT, 5)
+        assert found.detail == 'Unable to connect: refused'
+
+    @pytest.mark.parametrize(('error', 'passing'), [
+        (ks_exceptions.ConnectFailure(), True),
+        (ks_exceptions.ConnectTimeout(), True),
+        (ks_exceptions.SSLError(), False),
+        (ks_exceptions.Unauthorized(), False), (OSError(), False)])
+    def test_say_whether_another_try_may_work(self, error, passing):
+        assert links._no_answer(error, Why.SILENT, 5).passing is passing
+
+    def test_are_of_the_options_where_these_are_wrong(self):
+        error = cfg.DuplicateOptError('token')
+        assert links._no_answer(error, Why.OPTIONS, 5).why is Why.OPTIONS

@@ -1,0 +1,97 @@
+"""The parent process, from its first step to its exit status."""
+
+import signal
+import sys
+import threading
+import types
+
+import pytest
+
+from nova_sched import supervisor
+from tests.builders import rules
+from tests.unit.test_supervisor import Notes
+
+
+class TestRun:
+    """The parent process, but that nothing is forked of it."""
+
+    @pytest.fixture
+    def notes(self):
+        return Notes()
+
+    @pytest.fixture
+    def run(self, monkeypatch, notes):
+        """Function of what the launcher's wait does: (status, deeds).
+
+        deeds: what was done, in order, as (name, value).
+        """
+        deeds, wait = [], None
+
+        def launch(conf, worker, workers):
+            deeds.append(('fork', workers))
+            return types.SimpleNamespace(
+                wait=lambda: deeds.append(('wait', None)) or wait(worker))
+
+        monkeypatch.setattr(supervisor.backend, 'get_component',
+                            {'launch': launch}.get)
+        monkeypatch.setattr(signal, 'pthread_sigmask', lambda how, signals: (
+            deeds.append(('mask', (how, signals)))))
+        monkeypatch.setattr(signal, 'signal', lambda number, act: (
+            deeds.append(('handle', number)), act(number, None)))
+        monkeypatch.setattr(supervisor, '_on_hangup', lambda act: (
+            deeds.append(('on hangup', act))))
+        monkeypatch.setattr(supervisor.watchdog.Watchdog, 'watch', lambda _: (
+            deeds.append(('watch', None))))
+
+        def run(does):
+            nonlocal wait
+            wait = does
+            made = supervisor.Supervisor(
+                rules.a_conf(scheduler__workers=3), rules.a_conf, notes)
+            return made, made.run(), deeds
+        return run
+
+    def test_forks_workers_and_looks_after_them(self, run, notes):
+        """A hangup is blocked before, so that all of them inherit that."""
+        made, status, deeds = run(lambda worker: 0)
+        assert status == 0
+        assert deeds == [
+            ('mask', (signal.SIG_BLOCK, {signal.SIGHUP})), ('fork', 3),
+            ('handle', signal.SIGTERM), ('on hangup', made._reload),
+            ('watch', None), ('wait', None)]
+        assert notes.names == ['stopping']
+
+    @pytest.mark.parametrize('status', [1, 143])
+    def test_ends_as_the_launcher_does(self, run, status):
+        assert run(lambda worker: status)[1] == status
+        assert run(lambda worker: sys.exit(status))[1] == status
+
+    def test_ends_with_2_when_a_worker_refused_its_options(self, run):
+        assert run(lambda worker: worker._refused.set())[1] == 2
+
+
+def test_each_hangup_is_acted_on_whatever_became_of_the_last(
+        monkeypatch, caplog):
+    """In a thread that keeps no process from ending."""
+    waited, acts, flags = [], [], []
+
+    def sigwait(signals):
+        waited.append(signals)
+        if len(waited) == 3:
+            raise SystemExit
+
+    def act():
+        acts.append(len(waited))
+        if len(acts) == 1:
+            raise ValueError('a surprise')
+    monkeypatch.setattr(signal, 'sigwait', sigwait)
+    monkeypatch.setattr(threading, 'Thread', lambda target, name, daemon: (
+        flags.append(daemon), types.SimpleNamespace(start=target))[1])
+    with pytest.raises(SystemExit):
+        supervisor._on_hangup(act)
+
+    assert waited == [{signal.SIGHUP}] * 3
+    assert acts == [1, 2]
+    assert flags == [True]
+    [line] = caplog.records
+    assert line.exc_info[0] is ValueError
