@@ -37,6 +37,34 @@ def placement(version='1.39', tls=False, server=None):
         yield server
 
 
+def remembering(server):
+    """Have a Server know what its consumers hold: uuid -> allocations."""
+    holding = {}
+
+    def put(asked):
+        uuid, known = _consumer(asked), asked.body['consumer_generation']
+        if (known is None) == (uuid in holding):
+            return CONSUMER
+        holding[uuid] = asked.body['allocations']
+        return delete(asked) if not holding[uuid] else TAKEN
+
+    def get(asked):
+        return held({provider: found['resources'] for provider, found
+                     in holding.get(_consumer(asked), {}).items()})
+
+    def delete(asked):
+        holding.pop(_consumer(asked), None)
+        return TAKEN
+
+    for method, answer in (('PUT', put), ('GET', get), ('DELETE', delete)):
+        server.on(method, '/allocations/', answer)
+    return holding
+
+
+def _consumer(asked):
+    return asked.path.rpartition('/')[2]
+
+
 def client(directory, **options):
     """A SchedulerReportClient; options: of [placement]."""
     return report.SchedulerReportClient(a_conf(directory, **options))
