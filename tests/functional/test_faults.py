@@ -134,6 +134,8 @@ def test_a_placement_that_stops_is_asked_again_when_it_is_back(
         until(lambda: len([call for call in calls.since(gone)
                            if call.error == 'NoValidHost']) > 2 * CALLERS,
               'calls are refused')
+        # What was on its way is there by now.
+        time.sleep(1)
         door.open()
         back = time.monotonic()
         until_answered(calls, back)
