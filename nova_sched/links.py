@@ -190,7 +190,11 @@ def _told(exc):
 
 
 def _innermost(exc):
-    """What the system said in the end, of a connection that failed."""
-    while exc.__cause__ or exc.__context__:
-        exc = exc.__cause__ or exc.__context__
+    """What the system said in the end, of a connection that failed.
+
+    What the service was about to answer meanwhile is no cause of it.
+    """
+    while (inner := exc.__cause__ or exc.__context__) and not isinstance(
+            inner, exception.NovaSchedException):
+        exc = inner
     return _told(exc)

@@ -99,6 +99,8 @@ class Insistence(Patience):
         """
         if self.given_up and self._clock() >= self._given_up_at + PAUSE:
             self._given_up_at, self._waited = None, 0
+            # Reading works first, which says little of writing.
+            self._failed = min(self._failed, GIVE_UP - 1)
 
     def _give_up(self):
         # Whoever wants it back says what is left.

@@ -76,6 +76,10 @@ class Server:
         """
         self._routes[method, path] = collections.deque(answers)
 
+    def routes(self, method, path):
+        """The answers that ``on`` was given for exactly this: list."""
+        return list(self._routes[method, path])
+
     def answer(self, asked):
         """The answer to a request, which is put down."""
         self.asked.append(asked)

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from nova_sched import exception
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.offer import Offer
 from nova_sched.placement import patience
@@ -125,3 +126,28 @@ def test_a_claim_that_was_said_not_to_be_taken_is_released_too():
 
 class State:
     host = nodename = 'a'
+
+
+def test_a_claim_without_an_answer_is_given_back_after_an_outage(
+        scene, placement, caplog):
+    """Reading what it holds, which works first, is not all of the way."""
+    holding = http_placement.remembering(placement)
+    put, = placement.routes('PUT', '/allocations/')
+    placement.on('PUT', '/allocations/', lambda asked: put(asked) and DROP,
+                 put)
+    made = scene.claims()
+    for _ in range(2):
+        placement.on('GET', f'/allocations/{UUIDS[0]}',
+                     http_placement.held(), DROP)
+        assert not made.claim(UUIDS[0], WANTED, SPEC)
+    assert holding
+
+    for _ in range(patience.GIVE_UP):
+        with pytest.raises(exception.PlacementError):
+            made.release(UUIDS[0])
+    placement.on('GET', f'/allocations/{UUIDS[0]}',
+                 *placement.routes('GET', '/allocations/'))
+    claims.give_back(Offer({}, frozenset(), '1.36', made.claim, made.release),
+                     UUIDS[:1])
+
+    assert not holding
