@@ -178,10 +178,10 @@ def _weighers(conf):
 def _unknown_filter(name, available):
     """What to do about a name that is none of the available filters."""
     if '.' in name:
-        return ('takes class names; name the path in available_filters and '
+        return (f'takes class names; name the path in {_AVAILABLE} and '
                 f'write {name.rsplit(".", 1)[-1]} here')
     if name in (cls.__name__ for cls in all_filters()):
-        return ('not among available_filters; add to that option a value '
+        return (f'not among {_AVAILABLE}; add to that option a value '
                 f'{_ALL_FILTERS}')
     return f'no such filter; {nearest.did_you_mean(name, available)}'
 

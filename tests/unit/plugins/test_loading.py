@@ -131,7 +131,8 @@ class TestLoadFilters:
         ('Zzz', 'no such filter; choose from ' + ', '.join(sorted(
             cls.__name__ for cls in plugins.all_filters()))),
         ('nova.scheduler.filters.ram_filter.RamFilter',
-         'takes class names; name the path in available_filters and write '
+         'takes class names; name the path in '
+         '[filter_scheduler] available_filters and write '
          'RamFilter here'),
     ])
     def test_refuses_an_unknown_name_with_the_nearest_right_one(
@@ -148,8 +149,8 @@ class TestLoadFilters:
             available_filters=['nova.scheduler.filters.ram_filter.RamFilter'])
 
         assert error.hint == (
-            'not among available_filters; add to that option a value '
-            'nova.scheduler.filters.all_filters')
+            'not among [filter_scheduler] available_filters; add to that '
+            'option a value nova.scheduler.filters.all_filters')
 
     @pytest.mark.parametrize('path', [
         'no.such.module.Filter', 'undotted', 'os.path.nothing',
