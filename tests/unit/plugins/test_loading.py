@@ -342,6 +342,21 @@ class TestLoadWeighers:
 
         assert 'defines none of _weigh_object, column' in error.hint
 
+    def test_names_the_method_that_a_document_misspells(self, module):
+        name = module("""
+            from nova_sched.scheduler import weights
+
+            class SiteWeigher(weights.BaseHostWeigher):
+                def _weight_object(self, host_state, weight_properties):
+                    return 1
+            """)
+
+        error = refused(plugins.load_weighers,
+                        weight_classes=[f'{name}.SiteWeigher'])
+
+        assert error.hint.endswith(
+            'it has _weight_object: is _weigh_object meant?')
+
     def test_refuses_a_path_that_leads_to_no_weigher(self):
         error = refused(plugins.load_weighers, weight_classes=[
             'nova.scheduler.weights.ram.RamWeigher'])
