@@ -1,10 +1,10 @@
 """What of a configuration behaves otherwise than in a release of Nova."""
 
 from nova_sched.options import releases
-from nova_sched.options import spelling
 from nova_sched.preflight import eras
 from nova_sched.preflight.rows import DIFFERS
 from nova_sched.preflight.rows import Row
+from nova_sched.preflight.rows import as_written
 from nova_sched.rules import nova_classes
 
 _FILTERS = '[filter_scheduler] enabled_filters'
@@ -26,9 +26,7 @@ def rows(setup, release):
     found = (*_options(setup, release), *_defaults(setup, release),
              *_filters(setup, release), *_weighers(setup, release),
              *_request_filters(setup, release), *_facts(setup, release))
-    written = spelling.Spelling(setup.conf).in_words
-    return [row._replace(check=written(row.check), found=written(row.found),
-                         advice=written(row.advice)) for row in found]
+    return as_written(setup.conf, found)
 
 
 def _row(about, release, there, here, advice=''):
