@@ -33,6 +33,7 @@ from nova_sched import rpc
 from nova_sched import service
 from nova_sched import watchdog
 from nova_sched.observe import guru
+from nova_sched.options import spelling
 from nova_sched.plugins import loading as plugins
 from nova_sched.scheduler import driver
 
@@ -74,7 +75,7 @@ class Worker(service.SchedulerService):
         try:
             super().start()
         except exception.ConfigurationError as error:
-            reason = error
+            reason = spelling.Spelling(self.conf).in_error(error)
         if reason:
             LOG.critical('Cannot run with this configuration: %s', reason)
             self._refused.set()
@@ -170,9 +171,12 @@ def problems(conf):
     Also loads the driver with its filters and weighers, and what speaks to
     the message broker, for trial; nothing is connected to.
     """
-    found = config.check(conf)
-    if found:
-        return found
+    return config.check(conf) or _unloadable(conf)
+
+
+@spelling.errors_as_written
+def _unloadable(conf):
+    """What does not load, and what can reach no broker: list of errors."""
     try:
         driver.load_driver(conf)
         # After it: this may change a default of options that plug-ins read.

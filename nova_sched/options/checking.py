@@ -10,10 +10,10 @@ from nova_sched import exception
 from nova_sched.conf import database
 from nova_sched.conf import messaging
 from nova_sched.conf import placement
-from nova_sched.options import files
 from nova_sched.options import logs
 from nova_sched.options import nearest
 from nova_sched.options import sections
+from nova_sched.options import spelling
 
 #: How oslo.config refuses a $ that no option follows.
 _SUBSTITUTION_ERRORS = (cfg.TemplateSubstitutionError, cfg.NoSuchOptError)
@@ -29,6 +29,7 @@ NOT_AVAILABLE = {
 LEAST = {('DEFAULT', 'executor_thread_pool_size'): 1}
 
 
+@spelling.errors_as_written
 def check(conf):
     """What the service cannot run with: list of ConfigurationError.
 
@@ -112,28 +113,16 @@ def _refusal(section, opt, value):
 
 def _value_error(conf, section, name, opt, exc):
     option = f'[{section}] {name}'
-    written = as_written(conf, section, opt) if opt else None
+    written = spelling.Spelling(conf).as_written(section, opt) if opt else None
     if written is None:
         return exception.ConfigurationError(
             option, 'as given outside the files', str(exc))
-    place, old_name, text = written
+    text = written[-1]
     hint = (_expected(opt, text)
             if not isinstance(exc, _SUBSTITUTION_ERRORS)
             else 'a $ begins the name of another option; write $$ for a $')
-    if (place, old_name) != (section, name):
-        hint += f' (the option is now {option})'
     return exception.ConfigurationError(
-        f'[{place}] {old_name}', '****' if opt.secret else text, hint)
-
-
-def as_written(conf, section, opt):
-    """Where the files give an option: (section, name, text), or None."""
-    raw = files.raw_sections(conf)
-    for place, name in sections.places(section, opt):
-        texts = raw.get(place, {}).get(name)
-        if texts:
-            return place, name, texts[-1]
-    return None
+        option, '****' if opt.secret else text, hint)
 
 
 def _expected(opt, value):

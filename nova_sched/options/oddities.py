@@ -12,12 +12,12 @@ from oslo_utils import strutils
 from nova_sched import exception
 from nova_sched.conf import placement
 from nova_sched.conf import types as option_types
-from nova_sched.options import checking
 from nova_sched.options import files
 from nova_sched.options import names
 from nova_sched.options import nearest
 from nova_sched.options import sections
 from nova_sched.options import settings
+from nova_sched.options import spelling
 from nova_sched.options import tls
 from nova_sched.options import without_effect
 from nova_sched.options import writing
@@ -70,7 +70,8 @@ def warnings(conf):
     found += _cells_v1(conf)
     found += _unreadable_authorities(conf)
     found += _unknown_log_ins(conf)
-    return found + writing.oddities(conf)
+    return [*map(spelling.Spelling(conf).in_words, found),
+            *writing.oddities(conf)]
 
 
 def _unknown_notifiers(conf):
@@ -115,17 +116,16 @@ def _overfilling(conf):
 
 def _clamped(conf):
     """Sentences on values that are moved to their minimum."""
-    found = []
+    found, files_have = [], spelling.Spelling(conf)
     for (section, name), opt in sections.known_opts().items():
-        written = (checking.as_written(conf, section, opt)
+        written = (files_have.as_written(section, opt)
                    if isinstance(opt.type, option_types.Clamped) else None)
         if written is None:
             continue
-        place, old_name, text = written
+        text = written[-1]
         if opt.type.num_type(text) < opt.type.min:
-            found.append(
-                f'[{place}] {old_name} = {text} is below its minimum: '
-                f'{opt.type.min} is used for [{section}] {name}')
+            found.append(f'[{section}] {name} = {text} is below its minimum: '
+                         f'{opt.type.min} is used')
     return found
 
 

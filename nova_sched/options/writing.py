@@ -36,19 +36,33 @@ def unknown_options(conf):
 
     Returns a list of (section, name as written, nearest right name): close
     matches in sections that are ours, and all that is unknown in
-    [nova_sched], which nobody else reads.
+    [nova_sched], which nobody else reads.  The right name has its section
+    where that is another one.
     """
     ours, registered = _places(), set(checking.option_names(conf))
-    found = []
+    found, elsewhere = [], _elsewhere()
     for section, values in files.raw_sections(conf).items():
         known = ours.get(section, set())
         for name in values:
             if name in known or (section, name) in registered:
                 continue
             near = nearest.nearest(name, known, _cutoff(section))
+            if section in ('DEFAULT', *_OURS):
+                near = elsewhere.get(name, near)
             if near is not None:
                 found.append((section, name, near))
     return found
+
+
+def _elsewhere():
+    """Names that belong to one of our sections, and may be in another.
+
+    Dict of names, alone and behind that of their section, as documents print
+    metrics_weight_setting -> '[section] name'.
+    """
+    return {name: f'[{section}] {dest}'
+            for section, dest in sections.known_opts() if section in _OURS
+            for name in (dest, f'{section}_{dest}')}
 
 
 def _cutoff(section):

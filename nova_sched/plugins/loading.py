@@ -37,6 +37,9 @@ _FILTER_METHODS = ('host_passes', 'mask', '_filter_one', 'filter_all', 'keep')
 #: ... and a weigher one of these.
 _WEIGHER_METHODS = ('_weigh_object', 'column', 'weigh_objects', 'raw')
 
+#: How like one of them a name must be to be taken for it, misspelt.
+_LIKE = 0.85
+
 #: Where the methods that do nothing useful are.
 _BASES = (base_filters.BaseFilter, filters.BaseHostFilter,
           filters.ColumnFilter, base_weights.BaseWeigher,
@@ -178,10 +181,10 @@ def _weighers(conf):
 def _unknown_filter(name, available):
     """What to do about a name that is none of the available filters."""
     if '.' in name:
-        return ('takes class names; name the path in available_filters and '
+        return (f'takes class names; name the path in {_AVAILABLE} and '
                 f'write {name.rsplit(".", 1)[-1]} here')
     if name in (cls.__name__ for cls in all_filters()):
-        return ('not among available_filters; add to that option a value '
+        return (f'not among {_AVAILABLE}; add to that option a value '
                 f'{_ALL_FILTERS}')
     return f'no such filter; {nearest.did_you_mean(name, available)}'
 
@@ -195,9 +198,10 @@ def _made(cls, option, methods, conf):
     name = f'{cls.__module__}.{cls.__qualname__}'
     if not any(_is_own(cls, method) for method in methods):
         raise exception.ConfigurationError(
-            option, name, f'defines none of {", ".join(methods)}; write '
-            f'{methods[0]} to judge one host, or {methods[1]} to judge all '
-            'at once by columns')
+            option, name, f'defines none of {", ".join(methods)}; '
+            + (_misspelt(cls, methods)
+               or f'write {methods[0]} to judge one host, or {methods[1]} to '
+               'judge all at once by columns'))
     return classes.set_up(lambda: _configured(cls(), conf), option, name)
 
 
@@ -206,6 +210,15 @@ def _configured(plugin, conf):
     if configure is not None:
         configure(conf)
     return plugin
+
+
+def _misspelt(cls, methods):
+    """Which of a class's methods has the wrong name, in words, or None."""
+    for name in dir(cls):
+        right = nearest.nearest(name, methods, _LIKE)
+        if right and _is_own(cls, name):
+            return f'it has {name}: is {right} meant?'
+    return None
 
 
 def _is_own(cls, method):

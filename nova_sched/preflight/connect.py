@@ -8,6 +8,7 @@ from nova_sched.preflight.rest import Placement
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
 from nova_sched.preflight.rows import Row
+from nova_sched.preflight.rows import as_written
 
 
 def connected(setup):
@@ -21,8 +22,10 @@ def connected(setup):
     neutron = Neutron(setup.conf) if setup.placement else None
     found = [*databases.rows(), *bus.rows()]
     if placement is None:
-        return [*found, _not_asked(setup)]
-    return [*found, *placement.rows(databases.computes()), *neutron.rows()]
+        found.append(_not_asked(setup))
+    else:
+        found += [*placement.rows(databases.computes()), *neutron.rows()]
+    return as_written(setup.conf, found)
 
 
 def _not_asked(setup):

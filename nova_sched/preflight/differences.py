@@ -4,6 +4,7 @@ from nova_sched.options import releases
 from nova_sched.preflight import eras
 from nova_sched.preflight.rows import DIFFERS
 from nova_sched.preflight.rows import Row
+from nova_sched.preflight.rows import as_written
 from nova_sched.rules import nova_classes
 
 _FILTERS = '[filter_scheduler] enabled_filters'
@@ -22,9 +23,10 @@ def rows(setup, release):
 
     setup: setup.Setup.  release: options.releases.Release.
     """
-    return [*_options(setup, release), *_defaults(setup, release),
-            *_filters(setup, release), *_weighers(setup, release),
-            *_request_filters(setup, release), *_facts(setup, release)]
+    found = (*_options(setup, release), *_defaults(setup, release),
+             *_filters(setup, release), *_weighers(setup, release),
+             *_request_filters(setup, release), *_facts(setup, release))
+    return as_written(setup.conf, found)
 
 
 def _row(about, release, there, here, advice=''):
@@ -86,13 +88,29 @@ def _weighers(setup, release):
         name: releases.first('filter_scheduler', weigher.multiplier_name)
         for name, weigher in setup.weigher_objects.items()
         if name in eras.WEIGHERS}
-    late = [f'{name} (x {setup.weighers[name]:.12g})' for name in since
+    late = [name for name in since
             if since[name] > release.number and setup.weighers[name]]
     if late:
+        times = [f'{name} (x {setup.weighers[name]:.12g})' for name in late]
         yield _row('[filter_scheduler] weight_classes', release,
-                   f'there is no {" and no ".join(late)}', 'they weigh',
-                   'Set their multipliers to 0, or name the others alone, to '
-                   'weigh as it does')
+                   f'there is no {" and no ".join(times)}',
+                   'they weigh, so another host may be the best',
+                   _without(late, setup.weigher_objects, [
+                       name for name in setup.weigher_objects
+                       if since.get(name, 0) <= release.number]))
+
+
+def _without(late, weighers, kept):
+    """How to weigh without some weighers, by either option, in words.
+
+    weighers: name -> object.  kept: names of those that go on.
+    """
+    zeros = ', '.join(f'{weighers[name].multiplier_name} = 0'
+                      for name in late)
+    classes = ','.join(nova_classes.WEIGHER_PATHS.get(
+        name, f'{type(weighers[name]).__module__}.{name}') for name in kept)
+    return (f'To weigh as it does, set in [filter_scheduler] {zeros}'
+            + (f'; or weight_classes = {classes}' if kept else ''))
 
 
 def _request_filters(setup, release):

@@ -8,6 +8,7 @@ import typing
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched.options import spelling
 
 LOG = logging.getLogger(__name__)
 
@@ -79,6 +80,13 @@ def attempt(check, advice, function, *args):
         found = (f'{type(error).__name__}, which is not expected; '
                  'nova-sched-manage -v shows its traceback')
     return [Row(check, ERROR, found, advice)]
+
+
+def as_written(conf, rows):
+    """Rows that name options as the files do: list of Row."""
+    written = spelling.Spelling(conf).in_words
+    return [row._replace(check=written(row.check), found=written(row.found),
+                         advice=written(row.advice)) for row in rows]
 
 
 def counted(names, noun):

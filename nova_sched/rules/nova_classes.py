@@ -54,6 +54,11 @@ WEIGHER_MODULES = {
     'image_props': ('ImagePropertiesWeigher',),
 }
 
+#: Weigher -> its path in Nova.
+WEIGHER_PATHS = {
+    name: f'nova.scheduler.weights.{module}.{name}'
+    for module, names in WEIGHER_MODULES.items() for name in names}
+
 #: Filter -> the Nova release that removed it. They are all part of this
 #: service; an upgrade of Nova's own scheduler would refuse them.
 REMOVED_FILTERS = {

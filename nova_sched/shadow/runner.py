@@ -19,6 +19,7 @@ from nova_sched import exception
 from nova_sched import supervisor
 from nova_sched import version
 from nova_sched.db import engine
+from nova_sched.options import spelling
 from nova_sched.shadow import decide
 from nova_sched.shadow import live
 from nova_sched.shadow import report
@@ -191,6 +192,7 @@ class Shadow:
                         {'interval': interval, 'error': problem})
 
 
+@spelling.errors_as_written
 def problems(conf):
     """What a shadow cannot run with: list of ConfigurationError."""
     try:
@@ -215,6 +217,6 @@ def run(conf, notifier):
         shadow.run()
         return 0
     except exception.ConfigurationError as exc:
-        error = exc
+        error = spelling.Spelling(conf).in_error(exc)
     LOG.critical('Cannot run with this configuration: %s', error)
     return supervisor.EXIT_CONFIGURATION

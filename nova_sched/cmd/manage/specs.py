@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import logging
 import pathlib
 
 from nova_sched import exception
@@ -11,6 +12,8 @@ from nova_sched.objects import arguments
 from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.legacy import image as legacy_image
 from nova_sched.options import nearest
+
+LOG = logging.getLogger(__name__)
 
 #: Properties of images that Nova has besides those that have a type here.
 _PROPERTIES = (
@@ -202,20 +205,25 @@ def _from_options(args):
 
 
 def _properties(pairs):
-    """ImageMetaProps of names of today, or of before."""
+    """ImageMetaProps of names of today, or of before, without the rest.
+
+    Images may have any property, so one that Nova drops is worth a warning.
+    """
     known = (*objects.ImageMetaProps.fields, *_PROPERTIES,
              *legacy_image.OLD_NAMES, 'vmware_adaptertype')
-    for name, _ in pairs:
-        if name not in known and not name.startswith(
+    kept = {}
+    for name, value in pairs:
+        if name in known or name.startswith(
                 ('trait:', 'hw_numa_cpus.', 'hw_numa_mem.')):
+            kept[name] = value
+        else:
             near = nearest.nearest(name, known)
-            raise exception.InvalidInput(
-                reason=f'--image-property {name}: Nova knows no such '
-                       'property, and drops it'
-                       + (f'; did you mean {near}?' if near else ''))
+            LOG.warning(
+                '--image-property %s: Nova knows no such property, and '
+                'drops it%s', name, f'; did you mean {near}?' if near else '')
     try:
         return objects.ImageMetaProps.from_dict(
-            legacy_image.current_names(dict(pairs)))
+            legacy_image.current_names(kept))
     except MalformedError as exc:
         raise exc.under('--image-property').as_invalid_input() from exc
 

@@ -31,6 +31,12 @@ OLD_NAMES = {
     'vmware_ostype': 'os_distro',
     'vmware_image_version': 'img_version',
     'vmware_linked_clone': 'img_linked_clone',
+    'xenapi_device_id': 'hw_device_id',
+    'xenapi_image_compression_level': 'img_compression_level',
+    'xenapi_use_agent': 'img_use_agent',
+    'xenapi_skip_agent_inject_ssh': 'os_skip_agent_inject_ssh',
+    'xenapi_skip_agent_inject_files_at_boot':
+        'os_skip_agent_inject_files_at_boot',
 }
 _NUMBERED = re.compile(r'(hw_numa_cpus|hw_numa_mem)\.([0-9]{1,4})')
 

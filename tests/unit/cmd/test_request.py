@@ -112,7 +112,7 @@ class TestAnswer:
 
     @pytest.mark.parametrize('options', [
         [], ['--ram', 10 ** 6], ['--ram', -5],
-        ['--image-property', 'nonsense=1']])
+        ['--image-property', 'hw_numa_nodes=none']])
     def test_names_the_request_whatever_it_is(self, call, scheduler, options):
         ended = call(*options)
 
@@ -280,6 +280,13 @@ class TestSpec:
         ('hypervisor_type', 'xen', 'img_hv_type'),
         ('architecture', 'x86_64', 'hw_architecture'),
         ('hw_disk_bus', 'ide', 'hw_disk_bus'), ('os_distro', 'x', 'os_distro'),
+        ('xenapi_device_id', '1', 'hw_device_id'),
+        ('xenapi_image_compression_level', '9', 'img_compression_level'),
+        ('xenapi_use_agent', 'true', 'img_use_agent'),
+        ('xenapi_skip_agent_inject_ssh', 'true',
+         'os_skip_agent_inject_ssh'),
+        ('xenapi_skip_agent_inject_files_at_boot', 'true',
+         'os_skip_agent_inject_files_at_boot'),
     ])
     def test_takes_names_of_properties_of_any_release(self, name, value,
                                                       today):
@@ -288,9 +295,29 @@ class TestSpec:
         assert spec.image.properties.get(today) == value
 
     def test_has_no_property_that_nova_would_drop(self):
-        with pytest.raises(exception.InvalidInput,
-                           match=r'did you mean hw_architecture\?'):
-            spec_of('--image-property', 'hw_archtecture=x86_64')
+        spec = spec_of('--image-property', 'hw_archtecture=x86_64')
+
+        assert spec.image.properties.flat() == {}
+
+    def test_says_which_property_nova_would_drop(self, call):
+        """Images may have any, so the call goes on; it says so on stderr."""
+        ended = call('--image-property', 'hw_archtecture=x86_64',
+                     '--image-property', 'nonsense=1', '-f', 'json')
+
+        assert table(ended)
+        # The scheduler of this process logs there, too.
+        assert ended.err.startswith(
+            '--image-property hw_archtecture: Nova knows no such property, '
+            'and drops it; did you mean hw_architecture?\n'
+            '--image-property nonsense: Nova knows no such property, and '
+            'drops it\n')
+
+    def test_old_name_of_a_property_decides(self, call):
+        """No host of the fake cloud is made for Xen."""
+        ended = call('--image-property', 'hypervisor_type=xen')
+
+        assert ended.code == 3
+        assert 'ImagePropertiesFilter' in ended.err
 
     @pytest.mark.parametrize('bare, field, value', [
         ({'retry': {'num_attempts': 2, 'hosts': [['a', 'b']]}},

@@ -29,7 +29,7 @@ class TestEveryEra:
     def test_nothing_in_it_stops_the_start(self, era, name):
         """But for the files of TLS that it names, if they are not there."""
         assert [error.option for error in conf.check(era(name))] == (
-            ['[oslo_messaging_rabbit] ssl_ca_file'] if name == 'mitaka'
+            ['[oslo_messaging_rabbit] kombu_ssl_ca_certs'] if name == 'mitaka'
             else [])
 
     @pytest.mark.parametrize('name', ERAS)

@@ -107,7 +107,16 @@ def test_older_names_are_told_in_one_line(parsed, caplog):
 @pytest.mark.parametrize(('text', 'found'), [
     ('[scheduler]\nmax_attempt_count = 3\n', ('max_attempts',)),
     ('[nova_sched]\nquite_another = 3\n', None),
-    ('[DEFAULT]\nmy_ip = 192.0.2.1\n', ())])
+    ('[DEFAULT]\nmy_ip = 192.0.2.1\n', ()),
+    ('[DEFAULT]\nmetrics_weight_setting = name1=1.0,name2=-1.0\n',
+     ('[metrics] weight_setting',)),
+    ('[filter_scheduler]\nmetrics_weight_setting = name1=1.0\n',
+     ('[metrics] weight_setting',)),
+    ('[metrics]\nmetrics_weight_setting = name1=1.0\n',
+     ('[metrics] weight_setting',)),
+    ('[DEFAULT]\nenabled_filters = RamFilter\n',
+     ('[filter_scheduler] enabled_filters',)),
+    ('[DEFAULT]\nscheduler_workers = 1\n', ('[scheduler] workers',))])
 def test_an_option_that_is_none_has_the_nearest_name(parsed, text, found):
     """In [nova_sched], which nobody else reads, each of them."""
     nearest = tuple(near for _section, _name, near

@@ -131,7 +131,8 @@ class TestLoadFilters:
         ('Zzz', 'no such filter; choose from ' + ', '.join(sorted(
             cls.__name__ for cls in plugins.all_filters()))),
         ('nova.scheduler.filters.ram_filter.RamFilter',
-         'takes class names; name the path in available_filters and write '
+         'takes class names; name the path in '
+         '[filter_scheduler] available_filters and write '
          'RamFilter here'),
     ])
     def test_refuses_an_unknown_name_with_the_nearest_right_one(
@@ -148,8 +149,8 @@ class TestLoadFilters:
             available_filters=['nova.scheduler.filters.ram_filter.RamFilter'])
 
         assert error.hint == (
-            'not among available_filters; add to that option a value '
-            'nova.scheduler.filters.all_filters')
+            'not among [filter_scheduler] available_filters; add to that '
+            'option a value nova.scheduler.filters.all_filters')
 
     @pytest.mark.parametrize('path', [
         'no.such.module.Filter', 'undotted', 'os.path.nothing',
@@ -340,6 +341,21 @@ class TestLoadWeighers:
                         weight_classes=[f'{name}.IdleWeigher'])
 
         assert 'defines none of _weigh_object, column' in error.hint
+
+    def test_names_the_method_that_a_document_misspells(self, module):
+        name = module("""
+            from nova_sched.scheduler import weights
+
+            class SiteWeigher(weights.BaseHostWeigher):
+                def _weight_object(self, host_state, weight_properties):
+                    return 1
+            """)
+
+        error = refused(plugins.load_weighers,
+                        weight_classes=[f'{name}.SiteWeigher'])
+
+        assert error.hint.endswith(
+            'it has _weight_object: is _weigh_object meant?')
 
     def test_refuses_a_path_that_leads_to_no_weigher(self):
         error = refused(plugins.load_weighers, weight_classes=[

@@ -29,6 +29,14 @@ def test_without_placement_its_row_says_what_to_do(cloud, setup_of):
     assert 'Neutron' not in {row.check for row in found}
 
 
+def test_what_to_do_names_options_as_the_file_does(setup_of):
+    found = connected(setup_of('[DEFAULT]\ntransport_url = fake://\n'
+                               'sql_connection = sqlite:////no/such/file\n'))
+
+    assert 'Check that it runs, and [DEFAULT] sql_connection' in {
+        row.advice for row in found}
+
+
 def test_what_is_down_costs_its_own_rows_alone(cloud, setup_of):
     found = connected(setup_of(
         BARE % cloud.url + '[placement]\nauth_type = none\n'

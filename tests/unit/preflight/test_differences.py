@@ -217,6 +217,38 @@ def test_weighers_that_came_after_a_release_are_named(setup_of, release,
             ] == sorted(weighers)
 
 
+@pytest.mark.parametrize('release', ['kilo', 'mitaka', 'queens', 'rocky'])
+def test_either_advice_leaves_out_the_weighers_that_came_later(
+        setup_of, release):
+    row, = told_alone(setup_of(), release, 'weight_classes')
+    zeros, _, classes = row.partition('set in [filter_scheduler] ')[
+        2].partition('; or ')
+
+    for lines in (zeros.split(', '), [classes]):
+        text = '\n'.join(['[filter_scheduler]', *lines])
+        assert not told_alone(setup_of(text), release, 'they weigh')
+
+
+def test_what_weighed_as_in_queens_is_named_by_its_classes(setup_of):
+    row, = told_alone(setup_of(), 'queens', 'weight_classes')
+
+    assert row.endswith('; or weight_classes = ' + ','.join(
+        f'nova.scheduler.weights.{path}' for path in (
+            'ram.RAMWeigher', 'disk.DiskWeigher', 'metrics.MetricsWeigher',
+            'io_ops.IoOpsWeigher', 'pci.PCIWeigher',
+            'affinity.ServerGroupSoftAffinityWeigher',
+            'affinity.ServerGroupSoftAntiAffinityWeigher',
+            'compute.BuildFailureWeigher')))
+
+
+def test_where_kilos_name_is_used_the_advice_has_it(setup_of):
+    row, = told_alone(setup_of(
+        '[DEFAULT]\nscheduler_weight_classes = '
+        'nova.scheduler.weights.all_weighers\n'), 'queens', 'they weigh')
+
+    assert row.startswith('[DEFAULT] scheduler_weight_classes: ')
+
+
 def test_a_weigher_that_is_switched_off_is_not_named(setup_of):
     setup = setup_of('[filter_scheduler]\n'
                      'hypervisor_version_weight_multiplier = 0\n')

@@ -1,0 +1,118 @@
+"""Messages name an option as the file of the operator does."""
+
+import pytest
+
+from nova_sched import conf
+from nova_sched import supervisor
+from nova_sched.options import sections
+from nova_sched.options import spelling
+
+TODAY = '[filter_scheduler] enabled_filters'
+KILO = '[DEFAULT] scheduler_default_filters'
+
+
+def refusals(parsed, text):
+    """What keeps a service of this file from starting: list of texts."""
+    return list(map(str, supervisor.problems(parsed(text))))
+
+
+@pytest.mark.parametrize(('line', 'name', 'today'), [
+    ('scheduler_default_filters = RamFliter',
+     'scheduler_default_filters', TODAY),
+    ('scheduler_available_filters = no.such.Filter',
+     'scheduler_available_filters', '[filter_scheduler] available_filters'),
+    ('scheduler_weight_classes = no.such.Weigher',
+     'scheduler_weight_classes', '[filter_scheduler] weight_classes'),
+    ('scheduler_driver = nova.scheduler.filter.FilterScheduler',
+     'scheduler_driver', '[scheduler] driver'),
+    ('scheduler_host_manager = no_such', 'scheduler_host_manager',
+     '[scheduler] host_manager'),
+    ('sql_connection = nowhere', 'sql_connection', '[database] connection'),
+    ('scheduler_max_attempts = many', 'scheduler_max_attempts',
+     '[scheduler] max_attempts')])
+def test_a_refusal_has_the_name_of_kilo_and_that_of_today(
+        parsed, line, name, today):
+    error, = refusals(parsed, f'[DEFAULT]\n{line}\n')
+
+    assert error.startswith(f'[DEFAULT] {name} = ')
+    assert error.endswith(f' (the option is now {today})')
+
+
+def test_a_refusal_has_the_name_of_today_if_the_file_has_it(parsed):
+    assert refusals(parsed, '[filter_scheduler]\nenabled_filters = RamFliter'
+                    ) == [f"{TODAY} = 'RamFliter': no such filter; did you "
+                          'mean RamFilter?']
+
+
+def test_what_to_do_has_the_file_s_name_too(parsed):
+    """It is another option that is to be changed."""
+    error, = refusals(
+        parsed, '[DEFAULT]\nscheduler_default_filters = RamFilter\n'
+        'scheduler_available_filters = '
+        'nova.scheduler.filters.disk_filter.DiskFilter\n')
+
+    assert ('not among [DEFAULT] scheduler_available_filters; add to that '
+            'option') in error
+
+
+def test_of_an_option_of_many_values_the_line_with_the_value_is_named(parsed):
+    errors = refusals(
+        parsed, '[filter_scheduler]\navailable_filters = no.such.One\n'
+        '[DEFAULT]\nscheduler_available_filters = no.such.Other\n')
+
+    assert {error.partition(':')[0] for error in errors} == {
+        "[filter_scheduler] available_filters = 'no.such.One'",
+        "[DEFAULT] scheduler_available_filters = 'no.such.Other'"}
+
+
+@pytest.mark.parametrize('text', [
+    '[filter_scheduler]\n{today}\n[DEFAULT]\n{kilo}\n',
+    '[DEFAULT]\n{kilo}\n[filter_scheduler]\n{today}\n'])
+def test_of_two_names_in_a_file_that_of_today_counts(parsed, text):
+    found = refusals(parsed, text.format(
+        kilo='scheduler_default_filters = B',
+        today='enabled_filters = A'))
+
+    assert [error.partition(':')[0] for error in found] == [f"{TODAY} = 'A'"]
+
+
+def test_of_two_files_the_name_in_the_last_counts(tmp_path):
+    first, last = tmp_path / 'first', tmp_path / 'last'
+    first.write_text('[filter_scheduler]\nenabled_filters = A\n')
+    last.write_text('[DEFAULT]\nscheduler_default_filters = B\n')
+
+    error, = supervisor.problems(conf.new_conf([], [str(first), str(last)]))
+
+    assert str(error).startswith(f"{KILO} = 'B': no such filter")
+
+
+def test_what_the_file_does_not_decide_has_the_name_of_today(parsed):
+    options = parsed('[DEFAULT]\nsql_connection = sqlite://\n')
+    options.set_override('connection', 'nowhere', 'database')
+
+    assert [error.option for error in supervisor.problems(options)] == [
+        '[database] connection']
+
+
+def test_a_warning_has_the_file_s_name(parsed):
+    found = conf.warnings(parsed(
+        '[DEFAULT]\nscheduler_default_filters = RamFilter\n'
+        'scheduler_driver = nova.scheduler.chance.ChanceScheduler\n'
+        'scheduler_host_subset_size = 0\n'))
+
+    assert f'{KILO} does nothing: the chance scheduler draws' in str(found)
+    assert ('[DEFAULT] scheduler_host_subset_size = 0 is below its minimum: '
+            '1 is used') in found
+
+
+def test_every_older_name_of_an_option_is_known(parsed):
+    """All names under which Nova, and the libraries, have read an option."""
+    older = {(place, name): f'[{section}] {opt.dest}'
+             for (section, _dest), opt in sections.known_opts().items()
+             for place, name in sections.places(section, opt)
+             if place != section or name not in (opt.name, opt.dest)}
+    assert len(older) > 50
+
+    for (place, name), today in older.items():
+        files = spelling.Spelling(parsed(f'[{place}]\n{name} = 1\n'))
+        assert files.in_words(today) == f'[{place}] {name}'
