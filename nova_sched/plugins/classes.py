@@ -182,7 +182,9 @@ def _built_in(path, built_in, option):
     right = {all_name: all_name} | {
         known: f'{where}.{known}' for where, names in modules.items()
         for known in names if known in built_in()}
-    near = nearest.nearest(name or rest, right)
+    # In a module that nobody knows it is more likely one of somebody's own.
+    near = nearest.nearest(name or rest, right, 0.6 if module in (
+        '', *modules) else 0.85)
     raise exception.ConfigurationError(option, path, (
         f'no such class; did you mean nova.scheduler.{package}.{right[near]}?'
         if near else f'{nova_names.NOT_OFFERED}, and no such module lies '

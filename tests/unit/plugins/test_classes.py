@@ -177,6 +177,7 @@ class TestNovasPaths:
     @pytest.mark.usefixtures('nova_s_names')
     @pytest.mark.parametrize('path', [
         'nova.scheduler.filters.my_filter.MineOwn',
+        'nova.scheduler.filters.my_filter.MyFilter',
         'nova.virt.driver.Filter', 'nova.nosuch.Filter'])
     def test_path_that_is_not_offered_says_so(self, path):
         with pytest.raises(exception.ConfigurationError) as caught:
