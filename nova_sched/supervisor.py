@@ -14,6 +14,8 @@ leaves open is done here:
 - A configuration that only a worker can find wrong ends the whole service,
   instead of having workers started for ever.
 - A worker that hangs is replaced (``watchdog.py``).
+
+``Foreground`` is for debugging, and does without all of it but the reload.
 """
 
 import gc
@@ -41,6 +43,9 @@ LOG = logging.getLogger(__name__)
 
 #: Exit status of a service that its configuration keeps from running.
 EXIT_CONFIGURATION = 2
+
+#: What ends a service in the foreground: of a supervisor, and Ctrl-C.
+_ENDS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Worker(service.SchedulerService):
@@ -163,6 +168,53 @@ class Supervisor:
             return problems(self._reread())
         except (cfg.Error, exception.ConfigurationError) as error:
             return [error]
+
+
+class Foreground(service.SchedulerService):
+    """The scheduler alone in this process, which keeps its standard input.
+
+    So a debugger that a plug-in starts can be used from the terminal; nobody
+    minds for how long, for there is no watchdog of workers.
+
+    conf: ConfigOpts, checked.  notifier: systemd.Notifier.
+    """
+
+    def __init__(self, conf, notifier):
+        super().__init__(conf)
+        self._notifier = notifier
+
+    def run(self):
+        """Serve until SIGTERM or SIGINT; returns the exit status.
+
+        A second one ends it at once, whoever waits for input.
+        """
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+        for number in _ENDS:
+            signal.signal(number, self._end)
+        error = None
+        try:
+            self.start()
+        except exception.ConfigurationError as exc:
+            error = exc
+        if error:
+            LOG.critical('Cannot run with this configuration: %s', error)
+            return EXIT_CONFIGURATION
+        if self.serving:
+            self._notifier.keep_alive(self._stopped)
+            self._notifier.ready()
+            _on_hangup(self.reset)
+        self.wait()
+        return 0
+
+    def _end(self, *_):
+        for number in _ENDS:
+            signal.signal(number, signal.SIG_DFL)
+        self._notifier.stopping()
+        # Elsewhere, for this thread may hold a lock that stopping takes.
+        threading.Thread(target=self.stop, name='stop', daemon=True).start()
+
+    def waiting(self, what):
+        self._notifier.waiting(what)
 
 
 def problems(conf):

@@ -23,7 +23,10 @@ PROGRAM = 'nova-sched'
 
 OPTS = [cfg.BoolOpt('shadow', default=False, help=(
     'Answer nothing: decide what the schedulers of this configuration are '
-    'asked, and report how far both agree.'))]
+    'asked, and report how far both agree.')), cfg.BoolOpt(
+        'no-fork', default=False, help=(
+            'Serve in this process alone, without workers, and keep its '
+            'standard input: for a debugger in a filter.'))]
 
 
 def main(argv=None):
@@ -54,6 +57,8 @@ def main(argv=None):
     if conf.shadow:
         return shadow.run(conf, notifier)
     LOG.info('Starting with %s', _described(conf))
+    if conf.no_fork:
+        return supervisor.Foreground(conf, notifier).run()
     return supervisor.Supervisor(
         conf, lambda: config.new_conf(argv, cli_opts=OPTS), notifier).run()
 

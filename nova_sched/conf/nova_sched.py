@@ -57,6 +57,14 @@ claimed for it is given back. What it waits for does not count: its turn, the
 database, Placement or Neutron, which have time-outs of their own. Raise it if
 the log names this option for a request that should find a host.
 """),
+    cfg.ListOpt(
+        'plugin_path', default=[], help="""
+Directories with plug-ins, absolute paths, which are searched for modules after
+all others. A plug-in that lay in Nova's tree keeps its path: nova.scheduler.
+filters.my_filter.MyFilter is found in nova/scheduler/filters/my_filter.py of
+one of them, my_filter.MyFilter in my_filter.py. A directory that is taken out
+is forgotten at the next start.
+"""),
     cfg.StrOpt(
         'shadow_report', help="""
 File to which "nova-sched --shadow" adds a line of JSON for each request that

@@ -3,6 +3,8 @@
 What it can run with, and is odd all the same, is in ``oddities``.
 """
 
+import os
+
 from oslo_config import cfg
 from oslo_config import types
 
@@ -41,13 +43,21 @@ def check(conf):
                  messaging.lock_path, messaging.check_tls_files,
                  messaging.check_values, placement.check_tls_files,
                  database.database_url, database.api_database_url,
-                 database.check_drivers,
+                 database.check_drivers, _check_plugin_path,
                  *logs.CHECKS):
         errors += _tried(part, conf)
     if 'servicegroup_driver' not in invalid:
         errors += _unavailable('[DEFAULT] servicegroup_driver',
                                conf.servicegroup_driver)
     return errors
+
+
+def _check_plugin_path(conf):
+    for directory in conf.nova_sched.plugin_path:
+        if not (os.path.isabs(directory) and os.path.isdir(directory)):
+            raise exception.ConfigurationError(
+                '[nova_sched] plugin_path', directory, 'no such directory; '
+                'name those that plug-ins lie in by absolute paths')
 
 
 def _tried(function, conf):

@@ -29,6 +29,7 @@ from stevedore import driver
 
 from nova_sched import exception
 from nova_sched.options import nearest
+from nova_sched.plugins import nova_names
 from nova_sched.rules import built_ins
 from nova_sched.rules import nova_classes
 
@@ -174,14 +175,20 @@ def _built_in(path, built_in, option):
             f'available are {", ".join(sorted(built_in()))}')
     if root == 'nova_sched':
         return None         # a module that Nova does not have
+    if module and module not in modules and nova_names.is_there(
+            path.rpartition('.')[0]):
+        return None         # it lies in a tree like Nova's
     # The name of the class says more about what was meant than the path.
     right = {all_name: all_name} | {
         known: f'{where}.{known}' for where, names in modules.items()
         for known in names if known in built_in()}
-    near = right[nearest.nearest(name, right) or all_name]
-    raise exception.ConfigurationError(
-        option, path,
-        f'no such class; did you mean nova.scheduler.{package}.{near}?')
+    # In a module that nobody knows it is more likely one of somebody's own.
+    near = nearest.nearest(name or rest, right, 0.6 if module in (
+        '', *modules) else 0.85)
+    raise exception.ConfigurationError(option, path, (
+        f'no such class; did you mean nova.scheduler.{package}.{right[near]}?'
+        if near else f'{nova_names.NOT_OFFERED}, and no such module lies '
+        'under [nova_sched] plugin_path or elsewhere on the Python path'))
 
 
 def _imported(path, option, value):
@@ -192,6 +199,9 @@ def _imported(path, option, value):
             option, value, 'is no dotted path; write module.Class')
     try:
         module = importlib.import_module(module_name)
+    except nova_names.NotOffered as exc:
+        raise exception.ConfigurationError(
+            option, value, f'importing {module_name} failed: {exc}') from exc
     except ModuleNotFoundError as exc:
         raise exception.ConfigurationError(
             option, value, f'there is no module {exc.name}; check the '
@@ -202,7 +212,7 @@ def _imported(path, option, value):
         # know which option brought it in.
         raise exception.ConfigurationError(
             option, value, f'importing {module_name} failed: {exc!r}'
-        ) from exc
+            + nova_names.hint(exc)) from exc
     if not hasattr(module, name):
         public = [n for n, member in vars(module).items()
                   if inspect.isclass(member) or inspect.isfunction(member)]

@@ -5,14 +5,21 @@ Where Nova is not installed, its names lead to the modules here. Where it is,
 whole or broken, they are Nova's and all of them stay so: two halves do not
 make one, and a plug-in that wants ours imports ours.
 
+A directory ``nova`` on the Python path without ``scheduler/manager.py`` or
+``scheduler/host_manager.py`` is no Nova, but plug-ins that are named as if
+they were in its tree: a part beside ours. All such directories are searched
+for what is not ours. An ``__init__.py`` runs where the whole package is the
+part's, as in ``nova/myproject``, and not where the package is ours.
+
 The names are looked up when they are imported (``_Finder``): those of
-``MODULES``, and what is below a package among them. There is nothing else.
+``MODULES``, what is below a package among them, and then the parts.
 """
 
 import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
 import threading
 
@@ -46,30 +53,67 @@ MODULES = {
 _PACKAGES = ('nova', 'nova.compute', 'nova.openstack',
              'nova.openstack.common', 'nova.scheduler')
 
+#: What a Nova has in ``nova/scheduler``, in all of its releases.
+_NOVA_S_OWN = ('manager', 'host_manager')
+
+#: What an import of a name of Nova's says that is not here.
+NOT_OFFERED = ('is not offered by nova_sched where Nova is not installed; '
+               'doc/source/plugins.rst says which names are')
+
 _lock = threading.Lock()
 
 
+class NotOffered(ModuleNotFoundError):
+    """A module of Nova's that neither is here nor lies beside.
+
+    It has no ``name``: by that ``from nova.scheduler import x`` would take
+    it for a missing attribute of an unknown place.
+    """
+
+    def __init__(self, name):
+        super().__init__(f'No module named {name!r}: it {NOT_OFFERED}')
+
+
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Makes Nova's names out of the modules here."""
+    """Makes Nova's names out of the modules here, and of the parts beside."""
 
     def find_spec(self, name, path=None, target=None):
         if name == 'nova':
-            if self._is_installed():
-                return None
-        elif not (name.startswith('nova.') and self._is_ours()):
+            parts = self.parts()
+            return None if any(map(_is_nova, parts)) else self._package(
+                name, parts)
+        package = name.rpartition('.')[0]
+        if package not in (*MODULES, *_PACKAGES) or not self.is_ours():
             return None
         ours = _ours(name)
-        if ours is None and name not in _PACKAGES:
-            return None
-        return importlib.machinery.ModuleSpec(
-            name, self, origin=ours, is_package=ours is None)
+        if ours is not None:
+            return importlib.machinery.ModuleSpec(name, self, origin=ours)
+        if name in _PACKAGES:
+            return self._package(name, _beside(name))
+        found = importlib.machinery.PathFinder.find_spec(
+            name, _beside(package))
+        if found is None:
+            # Others would look for files of that name in the package here.
+            raise NotOffered(name)
+        return found
 
-    def _is_installed(self):
-        """Whether anything else offers a package of that name."""
-        return any(finder.find_spec('nova', None) is not None
-                   for finder in sys.meta_path if finder is not self)
+    def _package(self, name, directories):
+        spec = importlib.machinery.ModuleSpec(name, self, is_package=True)
+        spec.submodule_search_locations = directories
+        return spec
 
-    def _is_ours(self):
+    def parts(self):
+        """The directories of that name that anything else offers: list."""
+        path_finder = importlib.machinery.PathFinder
+        specs = [finder.find_spec('nova', None) for finder in sys.meta_path
+                 if finder not in (self, path_finder)]
+        specs += [path_finder.find_spec('nova', [entry])
+                  for entry in sys.path]
+        return list(dict.fromkeys(
+            directory for spec in specs if spec is not None
+            for directory in spec.submodule_search_locations or ()))
+
+    def is_ours(self):
         """Whether the package that was imported comes from here."""
         spec = getattr(sys.modules.get('nova'), '__spec__', None)
         return spec is not None and spec.loader is self
@@ -82,29 +126,64 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _ours(name):
-    """The module here that a name of Nova's leads to; None for none.
-
-    Raises ModuleNotFoundError for what a package here does not have.
-    """
+    """The module here that a name of Nova's leads to; None for none."""
     if name in MODULES:
         return MODULES[name]
     package, _, module = name.rpartition('.')
     if package not in MODULES:
         return None
     ours = f'{MODULES[package]}.{module}'
-    if importlib.util.find_spec(ours) is None:
-        # Others would look for files of that name in the package here.
-        raise ModuleNotFoundError(f'No module named {name!r}', name=name)
-    return ours
+    return ours if importlib.util.find_spec(ours) else None
+
+
+def _is_nova(directory):
+    """Whether a directory named nova holds a scheduler of its own."""
+    scheduler = [os.path.join(directory, 'scheduler')]
+    return any(importlib.machinery.PathFinder.find_spec(name, scheduler)
+               for name in _NOVA_S_OWN)
+
+
+def _beside(package):
+    """Where the parts beside ours would have a package's modules: list."""
+    return [os.path.join(part, *package.split('.')[1:])
+            for part in sys.modules['nova'].__path__]
+
+
+def is_there(name):
+    """Whether a module of that name can be found, as far as one can tell
+    before it is imported.
+    """
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ImportError:
+        return False
+
+
+def hint(error):
+    """What to add to an error of an import: text, empty for most.
+
+    It is what a module here lacks, if it has that name.
+    """
+    if (isinstance(error, ImportError)
+            and error.name in {*MODULES.values(), *MODULES}):
+        return f'; what it lacks {NOT_OFFERED}'
+    return ''
 
 
 def provide(conf):
-    """Make the names importable, and Nova's global configuration one with
-    the files that ``conf`` was read from.
+    """Make the names importable, and what lies under ``[nova_sched]
+    plugin_path``, and Nova's global configuration one with the files that
+    ``conf`` was read from.
     """
     with _lock:
-        if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.path += [directory for directory in conf.nova_sched.plugin_path
+                     if directory not in sys.path]
+        finder = next((finder for finder in sys.meta_path
+                       if isinstance(finder, _Finder)), None)
+        if finder is None:
             # In front, because some parents are packages with files, which
             # must not be imported a second time under Nova's names.
             sys.meta_path.insert(0, _Finder())
+        elif finder.is_ours():
+            sys.modules['nova'].__path__ = finder.parts()
         nova_conf.follow(conf)

@@ -7,6 +7,7 @@ import types
 
 import pytest
 
+from nova_sched import exception
 from nova_sched import supervisor
 from tests.builders import rules
 from tests.unit.test_supervisor import Notes
@@ -95,3 +96,36 @@ def test_each_hangup_is_acted_on_whatever_became_of_the_last(
     assert flags == [True]
     [line] = caplog.records
     assert line.exc_info[0] is ValueError
+
+
+class TestForeground:
+    @pytest.fixture
+    def handlers(self, monkeypatch):
+        """What is done on which signal; no signal is blocked."""
+        found = {}
+        monkeypatch.setattr(signal, 'signal', found.__setitem__)
+        monkeypatch.setattr(signal, 'pthread_sigmask', lambda *_: None)
+        return found
+
+    @pytest.fixture
+    def served(self, handlers):
+        return supervisor.Foreground(rules.a_conf(), Notes())
+
+    def test_ends_with_2_when_its_options_are_refused(
+            self, served, monkeypatch, caplog):
+        def refuse():
+            raise exception.ConfigurationError('[a] b', 'c', 'd')
+        monkeypatch.setattr(served, 'start', refuse)
+
+        assert served.run() == 2
+        assert "[a] b = 'c'" in caplog.text
+
+    @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
+    def test_ends_by_a_signal_and_at_once_by_a_second(
+            self, served, handlers, monkeypatch, number):
+        monkeypatch.setattr(
+            served, 'start', lambda: handlers[number](number, None))
+
+        assert served.run() == 0
+        assert handlers == dict.fromkeys(
+            (signal.SIGTERM, signal.SIGINT), signal.SIG_DFL)

@@ -146,6 +146,29 @@ def test_what_keeps_a_shadow_from_running_is_told(run, shadows):
     assert errors.count('\n') == 1
 
 
+def test_no_fork_serves_in_this_process(run, monkeypatch):
+    """In place of the supervisor, with its exit status."""
+    class Foreground:
+        def __init__(self, conf, notifier):
+            self.host = conf.host
+
+        def run(self):
+            return f'{self.host} has ended'
+    monkeypatch.setattr(scheduler.supervisor, 'Foreground', Foreground)
+
+    assert run('[DEFAULT]\nhost = here\n', '--no-fork') == (
+        'here has ended', '', [])
+
+
+@pytest.mark.parametrize('words', [
+    ('--logfile', 'x.log', '--logdir', '/tmp'),
+    ('--log-file', 'x.log', '--log-dir', '/tmp')])
+def test_the_log_is_named_in_old_and_new_ways(words):
+    conf = scheduler.config.new_conf(words, [])
+
+    assert (conf.log_file, conf.log_dir) == ('x.log', '/tmp')
+
+
 def test_a_name_that_is_no_option_is_told_with_the_nearest(run, caplog):
     run('[scheduler]\nmax_attempt = 3\n')
     assert ('[scheduler] max_attempt is no option; is max_attempts meant?'

@@ -62,6 +62,13 @@ class TestMalformedValues:
 
         assert '[scheduler] max_attempts' in only(conf.check(parsed()))
 
+    @pytest.mark.parametrize('path', ['relative', '/no/such/directory'])
+    def test_a_plug_in_path_that_leads_nowhere_is_reported(self, parsed, path):
+        assert only(conf.check(parsed(
+            f'[nova_sched]\nplugin_path = {path}\n'))) == (
+            f"[nova_sched] plugin_path = '{path}': no such directory; name "
+            'those that plug-ins lie in by absolute paths')
+
     def test_secret_is_not_shown(self, parsed):
         """A database URL that is none may hold a password."""
         config = parsed('[database]\nconnection = hunter2\n')

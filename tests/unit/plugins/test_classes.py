@@ -8,8 +8,10 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.plugins import classes
+from nova_sched.plugins import nova_names
 from nova_sched.rules import built_ins
 from nova_sched.rules import nova_classes
+from tests.builders.rules import a_conf
 
 OPTION = '[filter_scheduler] available_filters'
 
@@ -53,6 +55,20 @@ def plugin():
     sys.modules['example_plugin'] = module
     yield module
     del sys.modules['example_plugin']
+
+
+@pytest.fixture
+def nova_s_names():
+    """Nova's names, provided; what is imported by them is forgotten."""
+    def ours():
+        return {name for name in sys.modules if name.startswith('nova.')
+                or name == 'nova'}
+    kept = {name: sys.modules.pop(name) for name in ours()}
+    nova_names.provide(a_conf())
+    yield
+    for name in ours():
+        del sys.modules[name]
+    sys.modules.update(kept)
 
 
 def load(*paths, built_in=FILTERS):
@@ -157,6 +173,48 @@ class TestNovasPaths:
             load(path)
 
         assert f'did you mean {nearest}?' in str(caught.value)
+
+    @pytest.mark.usefixtures('nova_s_names')
+    @pytest.mark.parametrize('path', [
+        'nova.scheduler.filters.my_filter.MineOwn',
+        'nova.scheduler.filters.my_filter.MyFilter',
+        'nova.virt.driver.Filter', 'nova.nosuch.Filter'])
+    def test_path_that_is_not_offered_says_so(self, path):
+        with pytest.raises(exception.ConfigurationError) as caught:
+            load(path)
+
+        assert 'is not offered by nova_sched' in str(caught.value)
+        assert 'spelling' not in str(caught.value)
+
+    @pytest.mark.usefixtures('nova_s_names')
+    @pytest.mark.parametrize('statement', [
+        'from nova.scheduler import nosuch', 'import nova.virt.driver',
+        'from nova.objects import nosuch',
+        'from nova.exception import NoSuch'])
+    def test_plug_in_that_imports_what_is_not_offered(
+            self, statement, tmp_path, monkeypatch):
+        (tmp_path / 'wishful.py').write_text(statement)
+        monkeypatch.syspath_prepend(tmp_path)
+
+        with pytest.raises(exception.ConfigurationError) as caught:
+            load('wishful.MyFilter')
+
+        assert 'importing wishful failed' in str(caught.value)
+        assert ('doc/source/plugins.rst says which names are'
+                in str(caught.value))
+
+    @pytest.mark.usefixtures('nova_s_names')
+    def test_path_in_nova_s_tree_leads_to_a_plug_in_there(self, tmp_path,
+                                                          monkeypatch):
+        module = tmp_path / 'nova/scheduler/filters/my_filter.py'
+        module.parent.mkdir(parents=True)
+        module.write_text(f'from {__name__} import Base\n'
+                          'class MyFilter(Base):\n    pass\n')
+        monkeypatch.syspath_prepend(tmp_path)
+
+        found, = load('nova.scheduler.filters.my_filter.MyFilter')
+
+        assert found.__module__ == 'nova.scheduler.filters.my_filter'
 
     def test_class_that_is_not_there_yet(self):
         """A class of Nova's that this release lacks is named as such."""

@@ -1,0 +1,161 @@
+"""Kilo's tutorial on a filter of one's own, typed as it was printed.
+
+The file lies in nova/myproject/ on the Python path, its options have the
+names that they had then, and it is stepped through in the terminal.
+"""
+
+import concurrent.futures
+import contextlib
+import os
+import pty
+import subprocess
+import threading
+
+import pytest
+
+from nova_sched import exception
+from tests.functional import conftest
+from tests.functional import processes
+from tests.functional import stage as stages
+
+pytestmark = pytest.mark.real
+
+FILTER = """
+from oslo_log import log as logging
+
+from nova.scheduler import filters
+
+LOG = logging.getLogger(__name__)
+
+
+class SpecifiedHostFilter(filters.BaseHostFilter):
+    def __init__(self):
+        LOG.info("SpecifiedHostFilter is initialized!")
+
+    def host_passes(self, host_state, filter_properties):
+        scheduler_hints = filter_properties.get('scheduler_hints', {})
+        requested_host = scheduler_hints.get('requested_host', None)
+        if requested_host:
+            return requested_host == host_state.host
+        return True
+"""
+DEBUGGED = FILTER.replace('        scheduler_hints =', """\
+        import pdb; pdb.set_trace()
+        scheduler_hints =""")
+
+OPTIONS = {
+    'DEFAULT__scheduler_available_filters': [
+        'nova.scheduler.filters.all_filters',
+        'nova.myproject.specified_host_filter.SpecifiedHostFilter'],
+    'DEFAULT__scheduler_default_filters': (
+        'RetryFilter,AvailabilityZoneFilter,RamFilter,ComputeFilter,'
+        'SpecifiedHostFilter')}
+
+
+def type_in(directory, text=FILTER, with_init=False):
+    """The files of the tutorial in a directory that is on the path then."""
+    project = directory / 'nova' / 'myproject'
+    project.mkdir(parents=True)
+    (project / 'specified_host_filter.py').write_text(text)
+    if with_init:
+        for package in (project, project.parent):
+            (package / '__init__.py').touch()
+
+
+@pytest.fixture
+def stage(tmp_path, monkeypatch):
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path), prepend=':')
+    with conftest.open_stage(tmp_path) as stage:
+        yield stage
+
+
+@pytest.mark.parametrize('with_init', [True, False],
+                         ids=['__init__', 'none'])
+def test_the_filter_decides_as_printed(stage, tmp_path, with_init):
+    type_in(tmp_path, with_init=with_init)
+    stage.cloud(3)
+    daemon = stage.daemon(**OPTIONS)
+    caller = stage.client()
+
+    assert daemon.said('SpecifiedHostFilter is initialized!')
+    for host in ('fake-0001', 'fake-0003'):
+        assert stages.names(caller.ask(
+            hints={'requested_host': [host]})) == [[host]]
+    assert len(caller.ask()[0]) == 3
+    with pytest.raises(exception.NoValidHost):
+        caller.ask(hints={'requested_host': ['elsewhere']})
+
+
+class Terminal:
+    """A program whose terminal this is.
+
+    words: its command line.  Its log is not part of what it shows.
+    """
+
+    def __init__(self, words, log):
+        self._ours, theirs = pty.openpty()
+        with log.open('wb') as errors:
+            self.process = subprocess.Popen(
+                words, stdin=theirs, stdout=theirs, stderr=errors,
+                start_new_session=True)
+        os.close(theirs)
+        self._shown, self._seen = '', 0
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        # The terminal is gone with the program.
+        with contextlib.suppress(OSError):
+            while text := os.read(self._ours, 4096):
+                self._shown += text.decode()
+
+    def until(self, words):
+        """What it shows from now on until these words, with them."""
+        processes.until(lambda: words in self._shown[self._seen:], words,
+                        seconds=processes.SOON)
+        begin = self._seen
+        self._seen = self._shown.index(words, begin) + len(words)
+        return self._shown[begin:self._seen]
+
+    def type(self, line):
+        os.write(self._ours, f'{line}\n'.encode())
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._ours)
+
+
+@pytest.fixture
+def terminal(stage, tmp_path):
+    """One in which the service runs on one host, with the debugger."""
+    type_in(tmp_path, DEBUGGED)
+    stage.cloud(1)
+    log = tmp_path / 'scheduler.log'
+    terminal = Terminal(processes.command_line(
+        'nova-sched', '--no-fork', '--logfile', log.name, '--logdir',
+        tmp_path, '--config-file', stage.config_file(**OPTIONS)),
+        tmp_path / 'stderr')
+    try:
+        processes.until(
+            lambda: log.exists() and 'Serving requests' in log.read_text(),
+            'the service serves')
+        yield terminal
+    finally:
+        terminal.end()
+
+
+def test_the_filter_is_stepped_through_in_the_terminal(stage, terminal):
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(stage.client().pick)
+        terminal.until('(Pdb) ')
+        terminal.type('n')
+        assert 'requested_host = ' in terminal.until('(Pdb) ')
+        terminal.type('p host_state.host')
+        assert "'fake-0001'" in terminal.until('(Pdb) ')
+        assert not answer.done()
+        terminal.type('c')
+
+        assert answer.result(processes.SOON) == 'fake-0001'
+    terminal.process.terminate()
+    assert terminal.process.wait(processes.SOON) == 0
