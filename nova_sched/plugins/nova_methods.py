@@ -9,8 +9,9 @@ says when, or what else to do, and the classes say which.
 
 from nova_sched import exception
 
-_STEPS = ('derive from nova.scheduler.filter_scheduler.FilterScheduler and '
-          'override select_destinations, or write a filter or a weigher')
+_STEPS = ('override _schedule or select_destinations of '
+          'nova.scheduler.filter_scheduler.FilterScheduler, or write a filter '
+          'or a weigher')
 _ROWS = ('hosts are read as a table, with their services, aggregates and '
          'instances; set what is to differ in a filter, on the host state')
 _TABLE = ('cells and aggregates are read from the database when they change; '
@@ -30,7 +31,9 @@ DRIVER = {
 
 #: What one that derives from FilterScheduler may override besides.
 FILTER_SCHEDULER = {
-    '_schedule': _STEPS,
+    '_schedule': 'select_destinations of '
+                 'nova.scheduler.filter_scheduler.FilterScheduler asks it, in '
+                 'the form of its release; derive from that class',
     '_get_all_host_states': _STEPS,
     '_get_sorted_hosts': _STEPS,
     '_consume_selected_host': _STEPS,

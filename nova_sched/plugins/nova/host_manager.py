@@ -1,7 +1,7 @@
 """As ``nova.scheduler.host_manager``, of which plug-ins know HostState.
 
-Host states are made by the service. ``HostManager`` is what a driver of one's
-own has as ``host_manager``; one of one's own cannot take its place.
+Host states are made by the service. ``Lent`` is what a driver of one's own has
+as ``host_manager``.
 """
 
 from nova_sched.hosts import state as host_state
@@ -10,17 +10,8 @@ from nova_sched.plugins import nova_form
 HostState = host_state.HostState
 
 
-class HostManager:
-    """Hands out the states of hosts; in all else it is the service's own.
-
-    manager: scheduler.host_manager.HostManager.
-    """
-
-    def __init__(self, manager):
-        self._manager = manager
-
-    def __getattr__(self, name):
-        return getattr(self._manager, name)
+class States:
+    """Mixed into host managers: hands out the states of hosts."""
 
     def get_all_host_states(self, context):
         """The states of all hosts; as of ``get_host_states_by_uuids``."""
@@ -36,9 +27,9 @@ class HostManager:
         what is set on them nobody else sees.
         Raises DatabaseUnavailable when the hosts cannot be read.
         """
-        self._manager.refresh()
-        hosts = self._manager.snapshot(
-            self._manager.view().table, self._manager.instances(),
+        self.refresh()
+        hosts = self.snapshot(
+            self.view().table, self.instances(),
             offer=nova_form.current().offer).block()
         hosts = hosts.where(~hosts.named(
             'cell_uuid', hosts.snapshot.cells.disabled))
@@ -48,3 +39,21 @@ class HostManager:
         if wanted and wanted.cell:
             hosts = hosts.where(hosts.named('cell_uuid', [wanted.cell.uuid]))
         return iter(hosts.states())
+
+
+class Lent(States):
+    """Hands out the states of hosts; in all else it is the service's own.
+
+    manager: scheduler.host_manager.HostManager.
+    """
+
+    def __init__(self, manager):
+        self._manager = manager
+
+    def __getattr__(self, name):
+        return getattr(self._manager, name)
+
+
+def lent(manager):
+    """A host manager that hands out states, of any."""
+    return manager if isinstance(manager, States) else Lent(manager)
