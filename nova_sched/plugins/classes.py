@@ -29,6 +29,7 @@ from stevedore import driver
 
 from nova_sched import exception
 from nova_sched.options import nearest
+from nova_sched.plugins import nova_form
 from nova_sched.plugins import nova_methods
 from nova_sched.rules import built_ins
 from nova_sched.rules import nova_classes
@@ -99,7 +100,7 @@ class Kind:
         Raises ConfigurationError as ``load`` does, and for a class that
         cannot be set up.
         """
-        cls = self.load(name)
+        cls = nova_form.made_alone(self.load(name))
         return set_up(lambda: cls(conf), self.option, name)
 
     def _of_entry_point(self, namespace, name):

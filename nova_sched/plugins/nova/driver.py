@@ -22,7 +22,7 @@ class OfNova:
 
     def __init__(self, *args, **kwargs):
         super().__init__(self.conf)
-        self.host_manager = host_manager.lent(self.host_manager)
+        self.host_manager = host_manager.Lent(self.host_manager)
         self.servicegroup_api = ServiceGroup(
             config.service_down_time(self.conf), self.host_manager.now)
 

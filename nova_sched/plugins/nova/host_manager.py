@@ -1,17 +1,38 @@
 """As ``nova.scheduler.host_manager``, of which plug-ins know HostState.
 
-Host states are made by the service. ``Lent`` is what a driver of one's own has
-as ``host_manager``.
+``HostManager`` is for one's own, which override none of Nova's methods
+(plugins.nova_methods).  ``Lent`` is what a driver of one's own has as
+``host_manager``.
 """
 
 from nova_sched.hosts import state as host_state
 from nova_sched.plugins import nova_form
+from nova_sched.scheduler import host_manager
 
 HostState = host_state.HostState
 
 
-class States:
-    """Mixed into host managers: hands out the states of hosts."""
+class HostManager(host_manager.HostManager):
+    """This service's, made without arguments; ``conf`` is there by then."""
+
+    #: See plugins.nova_form.
+    MADE_ALONE = True
+
+    def __init__(self):
+        super().__init__(self.conf)
+
+
+class Lent:
+    """Hands out the states of hosts; in all else it is the service's own.
+
+    manager: scheduler.host_manager.HostManager.
+    """
+
+    def __init__(self, manager):
+        self._manager = manager
+
+    def __getattr__(self, name):
+        return getattr(self._manager, name)
 
     def get_all_host_states(self, context):
         """The states of all hosts; as of ``get_host_states_by_uuids``."""
@@ -39,21 +60,3 @@ class States:
         if wanted and wanted.cell:
             hosts = hosts.where(hosts.named('cell_uuid', [wanted.cell.uuid]))
         return iter(hosts.states())
-
-
-class Lent(States):
-    """Hands out the states of hosts; in all else it is the service's own.
-
-    manager: scheduler.host_manager.HostManager.
-    """
-
-    def __init__(self, manager):
-        self._manager = manager
-
-    def __getattr__(self, name):
-        return getattr(self._manager, name)
-
-
-def lent(manager):
-    """A host manager that hands out states, of any."""
-    return manager if isinstance(manager, States) else Lent(manager)

@@ -8,6 +8,7 @@ from nova_sched import exception
 from nova_sched.plugins import nova_methods
 from nova_sched.plugins.nova import driver as nova_driver
 from nova_sched.plugins.nova import filter_scheduler as nova_filter_scheduler
+from nova_sched.plugins.nova import host_manager as nova_host_manager
 from nova_sched.scheduler import chance
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import filter_scheduler
@@ -19,7 +20,7 @@ BASES = {
     'Drivers': nova_driver.Scheduler,
     'FilterScheduler': nova_filter_scheduler.FilterScheduler,
     'ChanceScheduler': chance.ChanceScheduler,
-    'Host managers': host_manager.HostManager,
+    'Host managers': nova_host_manager.HostManager,
 }
 TABLES = {
     'Drivers': nova_methods.DRIVER,
@@ -59,6 +60,21 @@ class Mixing(Mixed, filter_scheduler.FilterScheduler):
     """Has it from elsewhere."""
 
 
+class Plain(nova_host_manager.HostManager):
+    """Written for Nova; made without arguments."""
+
+    def __init__(self):
+        super().__init__()
+        self.racks = 7
+
+
+class Choosing(nova_host_manager.HostManager):
+    """Written for Nova, with a way of its own to filter."""
+
+    def get_filtered_hosts(self, hosts, spec_obj, index=0):
+        """Never called by anybody."""
+
+
 class Misprinting(host_manager.HostManager):
     """Written after a document with a misprint."""
 
@@ -71,6 +87,21 @@ def test_one_that_comes_from_elsewhere_is_refused_at_start(cloud):
                        match='populate_filter_properties would never'):
         driver.load_driver(cloud.conf(
             scheduler__driver=f'{__name__}.Mixing'))
+
+
+def test_a_host_manager_written_for_nova_is_made_without_arguments(cloud):
+    conf = cloud.conf(scheduler__host_manager=f'{__name__}.Plain')
+    made = driver.load_driver(conf).host_manager
+    made.refresh()
+
+    assert (made.racks, made.conf) == (7, conf)
+
+
+def test_its_methods_are_refused_all_the_same(cloud):
+    with pytest.raises(exception.ConfigurationError,
+                       match=r'get_filtered_hosts would never .*a filter'):
+        driver.load_driver(cloud.conf(
+            scheduler__host_manager=f'{__name__}.Choosing'))
 
 
 def test_a_misprinted_name_is_answered_with_the_right_one(cloud):
