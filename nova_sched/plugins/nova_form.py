@@ -175,6 +175,7 @@ def served(cls, option):
     Raises ConfigurationError for a driver that takes other arguments than
     this service's, or Nova's.
     """
+    note_periodic_work(cls)
     signature = inspect.signature(cls.select_destinations)
     made_alone = getattr(cls, 'MADE_ALONE', False)
     if not made_alone and not _TELLING & signature.parameters.keys():

@@ -123,3 +123,18 @@ def test_the_page_says_so_of_each_method(heading):
         + ('called: ' if nova_methods.is_asked(BASES[heading], name)
            else 'refused: ') + words
         for name, words in TABLES[heading].items()]
+
+
+class Busy(driver.Scheduler):
+    """Of this service's, with work to do now and then."""
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            return_alternates=False):
+        """Nothing."""
+
+    def run_periodic_tasks(self, context):
+        """Something."""
+
+
+def test_periodic_work_is_done_of_any_driver():
+    assert driver.driver_class(f'{__name__}.Busy').PERIODIC
