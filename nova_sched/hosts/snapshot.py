@@ -57,7 +57,7 @@ class HostSnapshot:
         """The row as a HostState; the same object all through the request."""
         state = self._states.get(row)
         if state is None:
-            state = self._states[row] = HostState(self, row)
+            state = self._states[row] = HostState.of(self, row)
         return state
 
     def block(self, rows=None):

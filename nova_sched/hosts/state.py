@@ -3,10 +3,12 @@
 import datetime
 import functools
 import json
+import time
 
 import numpy as np
 
 from nova_sched.hardware.pci import stats as pci_stats
+from nova_sched.hosts import bare
 
 
 class _shown:  # noqa: N801 - is written as property is
@@ -27,11 +29,58 @@ class HostState:
     request.  ``limits`` is a dict that filters fill for the compute node.
 
     An unknown name raises AttributeError.
+
+    A plug-in that makes one itself, by ``HostState(host, node, cell_uuid)``,
+    gets one of no table, which has what Nova's has before its first update.
     """
 
-    def __init__(self, snapshot, row):
-        self._snapshot, self._row = snapshot, row
-        self.limits = {}
+    def __init__(self, host, node, cell_uuid=None, compute=None):
+        self._snapshot, self._row = bare.NoTable(), None
+        self.__dict__.update(bare.attributes(host, node, cell_uuid))
+        self.update(compute)
+
+    @classmethod
+    def of(cls, snapshot, row):
+        """The state of a row of a HostSnapshot."""
+        state = cls.__new__(cls)
+        state._snapshot, state._row = snapshot, row
+        state.limits = {}
+        return state
+
+    def update(self, compute=None, service=None, aggregates=None,
+               inst_dict=None):
+        """Set what is given, for the rest of the request.
+
+        compute: object with columns of compute_nodes.  service: row of
+        services.  aggregates: list of Aggregate.  inst_dict: uuid -> Instance.
+        """
+        if compute is not None:
+            self._update_from_compute_node(compute)
+        if service is not None:
+            self.service = dict(service)
+        if aggregates is not None:
+            self.aggregates = aggregates
+        if inst_dict is not None:
+            self.instances = inst_dict
+
+    def update_from_compute_node(self, compute):
+        """Set what a compute node says; as ``update`` with it alone."""
+        self._update_from_compute_node(compute)
+
+    def _update_from_compute_node(self, compute):
+        self.__dict__.update(bare.of_compute(compute))
+
+    def consume_from_request(self, spec_obj):
+        """Take an instance of a request out of what is free, here alone.
+
+        Of a host of a table also its NUMA cells and PCI devices; those then
+        stand in the request's NUMA topology.
+        """
+        if self._row is None:
+            bare.consume(self, spec_obj)
+        else:
+            self._snapshot.consume(self._row, spec_obj, time.time(),
+                                   limits=self._snapshot.limits(self._row))
 
     def __getattr__(self, name):
         if name.startswith('_'):

@@ -15,6 +15,7 @@ from nova_sched.objects import request_group
 from nova_sched.objects import retries
 from nova_sched.objects.fields import Field
 from nova_sched.objects.legacy import kilo_mapping
+from nova_sched.objects.legacy import nova_dicts
 
 _HOSTS = fields.list_of(fields.NAME, bounds.HOSTS)
 
@@ -40,7 +41,8 @@ _DEMAND = frozenset((
 
 
 @base.Registry.register
-class RequestSpec(kilo_mapping.KiloMapping, base.NovaObject):
+class RequestSpec(kilo_mapping.KiloMapping, nova_dicts.NovaDicts,
+                  base.NovaObject):
     """One request: flavor, image, wishes and limits of where it may go.
 
     Comes from ``objects.arguments``, which checks it.  Unset fields read as

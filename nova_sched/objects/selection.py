@@ -1,5 +1,7 @@
 """The answer for one instance: a host, and how to claim it."""
 
+import json
+
 from nova_sched.objects import base
 from nova_sched.objects import fields
 from nova_sched.objects import limits
@@ -25,6 +27,24 @@ class Selection(base.NovaObject):
         'allocation_request_version': Field(fields.NAME, null=True),
         'availability_zone': Field(fields.NAME, null=True, since='1.1'),
     }
+
+    @classmethod
+    def from_host_state(cls, host_state, allocation_request=None,
+                        allocation_request_version=None):
+        """The Selection of a host: made of its HostState.
+
+        allocation_request: candidate of Placement to claim, a dict.
+        """
+        zones = (aggregate.metadata.get('availability_zone')
+                 for aggregate in host_state.aggregates)
+        return cls(
+            compute_node_uuid=host_state.uuid or '',
+            service_host=host_state.host, nodename=host_state.nodename,
+            cell_uuid=host_state.cell_uuid,
+            limits=limits.SchedulerLimits.from_dict(host_state.limits),
+            allocation_request=json.dumps(allocation_request),
+            allocation_request_version=allocation_request_version,
+            availability_zone=min(filter(None, zones), default=None))
 
     def to_dict(self):
         """{'host', 'nodename', 'limits'}; objects in limits stay objects."""

@@ -29,6 +29,8 @@ from stevedore import driver
 
 from nova_sched import exception
 from nova_sched.options import nearest
+from nova_sched.plugins import nova_form
+from nova_sched.plugins import nova_methods
 from nova_sched.plugins import nova_names
 from nova_sched.rules import built_ins
 from nova_sched.rules import nova_classes
@@ -47,6 +49,8 @@ class Kind:
     option: ``[group] name``.  namespace: of the entry points.
     noun: what such a class is called.  base: the class to derive from.
     must_have: what it must have besides, in words that follow ``base``.
+    novas: Nova's namespace, whose entry points count after those of ours;
+        what leads to Nova's own modules there is none.
     """
 
     option: str
@@ -54,24 +58,33 @@ class Kind:
     noun: str
     base: type
     must_have: str = ''
+    novas: str = ''
 
     def names(self):
         """The entry points that are installed, sorted."""
-        return sorted(metadata.entry_points(group=self.namespace).names)
+        return sorted(self._namespaces())
+
+    def _namespaces(self):
+        """The name of each entry point -> its namespace."""
+        theirs = metadata.entry_points(group=self.novas)
+        ours = metadata.entry_points(group=self.namespace)
+        return {point.name: self.novas for point in theirs
+                if point.module.partition('.')[0] != 'nova'} | dict.fromkeys(
+                    ours.names, self.namespace)
 
     def load(self, name):
         """The class of an entry point's name or of a class path.
 
-        Raises ConfigurationError when there is none, or when it is none of
-        this kind.
+        Raises ConfigurationError when there is none, when it is none of this
+        kind, or when it has a method of Nova's that nobody would call.
         """
-        names = self.names()
+        names = self._namespaces()
         if name not in names and ('.' not in name
                                   or name.startswith('nova.scheduler.')):
             raise exception.ConfigurationError(
                 self.option, name, f'no such {self.noun}; '
-                + nearest.did_you_mean(name.rsplit('.', 1)[-1], names))
-        cls = (self._of_entry_point(name) if name in names
+                + nearest.did_you_mean(name.rsplit('.', 1)[-1], sorted(names)))
+        cls = (self._of_entry_point(names[name], name) if name in names
                else _imported(name, self.option, name))
         if not (isinstance(cls, type) and issubclass(cls, self.base)
                 and not inspect.isabstract(cls)):
@@ -79,6 +92,7 @@ class Kind:
                 self.option, name, f'is no {self.noun}; it must be a class '
                 f'derived from {self.base.__module__}.'
                 f'{self.base.__qualname__}{self.must_have}')
+        nova_methods.check(cls, self.option)
         return cls
 
     def make(self, name, conf):
@@ -87,18 +101,18 @@ class Kind:
         Raises ConfigurationError as ``load`` does, and for a class that
         cannot be set up.
         """
-        cls = self.load(name)
+        cls = nova_form.made_alone(self.load(name))
         return set_up(lambda: cls(conf), self.option, name)
 
-    def _of_entry_point(self, name):
+    def _of_entry_point(self, namespace, name):
         try:
-            return driver.DriverManager(self.namespace, name,
+            return driver.DriverManager(namespace, name,
                                         invoke_on_load=False).driver
         except Exception as exc:
             # Another author's module may fail in any way; the operator needs
             # to know which option brought it in.
             raise exception.ConfigurationError(
-                self.option, name, f'its entry point in {self.namespace} '
+                self.option, name, f'its entry point in {namespace} '
                 f'cannot be imported: {exc!r}') from exc
 
 

@@ -9,6 +9,7 @@ import random
 from nova_sched import exception
 from nova_sched.hosts import offer as placement_offer
 from nova_sched.hosts.decision import Pick
+from nova_sched.plugins import nova_methods
 from nova_sched.rules import reasons
 from nova_sched.scheduler import answer
 from nova_sched.scheduler import driver
@@ -20,6 +21,7 @@ class ChanceScheduler(driver.HostScheduler):
     """Draws hosts at random among those that are up."""
 
     USES_ALLOCATION_CANDIDATES = False
+    NOVA_METHODS = nova_methods.DRIVER | nova_methods.CHANCE_SCHEDULER
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False,

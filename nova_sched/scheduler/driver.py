@@ -12,6 +12,7 @@ from nova_sched.hosts import decision
 from nova_sched.hosts import offer as placement_offer
 from nova_sched.plugins import classes
 from nova_sched.plugins import nova_form
+from nova_sched.plugins import nova_methods
 from nova_sched.plugins import nova_names
 from nova_sched.scheduler import host_manager
 
@@ -40,6 +41,8 @@ class Scheduler(abc.ABC):
     #: Whether notifications are sent of its requests, before it is asked and
     #: once it has answered.
     NOTIFIES = False
+    #: What is asked through a method of Nova's, and in place of which.
+    NOVA_METHODS = nova_methods.DRIVER
 
     def __init__(self, conf):
         self.conf = conf
@@ -177,7 +180,7 @@ def _parameters(function):
 
 _DRIVER = classes.Kind(
     '[scheduler] driver', 'nova_sched.scheduler.driver', 'driver', Scheduler,
-    ', with a select_destinations method')
+    ', with a select_destinations method', 'nova.scheduler.driver')
 
 
 def load_driver(conf):

@@ -21,6 +21,7 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched.hosts import offer as placement_offer
 from nova_sched.plugins import loading as plugins
+from nova_sched.plugins import nova_methods
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import placing
 from nova_sched.scheduler import portions
@@ -40,6 +41,7 @@ class FilterScheduler(driver.HostScheduler):
 
     ONE_PROCESS = False
     NOTIFIES = True
+    NOVA_METHODS = nova_methods.DRIVER | nova_methods.FILTER_SCHEDULER
 
     def __init__(self, conf):
         super().__init__(conf)

@@ -17,6 +17,7 @@ from nova_sched.inventory.api import ApiInventory
 from nova_sched.inventory.cache import HostCache
 from nova_sched.inventory.picks import Picks
 from nova_sched.plugins import classes
+from nova_sched.plugins import nova_methods
 
 LOG = logging.getLogger(__name__)
 
@@ -31,6 +32,8 @@ class HostManager:
 
     #: Whether what is chosen is in flight from then on.
     remembers = True
+    #: As of scheduler.driver.Scheduler.
+    NOVA_METHODS = nova_methods.HOST_MANAGER
 
     def __init__(self, conf):
         self._reader = db_reader.HostReader(conf)
@@ -208,7 +211,7 @@ def _bare_metal_hosts(table):
 
 _HOST_MANAGER = classes.Kind(
     '[scheduler] host_manager', 'nova_sched.scheduler.host_manager',
-    'host manager', HostManager)
+    'host manager', HostManager, novas='nova.scheduler.host_manager')
 
 
 def load_host_manager(conf):

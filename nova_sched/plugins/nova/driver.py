@@ -1,5 +1,8 @@
 """As ``nova.scheduler.driver``: what a driver of one's own derives from."""
 
+from nova_sched import conf as config
+from nova_sched import exception
+from nova_sched.plugins import nova_answers
 from nova_sched.plugins import nova_form
 from nova_sched.plugins.nova import host_manager
 from nova_sched.scheduler import driver
@@ -8,24 +11,78 @@ from nova_sched.scheduler import driver
 class OfNova:
     """In front of a driver's class: made without arguments, as by Nova.
 
-    ``host_manager`` hands out the states of hosts.
+    ``host_manager`` hands out the states of hosts, ``servicegroup_api`` says
+    which services are up.
     """
 
     #: See plugins.nova_form.
     MADE_ALONE = True
+    #: Whether it claims even if it is not told what Placement offers.
+    CLAIMS = False
 
     def __init__(self, *args, **kwargs):
         super().__init__(self.conf)
-        self.host_manager = host_manager.HostManager(self.host_manager)
+        self.host_manager = host_manager.Lent(self.host_manager)
+        self.servicegroup_api = ServiceGroup(
+            config.service_down_time(self.conf), self.host_manager.now)
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         nova_form.note_periodic_work(cls)
 
+    def hosts_up(self, context, topic):
+        """Names of the hosts whose service is up and enabled: list.
+
+        topic: of the service; only that of ``compute`` is known here.
+        """
+        if topic != 'compute':
+            return []
+        return list(dict.fromkeys(
+            state.host for state
+            in self.host_manager.get_all_host_states(context)
+            if not state.service['disabled']
+            and self.servicegroup_api.service_is_up(state.service)))
+
+    def as_selections(self, context, found):
+        """What any release's driver answers, as lists of Selection.
+
+        Raises NoValidHost for less than there are instances.
+        """
+        found = nova_answers.as_selections(
+            found or [], lambda: self.host_manager.get_all_host_states(
+                context), type(self).__name__)
+        call = nova_form.current()
+        wanted = self.count(call.spec_obj, call.instance_uuids)
+        if len(found) < wanted:
+            raise exception.NoValidHost(
+                reason=f'{exception.NoValidHost.nova} {len(found)} of '
+                f'{wanted} instances could be placed')
+        return found
+
+
+class ServiceGroup:
+    """Says which services are up.
+
+    down_time: seconds after its last sign that a service counts as down.
+    now: function that returns the seconds since the epoch.
+    """
+
+    def __init__(self, down_time, now):
+        self._down_time, self._now = down_time, now
+
+    def service_is_up(self, member):
+        """Whether a service is up.
+
+        member: a row of the services table, as a host state's ``service``.
+        """
+        seen = member['last_seen_up'] or member['created_at']
+        return not member['forced_down'] and (
+            abs(self._now() - seen.timestamp()) <= self._down_time)
+
 
 class Scheduler(OfNova, driver.HostScheduler):
     """Base class of drivers.
 
-    ``select_destinations`` is called with Nova's seven arguments, of Queens
-    to Wallaby.
+    ``select_destinations`` is called with the arguments of its release, see
+    plugins.nova_form.
     """

@@ -1,9 +1,8 @@
 """As ``nova.scheduler.filter_scheduler``, to derive a driver from."""
 
-import dataclasses
 import functools
 
-from nova_sched.hosts import offer
+from nova_sched.plugins import nova_answers
 from nova_sched.plugins import nova_form
 from nova_sched.plugins.nova import driver
 from nova_sched.plugins.nova import rpc
@@ -11,47 +10,69 @@ from nova_sched.scheduler import filter_scheduler
 
 
 class FilterScheduler(driver.OfNova, filter_scheduler.FilterScheduler):
-    """The filter scheduler, asked as by Nova of Queens to Wallaby.
+    """The filter scheduler, asked as by Nova of any release to Wallaby.
 
     Made without arguments.  It is told of by notifications as ever, without
     a driver's doing.
     """
+
+    CLAIMS = True
 
     @functools.cached_property
     def notifier(self):
         """Sends notifications as scheduler.<host>."""
         return rpc.notifier(self.conf, f'scheduler.{self.conf.host}')
 
-    def select_destinations(self, context, spec_obj, instance_uuids,
-                            alloc_reqs_by_rp_uuid, provider_summaries,
-                            allocation_request_version=None,
-                            return_alternates=False):
-        """Choose a host for each instance: a list of Selection each.
+    def select_destinations(self, context, *args, **kwargs):
+        """Choose a host for each instance.
+
+        Takes the arguments of any release and answers as it did::
+
+            (request_spec, filter_properties)               to Liberty
+            (spec_obj)                                      to Ocata
+            (spec_obj, instance_uuids, alloc_reqs_by_rp_uuid,
+             provider_summaries)                            of Pike
+            (..., allocation_request_version=None,
+             return_alternates=False)                       from Queens
 
         alloc_reqs_by_rp_uuid: provider uuid -> allocation requests that may
             be claimed; None for no claims, and any host.
         provider_summaries: by the uuids of the providers whose hosts may be
             chosen; None for any host, and no claims.
+        Returns a dict, from Pike a HostState, from Queens a list of
+        Selection an instance.
         Raises NoValidHost when not every instance gets a host.
         """
-        call = nova_form.current()
-        if call is nova_form.NOBODY:
-            raise RuntimeError(
-                'select_destinations was called in another thread than the '
-                'one that was asked; call it there by '
-                'contextvars.copy_context().run')
-        offered = call.offer
-        if alloc_reqs_by_rp_uuid is None or provider_summaries is None:
-            offered = offer.NOT_ASKED
-        elif offered.asked:
-            offered = dataclasses.replace(
-                offered, by_provider=alloc_reqs_by_rp_uuid,
-                providers=frozenset(provider_summaries),
-                version=allocation_request_version or offered.version)
+        call, form = nova_form.understood(self.NOVA_FORM, *args, **kwargs)
+        with nova_form.answering(call):
+            found = self.as_selections(context, self._schedule(
+                context, *self._steps().given(call)))
+        if form is nova_form.QUEENS:
+            return found
+        if form is nova_form.PIKE:
+            return nova_answers.as_states(found, self._states(context))
+        return nova_answers.as_dicts(found)
+
+    def _schedule(self, context, *args, **kwargs):
+        """The same, before notifications; with WeighedObjects for dicts."""
+        call, form = nova_form.understood(self._steps(), *args, **kwargs)
         _begin_anew(call.record)
-        return super().select_destinations(
-            context, spec_obj, instance_uuids, return_alternates, offered,
-            call.record)
+        found = super().select_destinations(
+            context, call.spec_obj, call.instance_uuids, call.alternates,
+            call.offer, call.record)
+        if form is nova_form.QUEENS:
+            return found
+        if form is nova_form.PIKE:
+            return nova_answers.as_states(found, self._states(context))
+        return nova_answers.as_weighed(found, self._states(context))
+
+    def _steps(self):
+        """The Form of its _schedule."""
+        return nova_form.form_of(type(self)._schedule)
+
+    def _states(self, context):
+        return functools.partial(self.host_manager.get_all_host_states,
+                                 context)
 
 
 def _begin_anew(record):

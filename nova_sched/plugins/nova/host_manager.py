@@ -1,16 +1,28 @@
 """As ``nova.scheduler.host_manager``, of which plug-ins know HostState.
 
-Host states are made by the service. ``HostManager`` is what a driver of one's
-own has as ``host_manager``; one of one's own cannot take its place.
+``HostManager`` is for one's own, which override none of Nova's methods
+(plugins.nova_methods).  ``Lent`` is what a driver of one's own has as
+``host_manager``.
 """
 
 from nova_sched.hosts import state as host_state
 from nova_sched.plugins import nova_form
+from nova_sched.scheduler import host_manager
 
 HostState = host_state.HostState
 
 
-class HostManager:
+class HostManager(host_manager.HostManager):
+    """This service's, made without arguments; ``conf`` is there by then."""
+
+    #: See plugins.nova_form.
+    MADE_ALONE = True
+
+    def __init__(self):
+        super().__init__(self.conf)
+
+
+class Lent:
     """Hands out the states of hosts; in all else it is the service's own.
 
     manager: scheduler.host_manager.HostManager.
@@ -36,9 +48,9 @@ class HostManager:
         what is set on them nobody else sees.
         Raises DatabaseUnavailable when the hosts cannot be read.
         """
-        self._manager.refresh()
-        hosts = self._manager.snapshot(
-            self._manager.view().table, self._manager.instances(),
+        self.refresh()
+        hosts = self.snapshot(
+            self.view().table, self.instances(),
             offer=nova_form.current().offer).block()
         hosts = hosts.where(~hosts.named(
             'cell_uuid', hosts.snapshot.cells.disabled))

@@ -1,6 +1,10 @@
 """Asking the scheduler, for conductor-style callers."""
 
+from oslo_log import log as logging
+
 from nova_sched.scheduler import rpcapi
+
+LOG = logging.getLogger(__name__)
 
 
 class SchedulerQueryClient:
@@ -15,6 +19,7 @@ class SchedulerQueryClient:
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_objects=False, return_alternates=False):
         """Choose a host for each instance; see rpcapi.SchedulerAPI."""
+        LOG.debug('SchedulerQueryClient starts to make a RPC call.')
         return self.scheduler_rpcapi.select_destinations(
             context, spec_obj, instance_uuids, return_objects,
             return_alternates)

@@ -76,3 +76,26 @@ def test_that_are_wrong_say_what_is_wrong(name, words):
 def test_that_cannot_be_set_up_say_why():
     assert refusal(KIND.make, 'broken', None) == (
         "cannot be set up: OSError('no racks')")
+
+
+class TestOfNovasNamespace:
+    """Those of third parties count, after ours."""
+
+    KIND = classes.Kind('[racks] kind', NAMESPACE, 'rack', Base,
+                        novas='nova.test_racks')
+
+    @pytest.fixture(autouse=True)
+    def novas(self, package):
+        with (package / 'entry_points.txt').open('a') as points:
+            points.write('[nova.test_racks]\nfull = torn_racks:Rack\n'
+                         'theirs = racks:Full\nbuilt_in = nova.racks:Rack\n')
+
+    def test_are_found_by_their_names(self):
+        assert self.KIND.load('theirs').__name__ == 'Full'
+
+    def test_do_not_take_the_place_of_ours(self):
+        assert self.KIND.load('full').__name__ == 'Full'
+
+    def test_that_lead_to_nova_itself_are_none(self):
+        assert 'built_in' not in self.KIND.names()
+        assert refusal(self.KIND.load, 'built_in').startswith('no such rack')

@@ -86,6 +86,15 @@ class TestNotifier:
         assert [told.event_type for told in heard.heard] == ['another']
 
 
+def test_the_query_client_is_offered_by_both_of_its_names(provide):
+    provide('')
+    from nova.scheduler import client
+    from nova.scheduler.client import query as nova_query
+
+    assert client.SchedulerQueryClient is nova_query.SchedulerQueryClient
+    assert client.SchedulerQueryClient().scheduler_rpcapi is not None
+
+
 class TestSchedulerClient:
     def test_leads_to_the_placement_of_the_configuration(self, provide):
         with http_placement.placement() as server:

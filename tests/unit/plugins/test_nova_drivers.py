@@ -60,13 +60,13 @@ def manager(cloud, server, tmp_path):
     cloud.load_nodes(*(a_compute_node(host, uuid=uuid) for host, uuid
                        in zip('abc', (A, B, C), strict=True)))
 
-    def manager(name, placement=True):
+    def manager(name, placement=True, module='queens_drivers'):
         path = tmp_path / 'nova.conf'
         path.write_text(
             '[DEFAULT]\nhost = here\ntransport_url = fake://\n'
             f'control_exchange = {tmp_path}\n'
             f'[database]\nconnection = {cloud.url}\n'
-            f'[scheduler]\ndriver = queens_drivers.{name}\n'
+            f'[scheduler]\ndriver = {module}.{name}\n'
             '[oslo_messaging_notifications]\ndriver = messagingv2\n'
             + ('[placement]\nauth_type = none\n'
                f'endpoint_override = {server.url}\n' if placement else ''))

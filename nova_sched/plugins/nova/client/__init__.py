@@ -5,6 +5,8 @@ import functools
 from nova_sched.plugins.nova.client import query
 from nova_sched.plugins.nova.client import report
 
+SchedulerQueryClient = query.SchedulerQueryClient
+
 
 class SchedulerClient:
     """Both clients, each made when it is first asked for."""

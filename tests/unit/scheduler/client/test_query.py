@@ -1,5 +1,7 @@
 """The client that conductor-style callers import."""
 
+import logging
+
 import pytest
 
 from nova_sched import context
@@ -54,3 +56,10 @@ class TestSchedulerQueryClient:
 
         assert len(own.select_destinations(
             CONTEXT, requests.a_request(), UUIDS)) == 1
+
+    def test_says_at_debug_that_it_calls(self, client, caplog):
+        with caplog.at_level(logging.DEBUG, query.__name__):
+            client.select_destinations(CONTEXT, requests.a_request(), UUIDS)
+
+        assert caplog.messages[0] == (
+            'SchedulerQueryClient starts to make a RPC call.')

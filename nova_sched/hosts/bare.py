@@ -1,0 +1,79 @@
+"""The state of a host that a plug-in makes by itself: of no table."""
+
+import datetime
+
+from nova_sched.hosts.offer import NOT_ASKED
+
+_ZERO = ('total_usable_ram_mb', 'total_usable_disk_gb', 'disk_mb_used',
+         'free_ram_mb', 'free_disk_mb', 'vcpus_total', 'vcpus_used',
+         'num_instances', 'num_io_ops', 'failed_builds')
+_NONE = ('uuid', 'pci_stats', 'numa_topology', 'host_ip', 'hypervisor_type',
+         'hypervisor_version', 'hypervisor_hostname', 'cpu_info',
+         'supported_instances', 'updated', 'metrics', 'ram_allocation_ratio',
+         'cpu_allocation_ratio', 'disk_allocation_ratio')
+
+#: Attribute of a host state -> that of a compute node.
+_OF_COMPUTE = {
+    'total_usable_ram_mb': 'memory_mb', 'free_ram_mb': 'free_ram_mb',
+    'total_usable_disk_gb': 'local_gb', 'vcpus_total': 'vcpus',
+    'vcpus_used': 'vcpus_used', 'updated': 'updated_at', 'stats': 'stats',
+} | {name: name for name in (
+    'uuid', 'numa_topology', 'host_ip', 'hypervisor_type',
+    'hypervisor_version', 'hypervisor_hostname', 'cpu_info',
+    'ram_allocation_ratio', 'cpu_allocation_ratio', 'disk_allocation_ratio')}
+
+
+class NoTable:
+    """In place of a snapshot, behind a state that is of none."""
+
+    offer = NOT_ASKED
+
+    def cell(self, name, row):
+        """Nothing is there.  Raises AttributeError."""
+        raise AttributeError(f'a host state of no table has no {name!r}')
+
+
+def attributes(host, node, cell_uuid):
+    """What a state has before anything is known of its host: dict."""
+    return {'host': host, 'nodename': node, 'cell_uuid': cell_uuid,
+            **dict.fromkeys(_ZERO, 0), **dict.fromkeys(_NONE),
+            'limits': {}, 'instances': {}, 'aggregates': [],
+            'allocation_candidates': []}
+
+
+def of_compute(compute):
+    """What a compute node says of its host: dict of attributes.
+
+    compute: object with the columns of compute_nodes that it knows.
+    """
+    made = {ours: getattr(compute, theirs)
+            for ours, theirs in _OF_COMPUTE.items()
+            if hasattr(compute, theirs)}
+    if hasattr(compute, 'free_disk_gb'):
+        least = getattr(compute, 'disk_available_least', None)
+        free = compute.free_disk_gb
+        made['free_disk_mb'] = 1024 * (
+            free if least is None else min(free, least))
+    if hasattr(compute, 'local_gb_used'):
+        made['disk_mb_used'] = compute.local_gb_used * 1024
+    stats = made.get('stats') or {}
+    for ours, theirs in (('num_instances', 'num_instances'),
+                         ('num_io_ops', 'io_workload'),
+                         ('failed_builds', 'failed_builds')):
+        if theirs in stats:
+            made[ours] = int(stats[theirs])
+    return made
+
+
+def consume(state, spec_obj):
+    """Take an instance out of what a state of no table has free.
+
+    RAM, disk, CPUs, one instance and one I/O operation; NUMA cells and PCI
+    devices are of hosts in a table alone.
+    """
+    state.free_ram_mb -= spec_obj.memory_mb
+    state.free_disk_mb -= (spec_obj.root_gb + spec_obj.ephemeral_gb) * 1024
+    state.vcpus_used += spec_obj.vcpus
+    state.num_instances += 1
+    state.num_io_ops += 1
+    state.updated = datetime.datetime.now(datetime.UTC)

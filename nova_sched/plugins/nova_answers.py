@@ -1,0 +1,108 @@
+"""What drivers of any release answer, as lists of Selection and back.
+
+Drivers of Queens and later answer with a list of Selection an instance; those
+of Pike with a HostState, those before with a dict or, from within, a
+WeighedHost.
+"""
+
+from nova_sched import weights
+from nova_sched.objects import selection
+
+
+class Chosen(dict):
+    """The dict of one instance, which remembers the Selections it is of."""
+
+    def __init__(self, selections):
+        super().__init__(selections[0].to_dict())
+        self._selections, self._made = selections, dict(self)
+
+    def is_unchanged(self):
+        """Whether it still says what the Selections do."""
+        return self == self._made
+
+
+def as_dicts(found):
+    """A dict an instance: host, nodename and limits."""
+    return [Chosen(selections) for selections in found]
+
+
+def as_states(found, states):
+    """A HostState an instance.
+
+    states: function that returns the HostStates there are.
+    """
+    by_name = _by_name(states())
+    made = []
+    for selections in found:
+        chosen = selections[0]
+        state = by_name[chosen.service_host, chosen.nodename]
+        state._selections = selections
+        made.append(state)
+    return made
+
+
+def as_weighed(found, states):
+    """A WeighedObject an instance; otherwise as ``as_states``."""
+    return [weights.WeighedObject(state, 0.0)
+            for state in as_states(found, states)]
+
+
+def as_selections(found, states, driver):
+    """Lists of Selection of what a driver answers, one an instance.
+
+    driver: what it is called.  states: as of ``as_states``.
+    Raises ValueError for a host that is not there, TypeError for what is no
+    answer of any release.
+    """
+    hosts = None
+    made = []
+    for answer in found:
+        if isinstance(answer, Chosen) and answer.is_unchanged():
+            answer = answer._selections
+        elif isinstance(answer, dict):
+            hosts = hosts or _by_name(states())
+            answer = _found(answer, hosts, driver)
+        made.append(_listed(answer, driver))
+    return made
+
+
+def _listed(answer, driver):
+    if isinstance(answer, (list, tuple)):
+        return [_listed(one, driver)[0] for one in answer]
+    if isinstance(answer, selection.Selection):
+        return [answer]
+    state = getattr(answer, 'obj', answer)
+    known = getattr(state, '_selections', None)
+    if known is not None:
+        return known
+    try:
+        return [selection.Selection.from_host_state(state)]
+    except AttributeError:
+        raise TypeError(
+            f'driver {driver} answers with {answer!r}; that is no Selection, '
+            'HostState or dict with host and nodename') from None
+
+
+def _found(answer, hosts, driver):
+    """The HostState that a dict names, with its limits."""
+    host, node = answer.get('host'), answer.get('nodename')
+    for (name, nodename), state in hosts.items():
+        if name == host and node in (None, nodename):
+            return selection.Selection.from_host_state(
+                _Limited(state, answer.get('limits') or {}))
+    raise ValueError(f'driver {driver} chose host {host!r}, node {node!r}, '
+                     'which is not there')
+
+
+class _Limited:
+    """A HostState with limits of another's."""
+
+    def __init__(self, state, limits):
+        self._state, self.limits = state, limits
+
+    def __getattr__(self, name):
+        return getattr(self._state, name)
+
+
+def _by_name(states):
+    return {(state.host, state.nodename): state for state in states}

@@ -1,0 +1,118 @@
+"""Drivers as operators of Kilo, Mitaka and Pike have written them."""
+
+from nova import exception
+from nova.scheduler import driver
+from nova.scheduler import filter_scheduler
+
+
+class KiloScheduler(driver.Scheduler):
+    """The first hosts that are up and not to be ignored."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.given = []
+
+    def select_destinations(self, context, request_spec, filter_properties):
+        self.given.append((request_spec, filter_properties))
+        elevated = context.elevated()
+        hosts = [host for host in self.hosts_up(elevated, 'compute')
+                 if host not in filter_properties.get('ignore_hosts', [])]
+        count = request_spec['num_instances']
+        if not hosts:
+            raise exception.NoValidHost(reason='none is up')
+        return [{'host': host, 'nodename': None, 'limits': {'memory_mb': 7}}
+                for host in hosts[:count]]
+
+
+class KiloFilterScheduler(filter_scheduler.FilterScheduler):
+    """The filter scheduler, but never on host a."""
+
+    def select_destinations(self, context, request_spec, filter_properties):
+        filter_properties = dict(filter_properties, ignore_hosts=['a'])
+        return super().select_destinations(
+            context, request_spec, filter_properties)
+
+
+class KiloStepsScheduler(filter_scheduler.FilterScheduler):
+    """The filter scheduler, without what _schedule puts first."""
+
+    def _schedule(self, context, request_spec, filter_properties):
+        self.weighed = super()._schedule(
+            context, request_spec, filter_properties)
+        return self.weighed
+
+
+class MitakaScheduler(driver.Scheduler):
+    """The last host by name."""
+
+    def select_destinations(self, context, spec_obj):
+        states = list(self.host_manager.get_all_host_states(context))
+        return [{'host': states[-1].host, 'nodename': states[-1].nodename,
+                 'limits': {}} for _ in range(spec_obj.num_instances)]
+
+
+class MitakaFilterScheduler(filter_scheduler.FilterScheduler):
+    """The filter scheduler, which notes what it hands on."""
+
+    def select_destinations(self, context, spec_obj):
+        self.answers = super().select_destinations(context, spec_obj)
+        return self.answers
+
+
+class MovingScheduler(filter_scheduler.FilterScheduler):
+    """The filter scheduler, whose answers are changed to host c."""
+
+    def select_destinations(self, context, spec_obj):
+        found = super().select_destinations(
+            context, spec_obj)
+        return [dict(one, host='c', nodename='c') for one in found]
+
+
+class LostScheduler(driver.Scheduler):
+    """Names a host that is not there."""
+
+    def select_destinations(self, context, spec_obj):
+        return [{'host': 'z', 'nodename': 'z', 'limits': {}}]
+
+
+class ShortScheduler(driver.Scheduler):
+    """Finds nothing, and says so by an empty list."""
+
+    def select_destinations(self, context, spec_obj):
+        return []
+
+
+class PikeScheduler(driver.Scheduler):
+    """Host b, whatever is asked."""
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            alloc_reqs_by_rp_uuid, provider_summaries):
+        [state] = [state for state in
+                   self.host_manager.get_all_host_states(context)
+                   if state.host == 'b']
+        return [state for _ in instance_uuids]
+
+
+class PikeFilterScheduler(filter_scheduler.FilterScheduler):
+    """The filter scheduler of Pike, which notes what it hands on."""
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            alloc_reqs_by_rp_uuid, provider_summaries):
+        self.given = alloc_reqs_by_rp_uuid, provider_summaries
+        self.answers = super().select_destinations(
+            context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid,
+            provider_summaries)
+        return self.answers
+
+
+class ReversingScheduler(filter_scheduler.FilterScheduler):
+    """The filter scheduler of Queens, of whose lists the last goes first."""
+
+    def _schedule(self, context, spec_obj, instance_uuids,
+                  alloc_reqs_by_rp_uuid, provider_summaries,
+                  allocation_request_version=None, return_alternates=False):
+        found = super()._schedule(
+            context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid,
+            provider_summaries, allocation_request_version,
+            return_alternates)
+        return [list(reversed(chosen)) for chosen in found]

@@ -1,0 +1,78 @@
+"""Host states that plug-ins make by themselves, and what they do to states."""
+
+import types
+
+import pytest
+
+from nova_sched.hosts.state import HostState
+from tests.builders import hosts
+from tests.builders import requests
+from tests.builders.hosts import a_host
+
+COMPUTE = types.SimpleNamespace(
+    uuid='u', memory_mb=4096, free_ram_mb=3000, local_gb=20, local_gb_used=3,
+    free_disk_gb=10, disk_available_least=7, vcpus=8, vcpus_used=2,
+    stats={'num_instances': '5', 'io_workload': '1'})
+
+
+def test_one_of_no_table_has_what_novas_has_at_first():
+    state = HostState('h', 'n', 'c')
+
+    assert (state.host, state.nodename, state.cell_uuid) == ('h', 'n', 'c')
+    assert (state.free_ram_mb, state.num_instances) == (0, 0)
+    assert (state.limits, state.instances, state.aggregates) == ({}, {}, [])
+    assert state.updated is state.metrics is state.uuid is None
+    for name in ('service', 'stats', 'unknown'):
+        with pytest.raises(AttributeError):
+            getattr(state, name)
+    assert repr(state).startswith('(h, n) ram: 0MB')
+
+
+def test_it_may_lack_a_cell():
+    assert HostState('h', 'n').cell_uuid is None
+
+
+def test_what_is_given_is_set_and_nothing_else():
+    state = HostState('h', 'n', compute=COMPUTE)
+    state.update(service={'disabled': False}, aggregates=['an aggregate'],
+                 inst_dict={'i': 'an instance'})
+
+    assert (state.total_usable_ram_mb, state.free_ram_mb) == (4096, 3000)
+    assert (state.free_disk_mb, state.disk_mb_used) == (7168, 3072)
+    assert (state.num_instances, state.num_io_ops) == (5, 1)
+    assert state.service == {'disabled': False}
+    assert state.aggregates == ['an aggregate']
+    assert state.instances == {'i': 'an instance'}
+    assert state.host_ip is None
+
+
+def test_an_override_of_update_from_compute_node_is_called():
+    class Own(HostState):
+        def _update_from_compute_node(self, compute):
+            super()._update_from_compute_node(compute)
+            self.free_ram_mb += 1
+
+    state = Own('h', 'n')
+    state.update_from_compute_node(COMPUTE)
+    assert state.free_ram_mb == 3001
+    state.update(COMPUTE)
+    assert state.free_ram_mb == 3001
+
+
+def test_one_of_no_table_can_be_consumed():
+    state = HostState('h', 'n', compute=COMPUTE)
+    state.consume_from_request(
+        requests.a_request(memory_mb=1000, vcpus=3, root_gb=1))
+
+    assert (state.free_ram_mb, state.vcpus_used) == (2000, 5)
+    assert (state.num_instances, state.num_io_ops) == (6, 2)
+    assert state.updated is not None
+
+
+def test_one_of_a_table_can_be_consumed_for_its_request_alone():
+    table = hosts.table(a_host('a', free_ram_mb=3000))
+    state = table.snapshot(hosts.instances_on({}, {})).state(0)
+    state.consume_from_request(requests.a_request(memory_mb=1000))
+
+    assert state.free_ram_mb == 2000
+    assert table.columns['free_ram_mb'][0] == 3000

@@ -1,0 +1,140 @@
+"""A method of Nova's is called, or refused with what takes its place."""
+
+import re
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.plugins import nova_methods
+from nova_sched.plugins.nova import driver as nova_driver
+from nova_sched.plugins.nova import filter_scheduler as nova_filter_scheduler
+from nova_sched.plugins.nova import host_manager as nova_host_manager
+from nova_sched.scheduler import chance
+from nova_sched.scheduler import driver
+from nova_sched.scheduler import filter_scheduler
+from nova_sched.scheduler import host_manager
+from tests.unit import doc_pages
+
+#: Heading on the page -> the class that one's own derives from.
+BASES = {
+    'Drivers': nova_driver.Scheduler,
+    'FilterScheduler': nova_filter_scheduler.FilterScheduler,
+    'ChanceScheduler': chance.ChanceScheduler,
+    'Host managers': nova_host_manager.HostManager,
+}
+TABLES = {
+    'Drivers': nova_methods.DRIVER,
+    'FilterScheduler': nova_methods.FILTER_SCHEDULER,
+    'ChanceScheduler': nova_methods.CHANCE_SCHEDULER,
+    'Host managers': nova_methods.HOST_MANAGER,
+}
+
+CASES = [(base, name, words)
+         for base in (*BASES.values(), filter_scheduler.FilterScheduler)
+         for name, words in base.NOVA_METHODS.items()]
+
+
+@pytest.mark.parametrize(('base', 'name', 'words'), CASES)
+def test_an_override_is_asked_or_refused(base, name, words):
+    own = type('Own', (base,), {name: lambda self, *args: None,
+                                '__module__': 'theirs'})
+
+    if nova_methods.is_asked(base, name):
+        nova_methods.check(own, 'x')
+    else:
+        with pytest.raises(exception.ConfigurationError) as refused:
+            nova_methods.check(own, '[scheduler] driver')
+        assert str(refused.value) == (
+            f"[scheduler] driver = 'theirs.Own': its {name} would never be "
+            f'called: {words}; see doc/source/nova-methods.rst')
+
+
+class Mixed:
+    """Brings a method along."""
+
+    def populate_filter_properties(self, request_spec, filter_properties):
+        """As of Kilo."""
+
+
+class Mixing(Mixed, filter_scheduler.FilterScheduler):
+    """Has it from elsewhere."""
+
+
+class Plain(nova_host_manager.HostManager):
+    """Written for Nova; made without arguments."""
+
+    def __init__(self):
+        super().__init__()
+        self.racks = 7
+
+
+class Choosing(nova_host_manager.HostManager):
+    """Written for Nova, with a way of its own to filter."""
+
+    def get_filtered_hosts(self, hosts, spec_obj, index=0):
+        """Never called by anybody."""
+
+
+class Misprinting(host_manager.HostManager):
+    """Written after a document with a misprint."""
+
+    def get_filters_hosts(self, hosts, spec_obj, index):
+        """Never called by anybody."""
+
+
+def test_one_that_comes_from_elsewhere_is_refused_at_start(cloud):
+    with pytest.raises(exception.ConfigurationError,
+                       match='populate_filter_properties would never'):
+        driver.load_driver(cloud.conf(
+            scheduler__driver=f'{__name__}.Mixing'))
+
+
+def test_a_host_manager_written_for_nova_is_made_without_arguments(cloud):
+    conf = cloud.conf(scheduler__host_manager=f'{__name__}.Plain')
+    made = driver.load_driver(conf).host_manager
+    made.refresh()
+
+    assert (made.racks, made.conf) == (7, conf)
+
+
+def test_its_methods_are_refused_all_the_same(cloud):
+    with pytest.raises(exception.ConfigurationError,
+                       match=r'get_filtered_hosts would never .*a filter'):
+        driver.load_driver(cloud.conf(
+            scheduler__host_manager=f'{__name__}.Choosing'))
+
+
+def test_a_misprinted_name_is_answered_with_the_right_one(cloud):
+    with pytest.raises(exception.ConfigurationError,
+                       match='misprint of get_filtered_hosts'):
+        host_manager.load_host_manager(cloud.conf(
+            scheduler__host_manager=f'{__name__}.Misprinting'))
+
+
+@pytest.mark.parametrize('heading', TABLES)
+def test_the_page_says_so_of_each_method(heading):
+    page = doc_pages.PAGES['nova-methods.rst']
+    section = re.split(rf'^{heading}\n=+$', page, flags=re.MULTILINE)[1]
+    section = re.split(r'^\S.*\n=+$', section, flags=re.MULTILINE)[0]
+    rows = [' '.join(row.split()) for row in section.split('\n* ')[1:]]
+
+    assert [row.split('\n\n')[0] for row in rows] == [
+        f'``{name}`` is '
+        + ('called: ' if nova_methods.is_asked(BASES[heading], name)
+           else 'refused: ') + words
+        for name, words in TABLES[heading].items()]
+
+
+class Busy(driver.Scheduler):
+    """Of this service's, with work to do now and then."""
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            return_alternates=False):
+        """Nothing."""
+
+    def run_periodic_tasks(self, context):
+        """Something."""
+
+
+def test_periodic_work_is_done_of_any_driver():
+    assert driver.driver_class(f'{__name__}.Busy').PERIODIC
