@@ -50,14 +50,6 @@ class BaseHostFilter(filters.BaseFilter):
         raise NotImplementedError(
             f'{type(self).__name__} has no host_passes method')
 
-    def limits(self, hosts, spec_obj):
-        """What the compute node must hold a placed instance to.
-
-        hosts: a one-row HostBlock.  Returns a dict with any of memory_mb,
-        vcpu, disk_gb (integers) and numa_topology.
-        """
-        return {}
-
     def why_not(self, host_state, spec_obj):
         """Why this one host was rejected, in words, or ''."""
         return self._reason(host_state.block(), spec_obj)
@@ -133,6 +125,13 @@ def _is_rebuild(asked):
     """``is_rebuild`` of a RequestSpec or of Kilo's filter_properties."""
     return getattr(asked, 'is_rebuild', None) or (
         isinstance(asked, dict) and given.request_of(asked).is_rebuild)
+
+
+class HostFilterHandler(filters.BaseFilterHandler):
+    """Finds the built-in filters, and runs filters on host states."""
+
+    def __init__(self):
+        super().__init__(BaseHostFilter)
 
 
 def all_filters():

@@ -89,6 +89,15 @@ _ORDER = tuple(itertools.chain.from_iterable(
     nova_classes.WEIGHER_MODULES.values()))
 
 
+class HostWeightHandler(weights.BaseWeightHandler):
+    """Finds the built-in weighers, and runs weighers on host states."""
+
+    object_class = WeighedHost
+
+    def __init__(self):
+        super().__init__(BaseHostWeigher)
+
+
 def all_weighers():
     """The classes of all built-in weighers, in the order they run."""
     return built_ins.find_classes(__name__, BaseHostWeigher, _ORDER)
