@@ -155,6 +155,13 @@ class ComputeHostMetricNotFound(RemoteNovaException):
                                          node=hidden)
 
 
+class ClassNotFound(RemoteNovaException):
+    """A path leads to no class of the kind that is looked for."""
+
+    msg_fmt = 'Class %(class_name)s could not be found: %(exception)s'
+    code = 404
+
+
 class SelectionObjectsWithOldRPCVersionNotSupported(RemoteNovaException):
     """Selection objects need RPC 4.5, but the client is capped below it."""
 

@@ -17,6 +17,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.rules import limits
+from nova_sched.rules import loadables
 
 LOG = logging.getLogger(__name__)
 
@@ -34,6 +35,9 @@ class BaseFilter:
     #: True: run for the first instance of a request only; its verdict holds
     #: for the others.
     run_filter_once_per_request = False
+
+    #: True: also run when an instance is rebuilt on its own host.
+    RUN_ON_REBUILD = True
 
     #: True: the filter writes a line about each host that it rejects itself,
     #: at DEBUG or above.
@@ -89,6 +93,14 @@ class BaseFilter:
         return np.fromiter((id(state) in passed for state in states),
                            dtype=np.bool_, count=len(states))
 
+    def limits(self, hosts, spec_obj):
+        """What the compute node must hold a placed instance to.
+
+        hosts: a one-row HostBlock.  Returns a dict with any of memory_mb,
+        vcpu, disk_gb (integers) and numa_topology.
+        """
+        return {}
+
     def reason(self, hosts, spec_obj):
         """Why these rejected hosts were rejected, in a few words, or ''.
 
@@ -105,6 +117,25 @@ class BaseFilter:
         what options say.
         """
         return ''
+
+
+class BaseFilterHandler(loadables.BaseLoader):
+    """Runs filters on host states, for plug-ins that do so themselves."""
+
+    def get_filtered_objects(self, filters, objs, spec_obj, index=0):
+        """The objects that pass every filter: list, None if one says to stop.
+
+        filters: filters, or their classes.  index: which instance of the
+        request it is about.
+        """
+        left = list(objs)
+        for filter_ in map(loadables.made, filters):
+            if left and filter_.run_filter_for_index(index):
+                left = filter_.filter_all(left, spec_obj)
+                if left is None:
+                    return None
+                left = list(left)
+        return left
 
 
 class FilterHandler:

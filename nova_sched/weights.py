@@ -18,6 +18,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched.rules import loadables
 
 LOG = logging.getLogger(__name__)
 
@@ -28,11 +29,12 @@ NAMED = 10
 def normalize(weights, minval=None, maxval=None):
     """Scale one weigher's raw weights to 0..1, so that multipliers compare.
 
-    weights: float64 (n,), any one unit; larger is better.
+    weights: numbers (n,), any one unit; larger is better.
     minval, maxval: bounds in that unit; None means the column's own.
     Returns a new float64 (n,); all 0.0 when the bounds are equal or n is 0.
     """
-    scaled, _ = _normalized(weights[np.newaxis], [(minval, maxval)])
+    scaled, _ = _normalized(np.array([weights], dtype=np.float64),
+                            [(minval, maxval)])
     return scaled[0]
 
 
@@ -132,11 +134,15 @@ class BaseWeigher:
 
     def multipliers(self, hosts):
         """The multiplier of each host of a HostBlock: number or (n,)."""
+        return self.multipliers_of(hosts.states)
+
+    def multipliers_of(self, states):
+        """As ``multipliers``, of what a function returns: host states."""
         # Before Stein the method took no host.
         if not _takes_one(self.weight_multiplier):
             return self.weight_multiplier()
         return np.array([self.weight_multiplier(state)
-                         for state in hosts.states()], dtype=np.float64)
+                         for state in states()], dtype=np.float64)
 
 
 def _takes_one(method):
@@ -146,6 +152,27 @@ def _takes_one(method):
     except TypeError:
         return False
     return True
+
+
+class BaseWeightHandler(loadables.BaseLoader):
+    """Weighs host states, for plug-ins that do so themselves."""
+
+    object_class = WeighedObject
+
+    def get_weighed_objects(self, weighers, obj_list, weighing_properties):
+        """The objects with their weights, best first: list of object_class.
+
+        weighers: weighers, or their classes.  One object alone has 0.0.
+        """
+        objects = list(obj_list)
+        weighed = [self.object_class(obj, 0.0) for obj in objects]
+        for weigher in map(loadables.made, weighers if weighed[1:] else ()):
+            values = weigher.weigh_objects(weighed, weighing_properties)
+            scaled = normalize(list(values), weigher.minval, weigher.maxval)
+            products = weigher.multipliers_of(lambda: objects) * scaled
+            for each, product in zip(weighed, products.tolist(), strict=True):
+                each.weight += product
+        return sorted(weighed, key=lambda each: -each.weight)
 
 
 @dataclasses.dataclass(frozen=True)

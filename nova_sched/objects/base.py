@@ -326,6 +326,8 @@ def _flat(value):
         return sorted(value)
     if isinstance(value, list):
         return [_flat(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _flat(item) for key, item in value.items()}
     return value
 
 

@@ -139,7 +139,7 @@ def _available(conf):
     found, errors = _each(
         conf.filter_scheduler.available_filters,
         lambda path: classes.load_classes(
-            path, filters.BaseHostFilter, all_filters, _AVAILABLE))
+            path, base_filters.BaseFilter, all_filters, _AVAILABLE))
     return classes.by_name(itertools.chain.from_iterable(found)), errors
 
 
@@ -172,7 +172,7 @@ def _weighers(conf):
     """([object], errors)"""
     def load(path):
         return [make_weigher(cls, conf) for cls in classes.load_classes(
-            path, weights.BaseHostWeigher, all_weighers, _WEIGHERS)]
+            path, base_weights.BaseWeigher, all_weighers, _WEIGHERS)]
 
     loaded, errors = _each(conf.filter_scheduler.weight_classes, load)
     return list(itertools.chain.from_iterable(loaded)), errors

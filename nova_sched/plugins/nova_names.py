@@ -36,6 +36,7 @@ MODULES = {
     'nova.exception': 'nova_sched.plugins.nova.exception',
     'nova.filters': 'nova_sched.filters',
     'nova.i18n': 'nova_sched.plugins.nova.i18n',
+    'nova.loadables': 'nova_sched.rules.loadables',
     'nova.objects': 'nova_sched.objects',
     # Nova's copy of what became oslo.log; gone since Liberty.
     'nova.openstack.common.log': 'oslo_log.log',

@@ -16,7 +16,8 @@ def find_classes(package, base, order=()):
     if isinstance(package, str):
         package = importlib.import_module(package)
     found = {}
-    for info in pkgutil.iter_modules(package.__path__, package.__name__ + '.'):
+    for info in pkgutil.walk_packages(package.__path__,
+                                      package.__name__ + '.'):
         module = importlib.import_module(info.name)
         for name, member in vars(module).items():
             if (is_rule(member, base) and not name.startswith('Base') and

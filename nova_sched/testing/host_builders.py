@@ -2,6 +2,7 @@
 
 import datetime
 import fnmatch
+import functools
 import uuid
 
 import numpy as np
@@ -14,8 +15,12 @@ from nova_sched.hosts import instances
 from nova_sched.hosts import rows
 from nova_sched.hosts import table as host_table
 from nova_sched.hosts.metrics import HostMetrics
+from nova_sched.testing import request_builders
 
 NOW = 1_700_000_000.0
+
+#: Of a flavor and of an instance, by the same names.
+_SIZES = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')
 
 _DEFAULTS = {
     column.name: column.empty for column in columns.COLUMNS
@@ -115,12 +120,20 @@ def instances_on(running, images):
     """The Instances that there are.
 
     running: {uuid: host name}, or {uuid: dict of fields} with the host.
+        ``flavor`` among them is a Flavor, or a dict of a_flavor's keywords;
+        its sizes are those of the instance.
     images: {uuid: {name: text}} of image properties that they keep.
     """
     rows = {uuid: {'uuid': uuid, **(
         fields if isinstance(fields, dict) else {'host': fields})}
             for uuid, fields in running.items()}
-    return instances.Instances(
+    flavors = {uuid: _a_flavor(row.pop('flavor'))
+               for uuid, row in rows.items() if 'flavor' in row}
+    for of, flavor in flavors.items():
+        rows[of] = {'instance_type_id': flavor.id, **{
+            size: getattr(flavor, size) for size in _SIZES}, **rows[of]}
+    return _Instances(
+        flavors,
         lambda uuids: {uuid: rows[uuid]['host'] for uuid in uuids
                        if uuid in rows},
         lambda *names: list(rows.values()),
@@ -129,6 +142,35 @@ def instances_on(running, images):
             for uuid, texts in images.items() for name, text in texts.items()
             if any(fnmatch.fnmatchcase(name, pattern)
                    for pattern in patterns)])
+
+
+class _Instances(instances.Instances):
+    """Instances that have flavors, or one that asks for little.
+
+    flavors: {uuid: Flavor}.  Other arguments are the base class's.
+    """
+
+    def __init__(self, flavors, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._flavors = flavors
+
+    def on_host(self, host):
+        found = super().on_host(host)
+        for of, instance in found.items():
+            flavor = self._flavors.get(of) or request_builders.a_flavor()
+            instance.flavor = flavor
+            instance.get_flavor = functools.partial(_flavor_of, flavor)
+        return found
+
+
+def _a_flavor(flavor):
+    return (request_builders.a_flavor(**flavor) if isinstance(flavor, dict)
+            else flavor)
+
+
+def _flavor_of(flavor, namespace=None):
+    """As ``Instance.get_flavor``: no made-up instance is being resized."""
+    return flavor if namespace is None else None
 
 
 def one(block, row):

@@ -1,9 +1,12 @@
 """Plug-ins decide here as in Nova, unmodified in both.
 
-Blazar's filter comes from PyPI, ../data/licensed_hosts.py is a file.
+Blazar's filter comes from PyPI, ../data/licensed_hosts.py is a file, and so
+are those of ../plugins_of_the_wild that a Nova of today can load.
 """
 
 import dataclasses
+import os
+import pathlib
 
 import pytest
 
@@ -64,12 +67,34 @@ LICENCES = Case(
      licensed('db', memory_mb=32000)])
 
 
-@pytest.mark.parametrize('case', [BLAZAR, LICENCES],
-                         ids=['blazar', 'licences'])
+WILD = pathlib.Path(__file__).parent.parent / 'plugins_of_the_wild'
+OF_THE_WILD = Case(
+    ['mitaka.RackFilter', 'queens.QuietHostsFilter', 'queens.AsIfPlainFilter',
+     'xena.SupportedImageFilter', 'queens.EmptiestFilter'],
+    ['stein.MemoryWeigher', 'stein.FullestWeigher'],
+    {'filter_scheduler__isolated_hosts': 'host1',
+     'filter_scheduler__isolated_images': requests.IMAGE_ID},
+    functional_plug_ins.a_cloud(
+        one=(['host1'], {'rack': 'r1'}),
+        two=(['host2', 'host3'], {'rack': 'r2', 'memory_factor': '-2'}),
+        three=(['host3'], {'no_systems': 'debian,windows'})),
+    [{}, {'project_id': 'trusted'}, {'hints': {'rack': ['r1']}},
+     *({'project_id': 'trusted', **request} for request in (
+         {'hints': {'rack': ['r2']}}, {'hints': {'rack': ['r3']}},
+         {'extra_specs': {'quiet:io_ops': '0'}}, {'memory_mb': 4096},
+         {'image_properties': {'os_distro': 'windows'}},
+         {'image_properties': {'os_distro': 'windows'},
+          'hints': {'_nova_check_type': ['rebuild']}}))])
+
+
+@pytest.mark.parametrize('case', [BLAZAR, LICENCES, OF_THE_WILD],
+                         ids=['blazar', 'licences', 'of the wild'])
 def test_as_in_nova(case, tmp_path, monkeypatch):
     """The same hosts in the same order, or an exception of the same name."""
-    monkeypatch.syspath_prepend(functional_plug_ins.FILES)
-    monkeypatch.setenv('PYTHONPATH', str(functional_plug_ins.FILES))
+    folders = [functional_plug_ins.FILES, WILD]
+    for folder in folders:
+        monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv('PYTHONPATH', os.pathsep.join(map(str, folders)))
     nova = Nova(stages.write_config(tmp_path / 'nova.conf', **case.options))
     for question in case.questions:
         nova.will('decide', case.cloud, requests.a_request(**question),

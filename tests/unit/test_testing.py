@@ -201,6 +201,46 @@ class TestHosts:
         assert state.uuid is state.pci_stats is state.updated is None
 
 
+class OneFlavorFilter(filters.BaseHostFilter):
+    """Hosts with instances of the request's flavor alone."""
+
+    def host_passes(self, host_state, spec_obj):
+        return all(instance.get_flavor().name == spec_obj.flavor.name
+                   for instance in host_state.instances.values())
+
+
+class TestInstances:
+    HOSTS = [testing.a_host(name) for name in 'abc']
+
+    def test_have_the_flavors_that_a_test_gives_them(self):
+        hosts = testing.hosts(*self.HOSTS, running={
+            'm1': {'host': 'a', 'flavor': {'id': 7, 'name': 'm1.big',
+                                           'memory_mb': 8192,
+                                           'extra_specs': {'x': 'y'}}},
+            'm2': {'host': 'b', 'vcpus': 3, 'flavor': testing.a_flavor(
+                name='m1.tiny', vcpus=2)}})
+        a, b, _ = hosts.states()
+
+        big, small = a.instances['m1'], b.instances['m2']
+        assert big.get_flavor() is big.flavor
+        assert big.get_flavor('new') is None
+        assert (big.flavor.name, big.flavor.extra_specs) == (
+            'm1.big', {'x': 'y'})
+        assert (big.memory_mb, big.instance_type_id) == (8192, 7)
+        assert (small.flavor.vcpus, small.vcpus) == (2, 3)
+        assert testing.survivors(OneFlavorFilter(), hosts,
+                                 testing.a_request()) == ['b', 'c']
+
+    def test_have_a_small_flavor_without(self):
+        hosts = testing.hosts(*self.HOSTS, running={'m1': 'a'})
+
+        instance = hosts.states()[0].instances['m1']
+        assert instance.flavor.name == instance.get_flavor().name == 'm1.tiny'
+
+    def test_stand_the_check_of_the_contract(self):
+        testing.check_filter(OneFlavorFilter)
+
+
 def test_with_it_plug_ins_find_novas_names():
     """Where no service has been started in the process."""
     subprocess.run([sys.executable, '-c', (

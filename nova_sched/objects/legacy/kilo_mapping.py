@@ -7,12 +7,17 @@ such reads through this mixin.  The dict is made when first asked for.
 Values have Kilo's form: the flavor and instance properties are plain dicts,
 hints are not wrapped in lists, groups are sets.  What a feature of the
 request does not use is an absent key, as it was then.
+
+Plug-ins may write to the mapping, as they could then: whoever is asked later
+about the same request reads it, and built-in rules judge by it (``written``).
+The request's own fields stay as they are.
 """
 
 import copy
+import weakref
 
 #: Properties Kilo's own rules read, by the names images used then.
-_OLD_PROPERTIES = {
+OLD_PROPERTIES = {
     'architecture': 'hw_architecture',
     'hypervisor_type': 'img_hv_type',
     'vm_mode': 'hw_vm_mode',
@@ -22,17 +27,28 @@ _PLAIN_LISTS = ('ignore_hosts', 'force_hosts', 'force_nodes')
 _SETS = frozenset(('group_hosts', 'group_policies', 'group_members'))
 
 
+class SentSpec(dict):
+    """The mapping's ``request_spec``: a dict that knows whose it is.
+
+    source: weak reference to the RequestSpec.  Copies have it, too.
+    """
+
+    def __init__(self, source, content):
+        super().__init__(content)
+        self.source = weakref.ref(source)
+
+
 class KiloMapping:
     """Mapping side of a RequestSpec.
 
     ``'k' in spec_obj`` is true for a set field of the RequestSpec as well as
-    for a key of the mapping.  All else about the mapping is as for a dict
-    that nobody changes.
+    for a key of the mapping.  All else about the mapping is as for a dict;
+    ``copy`` gives a RequestSpec with a mapping of its own.
     """
 
-    SHARED = frozenset(('_kilo', '_kilo_source', '_legacy_context',
-                        '_config_options', '_own_options'))
-    REMEMBERED = frozenset(('_kilo', '_own_options'))
+    SHARED = frozenset(('_kilo_source', '_legacy_context',
+                        '_config_options'))
+    REMEMBERED = frozenset(('_kilo', '_kilo_made', '_own_options'))
 
     @property
     def legacy_context(self):
@@ -42,7 +58,7 @@ class KiloMapping:
     @legacy_context.setter
     def legacy_context(self, context):
         self.__dict__['_legacy_context'] = context
-        self.__dict__.pop('_kilo', None)
+        self.forget_mapping()
 
     @property
     def config_options(self):
@@ -59,27 +75,77 @@ class KiloMapping:
     def config_options(self, options):
         self.__dict__['_config_options'] = options
         self.__dict__.pop('_own_options', None)
-        self.__dict__.pop('_kilo', None)
+        self.forget_mapping()
 
     def remember_dicts(self, request_spec, filter_properties):
         """Show plug-ins the values of the dicts the request came as."""
         self.__dict__['_kilo_source'] = request_spec, filter_properties
 
     def forget_mapping(self):
-        """The request has changed: make the mapping anew when asked."""
+        """The request has changed: make the mapping anew when asked.
+
+        What was written to it stays in it.
+        """
+        written = self.written()
+        made = self.__dict__.pop('_kilo_made', None)
         self.__dict__.pop('_kilo', None)
+        if written is not None:
+            _carry(made, written, self._mapping())
+
+    def made(self):
+        """The mapping without what was written to it: dict."""
+        self._mapping()
+        return self.__dict__['_kilo_made']
+
+    def written(self):
+        """The mapping if it was written to, else None."""
+        mapping = self.__dict__.get('_kilo')
+        return (None if mapping is None
+                or mapping == self.__dict__['_kilo_made'] else mapping)
 
     def _mapping(self):
         mapping = self.__dict__.get('_kilo')
         if mapping is None:
+            self.__dict__['_kilo_made'] = _filter_properties(self)
             mapping = self.__dict__['_kilo'] = _filter_properties(self)
         return mapping
+
+    def copy(self):
+        """A RequestSpec whose mapping is a shallow copy of this one's."""
+        twin = type(self).__new__(type(self))
+        self.made()
+        twin.__dict__.update(self.__dict__)
+        twin.__dict__['_kilo'] = dict(self._mapping())
+        twin.__dict__['_changed_fields'] = set(self._changed_fields)
+        return twin
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo):
+        # The mapping has it, too; it is the caller's.
+        memo[id(self.legacy_context)] = self.legacy_context
+        twin = super().__deepcopy__(memo)
+        if self.written() is None:
+            twin.forget_mapping()
+        return twin
 
     def __getitem__(self, key):
         return self._mapping()[key]
 
+    def __setitem__(self, key, value):
+        self._mapping()[key] = value
+
+    def __delitem__(self, key):
+        del self._mapping()[key]
+
     def __iter__(self):
         return iter(self._mapping())
+
+    def __len__(self):
+        return len(self._mapping())
+
+    def __bool__(self):
+        return True
 
     def __contains__(self, key):
         if key in self.fields and self.obj_attr_is_set(key):
@@ -102,13 +168,42 @@ class KiloMapping:
         """The mapping's (key, value) pairs."""
         return self._mapping().items()
 
+    def update(self, *args, **values):
+        """Write to the mapping, as ``dict.update`` does."""
+        self._mapping().update(*args, **values)
+
+    def setdefault(self, key, default=None):
+        """The value of a key, which is written if it is absent."""
+        return self._mapping().setdefault(key, default)
+
+    def pop(self, key, *default):
+        """Take a key out of the mapping: its value."""
+        return self._mapping().pop(key, *default)
+
+
+def _carry(made, written, anew):
+    """Write to a mapping made anew what was written to that of before.
+
+    made: that of before as it was made.
+    """
+    for key in made.keys() - written.keys():
+        anew.pop(key, None)
+    for key, value in written.items():
+        before, now = made.get(key), anew.get(key)
+        if key in made and value == before:
+            continue
+        if all(isinstance(part, dict) for part in (value, before, now)):
+            _carry(before, value, now)
+        else:
+            anew[key] = value
+
 
 def _filter_properties(spec_obj):
-    """The whole mapping of a request."""
+    """The whole mapping of a request, for whoever asks to change."""
     request_spec = _request_spec(spec_obj)
     properties = _features(spec_obj)
-    sent_spec, sent_properties = spec_obj.__dict__.get(
-        '_kilo_source', ({}, {}))
+    sent_spec, sent_properties = copy.deepcopy(
+        spec_obj.__dict__.get('_kilo_source', ({}, {})))
     for part in ('image', 'instance_properties'):
         sent = sent_spec.get(part)
         if isinstance(sent, dict):
@@ -126,7 +221,7 @@ def _filter_properties(spec_obj):
     return {
         **properties,
         'context': spec_obj.legacy_context,
-        'request_spec': request_spec,
+        'request_spec': SentSpec(spec_obj, request_spec),
         'config_options': spec_obj.config_options,
         'instance_type': request_spec['instance_type'],
         'project_id': instance['project_id'],
@@ -155,7 +250,7 @@ def _request_spec(spec_obj):
     image = {} if spec_obj.image is None else spec_obj.image.flat()
     if spec_obj.image is not None:
         today = spec_obj.image.properties.flat()
-        old = {name: today[now] for name, now in _OLD_PROPERTIES.items()
+        old = {name: today[now] for name, now in OLD_PROPERTIES.items()
                if now in today}
         image['properties'] = {**today, **old}
     return {
@@ -186,7 +281,7 @@ def _instance_properties(spec_obj, image):
 
 def _features(spec_obj):
     """The keys that are only there when the request uses them."""
-    made = {name: getattr(spec_obj, name) for name in _PLAIN_LISTS}
+    made = {name: _own(getattr(spec_obj, name)) for name in _PLAIN_LISTS}
     made['pci_requests'] = spec_obj.pci_requests
     made['requested_destination'] = spec_obj.requested_destination
     if spec_obj.retry is not None:
@@ -195,7 +290,7 @@ def _features(spec_obj):
         made['limits'] = spec_obj.limits.to_dict()
     if spec_obj.scheduler_hints is not None:
         made['scheduler_hints'] = {
-            name: spec_obj.get_scheduler_hint(name)
+            name: _own(spec_obj.get_scheduler_hint(name))
             for name in spec_obj.scheduler_hints}
     group = spec_obj.instance_group
     if group is not None:
@@ -207,3 +302,7 @@ def _features(spec_obj):
             'group_members': set(group.members or ()),
         }
     return {key: value for key, value in made.items() if value is not None}
+
+
+def _own(value):
+    return list(value) if isinstance(value, list) else value

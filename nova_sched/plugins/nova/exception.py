@@ -5,6 +5,7 @@ These cross RPC under Nova's own class paths.
 
 from nova_sched import exception
 
+ClassNotFound = exception.ClassNotFound
 ComputeHostMetricNotFound = exception.ComputeHostMetricNotFound
 InvalidInput = exception.InvalidInput
 NoValidHost = exception.NoValidHost

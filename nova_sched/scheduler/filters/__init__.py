@@ -13,6 +13,7 @@ A built-in answers for all hosts at once (``ColumnFilter.mask``).
 import numpy as np
 
 from nova_sched import filters
+from nova_sched.objects.legacy import given
 from nova_sched.rules import built_ins
 from nova_sched.rules import offered
 from nova_sched.rules import phrases
@@ -36,7 +37,7 @@ class BaseHostFilter(filters.BaseFilter):
     RUN_ON_REBUILD = False
 
     def _filter_one(self, obj, spec_obj):
-        if spec_obj.is_rebuild and not self.RUN_ON_REBUILD:
+        if not self.RUN_ON_REBUILD and _is_rebuild(spec_obj):
             return True
         return self.host_passes(obj, spec_obj)
 
@@ -48,14 +49,6 @@ class BaseHostFilter(filters.BaseFilter):
         """
         raise NotImplementedError(
             f'{type(self).__name__} has no host_passes method')
-
-    def limits(self, hosts, spec_obj):
-        """What the compute node must hold a placed instance to.
-
-        hosts: a one-row HostBlock.  Returns a dict with any of memory_mb,
-        vcpu, disk_gb (integers) and numa_topology.
-        """
-        return {}
 
     def why_not(self, host_state, spec_obj):
         """Why this one host was rejected, in words, or ''."""
@@ -106,15 +99,16 @@ class ColumnFilter(BaseHostFilter):
             f'{type(self).__name__} has no mask method')
 
     def host_passes(self, host_state, filter_properties):
-        """As ``mask`` for one host."""
-        return bool(self.mask(host_state.block(), filter_properties)[0])
+        """As ``mask`` for one host, by the request as it was given."""
+        return bool(self.mask(host_state.block(),
+                              given.request_of(filter_properties))[0])
 
     def keep(self, hosts, spec_obj):
         if not self._is_column:
             return super().keep(hosts, spec_obj)
         if spec_obj.is_rebuild and not self.RUN_ON_REBUILD:
             return np.ones(len(hosts), dtype=np.bool_)
-        return self.mask(hosts, spec_obj)
+        return self.mask(hosts, given.request_of(spec_obj))
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -125,6 +119,19 @@ class ColumnFilter(BaseHostFilter):
             and cls.filter_all is filters.BaseFilter.filter_all)
         # The built-in writes its lines where it judges by columns.
         cls.logs_rejected = cls.logs_rejected and cls._is_column
+
+
+def _is_rebuild(asked):
+    """``is_rebuild`` of a RequestSpec or of Kilo's filter_properties."""
+    return getattr(asked, 'is_rebuild', None) or (
+        isinstance(asked, dict) and given.request_of(asked).is_rebuild)
+
+
+class HostFilterHandler(filters.BaseFilterHandler):
+    """Finds the built-in filters, and runs filters on host states."""
+
+    def __init__(self):
+        super().__init__(BaseHostFilter)
 
 
 def all_filters():

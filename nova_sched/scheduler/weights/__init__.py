@@ -16,6 +16,7 @@ import numpy as np
 from oslo_config import cfg
 
 from nova_sched import weights
+from nova_sched.objects.legacy import given
 from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.rules import built_ins
 from nova_sched.rules import nova_classes
@@ -53,13 +54,14 @@ class ColumnWeigher(BaseHostWeigher):
             f'{type(self).__name__} has no column method')
 
     def _weigh_object(self, host_state, weight_properties):
-        return float(self.column(host_state.block(), weight_properties)[0])
+        return float(self.column(host_state.block(),
+                                 given.request_of(weight_properties))[0])
 
     def raw(self, hosts, spec_obj):
         if not self._is_column:
             return super().raw(hosts, spec_obj)
-        return self.clamp(np.asarray(self.column(hosts, spec_obj),
-                                     dtype=np.float64))
+        return self.clamp(np.asarray(self.column(
+            hosts, given.request_of(spec_obj)), dtype=np.float64))
 
     def weight_multiplier(self, host_state):
         return float(np.ravel(self._by_aggregate(host_state.block()))[0])
@@ -85,6 +87,15 @@ class ColumnWeigher(BaseHostWeigher):
 #: In which built-in weighers run, as in Nova; others follow by name.
 _ORDER = tuple(itertools.chain.from_iterable(
     nova_classes.WEIGHER_MODULES.values()))
+
+
+class HostWeightHandler(weights.BaseWeightHandler):
+    """Finds the built-in weighers, and runs weighers on host states."""
+
+    object_class = WeighedHost
+
+    def __init__(self):
+        super().__init__(BaseHostWeigher)
 
 
 def all_weighers():

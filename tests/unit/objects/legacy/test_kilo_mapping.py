@@ -191,3 +191,116 @@ class TestMapping:
 
         assert twin['my_own_key'] == 1
         assert twin['context'] is context
+
+
+def written_to(properties):
+    """Write to a mapping, to its parts and to their parts."""
+    properties['mine'] = 1
+    properties['scheduler_hints']['mine'] = 1
+    properties['scheduler_hints']['a'] += ['mine']
+    properties['instance_type']['extra_specs']['mine'] = 1
+    properties['request_spec']['instance_properties']['mine'] = 1
+    properties['request_spec']['image']['properties']['mine'] = 1
+    properties['config_options']['mine'] = 1
+    properties['force_hosts'].append('mine')
+    return properties
+
+
+class TestCopies:
+
+    REQUESTS = {
+        'a spec': lambda: requests.a_request(
+            hints={'a': ['x', 'y']}, force_hosts=['h']),
+        'dicts': lambda: kilo_request(
+            scheduler_hints={'a': ['x', 'y']}, force_hosts=['h'])}
+
+    @pytest.mark.parametrize('make', REQUESTS.values(), ids=REQUESTS)
+    @pytest.mark.parametrize('copied', [
+        copy.deepcopy, lambda spec: copy.deepcopy(dict(spec)),
+        lambda spec: spec.obj_clone(), lambda spec: spec.copy().obj_clone()])
+    def test_a_deep_copy_has_all_and_shares_nothing(self, make, copied):
+        """It says the same, and what is written to it is in it alone."""
+        spec, fresh = make(), make()
+        before = repr(dict(spec))
+
+        twin = copied(spec)
+        assert repr(dict(twin)) == before
+        written_to(twin)
+
+        assert twin['mine'] == 1
+        assert twin.get('scheduler_hints')['a'] == ['x', 'y', 'mine']
+        assert repr(dict(spec)) == repr(dict(fresh)) == before
+        assert spec.obj_to_primitive() == fresh.obj_to_primitive()
+
+    @pytest.mark.parametrize('copied', [
+        dict, copy.copy, lambda spec: spec.copy(), lambda spec: {**spec}])
+    def test_a_shallow_copy_has_keys_of_its_own(self, copied):
+        """As of a dict."""
+        spec = requests.a_request(hints={'a': 'x'})
+
+        twin = copied(spec)
+        twin['scheduler_hints'] = {}
+        twin.update(mine=1)
+        del twin['instance_type']
+
+        assert spec['scheduler_hints'] == {'a': 'x'}
+        assert 'mine' not in spec
+        assert 'instance_type' in spec
+        assert twin.pop('mine') == 1
+        assert twin.pop('mine', None) is None
+
+    def test_what_was_sent_stays_as_it_was_sent(self):
+        sent = copy.deepcopy(KILO)
+        spec = objects.arguments.from_legacy_dicts(**sent)
+
+        spec['request_spec']['instance_properties']['mine'] = 1
+        spec['request_spec']['image']['properties']['mine'] = 1
+
+        assert sent == KILO
+
+    def test_a_copy_shares_the_caller_s_context(self):
+        spec = requests.a_request()
+        spec.legacy_context = context = object()
+        spec['mine'] = 1
+
+        assert copy.deepcopy(spec)['context'] is context
+        assert copy.deepcopy(spec)['mine'] == 1
+
+
+class TestWrites:
+
+    def test_they_are_read_by_whoever_asks_next(self):
+        spec = requests.a_request()
+
+        spec['mine'] = 1
+        assert spec.setdefault('mine', 2) == 1
+        assert spec.setdefault('other', 2) == 2
+        del spec['os_type']
+
+        assert spec.get('mine') == 1
+        assert 'os_type' not in spec.keys()  # noqa: SIM118
+        assert len(spec) == len(spec.keys())
+
+    def test_they_stay_when_the_request_goes_on_to_another_instance(self):
+        """Beside what is new then."""
+        spec = requests.a_request(hints={'a': 'x'})
+        written = spec['request_spec']['instance_properties']
+        written['mine'] = spec['mine'] = 1
+        del spec['scheduler_hints']['a'], spec['os_type']
+
+        spec.instance_uuid = 'another'
+        spec.forget_mapping()
+
+        instance = spec['request_spec']['instance_properties']
+        assert (instance['uuid'], instance['mine']) == ('another', 1)
+        assert spec['mine'] == 1
+        assert spec['scheduler_hints'] == {}
+        assert 'os_type' not in list(spec)
+
+    def test_the_fields_of_the_request_stay_as_they_are(self):
+        spec, fresh = requests.a_request(), requests.a_request()
+
+        spec['instance_type']['memory_mb'] = 1
+        spec['scheduler_hints'] = {'a': 'x'}
+
+        assert spec.obj_to_primitive() == fresh.obj_to_primitive()

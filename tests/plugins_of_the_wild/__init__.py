@@ -1,0 +1,2 @@
+"""Filters and weighers in the shapes of Nova's releases, as files that an
+operator would bring along."""

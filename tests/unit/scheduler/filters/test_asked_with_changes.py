@@ -1,0 +1,255 @@
+"""A plug-in that derives from a built-in filter may ask it about a request
+that it has changed, in any form that it has got it in."""
+
+import copy
+
+import pytest
+
+from nova_sched import exception
+from nova_sched import objects
+from nova_sched.plugins import loading
+from tests.builders import numa
+from tests.builders import pci
+from tests.builders.drivers import MemoryScheduler
+from tests.builders.drivers import picks
+from tests.builders.hosts import a_host
+from tests.builders.hosts import hosts
+from tests.builders.requests import a_flavor
+from tests.builders.requests import a_group
+from tests.builders.requests import a_request
+from tests.builders.requests import an_image
+from tests.builders.rules import configured
+from tests.unit.scheduler.filters.test_every_filter import REJECTING
+from tests.unit.scheduler.filters.test_every_filter import RUNNING
+
+BUILT_IN = {cls.__name__: cls for cls in loading.all_filters()}
+
+#: Those that go by hosts and options alone.
+OF_HOSTS = {'AggregateIoOpsFilter', 'AggregateNumInstancesFilter',
+            'ComputeFilter', 'IoOpsFilter', 'MetricsFilter',
+            'NumInstancesFilter'}
+
+
+def rejected(name):
+    """The request that the filter rejects the host bad for."""
+    fields = {**REJECTING[name][1]}
+    if 'pci_requests' in fields:
+        fields['pci_requests'] = objects.InstancePCIRequests(
+            requests=fields['pci_requests'])
+    return a_request(**fields)
+
+
+def taken(name):
+    """One that it takes that host for, if any."""
+    nothing = {'memory_mb': 0, 'vcpus': 0, 'root_gb': 0}
+    if name.startswith('Exact'):
+        nothing = {'memory_mb': 1, 'vcpus': 15, 'root_gb': 0, 'swap': 1}
+    return a_request(
+        flavor=a_flavor(id=9, name='m1.huge', **nothing), project_id='other',
+        availability_zone='z1', image=an_image(
+            {'os_distro': 'windows', 'hw_architecture': 'i686'}, id='x'))
+
+
+def block(name):
+    host, _, options = REJECTING[name]
+    good = {'metrics': '[{"name": "m", "value": 1}]',
+            'numa_topology': numa.cells_text(numa.a_cell()),
+            'pci_stats': pci.pci_stats(pci.a_pool())}
+    if name.startswith('Exact'):
+        host = {'vcpus_total': 15, 'free_disk_mb': 1, 'free_ram_mb': 1}
+    return hosts(a_host('bad', **good | host), a_host('good', **good),
+                 running=RUNNING), options
+
+
+def turned(properties, wanted):
+    """Make a mapping say what another request does, down to its parts."""
+    for key in [*properties.keys()]:
+        if key not in wanted.keys() and key != 'request_spec':  # noqa: SIM118
+            del properties[key]
+    for key, value in wanted.items():
+        if key != 'request_spec':
+            properties[key] = copy.deepcopy(value)
+    for key, value in copy.deepcopy(dict(wanted['request_spec'])).items():
+        properties['request_spec'][key] = value
+    return properties
+
+
+def a_clone(spec_obj, wanted):
+    twin = spec_obj.obj_clone()
+    for name in wanted.fields:
+        if wanted.obj_attr_is_set(name):
+            setattr(twin, name, getattr(wanted, name))
+    return twin
+
+
+def a_dict_of_its_own(spec_obj, wanted):
+    return copy.deepcopy({**wanted, 'request_spec':
+                          dict(wanted['request_spec'])})
+
+
+FORMS = {
+    'a changed clone': a_clone,
+    'the mapping, written to': turned,
+    'a deep copy of the mapping': lambda spec_obj, wanted: turned(
+        copy.deepcopy(spec_obj), wanted),
+    'a copy of the mapping': lambda spec_obj, wanted: turned(
+        spec_obj.copy(), wanted),
+    'a dict of the mapping': lambda spec_obj, wanted: turned(
+        dict(spec_obj), wanted),
+    'a deep copy of a dict': lambda spec_obj, wanted: turned(
+        copy.deepcopy(dict(spec_obj)), wanted),
+    'a dict of its own': a_dict_of_its_own,
+}
+
+
+@pytest.mark.parametrize('form', FORMS)
+@pytest.mark.parametrize('name', REJECTING)
+def test_a_built_in_judges_by_what_it_is_given(name, form):
+    """And not by the request that this was made of."""
+    hosts_, options = block(name)
+    rule = configured(BUILT_IN[name], **options)
+    verdicts = set()
+    for made_of, wanted in ((taken, rejected), (rejected, taken)):
+        expected, found = (
+            [rule.host_passes(state, asked) for state in hosts_.states()]
+            for asked in (wanted(name), FORMS[form](
+                made_of(name), wanted(name))))
+        assert found == expected
+        verdicts.add(tuple(expected))
+
+    assert len(verdicts) == (1 if name in OF_HOSTS else 2)
+
+
+WEIGHERS = {cls.__name__: cls for cls in loading.all_weighers()}
+GROUPS = {'ServerGroupSoftAffinityWeigher': 'soft-affinity',
+          'ServerGroupSoftAntiAffinityWeigher': 'soft-anti-affinity'}
+
+
+@pytest.mark.parametrize('form', FORMS)
+@pytest.mark.parametrize('name', WEIGHERS)
+def test_so_does_a_weigher(name, form):
+    options = ({'metrics__weight_setting': ['m=1.0']}
+               if name == 'MetricsWeigher' else {})
+    weigher = configured(WEIGHERS[name], **options)
+    block = hosts(
+        a_host('a', metrics='[{"name": "m", "value": 1}]'),
+        a_host('b', metrics='[{"name": "m", "value": 2}]'),
+        running={'m1': 'a', 'm2': 'a', 'm3': 'b'},
+        images={'m1': {'image_os_distro': 'debian'}})
+    wanted = a_request(group={'members': ['m1', 'm2', 'm3'],
+                              'policy': GROUPS.get(name, 'affinity')},
+                       image_properties={'os_distro': 'debian'})
+    changed = FORMS[form](taken(name), wanted)
+
+    found, expected, before = (
+        [weigher._weigh_object(state, asked) for state in block.states()]
+        for asked in (changed, wanted, taken(name)))
+
+    assert found == expected
+    assert (found != before) == (name in GROUPS)
+
+
+class OfASmallRequest(BUILT_IN['RamFilter']):
+    """Asks the built-in as if next to nothing were wanted."""
+
+    def host_passes(self, host_state, filter_properties):
+        asked = dict(filter_properties)
+        asked['instance_type'] = {**asked['instance_type'], 'memory_mb': 1}
+        return super().host_passes(host_state, asked)
+
+    def filter_all(self, filter_obj_list, filter_properties):
+        return super().filter_all(filter_obj_list, {**filter_properties})
+
+
+class Modest(BUILT_IN['AllHostsFilter']):
+    """Writes to the mapping, once, that next to nothing is wanted."""
+
+    run_filter_once_per_request = True
+
+    def host_passes(self, host_state, filter_properties):
+        filter_properties['instance_type']['memory_mb'] = 1
+        filter_properties['mine'] = 'kept'
+        return True
+
+
+class Reader(BUILT_IN['AllHostsFilter']):
+    run_filter_once_per_request = False
+
+    def host_passes(self, host_state, filter_properties):
+        return filter_properties.get('mine') == 'kept'
+
+
+def asked(*filters, **fields):
+    paths = [f'{__name__}.{cls.__name__}' for cls in filters
+             if cls.__module__ == __name__]
+    driver = MemoryScheduler(
+        a_host('a'), enabled_filters=[cls.__name__ for cls in filters],
+        available_filters=['nova.scheduler.filters.all_filters', *paths])
+    return picks(driver, a_request(memory_mb=32000, **fields))
+
+
+def test_it_may_ask_about_all_hosts_together():
+    assert picks(MemoryScheduler(
+        a_host('a', free_ram_mb=1, ram_allocation_ratio=1.0),
+        available_filters=[f'{__name__}.OfASmallRequest'],
+        enabled_filters=['OfASmallRequest']),
+        a_request(memory_mb=512)) == ['a']
+
+
+def test_later_filters_judge_by_what_was_written_to_the_mapping():
+    """Built-in ones and others, for each instance of the request; what is
+    consumed is what the caller asked for."""
+    ram = BUILT_IN['RamFilter']
+
+    assert asked(Modest, Reader, ram, num_instances=2) == ['a', 'a']
+    for filters in ([Reader, Modest, ram], [ram]):
+        with pytest.raises(exception.NoValidHost):
+            asked(*filters, num_instances=2)
+
+
+def passing(name, given):
+    """The names of the hosts that a filter leaves for something given."""
+    rule, (hosts_, _) = configured(BUILT_IN[name]), block(name)
+    return [state.host for state in hosts_.states()
+            if rule.host_passes(state, given)]
+
+
+@pytest.mark.parametrize('copied', [
+    dict, copy.deepcopy, lambda spec: copy.deepcopy(dict(spec))])
+class TestWhatAMappingSaysTwice:
+
+    def test_of_two_names_of_a_property_the_changed_one_counts(self, copied):
+        name = 'ImagePropertiesFilter'
+        for key in ('architecture', 'hw_architecture'):
+            spec_obj = a_request(
+                image_properties={'hw_architecture': 'x86_64'})
+            given = copied(spec_obj)
+            assert passing(name, given) == ['good']
+
+            given['request_spec']['image']['properties'][key] = 'i686'
+            assert passing(name, given) == ['bad']
+
+    def test_a_group_is_the_object_or_its_sets(self, copied):
+        name = 'ServerGroupAffinityFilter'
+        for change in (
+                lambda given: given['group_hosts'].clear(),
+                lambda given: given.update(group_policies=set()),
+                lambda given: given.update(instance_group=a_group('affinity'))
+        ):
+            spec_obj = rejected(name)
+            given = copied(spec_obj)
+            assert passing(name, given) == ['good']
+
+            change(given)
+            assert passing(name, given) == ['bad', 'good']
+
+
+@pytest.mark.parametrize(('key', 'value'), [
+    ('instance_type', {'memory_mb': 'much'}), ('instance_type', None),
+    ('scheduler_hints', ['query']), ('retry', {'hosts': 'x'})])
+def test_what_makes_no_sense_is_refused(key, value):
+    rule = configured(BUILT_IN['RamFilter'])
+    state, = hosts(a_host('a')).states()
+
+    with pytest.raises(exception.InvalidInput):
+        rule.host_passes(state, {**a_request(), key: value})
