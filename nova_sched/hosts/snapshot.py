@@ -60,6 +60,20 @@ class HostSnapshot:
             state = self._states[row] = HostState(self, row)
         return state
 
+    def aggregates(self):
+        """The aggregates that any of the hosts is in, by id: list."""
+        column = self.column('aggregates')
+        found = {aggregate.id: aggregate
+                 for code in labels.in_use(column.codes)
+                 for aggregate in column.values[code]}
+        return [found[key] for key in sorted(found)]
+
+    def aggregates_of(self, host):
+        """The aggregates of a host by its name, a new list."""
+        names = self.column('host')
+        rows = np.flatnonzero(names.codes == names.code(host))
+        return list(self.cell('aggregates', rows.item(0))) if len(rows) else []
+
     def block(self, rows=None):
         """These rows (int array), or all of them, as rules see them."""
         return block.HostBlock(self, rows)

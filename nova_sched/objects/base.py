@@ -32,6 +32,10 @@ _VERSION = 'nova_object.version'
 _DATA = 'nova_object.data'
 
 
+#: What makes an object answer as a dict of its set fields, too.
+DictCompat = ovo_base.VersionedObjectDictCompat
+
+
 @functools.lru_cache(maxsize=512)
 def version_tuple(text):
     """'1.15' as (1, 15); a third part is dropped.

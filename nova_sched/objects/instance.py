@@ -11,7 +11,7 @@ _TEXTS = fields.dict_of(fields.TEXT, null=True)
 
 
 @base.Registry.register
-class Instance(base.NovaObject):
+class Instance(base.NovaObject, base.DictCompat):
     """The few fields of an instance that scheduling looks at.
 
     memory_mb in MiB, disks in GiB.  Kilo sent version 1.x, others 2.x.

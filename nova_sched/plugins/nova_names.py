@@ -21,11 +21,13 @@ from nova_sched.plugins.nova import conf as nova_conf
 #: Nova's module -> the one here, or the library's that it became.  The
 #: modules in a package come with it, under the names that they have here.
 MODULES = {
+    'nova.availability_zones': 'nova_sched.plugins.nova.availability_zones',
     'nova.compute.power_state': 'nova_sched.plugins.nova.power_state',
     'nova.compute.task_states': 'nova_sched.plugins.nova.task_states',
     'nova.compute.vm_states': 'nova_sched.plugins.nova.vm_states',
     'nova.conf': 'nova_sched.plugins.nova.conf',
     'nova.context': 'nova_sched.context',
+    'nova.db': 'nova_sched.plugins.nova.db',
     'nova.exception': 'nova_sched.plugins.nova.exception',
     'nova.filters': 'nova_sched.filters',
     'nova.i18n': 'nova_sched.plugins.nova.i18n',

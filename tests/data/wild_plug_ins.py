@@ -1,0 +1,74 @@
+"""Plug-ins as many authors write them for Nova, one for each name they use."""
+
+from nova import availability_zones
+from nova import db
+from nova import objects
+from nova.scheduler import filters
+from nova.scheduler import utils
+from nova.scheduler import weights
+
+
+def _other(spec_obj):
+    """The name of the host that a hint names."""
+    return spec_obj.get_scheduler_hint('beside')
+
+
+class AdminFilter(filters.BaseHostFilter):
+    """Passes for the project of the call, whose context it may elevate."""
+
+    def host_passes(self, host_state, spec_obj):
+        context = spec_obj._context
+        return (context.project_id == 'p' and not context.is_admin
+                and context.elevated().is_admin)
+
+
+class SameAggregateFilter(filters.BaseHostFilter):
+    """Hosts that share an aggregate with another one."""
+
+    def host_passes(self, host_state, spec_obj):
+        theirs = objects.AggregateList.get_by_host(
+            spec_obj._context.elevated(), _other(spec_obj))
+        return bool({aggregate.id for aggregate in theirs}
+                    & {aggregate.id for aggregate in host_state.aggregates})
+
+
+class SameZoneFilter(filters.BaseHostFilter):
+    """Hosts in the zone of another one."""
+
+    def host_passes(self, host_state, spec_obj):
+        zone = availability_zones.get_host_availability_zone
+        context = spec_obj._context
+        return zone(context, host_state.host) == zone(
+            context, _other(spec_obj))
+
+
+class SameRackFilter(filters.BaseHostFilter):
+    """Hosts in the rack of another one, as in Kilo."""
+
+    def host_passes(self, host_state, filter_properties):
+        context = filter_properties['context'].elevated()
+        other = filter_properties['scheduler_hints']['beside']
+        return self._racks(context, other) == self._racks(
+            context, host_state.host)
+
+    def _racks(self, context, host):
+        return db.aggregate_metadata_get_by_host(
+            context, host, key='rack')['rack']
+
+
+class SmallFlavorFilter(filters.BaseHostFilter):
+    """Reads the flavor as a dict."""
+
+    def host_passes(self, host_state, spec_obj):
+        flavor = spec_obj.flavor
+        return flavor.get('memory_mb') == flavor['memory_mb'] < 1024
+
+
+class RackWeigher(weights.BaseHostWeigher):
+    """Counts as much as the aggregates of a host say."""
+
+    def weight_multiplier(self, host_state):
+        return utils.get_weight_multiplier(host_state, 'rack_weight', 1.0)
+
+    def _weigh_object(self, host_state, weight_properties):
+        return 1.0 if host_state.host == 'b' else 0.0
