@@ -84,7 +84,10 @@ def _property(name, field):
             raise AttributeError(f'{name} is unset')
         del self.__dict__[attr]
 
-    return property(_getter(attr, field), _setter(name, attr, field),
+    getter = _getter(attr, field)
+    if field.lazy:
+        getter = _loading(name, attr, getter)
+    return property(getter, _setter(name, attr, field),
                     deleter)
 
 
@@ -103,6 +106,16 @@ def _getter(attr, field):
         return value
 
     return getter
+
+
+def _loading(name, attr, getter):
+    """The getter of a field that the object loads when it is asked for it."""
+    def loaded(self):
+        if attr not in self.__dict__:
+            self.obj_load_attr(name)
+        return getter(self)
+
+    return loaded
 
 
 def _setter(name, attr, field):

@@ -72,3 +72,33 @@ class RackWeigher(weights.BaseHostWeigher):
 
     def _weigh_object(self, host_state, weight_properties):
         return 1.0 if host_state.host == 'b' else 0.0
+
+
+class RamOfOthersFilter(filters.BaseHostFilter):
+    """Hosts whose instances have flavors of less memory than the one asked.
+    """
+
+    def host_passes(self, host_state, spec_obj):
+        return all(
+            isinstance(instance, objects.Instance)
+            and instance.flavor.memory_mb < spec_obj.memory_mb
+            and instance.get_flavor().extra_specs.get('kind') == 'small'
+            for instance in host_state.instances.values())
+
+
+class QuietNeighboursWeigher(weights.BaseHostWeigher):
+    """Hosts without instances of a noisy role or image come first."""
+
+    def _weigh_object(self, host_state, weight_properties):
+        return -sum(
+            instance.metadata.get('role') == 'noisy'
+            or instance.system_metadata['image_os_type'] == 'noisy'
+            for instance in host_state.instances.values())
+
+
+class YoungWeigher(weights.BaseHostWeigher):
+    """The host with the youngest instance comes first."""
+
+    def _weigh_object(self, host_state, weight_properties):
+        return max((instance.created_at.timestamp() for instance
+                    in host_state.instances.values()), default=0)
