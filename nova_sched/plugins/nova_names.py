@@ -16,6 +16,7 @@ import importlib.util
 import sys
 import threading
 
+from nova_sched.plugins import dotted_oslo
 from nova_sched.plugins.nova import conf as nova_conf
 
 #: Nova's module -> the one here, or the library's that it became.  The
@@ -32,8 +33,18 @@ MODULES = {
     'nova.filters': 'nova_sched.filters',
     'nova.i18n': 'nova_sched.plugins.nova.i18n',
     'nova.objects': 'nova_sched.objects',
-    # Nova's copy of what became oslo.log; gone since Liberty.
+    # Nova's copies of what became oslo's libraries; gone since Liberty.
+    'nova.openstack.common.excutils': 'oslo_utils.excutils',
+    'nova.openstack.common.gettextutils': 'nova_sched.plugins.nova.i18n',
+    'nova.openstack.common.importutils': 'oslo_utils.importutils',
+    'nova.openstack.common.jsonutils': 'oslo_serialization.jsonutils',
+    'nova.openstack.common.lockutils': 'oslo_concurrency.lockutils',
     'nova.openstack.common.log': 'oslo_log.log',
+    'nova.openstack.common.processutils': 'oslo_concurrency.processutils',
+    'nova.openstack.common.strutils': 'oslo_utils.strutils',
+    'nova.openstack.common.timeutils': 'oslo_utils.timeutils',
+    'nova.openstack.common.units': 'oslo_utils.units',
+    'nova.openstack.common.uuidutils': 'oslo_utils.uuidutils',
     'nova.rpc': 'nova_sched.plugins.nova.rpc',
     'nova.scheduler.client': 'nova_sched.plugins.nova.client',
     'nova.scheduler.driver': 'nova_sched.plugins.nova.driver',
@@ -41,8 +52,12 @@ MODULES = {
         'nova_sched.plugins.nova.filter_scheduler',
     'nova.scheduler.filters': 'nova_sched.scheduler.filters',
     'nova.scheduler.host_manager': 'nova_sched.plugins.nova.host_manager',
+    'nova.scheduler.scheduler_options':
+        'nova_sched.plugins.nova.scheduler_options',
     'nova.scheduler.utils': 'nova_sched.plugins.nova.scheduler_utils',
     'nova.scheduler.weights': 'nova_sched.scheduler.weights',
+    'nova.servicegroup': 'nova_sched.plugins.nova.servicegroup',
+    'nova.utils': 'nova_sched.plugins.nova.utils',
     'nova.weights': 'nova_sched.weights',
 }
 _PACKAGES = ('nova', 'nova.compute', 'nova.openstack',
@@ -109,4 +124,5 @@ def provide(conf):
             # In front, because some parents are packages with files, which
             # must not be imported a second time under Nova's names.
             sys.meta_path.insert(0, _Finder())
+        dotted_oslo.provide()
         nova_conf.follow(conf)

@@ -3,9 +3,20 @@
 from nova import availability_zones
 from nova import db
 from nova import objects
+from nova import servicegroup
+from nova import utils as nova_utils
+from nova.openstack.common import jsonutils
+from nova.openstack.common import log as logging
+from nova.openstack.common.gettextutils import _
 from nova.scheduler import filters
+from nova.scheduler import scheduler_options
 from nova.scheduler import utils
 from nova.scheduler import weights
+from oslo.config import cfg
+
+CONF = cfg.CONF
+CONF.register_opts([cfg.StrOpt('compute_driver_of_juno', default='x')])
+LOG = logging.getLogger(__name__)
 
 
 def _other(spec_obj):
@@ -102,3 +113,27 @@ class YoungWeigher(weights.BaseHostWeigher):
     def _weigh_object(self, host_state, weight_properties):
         return max((instance.created_at.timestamp() for instance
                     in host_state.instances.values()), default=0)
+
+
+class LiveFilter(filters.BaseHostFilter):
+    """Hosts whose service is up, as a driver of Nova asks it."""
+
+    def __init__(self):
+        self.servicegroup_api = servicegroup.API()
+
+    def host_passes(self, host_state, spec_obj):
+        return self.servicegroup_api.service_is_up(host_state.service)
+
+
+class JunoFilter(filters.BaseHostFilter):
+    """A list of hosts in the operator's file, with Juno's imports."""
+
+    def __init__(self):
+        self.options = scheduler_options.SchedulerOptions()
+
+    @nova_utils.synchronized('juno-filter')
+    def host_passes(self, host_state, filter_properties):
+        hosts = self.options.get_configuration().get('hosts')
+        LOG.debug(_('Hosts: %s'), jsonutils.dumps(hosts))
+        return host_state.host in hosts and isinstance(
+            CONF.compute_driver_of_juno, str)

@@ -7,6 +7,7 @@ import gc
 import importlib
 import pathlib
 import sys
+import threading
 
 import pytest
 
@@ -102,6 +103,131 @@ def test_a_flavor_is_a_dict_as_well(racks):
 
 def test_a_multiplier_is_what_aggregates_say(racks):
     assert asked(racks, 'RackWeigher', weigher=True)[-1] == 'b'
+
+
+def test_a_service_is_up_as_nova_says(racks):
+    racks.execute("UPDATE services SET forced_down = 1 WHERE host = 'a'")
+    racks.execute("UPDATE services SET last_seen_up = '2020-01-01 00:00:00' "
+                  "WHERE host = 'b'")
+
+    assert set(asked(racks, 'LiveFilter')) == {'c', 'd'}
+
+
+def test_a_file_of_options_is_read_with_the_imports_of_juno(tmp_path):
+    path = tmp_path / 'options.json'
+    path.write_text('{"hosts": ["b", "d"]}')
+    conf = tmp_path / 'nova.conf'
+    conf.write_text(f'[DEFAULT]\nscheduler_json_config_location = {path}\n')
+    nova_names.provide(config.new_conf([], [str(conf)]))
+
+    rule = importlib.import_module('wild_plug_ins').JunoFilter()
+
+    assert testing.survivors(rule, testing.hosts(*map(
+        testing.a_host, 'abcd')), testing.a_request()) == ['b', 'd']
+
+
+@pytest.mark.parametrize('statement', [
+    'from oslo.config import cfg', 'import oslo.config.cfg',
+    'from oslo import messaging', 'from oslo.utils import timeutils, units',
+    'from oslo.serialization import jsonutils', 'import oslo.db.api',
+    'from oslo.i18n import TranslatorFactory',
+    'from oslo.concurrency import lockutils, processutils'])
+def test_libraries_have_their_dotted_names(statement):
+    exec(statement, {})
+
+
+def test_dotted_names_lead_to_the_very_libraries():
+    import oslo_config.cfg
+    found = importlib.import_module('oslo.config.cfg')
+
+    assert found is oslo_config.cfg
+    assert found.__spec__.name == 'oslo_config.cfg'
+
+
+@pytest.mark.parametrize('name', ['oslo.vmware', 'oslo.config.no_such'])
+def test_of_other_libraries_there_are_none(name):
+    with pytest.raises(ModuleNotFoundError, match=name):
+        importlib.import_module(name)
+
+
+def test_an_installed_package_of_the_dotted_name_wins(
+        tmp_path, monkeypatch):
+    (tmp_path / 'oslo').mkdir()
+    (tmp_path / 'oslo' / '__init__.py').write_text('')
+    for name in [*sys.modules]:
+        if name.partition('.')[0] == 'oslo':
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module('oslo.config')
+    monkeypatch.delitem(sys.modules, 'oslo')
+
+
+class TestUtils:
+    """nova.utils."""
+
+    @pytest.fixture
+    def utils(self):
+        return importlib.import_module('nova.utils')
+
+    def test_checks_the_arguments_of_what_is_decorated(self, utils):
+        @utils.expects_func_args('spec_obj')
+        def decorator(function):
+            return function
+
+        assert decorator(lambda self, spec_obj: 1)(None, None) == 1
+        assert decorator(lambda *args: 2)() == 2
+        with pytest.raises(TypeError, match='must take spec_obj'):
+            decorator(lambda self, instance: 1)
+
+    @pytest.mark.parametrize(('value', 'is_none'), [
+        ('None', True), ('none', True), (None, False), ('', False)])
+    def test_knows_the_text_none(self, utils, value, is_none):
+        assert utils.is_none_string(value) is is_none
+
+    @pytest.mark.parametrize('metadata', [
+        {'a': '1'}, [{'key': 'a', 'value': '1', 'deleted': 0},
+                     {'key': 'b', 'value': '2', 'deleted': 7}]])
+    def test_reads_metadata_of_any_form(self, utils, metadata):
+        assert utils.instance_meta({'metadata': metadata}) == {'a': '1'}
+        assert utils.instance_sys_meta({}) == {}
+        assert utils.instance_sys_meta(
+            {'system_metadata': metadata}) == {'a': '1'}
+
+    def test_changes_for_a_while(self, utils):
+        call, options = context.RequestContext(
+            read_deleted='no', overwrite=False), {'a': 1}
+        with utils.temporary_mutation(call, read_deleted='yes'), \
+                utils.temporary_mutation(options, a=2, b=3):
+            assert (call.read_deleted, options) == ('yes', {'a': 2, 'b': 3})
+
+        assert (call.read_deleted, options) == ('no', {'a': 1})
+
+    def test_makes_directories_for_a_while(self, utils):
+        with utils.tempdir(prefix='x') as path:
+            assert pathlib.Path(path).is_dir()
+
+        assert not pathlib.Path(path).exists()
+
+    def test_runs_commands(self, utils):
+        assert utils.execute('echo', 'yes') == ('yes\n', '')
+
+    def test_spawns_native_threads_that_know_the_hosts_at_hand(self, utils):
+        from nova import objects
+        kept = testing.hosts(testing.a_host('a')).states()
+        spawned = utils.spawn(objects.AggregateList.get_all, CALL)
+
+        assert kept
+        assert list(spawned.wait()) == []
+        with pytest.raises(ZeroDivisionError):
+            utils.spawn(divmod, 1, 0).wait()
+
+    def test_spawns_what_nobody_waits_for(self, utils):
+        done = threading.Event()
+
+        assert utils.spawn_n(done.set) is None
+        assert done.wait(5)
 
 
 class TestAtHand:
