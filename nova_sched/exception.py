@@ -11,6 +11,9 @@ Exception
            +-- InvalidInput     a request that is wrong; names the field
            +-- ComputeHostMetricNotFound
                                 a host lacks a metric that must be there
+           +-- HostMappingNotFound
+                                a plug-in asks for the cell of a host that is
+                                not among those decided on
            +-- SelectionObjectsWithOldRPCVersionNotSupported
                                 a client's version cap rules out what it wants
            +-- AllocationUpdateFailed
@@ -153,6 +156,13 @@ class ComputeHostMetricNotFound(RemoteNovaException):
         hidden = '(not shown)'
         return ComputeHostMetricNotFound(name='that is weighed', host=hidden,
                                          node=hidden)
+
+
+class HostMappingNotFound(RemoteNovaException):
+    """A host is in no cell."""
+
+    msg_fmt = 'No cell is known of host %(name)s.'
+    code = 400
 
 
 class SelectionObjectsWithOldRPCVersionNotSupported(RemoteNovaException):

@@ -70,9 +70,16 @@ class HostSnapshot:
 
     def aggregates_of(self, host):
         """The aggregates of a host by its name, a new list."""
-        names = self.column('host')
-        rows = np.flatnonzero(names.codes == names.code(host))
-        return list(self.cell('aggregates', rows.item(0))) if len(rows) else []
+        return list(self._of_host(host, 'aggregates') or ())
+
+    def cell_of(self, host):
+        """The uuid of a host's cell by its name; None for no such host."""
+        return self._of_host(host, 'cell_uuid')
+
+    def _of_host(self, host, name):
+        hosts = self.column('host')
+        rows = np.flatnonzero(hosts.codes == hosts.code(host))
+        return self.cell(name, rows.item(0)) if len(rows) else None
 
     def block(self, rows=None):
         """These rows (int array), or all of them, as rules see them."""

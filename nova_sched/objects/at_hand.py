@@ -23,7 +23,8 @@ def have(hosts):
     """From now on these are the hosts at hand in this thread.
 
     hosts: an object with ``aggregates()`` and ``aggregates_of(host)``, lists
-        of Aggregate; it is not kept alive.
+        of Aggregate, and ``cell_of(host)``, uuid or None; it is not kept
+        alive.
     """
     _hosts.set(weakref.ref(hosts))
 

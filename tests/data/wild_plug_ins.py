@@ -2,9 +2,13 @@
 
 from nova import availability_zones
 from nova import db
+from nova import exception
 from nova import objects
 from nova import servicegroup
 from nova import utils as nova_utils
+from nova.objects import cell_mapping
+from nova.objects import compute_node
+from nova.objects import host_mapping
 from nova.openstack.common import jsonutils
 from nova.openstack.common import log as logging
 from nova.openstack.common.gettextutils import _
@@ -65,6 +69,20 @@ class SameRackFilter(filters.BaseHostFilter):
     def _racks(self, context, host):
         return db.aggregate_metadata_get_by_host(
             context, host, key='rack')['rack']
+
+
+class SameCellFilter(filters.BaseHostFilter):
+    """Hosts in the cell of another one."""
+
+    def host_passes(self, host_state, spec_obj):
+        try:
+            mapping = host_mapping.HostMapping.get_by_host(
+                spec_obj._context, _other(spec_obj))
+        except exception.HostMappingNotFound:
+            return False
+        assert isinstance(mapping.cell_mapping, cell_mapping.CellMapping)
+        assert not isinstance(mapping, compute_node.ComputeNode)
+        return mapping.cell_mapping.uuid == host_state.cell_uuid
 
 
 class SmallFlavorFilter(filters.BaseHostFilter):

@@ -6,6 +6,7 @@ These cross RPC under Nova's own class paths.
 from nova_sched import exception
 
 ComputeHostMetricNotFound = exception.ComputeHostMetricNotFound
+HostMappingNotFound = exception.HostMappingNotFound
 InvalidInput = exception.InvalidInput
 NoValidHost = exception.NoValidHost
 

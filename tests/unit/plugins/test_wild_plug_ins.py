@@ -96,6 +96,11 @@ def test_another_host_s_metadata_are_known_by_nova_db(racks, host, found):
     assert set(asked(racks, 'SameRackFilter', beside(host))) == found
 
 
+@pytest.mark.parametrize(('host', 'found'), [('a', 4), ('unknown', 0)])
+def test_another_host_s_cell_is_known(racks, host, found):
+    assert len(asked(racks, 'SameCellFilter', beside(host))) == found
+
+
 def test_a_flavor_is_a_dict_as_well(racks):
     assert len(asked(racks, 'SmallFlavorFilter',
                      requests.a_request(memory_mb=512))) == 4
