@@ -16,12 +16,14 @@ from nova_sched import context
 from nova_sched import exception
 from nova_sched import testing
 from nova_sched.objects import at_hand
+from nova_sched.plugins import dotted_oslo
 from nova_sched.plugins import nova_names
 from nova_sched.plugins.nova import conf as nova_conf
 from tests.builders import clouds
 from tests.builders import requests
 from tests.builders import rules
 from tests.builders.drivers import hosts_of
+from tests.unit import doc_pages
 
 DATA = pathlib.Path(__file__).parents[2] / 'data'
 CALL = context.RequestContext(project_id='p', user_id='u', overwrite=False)
@@ -139,6 +141,13 @@ def test_a_file_of_options_is_read_with_the_imports_of_juno(tmp_path):
     'from oslo.concurrency import lockutils, processutils'])
 def test_libraries_have_their_dotted_names(statement):
     exec(statement, {})
+
+
+@pytest.mark.parametrize('library', dotted_oslo.LIBRARIES)
+def test_dotted_names_are_documented_and_there(library):
+    assert f'``oslo.{library}``' in doc_pages.PAGES['plugins.rst']
+    assert importlib.import_module(f'oslo.{library}') is (
+        importlib.import_module(f'oslo_{library}'))
 
 
 def test_dotted_names_lead_to_the_very_libraries():
