@@ -11,6 +11,9 @@ Exception
            +-- InvalidInput     a request that is wrong; names the field
            +-- ComputeHostMetricNotFound
                                 a host lacks a metric that must be there
+           +-- HostMappingNotFound
+                                a plug-in asks for the cell of a host that is
+                                not among those decided on
            +-- SelectionObjectsWithOldRPCVersionNotSupported
                                 a client's version cap rules out what it wants
            +-- AllocationUpdateFailed
@@ -160,6 +163,13 @@ class ClassNotFound(RemoteNovaException):
 
     msg_fmt = 'Class %(class_name)s could not be found: %(exception)s'
     code = 404
+
+
+class HostMappingNotFound(RemoteNovaException):
+    """A host is in no cell."""
+
+    msg_fmt = 'No cell is known of host %(name)s.'
+    code = 400
 
 
 class SelectionObjectsWithOldRPCVersionNotSupported(RemoteNovaException):

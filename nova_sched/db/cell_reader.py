@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from nova_sched import exception
 from nova_sched.db import cells as db_cells
 from nova_sched.db import engine as db_engine
+from nova_sched.db import kept
 from nova_sched.db import statements
 from nova_sched.db import tables
 from nova_sched.hosts import columns
@@ -64,6 +65,7 @@ class CellReader:
         self.db = db_engine.Database(cell.connection, options)
         self._columns = compute_node_columns
         self._statements = self._nodes = None
+        self._kept = kept.Kept()
         #: Through which it is asked; None to be asked directly.
         self.guard = None
 
@@ -188,6 +190,15 @@ class CellReader:
             .order_by(kept.id), instance.host, hosts)
         return [(host, uuid, key.removeprefix(_IMAGE), value)
                 for host, uuid, key, value in rows]
+
+    def kept(self, hosts, name):
+        if not hosts:
+            return {}
+        with self.db.reading() as connection:
+            statement = self._kept.statement(
+                statements.Schema(connection, self.db), name)
+            return {} if statement is None else kept.by_uuid(_in_chunks(
+                connection, statement, kept.HOST, hosts))
 
     def _chunks(self, statement, column, values):
         if not values:

@@ -259,6 +259,22 @@ class HostReader:
             cell_reader.CellReader.image_properties, list(hosts), list(names))
             for row in part]
 
+    def instance_details(self, hosts, name, needed=()):
+        """What is kept of the instances on these hosts: {uuid: value}.
+
+        name: of a column, whose values are as they are stored, or
+            ``metadata`` or ``system_metadata``: dicts.
+        Instances of which there is none are left out, as are those of a cell
+        that has no such column.
+        needed: as of ``locate_instances``, which asks the same cells.
+        """
+        found = {}
+        for part in self._all_answers(
+                f'The {name} of instances cannot be read', needed,
+                cell_reader.CellReader.kept, list(hosts), name):
+            found |= part
+        return found
+
     def host_cells(self):
         """dict host name -> cell uuid; empty in a database without cells."""
         return self._ask_api(self._api.host_cells)

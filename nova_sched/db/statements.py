@@ -29,6 +29,13 @@ class Schema:
                 f'database of its own') from error
         return {column['name'] for column in found}
 
+    def present(self, table):
+        """As ``columns``, but nothing of a table that is not there: set."""
+        try:
+            return self.columns(table)
+        except exception.DatabaseUnavailable:
+            return set()
+
     def select(self, table, names, **instead):
         """SELECT of names in order; instead: other expressions by name.
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from nova_sched.hosts import columns
 from nova_sched.hosts import labels
+from nova_sched.objects import at_hand
 
 _BIGGEST = np.iinfo(np.int64).max
 
@@ -166,7 +167,9 @@ class HostBlock:
         return [column[row] for row in self.rows.tolist()]
 
     def states(self):
-        """The rows as HostState objects."""
+        """The rows as HostState objects; the hosts are at hand from then on.
+        """
+        at_hand.have(self.snapshot)
         return [self.snapshot.state(row) for row in self.rows.tolist()]
 
     @property

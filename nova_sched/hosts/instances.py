@@ -8,7 +8,9 @@ the rest of the request.
 
 import dataclasses
 import itertools
-import types
+
+from nova_sched import objects
+from nova_sched.hosts import kept
 
 #: Scheduler hints that name instances.
 HINTS = ('different_host', 'same_host')
@@ -29,10 +31,12 @@ class Placed:
 
     uuid: str
     host: str
+    flavor: object = None
 
     def instance(self):
-        """What rules know of it: where it is."""
-        return types.SimpleNamespace(uuid=self.uuid, host=self.host)
+        """What rules know of it: where it is, and its flavor."""
+        return objects.Instance.on_host({
+            'uuid': self.uuid, 'host': self.host, 'flavor': self.flavor})
 
 
 class Instances:
@@ -45,6 +49,8 @@ class Instances:
     images: function of a list of host names and a tuple of names of image
         properties, returns what ``HostReader.image_properties`` does; by
         default nothing is known of images.
+    details: function of the name of a column, or of metadata, returns what
+        ``HostReader.instance_details`` does; by default nothing is kept.
     unseen: names of hosts of whose instances rules see none.
     in_flight: function that returns what other requests have placed, {uuid:
         object with ``host`` and, like Placed, ``instance()``}.
@@ -55,7 +61,8 @@ class Instances:
     """
 
     def __init__(self, locate, on_hosts,
-                 images=lambda hosts, names: (), unseen=frozenset(),
+                 images=lambda hosts, names: (), details=lambda name: {},
+                 unseen=frozenset(),
                  in_flight=dict, standing=dict):
         self.cells = frozenset()
         self._in_flight, self._standing = in_flight, standing
@@ -65,7 +72,8 @@ class Instances:
         self._placed, self._unseen = {}, unseen
         self._unreported_hosts = None
         self._located = {}
-        self._by_host = None
+        self._by_host, self._made = None, {}
+        self._kept = kept.Kept(details)
         self._values = {}
 
     def located(self, uuids, placed=True):
@@ -99,9 +107,18 @@ class Instances:
         return found
 
     def on_host(self, host):
-        """{uuid: instance} of the instances on a host, a new dict."""
+        """{uuid: objects.Instance} of the instances on a host, a new dict.
+        """
         unreported = self._unreported_by_host()
-        return self._listed().get(host, {}) | unreported.get(host, {})
+        return self._reported(host) | unreported.get(host, {})
+
+    def _reported(self, host):
+        """Those that were read; their objects are made once."""
+        if host not in self._made:
+            self._made[host] = {
+                row['uuid']: objects.Instance.on_host(row, self._kept)
+                for row in self._listed().get(host, ())}
+        return self._made[host]
 
     def each(self, name):
         """{host: set of values} of one column of the instances on each host.
@@ -114,7 +131,8 @@ class Instances:
         found = dict(self._values[name])
         for host, instances in unreported.items():
             values = {getattr(instance, name) for instance
-                      in instances.values() if hasattr(instance, name)}
+                      in instances.values()
+                      if instance.obj_attr_is_set(name)}
             if values:
                 found[host] = found.get(host, set()) | values
         return found
@@ -127,13 +145,12 @@ class Instances:
         return values
 
     def _listed(self):
-        """{host: {uuid: instance}} of all hosts, read once."""
+        """{host: list of rows} of the instances on all hosts, read once."""
         if self._by_host is None:
             by_host = {}
             for row in self._on_hosts():
                 if row['host'] not in self._unseen:
-                    by_host.setdefault(row['host'], {})[row['uuid']] = (
-                        types.SimpleNamespace(**row))
+                    by_host.setdefault(row['host'], []).append(row)
             self._by_host = by_host
         return self._by_host
 
@@ -174,9 +191,9 @@ class Instances:
         self._unreported()
         self._listed()
 
-    def place(self, uuid, host):
+    def place(self, uuid, host, flavor=None):
         """From now on the instance counts as running on the host."""
-        self._placed[uuid] = Placed(uuid, host)
+        self._placed[uuid] = Placed(uuid, host, flavor)
         self._unreported_hosts = None
 
     def start_over(self):

@@ -60,6 +60,27 @@ class HostSnapshot:
             state = self._states[row] = HostState.of(self, row)
         return state
 
+    def aggregates(self):
+        """The aggregates that any of the hosts is in, by id: list."""
+        column = self.column('aggregates')
+        found = {aggregate.id: aggregate
+                 for code in labels.in_use(column.codes)
+                 for aggregate in column.values[code]}
+        return [found[key] for key in sorted(found)]
+
+    def aggregates_of(self, host):
+        """The aggregates of a host by its name, a new list."""
+        return list(self._of_host(host, 'aggregates') or ())
+
+    def cell_of(self, host):
+        """The uuid of a host's cell by its name; None for no such host."""
+        return self._of_host(host, 'cell_uuid')
+
+    def _of_host(self, host, name):
+        hosts = self.column('host')
+        rows = np.flatnonzero(hosts.codes == hosts.code(host))
+        return self.cell(name, rows.item(0)) if len(rows) else None
+
     def block(self, rows=None):
         """These rows (int array), or all of them, as rules see them."""
         return block.HostBlock(self, rows)

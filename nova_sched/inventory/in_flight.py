@@ -1,7 +1,8 @@
 """One pick in flight, and what reads have shown of its instance."""
 
 import dataclasses
-import types
+
+from nova_sched import objects
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -28,13 +29,13 @@ class InFlight:
         return self.host, self.nodename
 
     def instance(self):
-        """What is known of its instance, named as columns of the database."""
+        """What is known of its instance: objects.Instance."""
         flavor = self.demand.flavor
-        return types.SimpleNamespace(
-            uuid=self.key, host=self.host, node=self.nodename,
-            instance_type_id=flavor.id, memory_mb=flavor.memory_mb,
-            vcpus=flavor.vcpus, root_gb=flavor.root_gb,
-            ephemeral_gb=flavor.ephemeral_gb)
+        return objects.Instance.on_host({
+            'uuid': self.key, 'host': self.host, 'node': self.nodename,
+            'instance_type_id': flavor.id, 'memory_mb': flavor.memory_mb,
+            'vcpus': flavor.vcpus, 'root_gb': flavor.root_gb,
+            'ephemeral_gb': flavor.ephemeral_gb, 'flavor': flavor})
 
 
 #: In place of the host of an instance that was not looked for yet.

@@ -9,11 +9,12 @@ from nova_sched.objects import selection
 from nova_sched.objects.aggregate import Aggregate
 from nova_sched.objects.aggregate import AggregateList
 from nova_sched.objects.aggregate import aggregates_from_wire
-from nova_sched.objects.cell import CellMapping
-from nova_sched.objects.compute import ComputeNode
-from nova_sched.objects.compute import ComputeNodeList
+from nova_sched.objects.cell_mapping import CellMapping
+from nova_sched.objects.compute_node import ComputeNode
+from nova_sched.objects.compute_node import ComputeNodeList
 from nova_sched.objects.destination import Destination
 from nova_sched.objects.flavor import Flavor
+from nova_sched.objects.host_mapping import HostMapping
 from nova_sched.objects.image_meta import ImageMeta
 from nova_sched.objects.image_meta import ImageMetaProps
 from nova_sched.objects.instance import Instance
@@ -45,6 +46,7 @@ __all__ = (
     'ComputeNodeList',
     'Destination',
     'Flavor',
+    'HostMapping',
     'ImageMeta',
     'ImageMetaProps',
     'Instance',

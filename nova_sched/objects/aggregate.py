@@ -1,5 +1,6 @@
 """Host aggregates, as the API announces their changes."""
 
+from nova_sched.objects import at_hand
 from nova_sched.objects import base
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
@@ -7,7 +8,7 @@ from nova_sched.objects.fields import MalformedError
 
 
 @base.Registry.register
-class Aggregate(base.NovaObject):
+class Aggregate(base.NovaObject, base.DictCompat):
     """A named set of hosts with metadata (text to text)."""
 
     VERSION = '1.3'
@@ -29,11 +30,49 @@ class Aggregate(base.NovaObject):
 
 @base.Registry.register
 class AggregateList(base.NovaObjectList):
-    """Aggregates; see Aggregate."""
+    """Aggregates; see Aggregate.
+
+    The class methods, which plug-ins call, answer from the hosts at hand:
+    without asking the database, and of aggregates that hold any of these.
+    Raise at_hand.NothingAtHand.
+    """
 
     VERSION = '1.3'
     fields = {'objects': Field(fields.list_of(fields.nested(Aggregate)),
                                unset=list)}
+
+    @classmethod
+    def get_all(cls, context):
+        """All of them."""
+        return cls(objects=at_hand.hosts('AggregateList.get_all').aggregates())
+
+    @classmethod
+    def get_by_host(cls, context, host, key=None):
+        """Those that a host is in; key: of metadata that they must have."""
+        found = at_hand.hosts('AggregateList.get_by_host').aggregates_of(host)
+        return cls(objects=_having(found, key))
+
+    @classmethod
+    def get_by_metadata_key(cls, context, key, hosts=None):
+        """Those with a key of metadata; hosts: any of which they must hold."""
+        found = at_hand.hosts('AggregateList.get_by_metadata_key').aggregates()
+        return cls(objects=[
+            aggregate for aggregate in _having(found, key)
+            if hosts is None or not {*hosts}.isdisjoint(aggregate.hosts)])
+
+    @classmethod
+    def get_by_metadata(cls, context, key=None, value=None):
+        """Those with this key, or value, or both together, in metadata."""
+        found = at_hand.hosts('AggregateList.get_by_metadata').aggregates()
+        return cls(objects=[
+            aggregate for aggregate in found
+            if any(key in (None, name) and value in (None, text)
+                   for name, text in aggregate.metadata.items())])
+
+
+def _having(aggregates, key):
+    return [aggregate for aggregate in aggregates
+            if key is None or key in aggregate.metadata]
 
 
 _AGGREGATE = fields.nested(Aggregate)

@@ -32,6 +32,10 @@ _VERSION = 'nova_object.version'
 _DATA = 'nova_object.data'
 
 
+#: What makes an object answer as a dict of its set fields, too.
+DictCompat = ovo_base.VersionedObjectDictCompat
+
+
 @functools.lru_cache(maxsize=512)
 def version_tuple(text):
     """'1.15' as (1, 15); a third part is dropped.
@@ -80,7 +84,10 @@ def _property(name, field):
             raise AttributeError(f'{name} is unset')
         del self.__dict__[attr]
 
-    return property(_getter(attr, field), _setter(name, attr, field),
+    getter = _getter(attr, field)
+    if field.lazy:
+        getter = _loading(name, attr, getter)
+    return property(getter, _setter(name, attr, field),
                     deleter)
 
 
@@ -99,6 +106,16 @@ def _getter(attr, field):
         return value
 
     return getter
+
+
+def _loading(name, attr, getter):
+    """The getter of a field that the object loads when it is asked for it."""
+    def loaded(self):
+        if attr not in self.__dict__:
+            self.obj_load_attr(name)
+        return getter(self)
+
+    return loaded
 
 
 def _setter(name, attr, field):

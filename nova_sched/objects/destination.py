@@ -2,7 +2,7 @@
 
 from nova_sched.objects import base
 from nova_sched.objects import bounds
-from nova_sched.objects import cell
+from nova_sched.objects import cell_mapping
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 
@@ -20,7 +20,7 @@ class Destination(base.NovaObject):
     fields = {
         'host': Field(fields.NAME),
         'node': Field(fields.NAME, null=True),
-        'cell': Field(fields.nested(cell.CellMapping), null=True,
+        'cell': Field(fields.nested(cell_mapping.CellMapping), null=True,
                       since='1.1'),
         'aggregates': Field(
             fields.list_of(fields.NAME, bounds.GROUP_NAMES), null=True,

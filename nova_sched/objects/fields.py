@@ -111,13 +111,16 @@ class Field(ovo_fields.Field):
     unset: what reading gives while the field is unset; a callable makes a
         new value, which stays on the object unless ``keep`` is false.
     since: version of the object that added the field.
+    lazy: whether the object is asked for it while it is unset; see
+        ``obj_load_attr``.
     """
 
     def __init__(self, kind, *, null=False, unset=None, keep=True,
-                 since='1.0'):
+                 since='1.0', lazy=False):
         super().__init__(kind, nullable=null)
         self.kind, self.unset, self.keep, self.since = (
             kind, unset, keep, since)
+        self.lazy = lazy
 
 
 def _read_integer(value):

@@ -19,7 +19,7 @@ _SHORT = fields.Kind(_short_text)
 
 
 @base.Registry.register
-class Flavor(base.NovaObject):
+class Flavor(base.NovaObject, base.DictCompat):
     """Sizes (memory_mb and swap in MiB, disks in GiB) and extra specs."""
 
     VERSION = '1.2'

@@ -8,17 +8,23 @@ from nova_sched.objects import pci
 from nova_sched.objects.fields import Field
 
 _TEXTS = fields.dict_of(fields.TEXT, null=True)
+_LAZY_TEXT = Field(fields.TEXT, null=True, lazy=True)
+_LAZY_TIME = Field(fields.DATETIME, null=True, lazy=True)
+_LAZY_FLAVOR = Field(fields.nested(flavor.Flavor), null=True, lazy=True)
 
 
 @base.Registry.register
-class Instance(base.NovaObject):
+class Instance(base.NovaObject, base.DictCompat):
     """The few fields of an instance that scheduling looks at.
 
     memory_mb in MiB, disks in GiB.  Kilo sent version 1.x, others 2.x.
+    Of an instance on a host some fields are read from the database when they
+    are asked for, which may raise DatabaseUnavailable.
     """
 
     VERSION = '2.8'
     MAJORS = (1, 2)
+    SHARED = base.NovaObject.SHARED | {'_kept'}
     fields = {
         'id': Field(fields.INTEGER),
         'uuid': Field(fields.NAME),
@@ -33,17 +39,55 @@ class Instance(base.NovaObject):
         'root_gb': Field(fields.INTEGER, null=True),
         'ephemeral_gb': Field(fields.INTEGER, null=True),
         'instance_type_id': Field(fields.INTEGER, null=True),
-        'flavor': Field(fields.nested(flavor.Flavor), null=True),
+        'flavor': _LAZY_FLAVOR,
+        'old_flavor': _LAZY_FLAVOR,
+        'new_flavor': _LAZY_FLAVOR,
         'image_ref': Field(fields.TEXT, null=True),
-        'system_metadata': Field(_TEXTS, null=True, unset=dict),
-        'metadata': Field(_TEXTS, null=True, unset=dict),
+        'system_metadata': Field(_TEXTS, null=True, unset=dict, lazy=True),
+        'metadata': Field(_TEXTS, null=True, unset=dict, lazy=True),
         'numa_topology': Field(fields.nested(numa.InstanceNUMATopology),
-                               null=True),
+                               null=True, lazy=True),
         'pci_requests': Field(fields.nested(pci.InstancePCIRequests),
-                              null=True),
-        'os_type': Field(fields.TEXT, null=True),
-        'availability_zone': Field(fields.TEXT, null=True),
+                              null=True, lazy=True),
+        'power_state': Field(fields.INTEGER, null=True, lazy=True),
+        'os_type': _LAZY_TEXT,
+        'availability_zone': _LAZY_TEXT,
+        'display_name': _LAZY_TEXT,
+        'hostname': _LAZY_TEXT,
+        'created_at': _LAZY_TIME,
+        'launched_at': _LAZY_TIME,
+        'updated_at': _LAZY_TIME,
     }
+
+    @classmethod
+    def on_host(cls, row, kept=None):
+        """An instance with these fields, which are not looked at.
+
+        row: dict.  kept: an object with ``of(uuid, name)``, which gives the
+            value of a field that is not among them, or None.
+        """
+        made = cls.__new__(cls)
+        made.__dict__.update(
+            {_ATTRS.get(name, name): value for name, value in row.items()},
+            _context=None, _changed_fields=set(), _kept=kept)
+        return made
+
+    def obj_load_attr(self, attrname):
+        """Have a field that is unset read, if there is where to read it."""
+        kept = self.__dict__.get('_kept')
+        if kept is None:
+            return
+        value = kept.of(self.uuid, attrname)
+        if value is None and callable(self.fields[attrname].unset):
+            value = self.fields[attrname].unset()
+        self.__dict__[_ATTRS[attrname]] = value
+
+    def get_flavor(self, namespace=None):
+        """Its Flavor, or the ``old`` or ``new`` one of a resize, or None."""
+        return getattr(self, f'{namespace}_flavor' if namespace else 'flavor')
+
+
+_ATTRS = {name: f'_obj_{name}' for name in Instance.fields}
 
 
 @base.Registry.register

@@ -14,7 +14,7 @@ _POLICY_SINCE = (1, 11)
 
 
 @base.Registry.register
-class InstanceGroup(base.NovaObject):
+class InstanceGroup(base.NovaObject, base.DictCompat):
     """A server group with one policy.
 
     members: uuids of instances.  hosts: names of the hosts they are on.

@@ -27,7 +27,7 @@ class VirtCPUTopology(base.NovaObject):
 
 
 @base.Registry.register
-class InstanceNUMACell(base.NovaObject):
+class InstanceNUMACell(base.NovaObject, base.DictCompat):
     """One guest NUMA cell in today's meaning, whoever sent it.
 
     cpuset: floating guest CPUs.  pcpuset: pinned ones.  memory in MiB.
@@ -93,7 +93,7 @@ class InstanceNUMACell(base.NovaObject):
 
 
 @base.Registry.register
-class InstanceNUMATopology(base.NovaObject):
+class InstanceNUMATopology(base.NovaObject, base.DictCompat):
     """The guest's NUMA cells."""
 
     VERSION = '1.3'

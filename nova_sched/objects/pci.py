@@ -10,7 +10,7 @@ from nova_sched.objects.fields import MalformedError
 
 
 @base.Registry.register
-class InstancePCIRequest(base.NovaObject):
+class InstancePCIRequest(base.NovaObject, base.DictCompat):
     """A number of devices that match one of some specifications.
 
     spec: list of dicts, device property -> wanted value.  alias_name None
@@ -34,7 +34,7 @@ class InstancePCIRequest(base.NovaObject):
 
 
 @base.Registry.register
-class InstancePCIRequests(base.NovaObject):
+class InstancePCIRequests(base.NovaObject, base.DictCompat):
     """All PCI requests of one instance."""
 
     VERSION = '1.1'

@@ -2,7 +2,7 @@
 
 from nova_sched.objects import base
 from nova_sched.objects import bounds
-from nova_sched.objects import compute
+from nova_sched.objects import compute_node
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 from nova_sched.objects.fields import MalformedError
@@ -15,8 +15,8 @@ class SchedulerRetries(base.NovaObject):
     VERSION = '1.1'
     fields = {
         'num_attempts': Field(fields.SIZE, unset=1),
-        'hosts': Field(fields.nested(compute.ComputeNodeList),
-                       unset=compute.ComputeNodeList),
+        'hosts': Field(fields.nested(compute_node.ComputeNodeList),
+                       unset=compute_node.ComputeNodeList),
     }
 
     @classmethod
@@ -42,7 +42,8 @@ class SchedulerRetries(base.NovaObject):
             raise
         return cls.from_data(
             {'num_attempts': retry.get('num_attempts'),
-             'hosts': compute.ComputeNodeList(objects=nodes)}, cls.VERSION)
+             'hosts': compute_node.ComputeNodeList(objects=nodes)},
+            cls.VERSION)
 
     def to_dict(self):
         """{'num_attempts': n, 'hosts': [[host, node], ...]}."""
@@ -55,7 +56,7 @@ def _node(pair):
     if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(
             name is None or isinstance(name, str) for name in pair):
         raise MalformedError(pair, 'must be [host, node]')
-    return compute.ComputeNode(host=pair[0], hypervisor_hostname=pair[1])
+    return compute_node.ComputeNode(host=pair[0], hypervisor_hostname=pair[1])
 
 
 _NODES = fields.list_of(fields.Kind(_node), bounds.RETRIES)

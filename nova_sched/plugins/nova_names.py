@@ -23,23 +23,36 @@ import os
 import sys
 import threading
 
+from nova_sched.plugins import dotted_oslo
 from nova_sched.plugins.nova import conf as nova_conf
 
 #: Nova's module -> the one here, or the library's that it became.  The
 #: modules in a package come with it, under the names that they have here.
 MODULES = {
+    'nova.availability_zones': 'nova_sched.plugins.nova.availability_zones',
     'nova.compute.power_state': 'nova_sched.plugins.nova.power_state',
     'nova.compute.task_states': 'nova_sched.plugins.nova.task_states',
     'nova.compute.vm_states': 'nova_sched.plugins.nova.vm_states',
     'nova.conf': 'nova_sched.plugins.nova.conf',
     'nova.context': 'nova_sched.context',
+    'nova.db': 'nova_sched.plugins.nova.db',
     'nova.exception': 'nova_sched.plugins.nova.exception',
     'nova.filters': 'nova_sched.filters',
     'nova.i18n': 'nova_sched.plugins.nova.i18n',
     'nova.loadables': 'nova_sched.rules.loadables',
     'nova.objects': 'nova_sched.objects',
-    # Nova's copy of what became oslo.log; gone since Liberty.
+    # Nova's copies of what became oslo's libraries; gone since Liberty.
+    'nova.openstack.common.excutils': 'oslo_utils.excutils',
+    'nova.openstack.common.gettextutils': 'nova_sched.plugins.nova.i18n',
+    'nova.openstack.common.importutils': 'oslo_utils.importutils',
+    'nova.openstack.common.jsonutils': 'oslo_serialization.jsonutils',
+    'nova.openstack.common.lockutils': 'oslo_concurrency.lockutils',
     'nova.openstack.common.log': 'oslo_log.log',
+    'nova.openstack.common.processutils': 'oslo_concurrency.processutils',
+    'nova.openstack.common.strutils': 'oslo_utils.strutils',
+    'nova.openstack.common.timeutils': 'oslo_utils.timeutils',
+    'nova.openstack.common.units': 'oslo_utils.units',
+    'nova.openstack.common.uuidutils': 'oslo_utils.uuidutils',
     'nova.rpc': 'nova_sched.plugins.nova.rpc',
     'nova.scheduler.client': 'nova_sched.plugins.nova.client',
     'nova.scheduler.driver': 'nova_sched.plugins.nova.driver',
@@ -47,8 +60,12 @@ MODULES = {
         'nova_sched.plugins.nova.filter_scheduler',
     'nova.scheduler.filters': 'nova_sched.scheduler.filters',
     'nova.scheduler.host_manager': 'nova_sched.plugins.nova.host_manager',
+    'nova.scheduler.scheduler_options':
+        'nova_sched.plugins.nova.scheduler_options',
     'nova.scheduler.utils': 'nova_sched.plugins.nova.scheduler_utils',
     'nova.scheduler.weights': 'nova_sched.scheduler.weights',
+    'nova.servicegroup': 'nova_sched.plugins.nova.servicegroup',
+    'nova.utils': 'nova_sched.plugins.nova.utils',
     'nova.weights': 'nova_sched.weights',
 }
 _PACKAGES = ('nova', 'nova.compute', 'nova.openstack',
@@ -187,4 +204,5 @@ def provide(conf):
             sys.meta_path.insert(0, _Finder())
         elif finder.is_ours():
             sys.modules['nova'].__path__ = finder.parts()
+        dotted_oslo.provide()
         nova_conf.follow(conf)

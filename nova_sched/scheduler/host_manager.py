@@ -117,6 +117,8 @@ class HostManager:
             on_hosts,
             images=lambda hosts, names: self._reader.image_properties(
                 hosts, names, found.cells),
+            details=lambda name: self._reader.instance_details(
+                table.columns['host'].values, name, found.cells),
             unseen=_bare_metal_hosts(table),
             in_flight=lambda: self._picks.placed(set(keys)),
             standing=self._picks.standing)

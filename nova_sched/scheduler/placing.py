@@ -292,7 +292,8 @@ class Placing:
             instance_uuid = uuidutils.generate_uuid()
             group.members.append(instance_uuid)
         group.hosts.append(host)
-        self._hosts.instances.place(instance_uuid, host)
+        self._hosts.instances.place(
+            instance_uuid, host, self._spec_obj.flavor)
 
     def _refuse(self):
         """Raise NoValidHost because not every instance got a host."""

@@ -65,6 +65,12 @@ TABLES = {
     'instance_system_metadata': f"""{_STAMPS}\n{_SOFT}\n{_KEY}
         VARCHAR(36) NOT NULL: instance_uuid
         VARCHAR(255): `key` value""",
+    'instance_metadata': f"""{_STAMPS}\n{_SOFT}\n{_KEY}
+        VARCHAR(36) NOT NULL: instance_uuid
+        VARCHAR(255): `key` value""",
+    'instance_extra': f"""{_STAMPS}\n{_SOFT}\n{_KEY}
+        VARCHAR(36) NOT NULL: instance_uuid
+        TEXT: numa_topology pci_requests flavor vcpu_model""",
     'aggregates': f"""{_STAMPS}\n{_ONCE_SOFT}\n{_KEY}
         VARCHAR(36): uuid -- M..
         VARCHAR(255): name""",
@@ -96,8 +102,8 @@ TABLES = {
 
 #: What a cell has, what went from there to the API database with Newton, and
 #: what has always been there.
-HOSTS, GROUPS, MAPPINGS = (list(TABLES)[:4], list(TABLES)[4:10],
-                           list(TABLES)[10:])
+HOSTS, GROUPS, MAPPINGS = (list(TABLES)[:6], list(TABLES)[6:12],
+                           list(TABLES)[12:])
 
 #: MariaDB's words -> PostgreSQL's.
 _POSTGRESQL = {'INT AUTO_INCREMENT': 'SERIAL', 'TINYINT(1)': 'BOOLEAN',

@@ -53,6 +53,9 @@ def fill(layout):
             'a', uuid=uuid, deleted=deleted))
         one.add('instance_system_metadata', instance_uuid=uuid,
                 key='image_os_distro', value='debian')
+        one.add('instance_metadata', instance_uuid=uuid, key='role',
+                value='db')
+        one.add('instance_extra', instance_uuid=uuid, flavor='as it is')
     layout.add_aggregate(layout.grouped, 1, 'zone', ['a', 'down'],
                          availability_zone='east')
     layout.add_aggregate(layout.grouped, 2, 'fast', ['b', 'c'], ssd='true')
@@ -209,6 +212,17 @@ class AnyLayout:
         assert (server['uuid'], server['memory_mb']) == (SERVER, 2048)
         assert hosts.image_properties(['a'], ['os_distro']) == [
             ('a', SERVER, 'os_distro', 'debian')]
+
+    def test_finds_what_is_kept_of_instances(self, hosts):
+        """What there is no column of is nothing."""
+        for name, value in (
+                ('system_metadata', {'image_os_distro': 'debian'}),
+                ('metadata', {'role': 'db'}), ('flavor', 'as it is'),
+                ('numa_topology', None), ('power_state', 1)):
+            assert hosts.instance_details(['a'], name) == {SERVER: value}
+        [born] = hosts.instance_details(['a'], 'created_at').values()
+        assert born.tzinfo is None
+        assert hosts.instance_details(['a'], 'launched_at') == {}
 
     def test_finds_a_node_by_its_host_and_by_its_name(self, hosts):
         for host, node in (('a', None), (None, 'a'), ('a', 'a')):

@@ -46,18 +46,20 @@ class KiloMapping:
     ``copy`` gives a RequestSpec with a mapping of its own.
     """
 
-    SHARED = frozenset(('_kilo_source', '_legacy_context',
-                        '_config_options'))
+    SHARED = frozenset(('_kilo_source', '_config_options'))
     REMEMBERED = frozenset(('_kilo', '_kilo_made', '_own_options'))
 
     @property
     def legacy_context(self):
-        """The caller's request context, Kilo's key 'context'."""
-        return self.__dict__.get('_legacy_context')
+        """The caller's RequestContext, Kilo's key 'context'.
+
+        As since Mitaka it is ``_context``, too; None before any call.
+        """
+        return self._context
 
     @legacy_context.setter
     def legacy_context(self, context):
-        self.__dict__['_legacy_context'] = context
+        self._context = context
         self.forget_mapping()
 
     @property

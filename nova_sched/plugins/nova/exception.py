@@ -7,6 +7,7 @@ from nova_sched import exception
 
 ClassNotFound = exception.ClassNotFound
 ComputeHostMetricNotFound = exception.ComputeHostMetricNotFound
+HostMappingNotFound = exception.HostMappingNotFound
 InvalidInput = exception.InvalidInput
 NoValidHost = exception.NoValidHost
 

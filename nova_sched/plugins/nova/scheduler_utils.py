@@ -1,12 +1,17 @@
-"""As ``nova.scheduler.utils``: what drivers of one's own ask Placement by.
+"""As ``nova.scheduler.utils``: what plug-ins and drivers share.
 
 Functions that have got arguments from release to release take those of all.
 """
 
 import numpy as np
+from oslo_log import log as logging
 
+from nova_sched import conf as config
+from nova_sched.plugins.nova.conf import CONF
 from nova_sched.rules import aggregates
 from nova_sched.scheduler import utils
+
+LOG = logging.getLogger(__name__)
 
 ResourceRequest = utils.ResourceRequest
 
@@ -52,6 +57,40 @@ def claim_resources(ctx, client, spec_obj, instance_uuid, alloc_req,
     return client.claim_resources(
         ctx, instance_uuid, alloc_req, spec_obj.project_id,
         spec_obj.user_id or ctx.user_id, allocation_request_version)
+
+
+def validate_filter(filter):
+    """Whether the filter of that class name is enabled."""
+    return filter in config.enabled_filters(CONF)
+
+
+def validate_weigher(weigher):
+    """Whether a weigher runs, by its class path as of ``weight_classes``.
+
+    With ``all_weighers`` among these, each of them does.
+    """
+    enabled = CONF.filter_scheduler.weight_classes
+    return weigher in enabled or any(
+        path.endswith('.weights.all_weighers') for path in enabled)
+
+
+def parse_options(opts, sep='=', converter=str, name=''):
+    """The texts ``key=value`` of an option: list of (key, value).
+
+    converter: makes the value of its text. What cannot be read is left out,
+    with a warning that has the option's name.
+    """
+    found = []
+    for text in opts:
+        key, separator, value = text.partition(sep)
+        try:
+            if not (key and separator):
+                raise ValueError(f'no {sep} behind a name')
+            found.append((key, converter(value)))
+        except ValueError as error:
+            LOG.warning('Option %(name)s: %(text)r is left out: %(error)s',
+                        {'name': name, 'text': text, 'error': error})
+    return found
 
 
 def __getattr__(name):

@@ -35,6 +35,8 @@ FORMS = {
         rxtx_factor?=1.0 vcpu_weight? disabled=False is_public=True
         extra_specs=dict projects=list description?@1.2 created_at?
         updated_at? deleted_at? deleted=False""",
+    'HostMapping 1.0': """
+        id host cell_mapping created_at? updated_at?""",
     'ImageMeta 1.8': """
         id? name? status? visibility? protected? checksum? owner? size?
         virtual_size? container_format? disk_format? created_at?
@@ -44,7 +46,9 @@ FORMS = {
         id uuid host? node? project_id? user_id? vm_state? task_state?
         memory_mb? vcpus? root_gb? ephemeral_gb? instance_type_id? flavor?
         image_ref? system_metadata?=dict metadata?=dict numa_topology?
-        pci_requests? os_type? availability_zone?""",
+        pci_requests? os_type? availability_zone? old_flavor? new_flavor?
+        power_state? display_name? hostname? created_at? launched_at?
+        updated_at?""",
     'InstanceGroup 1.11': """
         id user_id? project_id? uuid name? policies?=list members?
         hosts?@1.10 policy?@1.11 _rules?=dict@1.11 created_at? updated_at?

@@ -7,7 +7,7 @@ from nova_sched.objects.fields import Field
 
 
 @base.Registry.register
-class ComputeNode(base.NovaObject):
+class ComputeNode(base.NovaObject, base.DictCompat):
     """A node by its names.
 
     Requests carry nothing more of it (the hosts already tried); all other

@@ -1,0 +1,70 @@
+"""What a cell keeps of instances besides the columns that are always read.
+
+These tables are Nova's.  A database of the service's own lacks some of them,
+and older releases lack columns; what is not there says nothing.
+"""
+
+import sqlalchemy as sa
+
+_ROW = ('id', 'instance_uuid', 'deleted')
+_TEXTS = ('availability_zone', 'display_name', 'hostname', 'os_type')
+_TIMES = ('created_at', 'launched_at', 'updated_at')
+
+_instances = sa.table(
+    'instances', *map(sa.column, ('uuid', 'host', 'deleted', 'power_state',
+                                  *_TEXTS)),
+    *(sa.column(name, sa.DateTime) for name in _TIMES))
+_extra = sa.table('instance_extra', *map(sa.column, (
+    *_ROW, 'flavor', 'numa_topology', 'pci_requests')))
+_PAIRS = {name: sa.table(f'instance_{name}', *map(sa.column, (
+    *_ROW, 'key', 'value'))) for name in ('metadata', 'system_metadata')}
+
+#: By which a statement is narrowed to hosts.
+HOST = _instances.c.host
+
+
+class Kept:
+    """The statements for it in one database."""
+
+    def __init__(self):
+        self._columns = {}
+
+    def statement(self, schema, name):
+        """SELECT of (uuid, value), of metadata (uuid, key, value), or None.
+
+        schema: statements.Schema.  name: of a column, or of metadata.
+        None where the database has no such thing.
+        """
+        table, wanted = _source(name)
+        if table.name not in self._columns:
+            self._columns[table.name] = schema.present(table)
+        if not {column.name for column in wanted} <= self._columns[
+                table.name]:
+            return None
+        found = sa.select(_instances.c.uuid, *wanted).where(
+            _instances.c.deleted == 0)
+        if table is _instances:
+            return found
+        return found.where(table.c.instance_uuid == _instances.c.uuid,
+                           table.c.deleted == 0).order_by(table.c.id)
+
+
+def by_uuid(rows):
+    """What a statement gave, as {uuid: value}; metadata as dicts."""
+    found = {}
+    for uuid, *value in rows:
+        if len(value) == 1:
+            found[uuid], = value
+        else:
+            key, text = value
+            found.setdefault(uuid, {})[key] = text
+    return found
+
+
+def _source(name):
+    """The table that has it, and what of it is read."""
+    if name in _PAIRS:
+        table = _PAIRS[name]
+        return table, (table.c.key, table.c.value)
+    table = _extra if name in _extra.c else _instances
+    return table, (table.c[name],)

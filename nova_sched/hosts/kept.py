@@ -1,0 +1,89 @@
+"""What databases keep of a request's instances, read when asked for.
+
+Whoever asks one instance of a host for its flavor asks all of them, so what
+is asked for first is read of all at once, and remembered with the request.
+"""
+
+import datetime
+import functools
+import json
+
+from oslo_log import log as logging
+from oslo_versionedobjects import exception as ovo_exception
+
+from nova_sched import objects
+from nova_sched.objects import pci
+
+LOG = logging.getLogger(__name__)
+
+#: The flavors in the column of that name -> an instance's fields.
+_FLAVORS = {'flavor': 'cur', 'old_flavor': 'old', 'new_flavor': 'new'}
+
+
+class Kept:
+    """What is kept of the instances of a request's hosts.
+
+    read: function of the name of a column, or ``metadata`` or
+        ``system_metadata``, returns {instance uuid: value as it is stored}.
+    """
+
+    def __init__(self, read):
+        self._read, self._stored, self._made = read, {}, {}
+
+    def of(self, uuid, name):
+        """The value of an instance's field; None without any.
+
+        Raises DatabaseUnavailable.
+        """
+        column = 'flavor' if name in _FLAVORS else name
+        if column not in self._stored:
+            self._stored[column] = self._read(column)
+        stored = self._stored[column].get(uuid)
+        if stored is None:
+            return None
+        if name not in _MADE:
+            return stored
+        if isinstance(stored, str):
+            # Most flavors are those of other instances, too.
+            key = name, stored
+            if key not in self._made:
+                self._made[key] = _read_text(name, stored)
+            return self._made[key]
+        return _MADE[name](stored)
+
+
+def _read_text(name, text):
+    """What is made of a stored text; None, with a warning, if it cannot."""
+    try:
+        return _MADE[name](text)
+    except (ValueError, AttributeError, RecursionError,
+            ovo_exception.VersionedObjectsException) as error:
+        _warn_once(name, str(error))
+    return None
+
+
+@functools.lru_cache(maxsize=1024)
+def _warn_once(name, error):
+    LOG.warning('The %(name)s of instances cannot be read and counts as '
+                'absent: %(error)s', {'name': name, 'error': error})
+
+
+def _flavor(which, text):
+    envelope = json.loads(text).get(which)
+    return None if envelope is None else (
+        objects.Flavor.from_envelope(envelope))
+
+
+def _aware(moment):
+    return moment.replace(tzinfo=datetime.UTC)
+
+
+#: How a field is made of what is stored; others are stored as they are.
+_MADE = {
+    **{name: functools.partial(_flavor, which)
+       for name, which in _FLAVORS.items()},
+    'numa_topology': lambda text: (
+        objects.InstanceNUMATopology.from_envelope(json.loads(text))),
+    'pci_requests': pci.requests_from_any,
+    'created_at': _aware, 'launched_at': _aware, 'updated_at': _aware,
+}

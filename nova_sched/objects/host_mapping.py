@@ -1,0 +1,34 @@
+"""In which cell a host is."""
+
+from nova_sched import exception
+from nova_sched.objects import at_hand
+from nova_sched.objects import base
+from nova_sched.objects import cell_mapping
+from nova_sched.objects import fields
+from nova_sched.objects.fields import Field
+
+
+@base.Registry.register
+class HostMapping(base.NovaObject):
+    """A host by its name, and its cell."""
+
+    VERSION = '1.0'
+    fields = {
+        'id': Field(fields.INTEGER),
+        'host': Field(fields.NAME),
+        'cell_mapping': Field(fields.nested(cell_mapping.CellMapping)),
+        'created_at': Field(fields.DATETIME, null=True),
+        'updated_at': Field(fields.DATETIME, null=True),
+    }
+
+    @classmethod
+    def get_by_host(cls, context, host):
+        """That of one of the hosts at hand; of its cell the uuid is known.
+
+        Raises HostMappingNotFound, at_hand.NothingAtHand.
+        """
+        uuid = at_hand.hosts('HostMapping.get_by_host').cell_of(host)
+        if uuid is None:
+            raise exception.HostMappingNotFound(name=host)
+        return cls(host=host,
+                   cell_mapping=cell_mapping.CellMapping(uuid=uuid))

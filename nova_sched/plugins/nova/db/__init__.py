@@ -1,0 +1,3 @@
+"""As ``nova.db``: what ``nova.db.api`` has."""
+
+from nova_sched.plugins.nova.db.api import *  # noqa: F403 - as in Nova

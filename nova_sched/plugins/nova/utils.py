@@ -1,0 +1,127 @@
+"""As ``nova.utils``: what plug-ins use of it."""
+
+import contextlib
+import contextvars
+import functools
+import inspect
+import tempfile
+import threading
+
+from oslo_concurrency import lockutils
+from oslo_concurrency import processutils
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
+
+#: Runs a command: (output, errors) as texts; ProcessExecutionError.
+execute = processutils.execute
+#: Decorator: one thread, or with ``external=True`` one process, at a time.
+synchronized = lockutils.synchronized_with_prefix('nova-')
+#: A context with the path of a directory that is gone after it.
+tempdir = tempfile.TemporaryDirectory
+
+_NOTHING = object()
+
+
+def expects_func_args(*args):
+    """A decorator of decorators: what they decorate has these arguments.
+
+    Raises TypeError at the decoration of anything else.
+    """
+    def checked(decorator):
+        @functools.wraps(decorator)
+        def decorated(function):
+            found = inspect.signature(inspect.unwrap(function)).parameters
+            takes_all = any(
+                parameter.kind in (parameter.VAR_POSITIONAL,
+                                   parameter.VAR_KEYWORD)
+                for parameter in found.values())
+            if not takes_all and not set(args) <= found.keys():
+                raise TypeError(
+                    f'{function.__qualname__} takes ({", ".join(found)}), '
+                    f'and must take {", ".join(args)}')
+            return decorator(function)
+        return decorated
+    return checked
+
+
+def is_none_string(val):
+    """Whether it is the text ``none``, in whatever capitals."""
+    return isinstance(val, str) and val.lower() == 'none'
+
+
+def metadata_to_dict(metadata, include_deleted=False):
+    """Rows with key, value and deleted, as a dict."""
+    return {row['key']: row['value'] for row in metadata
+            if include_deleted or not row.get('deleted')}
+
+
+def instance_meta(instance):
+    """An instance's metadata as a dict, whether these are one or rows."""
+    return _as_dict(instance.get('metadata'))
+
+
+def instance_sys_meta(instance):
+    """An instance's system metadata as a dict; {} without any."""
+    return _as_dict(instance.get('system_metadata'))
+
+
+def _as_dict(metadata):
+    return (metadata if isinstance(metadata, dict)
+            else metadata_to_dict(metadata or ()))
+
+
+@contextlib.contextmanager
+def temporary_mutation(obj, **kwargs):
+    """A context in which an object has other attributes, or a dict items."""
+    is_dict = hasattr(obj, '__setitem__')
+    get = obj.get if is_dict else functools.partial(getattr, obj)
+    put = obj.__setitem__ if is_dict else functools.partial(setattr, obj)
+    drop = obj.pop if is_dict else functools.partial(delattr, obj)
+    before = {name: get(name, _NOTHING) for name in kwargs}
+    try:
+        for name, value in kwargs.items():
+            put(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            if value is _NOTHING:
+                drop(name)
+            else:
+                put(name, value)
+
+
+class _Spawned(threading.Thread):
+    """A call in a thread of its own, with the context of who asks for it."""
+
+    def __init__(self, function, args, kwargs):
+        super().__init__(daemon=True, name=f'spawned {function!r:.60}')
+        self._call = functools.partial(
+            contextvars.copy_context().run, function, *args, **kwargs)
+        self._result = self._error = None
+
+    def run(self):
+        try:
+            self._result = self._call()
+        except Exception as error:
+            self._error = error
+            LOG.exception('What a plug-in does in a thread failed')
+
+    def wait(self):
+        """What the call returned; raises what it raised."""
+        self.join()
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+def spawn(func, *args, **kwargs):
+    """Call a function in a native thread; its result has ``wait()``."""
+    spawned = _Spawned(func, args, kwargs)
+    spawned.start()
+    return spawned
+
+
+def spawn_n(func, *args, **kwargs):
+    """Call a function in a native thread; nobody asks what it returns."""
+    spawn(func, *args, **kwargs)

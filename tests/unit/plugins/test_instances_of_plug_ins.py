@@ -1,0 +1,189 @@
+"""Plug-ins look at the instances on a host as at objects of Nova.
+
+They are in tests/data/wild_plug_ins.py.
+"""
+
+import datetime
+import json
+import pathlib
+import sys
+
+import pytest
+import sqlalchemy as sa
+
+from nova_sched import context
+from nova_sched import objects
+from nova_sched import testing
+from nova_sched.plugins.nova import conf as nova_conf
+from tests.builders import clouds
+from tests.builders import requests
+from tests.builders import rules
+from tests.builders.drivers import hosts_of
+
+DATA = pathlib.Path(__file__).parents[2] / 'data'
+CALL = context.RequestContext(project_id='p', overwrite=False)
+UUIDS = {name: clouds.a_uuid(number)
+         for number, name in enumerate(['a1', 'a2', 'b1', 'b2', 'c1'], 11)}
+BORN = datetime.datetime(2026, 5, 1, tzinfo=datetime.UTC)
+
+
+@pytest.fixture(autouse=True)
+def plug_ins(monkeypatch):
+    """Their module can be imported."""
+    monkeypatch.syspath_prepend(DATA)
+    yield
+    sys.modules.pop('wild_plug_ins', None)
+    nova_conf.follow(rules.a_conf())
+
+
+@pytest.fixture
+def servers(cloud):
+    """Two servers on a and on b and one on c, as Nova keeps them."""
+    cloud.load(['a', 'b', 'c'], instances=[
+        clouds.an_instance(name[0], uuid=uuid, created_at=(
+            BORN + datetime.timedelta(days=number)).replace(
+                tzinfo=None).isoformat())
+        for number, (name, uuid) in enumerate(UUIDS.items())],
+        instance_system_metadata=[
+            {'instance_uuid': uuid, 'key': 'image_os_type',
+             'value': 'noisy' if name == 'b1' else 'linux'}
+            for name, uuid in UUIDS.items()])
+    cloud.execute('CREATE TABLE instance_extra (id INTEGER, deleted INTEGER,'
+                  ' instance_uuid TEXT, flavor TEXT, numa_topology TEXT)')
+    cloud.execute('CREATE TABLE instance_metadata (id INTEGER, deleted '
+                  'INTEGER, instance_uuid TEXT, key TEXT, value TEXT)')
+    for number, (name, uuid) in enumerate(UUIDS.items()):
+        flavor = testing.a_flavor(
+            memory_mb=4096 if name == 'b2' else 1024,
+            extra_specs={'kind': 'small'}).obj_to_primitive()
+        cloud.execute(
+            'INSERT INTO instance_extra VALUES (?, 0, ?, ?, NULL)', number,
+            uuid, json.dumps({'cur': flavor, 'old': None, 'new': None}))
+    cloud.execute("INSERT INTO instance_metadata VALUES (1, 0, ?, 'role', "
+                  "'noisy')", UUIDS['a2'])
+    return cloud
+
+
+@pytest.fixture
+def statements():
+    """The SELECTs of instances and what belongs to them, as they come."""
+    seen = []
+
+    def note(connection, cursor, statement, *args):
+        if 'FROM instance' in statement:
+            seen.append(statement)
+    sa.event.listen(sa.Engine, 'before_cursor_execute', note)
+    yield seen
+    sa.event.remove(sa.Engine, 'before_cursor_execute', note)
+
+
+def asked(cloud, name, spec, weigher=False):
+    """Names of the hosts that a plug-in leaves, best first."""
+    paths = [f'wild_plug_ins.{name}']
+    driver = cloud.driver(
+        filter_scheduler__weight_classes=paths if weigher else [],
+        filter_scheduler__available_filters=[] if weigher else paths,
+        filter_scheduler__enabled_filters=[] if weigher else [name],
+        scheduler__max_attempts=9)
+    try:
+        [found] = hosts_of(driver.select_destinations(
+            CALL, spec, [clouds.a_uuid(7)], return_alternates=True))
+    finally:
+        driver.stop()
+    return found
+
+
+def test_flavors_are_read_when_asked_for_of_all_at_once(servers, statements):
+    """One statement lists the instances, and one reads their flavors."""
+    spec = requests.a_request(memory_mb=2048)
+
+    assert set(asked(servers, 'RamOfOthersFilter', spec)) == {'a', 'c'}
+    assert ['instance_extra' in text for text in statements] == [False, True]
+
+
+def test_metadata_are_read_when_asked_for_of_all_at_once(servers, statements):
+    found = asked(servers, 'QuietNeighboursWeigher', requests.a_request(),
+                  weigher=True)
+
+    assert found[0] == 'c'
+    assert [text.partition('FROM ')[2].split('\n')[0].split(',')[-1].strip()
+            for text in statements[1:]] == [
+        'instance_metadata', 'instance_system_metadata']
+
+
+def test_times_are_aware(servers):
+    assert asked(servers, 'YoungWeigher', requests.a_request(),
+                 weigher=True) == ['c', 'b', 'a']
+
+
+class TestOnAHost:
+    """What an instance on a host has, by the host manager."""
+
+    @pytest.fixture
+    def on_host(self, servers):
+        """Function: the instances on a host."""
+        driver = servers.driver()
+        manager = driver.host_manager
+
+        def on_host(host):
+            snapshot = manager.snapshot(manager.view().table,
+                                        manager.instances())
+            return {state.host: state for state
+                    in snapshot.block().states()}[host].instances
+        yield on_host
+        driver.stop()
+
+    def test_is_what_the_database_keeps(self, on_host):
+        other, instance = on_host('a').values()
+
+        assert instance.created_at.tzinfo is datetime.UTC
+        assert instance.created_at - other.created_at == (
+            datetime.timedelta(days=1))
+        assert instance.metadata == {'role': 'noisy'}
+        assert instance.get_flavor('old') is None
+        assert instance['flavor']['memory_mb'] == 1024
+        assert instance.power_state == 1
+
+    def test_is_nothing_where_the_database_keeps_none(self, on_host):
+        """Neither rows nor columns nor tables."""
+        instance = on_host('a')[UUIDS['a1']]
+
+        assert instance.metadata == {}
+        assert instance.numa_topology is None
+        assert instance.pci_requests is None
+        assert instance.launched_at is None
+
+    def test_is_nothing_in_a_database_without_the_tables(
+            self, servers, on_host):
+        servers.execute('DROP TABLE instance_extra')
+        servers.execute('DROP TABLE instance_metadata')
+        instance = on_host('a')[UUIDS['a2']]
+
+        assert (instance.flavor, instance.metadata) == (None, {})
+
+    @pytest.mark.parametrize('text', [
+        'x', '[]', '{"cur": {}}', '{"cur": 1}', '[' * 100_000])
+    def test_is_nothing_where_it_cannot_be_read(
+            self, servers, on_host, caplog, text):
+        """Which a warning tells."""
+        servers.execute('UPDATE instance_extra SET flavor = ?', text)
+
+        assert {instance.flavor for instance
+                in on_host('a').values()} == {None}
+        assert 'The flavor of instances cannot be read' in caplog.text
+
+    def test_stays_with_the_instance(self, on_host, statements):
+        one, other = on_host('a').values()
+        for instance in (one, other, one, other):
+            assert instance.flavor.extra_specs == {'kind': 'small'}
+
+        assert len(statements) == 2
+
+
+def test_those_of_the_test_kit_may_have_flavors():
+    state, = testing.hosts(testing.a_host('a'), running={
+        'u1': {'host': 'a', 'flavor': testing.a_flavor(vcpus=3)},
+        'u2': 'a'}).states()
+
+    assert state.instances['u1'].get_flavor().vcpus == 3
+    assert isinstance(state.instances['u2'], objects.Instance)
