@@ -3,11 +3,7 @@
 from nova.i18n import _
 from nova.openstack.common import log as logging
 from nova.scheduler import filters
-
-try:
-    from oslo.config import cfg
-except ImportError:
-    from oslo_config import cfg
+from oslo.config import cfg
 
 LOG = logging.getLogger(__name__)
 

@@ -1,10 +1,10 @@
 """As ``nova.scheduler.driver``: what a driver of one's own derives from."""
 
-from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.plugins import nova_answers
 from nova_sched.plugins import nova_form
 from nova_sched.plugins.nova import host_manager
+from nova_sched.plugins.nova import servicegroup
 from nova_sched.scheduler import driver
 
 
@@ -23,8 +23,8 @@ class OfNova:
     def __init__(self, *args, **kwargs):
         super().__init__(self.conf)
         self.host_manager = host_manager.Lent(self.host_manager)
-        self.servicegroup_api = ServiceGroup(
-            config.service_down_time(self.conf), self.host_manager.now)
+        self.servicegroup_api = servicegroup.ServiceGroup(
+            self.conf, self.host_manager.now)
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -58,26 +58,6 @@ class OfNova:
                 reason=f'{exception.NoValidHost.nova} {len(found)} of '
                 f'{wanted} instances could be placed')
         return found
-
-
-class ServiceGroup:
-    """Says which services are up.
-
-    down_time: seconds after its last sign that a service counts as down.
-    now: function that returns the seconds since the epoch.
-    """
-
-    def __init__(self, down_time, now):
-        self._down_time, self._now = down_time, now
-
-    def service_is_up(self, member):
-        """Whether a service is up.
-
-        member: a row of the services table, as a host state's ``service``.
-        """
-        seen = member['last_seen_up'] or member['created_at']
-        return not member['forced_down'] and (
-            abs(self._now() - seen.timestamp()) <= self._down_time)
 
 
 class Scheduler(OfNova, driver.HostScheduler):

@@ -1,16 +1,20 @@
 """As ``nova.servicegroup``: whether services are up."""
 
 import datetime
+import time
 
 from nova_sched import conf as config
 from nova_sched.plugins.nova.conf import CONF
 
 
-class API:
-    """Goes by the rows of services, whatever the arguments."""
+class ServiceGroup:
+    """Goes by the rows of services.
 
-    def __init__(self, *args, **kwargs):
-        pass
+    conf: ConfigOpts.  now: function that returns the seconds since the epoch.
+    """
+
+    def __init__(self, conf, now):
+        self._conf, self._now = conf, now
 
     def service_is_up(self, member):
         """Whether a service has been heard from in time.
@@ -23,5 +27,12 @@ class API:
             return False
         if seen.tzinfo is None:
             seen = seen.replace(tzinfo=datetime.UTC)
-        away = datetime.datetime.now(datetime.UTC) - seen
-        return abs(away.total_seconds()) <= config.service_down_time(CONF)
+        away = abs(self._now() - seen.timestamp())
+        return away <= config.service_down_time(self._conf)
+
+
+class API(ServiceGroup):
+    """By the process's configuration, whatever the arguments."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(CONF, time.time)
