@@ -176,10 +176,12 @@ class HostState:
         return None if topology is None else topology.text
 
     def __repr__(self):
+        offered = (', allocation_candidates: '
+                   f'{len(self.allocation_candidates)}'
+                   if self._snapshot.offer.asked else '')
         return (f'({self.host}, {self.nodename}) ram: {self.free_ram_mb}MB '
                 f'disk: {self.free_disk_mb}MB io_ops: {self.num_io_ops} '
-                f'instances: {self.num_instances}, allocation_candidates: '
-                f'{len(self.allocation_candidates)}')
+                f'instances: {self.num_instances}{offered}')
 
 
 def _aware(value):

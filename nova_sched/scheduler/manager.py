@@ -166,6 +166,7 @@ class SchedulerManager:
             request_id=getattr(ctxt, 'request_id', None), request=call,
             generation=self.recorder.generation,
             budget=budget.Budget(self._limits.seconds))
+        LOG.debug('Starting to schedule for instances: %s', instance_uuids)
         try:
             return self._answer(ctxt, call, record)
         except _TOLD as exc:

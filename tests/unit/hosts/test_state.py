@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from nova_sched.hosts import offer
 from tests.builders.hosts import NEVER_REPORTED
 from tests.builders.hosts import NOW
 from tests.builders.hosts import a_host
@@ -132,8 +133,11 @@ def test_may_have_its_attributes_set_for_the_request(name):
 
 
 def test_prints_as_nova_does():
+    """With the candidates of Placement where it was asked."""
     state = a_state('h', nodename='n', free_ram_mb=1, free_disk_mb=2,
                     num_io_ops=3, num_instances=4)
 
-    assert str(state) == ('(h, n) ram: 1MB disk: 2MB io_ops: 3 '
-                          'instances: 4, allocation_candidates: 0')
+    text = '(h, n) ram: 1MB disk: 2MB io_ops: 3 instances: 4'
+    assert str(state) == text
+    state._snapshot.offer = offer.NOTHING_FOUND
+    assert str(state) == text + ', allocation_candidates: 0'

@@ -1,0 +1,95 @@
+"""One request can be followed in the log at DEBUG, step by step."""
+
+import logging
+import re
+
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched import context
+from nova_sched import exception
+from nova_sched.hosts import offer
+from nova_sched.observe import recorder
+from nova_sched.scheduler import host_manager
+from nova_sched.scheduler import manager
+from tests.builders import requests
+
+UUID = '11111111-0000-4000-8000-000000000001'
+PLACED = [
+    f"Starting to schedule for instances: \\['{UUID}'\\]",
+    'Getting compute nodes and services for cell .*',
+    r'Starting with 3 host\(s\)',
+    r'Filter ComputeFilter returned 3 host\(s\)',
+    r'Filter RamFilter returned 3 host\(s\)',
+    r'Filtered \[\(node1, node1\) ram: .*',
+    r'Weighed \[WeighedHost \[host: \((node\d), \1\) ram: .*',
+    r'Selected host: \((node\d), \1\) ram: \d+MB disk: \d+MB io_ops: 0 '
+    r'instances: 0']
+REFUSED = [
+    *PLACED[:4],
+    r'\(node1, node1\) .* does not have 100000000 MB usable ram before '
+    'overcommit, .*',
+    'Filter RamFilter returned 0 hosts',
+    'Filtering removed all hosts for the request with instance ID .*',
+    'There are 0 hosts available but 1 instances requested to build.']
+
+
+class NotAsked:
+    """No Placement."""
+
+    placement_client = None
+
+    def ask(self, context, spec_obj, record):
+        return spec_obj, offer.NOT_ASKED
+
+
+@pytest.fixture
+def ask(cloud, caplog):
+    """Function that asks for an instance, with all of it logged."""
+    cloud.load(['node1', 'node2', 'node3'])
+    driver = cloud.driver(enabled_filters=['ComputeFilter', 'RamFilter'])
+    door = manager.SchedulerManager(driver, NotAsked(),
+                                    recorder.Recorder(1 << 24))
+
+    def asked(**request):
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG, 'nova_sched'):
+            door.select_destinations(
+                context.RequestContext(), instance_uuids=[UUID],
+                spec_obj=requests.a_request(**request).obj_to_primitive())
+
+    yield asked
+    driver.stop()
+
+
+def missing(caplog, texts):
+    """Which lines did not come, in this order: list of patterns."""
+    # As they were written: hosts print what is free at that moment.
+    said = iter([record.message for record in caplog.records])
+    return [text for text in texts
+            if not any(re.fullmatch(text, line) for line in said)]
+
+
+def test_of_a_request_that_is_placed(ask, caplog):
+    ask()
+
+    assert missing(caplog, PLACED) == []
+
+
+def test_of_a_request_without_a_host(ask, caplog):
+    with pytest.raises(messaging.ExpectedException):
+        ask(memory_mb=10 ** 8)
+
+    assert missing(caplog, REFUSED) == []
+
+
+def test_begins_before_anything_is_read(ask, monkeypatch, caplog):
+    """So that what hangs on the database has left a line."""
+    def fail(self):
+        raise exception.DatabaseUnavailable('gone')
+
+    monkeypatch.setattr(host_manager.HostManager, 'refresh', fail)
+    with pytest.raises(messaging.ExpectedException):
+        ask()
+
+    assert re.fullmatch(PLACED[0], caplog.messages[0])
