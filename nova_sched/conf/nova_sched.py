@@ -57,6 +57,13 @@ claimed for it is given back. What it waits for does not count: its turn, the
 database, Placement or Neutron, which have time-outs of their own. Raise it if
 the log names this option for a request that should find a host.
 """),
+    cfg.BoolOpt(
+        'nova_logger_names', default=False, help="""
+Whether loggers bear the names of Nova's, such as nova.scheduler.manager, so
+that default_log_levels, a file of log_config_append and scripts that were
+written for nova-scheduler go on working. Levels and handlers of nova_sched and
+of what is below it then count for nothing.
+"""),
     cfg.ListOpt(
         'plugin_path', default=[], help="""
 Directories with plug-ins, absolute paths, which are searched for modules after

@@ -21,6 +21,7 @@ from oslo_log import formatters
 from oslo_log import log as logging
 
 from nova_sched import version
+from nova_sched.observe import logger_names
 
 #: Characters of a message, and of other fields, such as the request id.
 LONGEST = 16384
@@ -63,6 +64,7 @@ def setup(conf, product=version.PACKAGE):
             logger.setLevel(level)
             logger.handlers[:] = handlers
         raise
+    logger_names.bear(conf.nova_sched.nova_logger_names)
     for logger in _loggers():
         for handler in logger.handlers:
             _protect(handler)

@@ -12,7 +12,8 @@ from tests.unit.options import documented
 OURS = {
     'pick_lifetime': 300, 'cell_timeout': 60, 'decision_memory': 32,
     'no_valid_host_text': 'filters', 'max_instances_per_request': 1000,
-    'request_time_budget': 10, 'shadow_report': None, 'shadow_patience': 60,
+    'request_time_budget': 10, 'plugin_path': [], 'nova_logger_names': False,
+    'shadow_report': None, 'shadow_patience': 60,
     'shadow_queue': 1000}
 
 #: Options that are refused below a number.

@@ -1,0 +1,99 @@
+"""Lines of the service under the names of Nova's loggers, if wanted."""
+
+import importlib
+import logging
+import re
+
+import pytest
+
+from nova_sched.observe import logger_names
+from nova_sched.observe import logs
+from tests.builders import rules
+from tests.unit import doc_pages
+
+MANAGER = 'nova_sched.scheduler.manager'
+
+
+@pytest.fixture(autouse=True)
+def own_names():
+    """The loggers have their own names after a test."""
+    yield
+    logger_names.bear(False)
+
+
+@pytest.fixture
+def said(tmp_path):
+    """Function: what a logger writes at these levels of the file: lines."""
+    def written(name, wanted=True, level='DEBUG', levels=()):
+        path = tmp_path / 'log'
+        path.unlink(missing_ok=True)
+        logs.setup(rules.a_conf(
+            nova_sched__nova_logger_names=wanted, DEFAULT__log_file=str(path),
+            DEFAULT__default_log_levels=[*levels]))
+        logging.getLogger(name).log(getattr(logging, level), 'It is so.')
+        return [line.split()[4] for line in path.read_text().splitlines()
+                if 'It is so.' in line]
+
+    return written
+
+
+@pytest.mark.parametrize(('ours', 'novas'), [
+    (MANAGER, 'nova.scheduler.manager'),
+    ('nova_sched.scheduler.host_manager', 'nova.scheduler.host_manager'),
+    ('nova_sched.filters', 'nova.filters'),
+    ('nova_sched.weights', 'nova.weights'),
+    ('nova_sched.scheduler.filters.ram_filter',
+     'nova.scheduler.filters.ram_filter'),
+    ('nova_sched.scheduler.placing', 'nova.scheduler.filter_scheduler'),
+    ('nova_sched.placement.claims', 'nova.scheduler.client.report'),
+    ('nova_sched.hardware.numa.search', 'nova.virt.hardware'),
+    ('nova_sched.rules.prefilters.traits', 'nova.scheduler.request_filter'),
+    ('nova_sched.observe.log_line', 'nova.observe.log_line')])
+def test_a_line_bears_the_name_of_nova_s_module(said, ours, novas):
+    assert said(ours, level='INFO') == [novas]
+    assert said(ours, wanted=False, level='INFO') == [ours]
+
+
+@pytest.mark.parametrize(('levels', 'lines'), [
+    ((), 0), (['nova.scheduler.manager=DEBUG'], 1),
+    (['nova.scheduler=DEBUG'], 1), (['nova=DEBUG'], 1),
+    (['nova=DEBUG', 'nova.scheduler.manager=WARNING'], 0),
+    (['nova.scheduler.host_manager=DEBUG'], 0), (['nova_sched=DEBUG'], 0)])
+def test_levels_of_nova_s_loggers_count(said, levels, lines):
+    assert len(said(MANAGER, levels=levels)) == lines
+
+
+def test_levels_of_the_service_s_own_loggers_count_otherwise(said):
+    assert said(MANAGER, wanted=False, levels=['nova=DEBUG']) == []
+    assert said(MANAGER, wanted=False, levels=['nova_sched=DEBUG']) == [
+        MANAGER]
+
+
+def test_handlers_of_nova_s_loggers_get_the_lines(said, caplog):
+    handler = logging.getLogger('nova.scheduler').handlers
+    handler.append(caplog.handler)
+    try:
+        said(MANAGER, level='INFO')
+    finally:
+        handler.remove(caplog.handler)
+
+    assert 'It is so.' in caplog.messages
+
+
+def test_a_logger_that_is_made_later_changes_nothing(said):
+    logger_names.bear(True)
+    logging.getLogger('nova_sched.scheduler')
+    logging.getLogger('nova_sched.new.plug_in')
+
+    assert said(MANAGER, level='INFO') == ['nova.scheduler.manager']
+
+
+def test_what_is_elsewhere_is_a_module_here():
+    for name in logger_names.ELSEWHERE:
+        importlib.import_module(f'nova_sched.{name}')
+
+
+def test_the_page_names_the_loggers():
+    page = doc_pages.PAGES['log-lines.rst']
+    for name in logger_names.ELSEWHERE.values():
+        assert re.search(f'``{re.escape(name)}``', page)
