@@ -279,10 +279,7 @@ def _log_weights(weighed, hosts):
             weighed.normalized[:, best].tolist(), weighed.multipliers,
             strict=True):
         factors = np.broadcast_to(multiplier, len(hosts))[best].tolist()
-        LOG.debug('%s: raw weights %s', name,
-                  dict(zip(keys, raw, strict=True)))
-        LOG.debug('%s: normalized weights %s', name,
-                  dict(zip(keys, normalized, strict=True)))
-        LOG.debug('%s: score (multiplier * weight) %s', name, {
-            key: f'{factor} * {value}' for key, factor, value
-            in zip(keys, factors, normalized, strict=True)})
+        LOG.debug('%s: raw | normalized | score (multiplier * weight) %s',
+                  name, {key: f'{value} | {share} | {factor} * {share}'
+                         for key, value, share, factor
+                         in zip(keys, raw, normalized, factors, strict=True)})

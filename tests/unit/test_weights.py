@@ -118,17 +118,14 @@ class TestWeightHandler:
         assert weighed.weights.tolist() == [2.0, 0.0]
         assert weighed.parts(1).tolist() == [[50.0, 1.0, 2.0]]
 
-    def test_logs_each_step_of_a_weight(self, caplog):
+    def test_logs_each_step_of_a_weight_in_one_line(self, caplog):
         with caplog.at_level('DEBUG', 'nova_sched'):
             weigh([FreeRam()], ram(20, 50))
 
         assert caplog.messages == [
-            "FreeRam: raw weights {('host1', 'host1'): 50.0, "
-            "('host0', 'host0'): 20.0}",
-            "FreeRam: normalized weights {('host1', 'host1'): 1.0, "
-            "('host0', 'host0'): 0.0}",
-            "FreeRam: score (multiplier * weight) {('host1', 'host1'): "
-            "'1.0 * 1.0', ('host0', 'host0'): '1.0 * 0.0'}"]
+            "FreeRam: raw | normalized | score (multiplier * weight) "
+            "{('host1', 'host1'): '50.0 | 1.0 | 1.0 * 1.0', "
+            "('host0', 'host0'): '20.0 | 0.0 | 1.0 * 0.0'}"]
 
 
 class TestPlugIns:
