@@ -37,6 +37,7 @@ def as_states(found, states):
         chosen = selections[0]
         state = by_name[chosen.service_host, chosen.nodename]
         state._selections = selections
+        state.limits = chosen.to_dict()['limits']
         made.append(state)
     return made
 

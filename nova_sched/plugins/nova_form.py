@@ -11,6 +11,7 @@ the way is there for whoever needs it in the end (``current``).
 
 import contextlib
 import contextvars
+import copy
 import dataclasses
 import functools
 import inspect
@@ -45,7 +46,7 @@ class Call:
 
     def of_kilo(self):
         """The request as two dicts."""
-        return (self.spec_obj['request_spec'],
+        return (copy.deepcopy(self.spec_obj['request_spec']),
                 dicts.to_filter_properties_dict(self.spec_obj))
 
     def by_dicts(self, request_spec, filter_properties):
@@ -54,6 +55,7 @@ class Call:
             return self
         spec_obj = arguments.from_legacy_dicts(
             request_spec, filter_properties)
+        spec_obj.is_bfv = self.spec_obj.is_bfv
         spec_obj.legacy_context = self.spec_obj.legacy_context
         return dataclasses.replace(self, spec_obj=spec_obj)
 
@@ -123,11 +125,12 @@ def understood(usual, *args, **kwargs):
             'select_destinations was called in another thread than the '
             'one that was asked; call it there by '
             'contextvars.copy_context().run')
-    if 'filter_properties' in kwargs or usual is KILO:
+    if 'filter_properties' in kwargs or (args and isinstance(args[0], dict)):
         return call.by_dicts(*args, **kwargs), KILO
     given = dict(zip(_ARGUMENTS, args, strict=False)) | kwargs
     if len(given) == 1:
         return dataclasses.replace(call, **given), MITAKA
+    is_pike = usual is PIKE and len(given) == PIKE.count - 1
     offered = call.offer
     if (given['alloc_reqs_by_rp_uuid'] is None
             or given['provider_summaries'] is None):
@@ -142,9 +145,9 @@ def understood(usual, *args, **kwargs):
     return dataclasses.replace(
         call, offer=offered, spec_obj=given['spec_obj'],
         instance_uuids=given['instance_uuids'],
-        alternates=given.get('return_alternates', usual is PIKE
-                             and call.alternates),
-    ), PIKE if usual is PIKE else QUEENS
+        alternates=given.get('return_alternates',
+                             is_pike and call.alternates),
+    ), PIKE if is_pike else QUEENS
 
 
 @functools.cache
@@ -153,6 +156,9 @@ def form_of(method):
     signature = inspect.signature(method)
     if 'filter_properties' in signature.parameters:
         return KILO if KILO.fits(signature) else None
+    # Of this service's own form, which has as many arguments as Kilo's.
+    if 'return_alternates' in signature.parameters:
+        return QUEENS if QUEENS.fits(signature) else None
     return next((form for form in (QUEENS, PIKE, MITAKA, KILO)
                  if form.fits(signature)), None)
 
@@ -203,7 +209,9 @@ def made_alone(cls):
 
 def _check_ours(cls, signature, option):
     try:
-        signature.bind(*range(4), return_alternates=True)
+        signature.bind(*range(4), return_alternates=True, **{
+            name: None for name in ('offer', 'record')
+            if name in signature.parameters})
     except TypeError:
         raise _refused(cls, signature, option) from None
 

@@ -78,7 +78,7 @@ class Stage:
             'database__connection': database_url,
             'scheduler__workers': 1,
             **options}
-        self._exit = contextlib.ExitStack()
+        self._exit, self._database = contextlib.ExitStack(), None
         self.conf = self.configuration()
 
     def config_file(self, name='nova-sched', **options):
@@ -110,10 +110,15 @@ class Stage:
         schema.sync(self.conf)
 
     def engine(self):
-        """A SQLAlchemy engine of the database."""
-        database = engine.database(self.conf)
-        self._exit.callback(database.close)
-        return database.engine
+        """A SQLAlchemy engine of the database, the same each time."""
+        if self._database is None:
+            self._database = engine.database(self.conf)
+            self._exit.callback(self._forget_database)
+        return self._database.engine
+
+    def _forget_database(self):
+        self._database.close()
+        self._database = None
 
     def load(self, cloud):
         """Replace the cloud by one of tests.builders.clouds."""

@@ -55,7 +55,9 @@ class FilterScheduler(driver.OfNova, filter_scheduler.FilterScheduler):
 
     def _schedule(self, context, *args, **kwargs):
         """The same, before notifications; with WeighedObjects for dicts."""
-        call, form = nova_form.understood(self._steps(), *args, **kwargs)
+        call, form = nova_form.understood(
+            nova_form.PIKE if nova_form.PIKE in (self._steps(), self.NOVA_FORM)
+            else self._steps(), *args, **kwargs)
         _begin_anew(call.record)
         found = super().select_destinations(
             context, call.spec_obj, call.instance_uuids, call.alternates,

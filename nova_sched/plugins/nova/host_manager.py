@@ -38,7 +38,7 @@ class Lent:
         """The states of all hosts; as of ``get_host_states_by_uuids``."""
         return self.get_host_states_by_uuids(context, None, None)
 
-    def get_host_states_by_uuids(self, context, compute_uuids, spec_obj):
+    def get_host_states_by_uuids(self, context, compute_uuids, spec_obj=None):
         """The states of hosts as they are at this moment: iterator.
 
         compute_uuids: of their compute nodes; None for all.
