@@ -1,5 +1,7 @@
 """What a placed instance takes of a host's cells and devices."""
 
+import logging
+
 import pytest
 
 from nova_sched import objects
@@ -40,6 +42,14 @@ def test_floating_guests_use_cpus_memory_and_the_smallest_pages():
     assert (cell.cpu_usage, cell.memory_usage) == (3, 512)
     assert [pages.used for pages in cell.pages] == [131072, 0]
     assert not cell.pinned_cpus
+
+
+def test_debug_tells_where_an_instance_goes(caplog):
+    with caplog.at_level(logging.DEBUG, 'nova_sched.hardware'):
+        taken([a_cell(pages=PAGES)], a_numa_request(guest_cell(pinned=2)))
+
+    assert caplog.messages[-1] == (
+        'Selected cores for pinning: [(0, 0), (1, 1)], in cell 0')
 
 
 def test_pages_of_the_size_asked_for_are_used():

@@ -1,0 +1,115 @@
+"""What DEBUG tells of guest cells on host cells."""
+
+import logging
+
+import pytest
+
+from nova_sched.hardware.numa import cell_fit
+from nova_sched.hardware.numa import guest as numa_guest
+from nova_sched.hardware.numa import telling
+from nova_sched.hardware.numa.topology import Fitting
+from tests.builders.numa import a_cell
+from tests.builders.numa import a_topology
+from tests.builders.numa import a_wish
+from tests.builders.numa import guest_cell
+from tests.builders.numa import tried
+
+LIMITS = numa_guest.Limits(1.0, 1.0)
+PAGES = [(4, 1 << 20), (2048, 256)]
+#: A host cell and a guest cell, and how the last line about them begins.
+CASES = [
+    ({}, {'floating': 1, 'memory': 5000},
+     'Not enough host cell memory to fit instance cell. Required: 5000, '
+     'actual: 4096'),
+    ({}, {'floating': 9},
+     'Not enough host cell CPUs to fit instance cell. Required: 9 + 0 as '
+     'overhead, actual: 8'),
+    ({'memory_usage': 4000}, {'floating': 1},
+     'Host cell has limitations on usable memory. There is not enough free '
+     'memory to schedule this instance. Usage: 4512, limit: 4096'),
+    ({'cpu_usage': 8}, {'floating': 1},
+     'Host cell has limitations on usable CPUs. There are not enough free '
+     'CPUs to schedule this instance. Usage: 9, limit: 8'),
+    ({}, {'floating': 1},
+     'No pinning requested, considering limitations on usable cpu and '
+     'memory'),
+    ({'pinned_cpus': range(7)}, {'pinned': 2},
+     'Not enough available CPUs to schedule instance. Oversubscription is '
+     'not possible with pinned instances. Required: 2 (2 + 0), actual: 1'),
+    ({'memory_usage': 4000}, {'pinned': 1},
+     'Not enough available memory to schedule instance. Oversubscription is '
+     'not possible with pinned instances. Required: 512, available: 96, '
+     'total: 4096. '),
+    ({}, {'pinned': 1, 'cpu_thread_policy': 'require'},
+     'Failed to map instance cell CPUs to host cell CPUs'),
+    ({}, {'pinned': 2},
+     'Selected cores for pinning: [(0, 0), (1, 1)], in cell 0')]
+
+
+def last(host, guest, newer):
+    text, *values = [*telling.lines(a_cell(**host), tried(**guest), LIMITS,
+                                    False, newer)][-1]
+    return text % tuple(values)
+
+
+@pytest.mark.parametrize('newer', [True, False])
+@pytest.mark.parametrize(('host', 'guest', 'said'), CASES)
+def test_the_last_line_says_what_came_of_it(host, guest, said, newer):
+    place = cell_fit.place if newer else cell_fit.place_queens
+
+    assert last(host, guest, newer) == said
+    assert place(a_cell(**host), tried(**guest), LIMITS, False) == (
+        said.startswith(('No pinning', 'Selected')))
+
+
+def test_page_sizes():
+    cell, guest = a_cell(pages=PAGES), tried(pinned=1, pagesize=-2)
+    said = [text % tuple(values) for text, *values in telling.lines(
+        cell, guest, LIMITS, False, True)]
+
+    assert said[1] == (
+        'Selected memory pagesize: 2048 kB. Requested memory pagesize: -2 '
+        '(small = -1, large = -2, any = -3)')
+    assert said[2] == 'Pinning has been requested'
+    assert guest.pagesize == -2
+    assert last({'pages': PAGES}, {'floating': 1, 'pagesize': 1 << 20},
+                False) == ('Host does not support requested memory pagesize. '
+                           'Requested: 1048576 kB')
+
+
+def fits(cells, *guests, newer=True):
+    return Fitting(a_topology(*cells, newer=newer), a_wish(*guests), None,
+                   LIMITS).verdicts([None, None])
+
+
+@pytest.mark.parametrize('newer', [True, False])
+def test_each_pair_of_cells_is_told_of_once(caplog, newer):
+    cells = [a_cell(number) for number in range(4)]
+    guests = [guest_cell(0, floating=1), guest_cell(1, floating=9)]
+    silent = fits(cells, *guests, newer=newer)
+
+    with caplog.at_level(logging.DEBUG, 'nova_sched.hardware'):
+        assert fits(cells, *guests, newer=newer) == silent
+    assert not silent[0]
+
+    tries = [line for line in caplog.messages
+             if line.startswith('Attempting to fit instance cell GuestCell(')]
+    assert 5 <= len(tries) <= 8
+
+
+def test_too_few_cells(caplog):
+    with caplog.at_level(logging.DEBUG, 'nova_sched.hardware'):
+        fits([a_cell(0)], *[guest_cell(n, floating=1) for n in range(2)])
+
+    assert caplog.messages == [
+        'There are not enough NUMA nodes on the system to schedule the '
+        'instance correctly. Required: 2, actual: 1']
+
+
+def test_nothing_is_made_up_without_debug(monkeypatch):
+    monkeypatch.setattr(telling, 'lines', None)
+    logging.getLogger(telling.__name__).setLevel(logging.INFO)
+    try:
+        assert fits([a_cell(0)], guest_cell(floating=1)) == [True, True]
+    finally:
+        logging.getLogger(telling.__name__).setLevel(logging.NOTSET)
