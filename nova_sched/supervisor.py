@@ -188,7 +188,8 @@ class Foreground(service.SchedulerService):
 
         A second one ends it at once, whoever waits for input.
         """
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+        # Blocked it could still reach, and end, threads of libraries.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
         for number in _ENDS:
             signal.signal(number, self._end)
         error = None
@@ -202,9 +203,13 @@ class Foreground(service.SchedulerService):
         if self.serving:
             self._notifier.keep_alive(self._stopped)
             self._notifier.ready()
-            _on_hangup(self.reset)
+            signal.signal(signal.SIGHUP, self._hung_up)
         self.wait()
         return 0
+
+    def _hung_up(self, *_):
+        threading.Thread(target=_tried, args=(self.reset,), name='reload',
+                         daemon=True).start()
 
     def _end(self, *_):
         for number in _ENDS:
@@ -260,10 +265,14 @@ def _on_hangup(act):
     def loop():
         while True:
             signal.sigwait({signal.SIGHUP})
-            try:
-                act()
-            except Exception:
-                # Whatever it was, the next signal may bring what mends it.
-                LOG.exception('Reading the configuration again failed')
+            _tried(act)
 
     threading.Thread(target=loop, name='reload', daemon=True).start()
+
+
+def _tried(act):
+    try:
+        act()
+    except Exception:
+        # Whatever it was, the next signal may bring what mends it.
+        LOG.exception('Reading the configuration again failed')

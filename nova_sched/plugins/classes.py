@@ -41,6 +41,11 @@ _PACKAGES = {
     'weights': (nova_classes.WEIGHER_MODULES, 'all_weighers'),
 }
 
+#: Where Nova has drivers and host managers.
+_OF_NOVA = frozenset(f'nova.scheduler.{module}' for module in (
+    'caching_scheduler', 'chance', 'driver', 'filter_scheduler',
+    'host_manager', 'ironic_host_manager'))
+
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
@@ -69,7 +74,7 @@ class Kind:
         theirs = metadata.entry_points(group=self.novas)
         ours = metadata.entry_points(group=self.namespace)
         return {point.name: self.novas for point in theirs
-                if point.module.partition('.')[0] != 'nova'} | dict.fromkeys(
+                if not _is_of_nova(point.module)} | dict.fromkeys(
                     ours.names, self.namespace)
 
     def load(self, name):
@@ -79,8 +84,7 @@ class Kind:
         kind, or when it has a method of Nova's that nobody would call.
         """
         names = self._namespaces()
-        if name not in names and ('.' not in name
-                                  or name.startswith('nova.scheduler.')):
+        if name not in names and not _may_be_imported(name):
             raise exception.ConfigurationError(
                 self.option, name, f'no such {self.noun}; '
                 + nearest.did_you_mean(name.rsplit('.', 1)[-1], sorted(names)))
@@ -114,6 +118,20 @@ class Kind:
             raise exception.ConfigurationError(
                 self.option, name, f'its entry point in {namespace} '
                 f'cannot be imported: {exc!r}') from exc
+
+
+def _is_of_nova(module):
+    """Whether an entry point leads to what an installed Nova brings."""
+    return module in _OF_NOVA or module.startswith('nova.tests.')
+
+
+def _may_be_imported(path):
+    """Whether a path may lead to a class of somebody else's."""
+    module = path.rpartition('.')[0]
+    if not module.startswith('nova.scheduler.'):
+        return module not in ('', 'nova.scheduler')
+    # A part of Nova's tree beside ours.
+    return module not in _OF_NOVA and nova_names.is_there(module)
 
 
 def set_up(build, option, value):

@@ -116,3 +116,43 @@ class ReversingScheduler(filter_scheduler.FilterScheduler):
             provider_summaries, allocation_request_version,
             return_alternates)
         return [list(reversed(chosen)) for chosen in found]
+
+
+class KiloWholeScheduler(filter_scheduler.FilterScheduler):
+    """As Kilo's own: its hosts are those of its _schedule, with limits."""
+
+    def select_destinations(self, context, request_spec, filter_properties):
+        hosts = self._schedule(context, request_spec, filter_properties)
+        self.limits = [host.obj.limits for host in hosts]
+        return [{'host': host.obj.host, 'nodename': host.obj.nodename,
+                 'limits': host.obj.limits} for host in hosts]
+
+
+class KiloWritingScheduler(filter_scheduler.FilterScheduler):
+    """Changes what it is given in place."""
+
+    def select_destinations(self, context, request_spec, filter_properties):
+        request_spec['instance_type']['memory_mb'] = 10 ** 7
+        return super().select_destinations(
+            context, request_spec, filter_properties)
+
+
+class PikeWholeScheduler(filter_scheduler.FilterScheduler):
+    """As Pike's own: the states of its _schedule."""
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            alloc_reqs_by_rp_uuid, provider_summaries):
+        hosts = self._schedule(context, spec_obj, instance_uuids,
+                               alloc_reqs_by_rp_uuid, provider_summaries)
+        self.names = [host.host for host in hosts]
+        return hosts
+
+
+class OcataScheduler(driver.Scheduler):
+    """Reads its hosts by two arguments."""
+
+    def select_destinations(self, context, spec_obj):
+        states = self.host_manager.get_host_states_by_uuids(context, None)
+        first = next(iter(states))
+        return [{'host': first.host, 'nodename': first.nodename,
+                 'limits': {}}] * spec_obj.num_instances

@@ -8,6 +8,7 @@ import concurrent.futures
 import contextlib
 import os
 import pty
+import signal
 import subprocess
 import threading
 
@@ -140,6 +141,7 @@ def terminal(stage, tmp_path):
         processes.until(
             lambda: log.exists() and 'Serving requests' in log.read_text(),
             'the service serves')
+        terminal.log = log
         yield terminal
     finally:
         terminal.end()
@@ -157,5 +159,8 @@ def test_the_filter_is_stepped_through_in_the_terminal(stage, terminal):
         terminal.type('c')
 
         assert answer.result(processes.SOON) == 'fake-0001'
+    terminal.process.send_signal(signal.SIGHUP)
+    processes.until(lambda: 'Configuration read again' in
+                    terminal.log.read_text(), 'the configuration is read')
     terminal.process.terminate()
     assert terminal.process.wait(processes.SOON) == 0

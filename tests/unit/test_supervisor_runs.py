@@ -127,5 +127,5 @@ class TestForeground:
             served, 'start', lambda: handlers[number](number, None))
 
         assert served.run() == 0
-        assert handlers == dict.fromkeys(
+        assert handlers == {signal.SIGHUP: signal.SIG_IGN} | dict.fromkeys(
             (signal.SIGTERM, signal.SIGINT), signal.SIG_DFL)

@@ -88,7 +88,10 @@ class TestOfNovasNamespace:
     def novas(self, package):
         with (package / 'entry_points.txt').open('a') as points:
             points.write('[nova.test_racks]\nfull = torn_racks:Rack\n'
-                         'theirs = racks:Full\nbuilt_in = nova.racks:Rack\n')
+                         'theirs = racks:Full\n'
+                         'built_in = nova.scheduler.chance:Rack\n'
+                         'fake = nova.tests.fakes:Rack\n'
+                         'beside = nova.myproject.racks:Rack\n')
 
     def test_are_found_by_their_names(self):
         assert self.KIND.load('theirs').__name__ == 'Full'
@@ -97,5 +100,7 @@ class TestOfNovasNamespace:
         assert self.KIND.load('full').__name__ == 'Full'
 
     def test_that_lead_to_nova_itself_are_none(self):
-        assert 'built_in' not in self.KIND.names()
+        names = self.KIND.names()
+        assert not {'built_in', 'fake'} & {*names}
+        assert 'beside' in names
         assert refusal(self.KIND.load, 'built_in').startswith('no such rack')

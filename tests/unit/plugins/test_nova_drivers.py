@@ -13,6 +13,7 @@ from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.context import RequestContext
 from nova_sched.plugins import nova_form
+from nova_sched.plugins import nova_names
 from nova_sched.plugins.nova import conf as nova_conf
 from nova_sched.scheduler import driver as drivers
 from tests.builders import http_placement
@@ -327,3 +328,22 @@ def test_what_is_said_of_a_class_reaches_all_that_it_derives_from(manager):
             cls.rack = rack
 
     assert type('Own', (driver.Scheduler, Racks), {}, rack=7).rack == 7
+
+
+def test_a_driver_may_lie_in_nova_s_tree(tmp_path, monkeypatch):
+    """As a module beside ours, which stay what they are."""
+    directory = tmp_path / 'nova' / 'scheduler'
+    directory.mkdir(parents=True)
+    (directory / 'solver_scheduler.py').write_text(
+        'from nova.scheduler import filter_scheduler\n'
+        'class SolverScheduler(filter_scheduler.FilterScheduler):\n'
+        '    pass\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    nova_names.provide(rules.a_conf())
+
+    assert drivers.driver_class(
+        'nova.scheduler.solver_scheduler.SolverScheduler').__name__ == (
+            'SolverScheduler')
+    for wrong in ('solver', 'filter_scheduler'):
+        with pytest.raises(exception.ConfigurationError, match='no such'):
+            drivers.driver_class(f'nova.scheduler.{wrong}.SolverScheduler')

@@ -56,6 +56,17 @@ class TestOfKilo:
         assert [weighed.obj.host for weighed in door.driver.weighed] == ['a']
 
 
+    def test_may_be_as_its_own_with_limits(self, endpoint):
+        door = endpoint('KiloWholeScheduler')
+
+        assert ask(door) == [['a']]
+        assert door.driver.limits == [{'memory_mb': 32768, 'disk_gb': 500}]
+
+    def test_may_change_what_it_is_given(self, endpoint):
+        with pytest.raises(exception.NoValidHost):
+            ask(endpoint('KiloWritingScheduler'))
+
+
 class TestOfMitaka:
     def test_is_asked_by_the_request(self, endpoint):
         assert ask(endpoint('MitakaScheduler'), 2) == [['c'], ['c']]
@@ -137,3 +148,14 @@ def test_one_of_this_service_s_own_is_refused_in_older_forms(tmp_path):
     with pytest.raises(exception.ConfigurationError,
                        match=r'derive from nova\.scheduler\.driver'):
         drivers.driver_class(f'{__name__}.OwnForm')
+
+
+def test_of_pike_may_be_as_its_own(endpoint):
+    door = endpoint('PikeWholeScheduler')
+
+    assert ask(door)[0][0] == 'a'
+    assert door.driver.names == ['a']
+
+
+def test_of_ocata_reads_hosts_by_two_arguments(endpoint):
+    assert ask(endpoint('OcataScheduler')) == [['a']]
