@@ -37,7 +37,7 @@ _HINTS = fields.list_of(fields.Kind(_hint_text), bounds.HINT_VALUES)
 #: Attributes of what an instance takes of a host, and of every object.
 _DEMAND = frozenset((
     '_obj_flavor', '_obj_numa_topology', '_obj_pci_requests',
-    '_obj_network_metadata', '_context', '_changed_fields', '_wire_version'))
+    '_obj_network_metadata', '_changed_fields', '_wire_version'))
 
 
 @base.Registry.register
@@ -113,6 +113,8 @@ class RequestSpec(kilo_mapping.KiloMapping, nova_dicts.NovaDicts,
         It shares all values with this one, but can be given others.
         """
         twin = RequestSpec.__new__(RequestSpec)
+        # Picks live longer than the call, whose context has a token.
+        twin.__dict__['_context'] = None
         twin.__dict__.update({name: value for name, value
                               in self.__dict__.items() if name in _DEMAND})
         return twin

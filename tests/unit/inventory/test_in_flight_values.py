@@ -1,8 +1,11 @@
 """What a pick in flight is, and what else is kept of one."""
 
+import pickle
+
 import pytest
 
 from nova_sched import exception
+from nova_sched.context import RequestContext
 from nova_sched.inventory import api
 from nova_sched.inventory import cell
 from nova_sched.inventory.in_flight import UNSEEN
@@ -117,3 +120,11 @@ def test_an_api_database_that_is_gone_is_done_without_if_it_was_read(
     else:
         with pytest.raises(exception.DatabaseUnavailable):
             found.read()
+
+
+def test_what_a_pick_keeps_of_its_request_has_no_token():
+    spec_obj = a_request()
+    spec_obj.legacy_context = RequestContext(auth_token='SECRET')
+
+    assert b'SECRET' not in pickle.dumps(spec_obj.demand())
+    assert spec_obj.demand().demand()._context is None
