@@ -85,8 +85,16 @@ def set_up(tmp_path):
         for name, value in {'log_file': str(path), **options}.items():
             conf.set_override(name, value)
         logs.setup(conf)
+        of_this_test_alone(logging.getLogger())
         return lambda: path.read_text()
     return set_up_with
+
+
+def of_this_test_alone(logger):
+    """A thread that another test has left behind may log, too."""
+    mine = threading.get_ident()
+    for handler in logger.handlers:
+        handler.addFilter(lambda record: record.thread == mine)
 
 
 @pytest.fixture
