@@ -141,22 +141,24 @@ class BaseFilterHandler(loadables.BaseLoader):
 class FilterHandler:
     """Runs a list of filters over a block of hosts."""
 
-    def run(self, filters, hosts, spec_obj, index, decision):
+    def run(self, filters, hosts, spec_obj, index, decision, request=None):
         """The hosts that pass every filter, as a HostBlock.
 
         index: which instance of the request (0 is the first).
         decision: the Decision that records each step.
+        request: the RequestSpec, if filters are to be given something else.
         An exception in a filter fails the request, with the filter, and the
         host where that is known, named in the log.
         """
         LOG.debug('Starting with %d host(s)', len(hosts))
+        request = request or spec_obj
         ran, left_over = [], limits.of(hosts.snapshot)
         for filter_ in filters:
             if not filter_.run_filter_for_index(index):
                 continue
             before, name = hosts, type(filter_).__name__
             hosts, stop = self._one(filter_, name, before, spec_obj)
-            left_over.ran(filter_, spec_obj)
+            left_over.ran(filter_, request)
             decision.step(index, name, before.rows, hosts.rows)
             ran.append((name, before, hosts))
             if stop:
@@ -168,7 +170,7 @@ class FilterHandler:
             LOG.debug('Filter %(name)s returned %(count)d host(s)',
                       {'name': name, 'count': len(hosts)})
         if not len(hosts):
-            _log_empty(ran, spec_obj)
+            _log_empty(ran, request)
         return hosts
 
     @staticmethod
@@ -194,7 +196,11 @@ class FilterHandler:
 
     def _one(self, filter_, name, hosts, spec_obj):
         """The hosts one filter leaves, and whether it says to stop."""
+        writes = hosts.snapshot.writes
         kept = self.kept(filter_, name, hosts, spec_obj)
+        if hosts.snapshot.writes != writes:
+            # What it has set on host states is not in the block yet.
+            hosts = hosts.snapshot.block(hosts.rows)
         stop = kept is None
         if stop:
             kept = np.zeros(len(hosts), dtype=np.bool_)

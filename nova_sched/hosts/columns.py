@@ -154,6 +154,12 @@ DTYPES = {column.name: _DTYPES[column.kind]
 #: What placing an instance on a host changes.
 CONSUMED = tuple(column.name for column in COLUMNS if column.consumed)
 
+#: What a rule may set on a host state for those after it to see.
+SETTABLE = frozenset(
+    column.name for column in COLUMNS
+    if not (column.ours or column.viewed) and column.name not in (
+        'host', 'nodename', 'uuid', 'cell_uuid', 'updated')) | {'aggregates'}
+
 #: What a host is like that never reported its usage: name -> value.
 NOT_REPORTED = {column.name: column.empty
                 for column in COLUMNS if column.reported}

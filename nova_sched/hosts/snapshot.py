@@ -31,6 +31,13 @@ class HostSnapshot:
     #: not, they go by what they know, because other requests wait.
     may_ask = True
 
+    #: How often a host state was changed by a rule.
+    writes = 0
+
+    #: Request group -> provider uuids, as claimed for the instance that is
+    #: being consumed by its host's state; or None.
+    mapping = None
+
     def __init__(self, table, instances, offer=NOT_ASKED):
         self.size, self._table = table.size, table
         self.cells = table.cells
@@ -39,6 +46,7 @@ class HostSnapshot:
         self._columns = dict(table.columns)
         self._owned = set()
         self._states = {}
+        self._written = {}
 
     def column(self, name):
         """The stored column: array, ``Labels`` or list of objects."""
@@ -59,6 +67,11 @@ class HostSnapshot:
         if state is None:
             state = self._states[row] = HostState.of(self, row)
         return state
+
+    def have(self, row, state):
+        """From now on a HostState that was made elsewhere is the row's."""
+        state.settle(self, row)
+        self._states[row] = state
 
     def aggregates(self):
         """The aggregates that any of the hosts is in, by id: list."""
@@ -93,6 +106,31 @@ class HostSnapshot:
         self._table, self.cells = later._table, later.cells
         self._columns = dict(later._columns)
         self._owned.clear()
+        for (name, row), value in self._written.items():
+            self._write(name, row, value)
+
+    def write(self, name, row, value):
+        """Have a host be different in a column, for this request.
+
+        Returns whether the column can hold the value.
+        """
+        try:
+            self._write(name, row, value)
+        except (TypeError, ValueError, OverflowError):
+            return False
+        self._written[name, row] = value
+        self.writes += 1
+        return True
+
+    def _write(self, name, row, value):
+        column = self._columns[name]
+        if isinstance(column, labels.Labels):
+            self._relabel(name, row, tuple(value) if isinstance(value, list)
+                          else value)
+        elif column.dtype.type(value) != value:
+            raise ValueError(f'{name} cannot be {value!r}')
+        else:
+            self._writable(name)[row] = value
 
     def limits(self, row):
         """What the compute node is to enforce on this host: dict.

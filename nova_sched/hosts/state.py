@@ -6,9 +6,17 @@ import json
 import time
 
 import numpy as np
+from oslo_log import log as logging
 
 from nova_sched.hardware.pci import stats as pci_stats
 from nova_sched.hosts import bare
+from nova_sched.hosts import columns
+
+LOG = logging.getLogger(__name__)
+
+_NOTHING = object()
+#: What a state has for its own use.
+_ITS_OWN = ('_snapshot', '_row', 'limits', 'allocation_candidates')
 
 
 class _shown:  # noqa: N801 - is written as property is
@@ -26,7 +34,9 @@ class HostState:
 
     Reads go to the table, so a host shows what earlier instances of the same
     request have consumed.  Plug-ins may set attributes; these stay with the
-    request.  ``limits`` is a dict that filters fill for the compute node.
+    request, and built-in rules see them, too, if they are amounts, ratios,
+    aggregates or the hypervisor's.  ``limits`` is a dict that filters fill
+    for the compute node.
 
     An unknown name raises AttributeError.
 
@@ -35,17 +45,31 @@ class HostState:
     """
 
     def __init__(self, host, node, cell_uuid=None, compute=None):
-        self._snapshot, self._row = bare.NoTable(), None
-        self.__dict__.update(bare.attributes(host, node, cell_uuid))
+        self.__dict__.update(bare.attributes(host, node, cell_uuid),
+                             _snapshot=bare.NoTable(), _row=None)
         self.update(compute)
 
     @classmethod
     def of(cls, snapshot, row):
         """The state of a row of a HostSnapshot."""
         state = cls.__new__(cls)
-        state._snapshot, state._row = snapshot, row
-        state.limits = {}
+        state.__dict__.update(_snapshot=snapshot, _row=row, limits={})
         return state
+
+    def settle(self, snapshot, row):
+        """Be the state of a row of a HostSnapshot, with what was set on it.
+
+        What it has not been told is the row's.
+        """
+        before = vars(self).copy()
+        unset = ({} if self._row is not None else bare.attributes(
+            self.host, self.nodename, self.cell_uuid))
+        self.__dict__.clear()
+        self.__dict__.update(_snapshot=snapshot, _row=row, limits={})
+        for name, value in before.items():
+            if name not in _ITS_OWN and (
+                    name not in unset or value != unset[name]):
+                self._learn(name, value)
 
     def update(self, compute=None, service=None, aggregates=None,
                inst_dict=None):
@@ -57,30 +81,54 @@ class HostState:
         if compute is not None:
             self._update_from_compute_node(compute)
         if service is not None:
-            self.service = dict(service)
+            self._learn('service', dict(service))
         if aggregates is not None:
-            self.aggregates = aggregates
+            self._learn('aggregates', aggregates)
         if inst_dict is not None:
-            self.instances = inst_dict
+            self._learn('instances', inst_dict)
+
+    def _learn(self, name, value):
+        """Set what is not so already."""
+        if self._row is None or getattr(self, name, _NOTHING) != value:
+            setattr(self, name, value)
+
+    def __setattr__(self, name, value):
+        if (name in columns.SETTABLE and self._row is not None
+                and self._snapshot.write(name, self._row, value)):
+            self.__dict__.pop(name, None)
+        else:
+            self.__dict__[name] = value
 
     def update_from_compute_node(self, compute):
         """Set what a compute node says; as ``update`` with it alone."""
         self._update_from_compute_node(compute)
 
     def _update_from_compute_node(self, compute):
-        self.__dict__.update(bare.of_compute(compute))
+        for name, value in bare.of_compute(compute).items():
+            self._learn(name, value)
 
     def consume_from_request(self, spec_obj):
         """Take an instance of a request out of what is free, here alone.
 
         Of a host of a table also its NUMA cells and PCI devices; those then
-        stand in the request's NUMA topology.
+        stand in the request's NUMA topology.  As in Nova nothing is raised,
+        but a warning tells what went wrong.
         """
+        try:
+            self._locked_consume_from_request(spec_obj)
+        except Exception as error:
+            LOG.warning('Selected host: %(host)s failed to consume from '
+                        'instance. Error: %(error)s',
+                        {'host': self, 'error': error})
+
+    def _locked_consume_from_request(self, spec_obj):
+        """What ``consume_from_request`` does, to be overridden."""
         if self._row is None:
             bare.consume(self, spec_obj)
         else:
-            self._snapshot.consume(self._row, spec_obj, time.time(),
-                                   limits=self._snapshot.limits(self._row))
+            self._snapshot.consume(
+                self._row, spec_obj, time.time(), self._snapshot.mapping,
+                self._snapshot.limits(self._row))
 
     def __getattr__(self, name):
         if name.startswith('_'):

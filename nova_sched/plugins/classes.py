@@ -106,7 +106,9 @@ class Kind:
         cannot be set up.
         """
         cls = nova_form.made_alone(self.load(name))
-        return set_up(lambda: cls(conf), self.option, name)
+        made = set_up(lambda: cls(conf), self.option, name)
+        nova_methods.check(made, self.option)
+        return made
 
     def _of_entry_point(self, namespace, name):
         try:

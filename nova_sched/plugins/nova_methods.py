@@ -2,87 +2,132 @@
 
 A class of somebody else's that overrides one of them is either asked through
 it, or refused at start with what takes the method's place: ``check``.  A
-method is asked if the classes here that it derives from have it; so the table
-says when, or what else to do, and the classes say which.
-``doc/source/nova-methods.rst`` is this table.
+method is asked if the classes here that it derives from have it.
+``doc/source/nova-methods.rst`` is these tables.
 """
+
+import typing
 
 from nova_sched import exception
 
-_STEPS = ('override _schedule or select_destinations of '
-          'nova.scheduler.filter_scheduler.FilterScheduler, or write a filter '
-          'or a weigher')
-_ROWS = ('hosts are read as a table, with their services, aggregates and '
-         'instances; set what is to differ in a filter, on the host state')
-_TABLE = ('cells and aggregates are read from the database when they change; '
-          'override make_record to change a host')
-_NEWS = ('where instances run is read when a request asks; there is no news '
-         'to take')
+
+class Method(typing.NamedTuple):
+    """What becomes of an override.
+
+    instead: what to do where it is not called.
+    called: when it is; None if it never is.
+    """
+
+    instead: str
+    called: str | None = None
+
+
+def _of_driver(called):
+    return Method('derive from nova.scheduler.driver.Scheduler', called)
+
+
+def _of_steps(called):
+    return Method(
+        'derive from nova.scheduler.filter_scheduler.FilterScheduler', called)
+
+
+def _of_manager(called):
+    return Method('derive from nova.scheduler.host_manager.HostManager',
+                  called)
+
+
+_INSTANCES = Method(
+    'where instances run is read when a request asks, by their uuids; set '
+    'host_state.instances in _get_host_states or in a filter, for filters and '
+    'weighers of your own')
+_TABLE = Method(
+    'cells and aggregates are read from the database when they change; '
+    'override make_record to change a host')
+_NEWS = Method('where instances run is read when a request asks; there is no '
+               'news to take')
 
 #: What a driver may override, of any release.
 DRIVER = {
-    'select_destinations': 'once per request, in the form of its release',
-    'run_periodic_tasks':
-        'every [scheduler] periodic_task_interval seconds',
-    'schedule_run_instance': 'write select_destinations',
-    'schedule_prep_resize': 'write select_destinations',
-    'schedule_live_migration': 'write select_destinations',
+    'select_destinations': _of_driver(
+        'once per request, in the form of its release'),
+    'run_periodic_tasks': _of_driver(
+        'every [scheduler] periodic_task_interval seconds'),
+    'schedule_run_instance': Method('write select_destinations'),
+    'schedule_prep_resize': Method('write select_destinations'),
+    'schedule_live_migration': Method('write select_destinations'),
 }
 
 #: What one that derives from FilterScheduler may override besides.
 FILTER_SCHEDULER = {
-    '_schedule': 'select_destinations of '
-                 'nova.scheduler.filter_scheduler.FilterScheduler asks it, in '
-                 'the form of its release; derive from that class',
-    '_get_all_host_states': _STEPS,
-    '_get_sorted_hosts': _STEPS,
-    '_consume_selected_host': _STEPS,
-    '_ensure_sufficient_hosts': _STEPS,
-    '_get_alternate_hosts': _STEPS,
-    '_legacy_find_hosts': 'a request without claims takes the same steps as '
-                          'one with claims; ' + _STEPS,
-    '_claim_resources': 'claims are made by the driver here; ' + _STEPS,
-    '_cleanup_allocations': 'claims are given back by themselves',
-    '_get_configuration_options':
-        'filters and weighers get what is in the file that [DEFAULT] '
-        'scheduler_json_config_location names, as config_options',
-    'populate_filter_properties':
+    '_schedule': _of_steps(
+        'once a request, by select_destinations, in the form of its release'),
+    '_get_all_host_states': _of_steps(
+        'once a request, before anything is filtered'),
+    '_get_sorted_hosts': _of_steps(
+        'once an instance, and once more for the alternates of several'),
+    '_consume_selected_host': _of_steps(
+        'once an instance, for the host that it gets'),
+    '_ensure_sufficient_hosts': _of_steps(
+        'once a request, with the hosts that were chosen; if it returns '
+        'although these are too few, the request fails all the same'),
+    '_get_alternate_hosts': _of_steps(
+        'once a request, when all instances have hosts'),
+    '_get_configuration_options': _of_steps(
+        'once a request; what it returns is config_options'),
+    '_legacy_find_hosts': Method(
+        'a request without claims takes the same steps as one with claims; '
+        'override _get_sorted_hosts or _schedule'),
+    '_claim_resources': Method('claims are made by the driver here; override '
+                               '_get_sorted_hosts or _schedule'),
+    '_cleanup_allocations': Method('claims are given back by themselves'),
+    'populate_filter_properties': Method(
         'filters get project_id and os_type as before; what else they need '
-        'a filter reads from the request itself',
-    '_get_up_hosts': 'the caching driver has its hosts from the host manager',
+        'a filter reads from the request itself'),
+    '_get_up_hosts': Method(
+        'the caching driver has its hosts from the host manager'),
 }
 
 #: What one that derives from ChanceScheduler may override besides.
 CHANCE_SCHEDULER = {
-    '_filter_hosts': 'override select_destinations',
-    '_schedule': 'override select_destinations',
+    '_filter_hosts': Method('override select_destinations'),
+    '_schedule': Method('override select_destinations'),
 }
 
 #: What a host manager may override.
 HOST_MANAGER = {
-    'get_all_host_states': _ROWS,
-    'get_host_states_by_uuids': _ROWS,
-    'get_filtered_hosts': 'write a filter',
-    'get_filters_hosts': 'the name is a misprint of get_filtered_hosts',
-    'get_weighed_hosts': 'write a weigher',
-    'get_weighted_hosts': 'the name is a misprint of get_weighed_hosts',
-    'host_state_cls': _ROWS,
-    '_choose_host_filters': 'name filters in [filter_scheduler] '
-                            'enabled_filters',
-    '_load_filters': 'name filters in [filter_scheduler] enabled_filters',
-    'filter_cls_map': 'name filters in [filter_scheduler] available_filters',
-    'filter_obj_map': 'name filters in [filter_scheduler] available_filters',
-    'default_filters': 'name filters in [filter_scheduler] enabled_filters',
-    'enabled_filters': 'name filters in [filter_scheduler] enabled_filters',
-    'filter_handler': 'filters run as columns; write a filter_all',
-    'weight_handler': 'weighers run as columns; write a weigh_objects',
-    'weighers': 'name weighers in [filter_scheduler] weight_classes',
-    '_get_computes_for_cells': _ROWS,
-    '_get_host_states': _ROWS,
-    '_get_aggregates_info': _ROWS,
-    '_get_instance_info': _ROWS,
-    '_get_instances_by_host': _ROWS,
-    '_add_instance_info': _ROWS,
+    'get_all_host_states': _of_manager(
+        'once a request, unless get_host_states_by_uuids is overridden, too'),
+    'get_host_states_by_uuids': _of_manager('once a request'),
+    'get_filtered_hosts': _of_manager(
+        'once an instance, and once more for the alternates of several'),
+    'get_filters_hosts': Method(
+        'the name is a misprint of get_filtered_hosts'),
+    'get_weighed_hosts': _of_manager(
+        'after get_filtered_hosts, if that leaves a host'),
+    'get_weighted_hosts': Method(
+        'the name is a misprint of get_weighed_hosts'),
+    'host_state_cls': _of_manager(
+        'once a host and request; a class may stand in place of the method'),
+    '_choose_host_filters': _of_manager(
+        'at the start, with what _load_filters returns'),
+    '_load_filters': _of_manager('at the start'),
+    'filter_cls_map': _of_manager('by _choose_host_filters'),
+    'filter_obj_map': _of_manager('by _choose_host_filters'),
+    'default_filters': _of_manager('in place of what _load_filters names'),
+    'enabled_filters': _of_manager('in place of what _load_filters names'),
+    'filter_handler': _of_manager(
+        'its get_filtered_objects by get_filtered_hosts'),
+    'weight_handler': _of_manager(
+        'its get_weighed_objects by get_weighed_hosts'),
+    'weighers': _of_manager(
+        'in place of what [filter_scheduler] weight_classes names'),
+    '_get_computes_for_cells': _of_manager('once a request'),
+    '_get_host_states': _of_manager(
+        'once a request, with what _get_computes_for_cells returns'),
+    '_get_aggregates_info': _of_manager('once a host and request'),
+    '_get_instance_info': _INSTANCES,
+    '_get_instances_by_host': _INSTANCES,
+    '_add_instance_info': _INSTANCES,
     '_init_instance_info': _NEWS,
     'update_instance_info': _NEWS,
     'delete_instance_info': _NEWS,
@@ -93,31 +138,70 @@ HOST_MANAGER = {
     '_load_cells': _TABLE,
     'refresh_cells_caches': _TABLE,
     '_get_cell_mapping_for_host': _TABLE,
-    'get_compute_nodes_by_host_or_node': 'find_nodes does this here',
+    'get_compute_nodes_by_host_or_node': Method('find_nodes does this here'),
 }
+
+#: Of a driver, what is asked host state by host state ...
+STEPS = ('_get_all_host_states', '_get_sorted_hosts',
+         '_consume_selected_host', '_ensure_sufficient_hosts',
+         '_get_alternate_hosts')
+#: ... and of a host manager.
+BY_ROWS = ('get_all_host_states', 'get_host_states_by_uuids',
+           'get_filtered_hosts', 'get_weighed_hosts', 'host_state_cls',
+           'filter_handler', 'weight_handler', '_get_computes_for_cells',
+           '_get_host_states', '_get_aggregates_info')
+#: What says which filters and weighers run.
+RULES = ('_load_filters', '_choose_host_filters', 'filter_cls_map',
+         'filter_obj_map', 'default_filters', 'enabled_filters', 'weighers')
+
+
+def to_call_alone(function):
+    """Decorator of a method that drivers may call, and need not override."""
+    function.to_call_alone = True
+    return function
 
 
 def is_asked(cls, name):
     """Whether a method that a class may override is called here."""
-    return any(name in vars(base) for base in cls.__mro__ if _is_ours(base))
+    return any(name in vars(base)
+               and not getattr(vars(base)[name], 'to_call_alone', False)
+               for base in cls.__mro__ if _is_ours(base))
 
 
-def check(cls, option):
-    """Raise ConfigurationError if a class has a method nobody would call.
+def overridden(made, names):
+    """Those of the names that an object has from somebody else: list.
 
-    cls: driver or host manager; its ``NOVA_METHODS`` is one of the tables.
+    From a class that is not of this service, or because it was set.
+    """
+    return [name for name in names
+            if name in vars(made) or not _is_ours(next(
+                (base for base in type(made).__mro__ if name in vars(base)),
+                Methodless))]
+
+
+def check(given, option):
+    """Raise ConfigurationError if one has a method nobody would call.
+
+    given: driver or host manager, or its class; its ``NOVA_METHODS`` is one
+        of the tables.
     option: ``[group] name`` for messages.
     """
+    cls = given if isinstance(given, type) else type(given)
     methods = getattr(cls, 'NOVA_METHODS', {})
-    for base in cls.__mro__:
-        if _is_ours(base):
-            continue
-        for name in methods:
-            if name in vars(base) and not is_asked(cls, name):
-                raise exception.ConfigurationError(
-                    option, f'{cls.__module__}.{cls.__qualname__}',
-                    f'its {name} would never be called: {methods[name]}; see '
-                    'doc/source/nova-methods.rst')
+    theirs = [vars(base) for base in cls.__mro__ if not _is_ours(base)]
+    if given is not cls:
+        theirs.append(vars(given))
+    for name in methods:
+        if not is_asked(cls, name) and any(name in own for own in theirs):
+            raise exception.ConfigurationError(
+                option, f'{cls.__module__}.{cls.__qualname__}',
+                f'its {name} would never be called: {methods[name].instead}; '
+                'if it is your own, give it another name; see '
+                'doc/source/nova-methods.rst')
+
+
+class Methodless:
+    """Stands for the class of a name that no class has."""
 
 
 def _is_ours(cls):

@@ -7,15 +7,25 @@ from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
+#: What the first step is called in the record of a request.
+CELL = 'cell'
 
-def _cell(hosts, spec_obj):
-    wanted = spec_obj.requested_destination
+
+def in_cells(hosts, wanted):
+    """Those of the hosts that are in a cell which a request may have.
+
+    hosts: HostBlock.  wanted: the request's Destination, or None.
+    """
     cell = wanted.cell if wanted is not None else None
     if cell is None or wanted.allow_cross_cell_move:
         disabled = hosts.snapshot.cells.disabled
         return hosts if not disabled else hosts.where(
             ~hosts.named('cell_uuid', disabled))
     return hosts.where(hosts.named('cell_uuid', [cell.uuid]))
+
+
+def _cell(hosts, spec_obj):
+    return in_cells(hosts, spec_obj.requested_destination)
 
 
 def _requested(hosts, spec_obj):
@@ -73,7 +83,7 @@ def _forced(hosts, mask, kind, names):
 
 
 #: What a request may name, in the order in which it is looked at.
-_NARROWING = (('cell', _cell),
+_NARROWING = ((CELL, _cell),
               ('requested destination', _requested),
               ('ignore_hosts', _ignored),
               ('force_hosts', _forced_hosts),

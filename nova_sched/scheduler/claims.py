@@ -102,16 +102,7 @@ class Claims:
         None for a host of which Placement offers none, or the filters left
         none.
         """
-        if not self.claiming:
-            return Taken(row)
-        state = snapshot.state(row)
-        requests = state.allocation_candidates
-        if not requests:
-            LOG.debug("A host state with uuid = '%s' that did not have a "
-                      'matching allocation_request was encountered while '
-                      'scheduling. This host was skipped.', state.uuid)
-            return None
-        return Taken(row, requests[0])
+        return first_of(snapshot, row) if self.claiming else Taken(row)
 
     @property
     def version(self):
@@ -124,6 +115,18 @@ class Claims:
             LOG.debug('Cleaning up allocations for %s', [*self._claimed])
         give_back(self._offer, reversed(self._claimed))
         self._claimed.clear()
+
+
+def first_of(snapshot, row):
+    """A host with its first allocation request; see Claims.first_of."""
+    state = snapshot.state(row)
+    requests = state.allocation_candidates
+    if not requests:
+        LOG.debug("A host state with uuid = '%s' that did not have a "
+                  'matching allocation_request was encountered while '
+                  'scheduling. This host was skipped.', state.uuid)
+        return None
+    return Taken(row, requests[0])
 
 
 def give_back(offer, instance_uuids):

@@ -64,6 +64,12 @@ class Scheduler(abc.ABC):
         Raises NoValidHost when not every instance gets a host.
         """
 
+    def check_set_up(self):
+        """Called once when it is made, in the process that starts workers.
+
+        Raises whatever is wrong with it.
+        """
+
     def start(self):
         """Get ready to decide: called once in each worker, after the fork.
 
@@ -193,7 +199,13 @@ def load_driver(conf):
     LOG.debug('Loading scheduler driver %s', name)
     nova_names.provide(conf)
     cls = driver_class(name)
-    return classes.set_up(lambda: cls(conf), _DRIVER.option, name)
+    return classes.set_up(lambda: _checked(cls(conf)), _DRIVER.option, name)
+
+
+def _checked(made):
+    nova_methods.check(made, _DRIVER.option)
+    made.check_set_up()
+    return made
 
 
 def driver_class(name):

@@ -22,6 +22,7 @@ from nova_sched import exception
 from nova_sched.hosts import offer as placement_offer
 from nova_sched.plugins import loading as plugins
 from nova_sched.plugins import nova_methods
+from nova_sched.plugins.by_rows import placing as by_rows
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import placing
 from nova_sched.scheduler import portions
@@ -50,9 +51,7 @@ class FilterScheduler(driver.HostScheduler):
             conf.scheduler_json_config_location)
         #: The driver that has taken over, at a reload of the configuration.
         self.successor = None
-        self._choice = placing.Choice(
-            conf.filter_scheduler.shuffle_best_same_weighed_hosts,
-            max(1, conf.filter_scheduler.host_subset_size))
+        self._choice = placing.Choice.of(conf)
 
     @functools.cached_property
     def placement_client(self):
@@ -74,7 +73,7 @@ class FilterScheduler(driver.HostScheduler):
         wanted = placing.Wanted(
             spec_obj, instance_uuids, self.count(spec_obj, instance_uuids),
             self._max_attempts - 1 if return_alternates else 0,
-            context, self._options.get_configuration())
+            context, self._get_configuration_options())
         record = self.opened(record, context, wanted, offer)
         try:
             return self._decided(wanted, record)
@@ -89,6 +88,10 @@ class FilterScheduler(driver.HostScheduler):
         record.restart()
         self.host_manager.refresh()
         return self._decided(wanted, record)
+
+    def _get_configuration_options(self):
+        """What filters and weighers get as ``config_options``: dict."""
+        return self._options.get_configuration()
 
     def _decided(self, wanted, record):
         """The answer to a request, on hosts that are read for it."""
@@ -163,11 +166,19 @@ class FilterScheduler(driver.HostScheduler):
             claims.release()
             raise
 
+    def check_set_up(self):
+        self._place = by_rows.way(self)
+
+    @functools.cached_property
+    def _place(self):
+        """Placing, or what is made as it."""
+        return by_rows.way(self)
+
     def placing(self, wanted, record):
         """What places the instances of a request: Placing, and its Claims."""
         claims = Claims(record.offer, wanted.instance_uuids, record)
-        return placing.Placing(wanted, self.ranker, self._choice, claims,
-                               record, self._default_zone), claims
+        return self._place(wanted, self.ranker, self._choice, claims, record,
+                           self._default_zone), claims
 
     def take_back(self, picks):
         """Have picks, a list of InFlight, in flight no longer.

@@ -19,10 +19,8 @@ Whoever calls gives claims back, and has what was placed without one in flight.
 
 import dataclasses
 import functools
-import itertools
 import random
 
-import numpy as np
 from oslo_log import log as logging
 from oslo_utils import uuidutils
 
@@ -33,6 +31,7 @@ from nova_sched.hosts import offer as placement_offer
 from nova_sched.inventory.in_flight import InFlight
 from nova_sched.objects import copies
 from nova_sched.rules import reasons
+from nova_sched.scheduler import alternates
 from nova_sched.scheduler import answer
 
 LOG = logging.getLogger(__name__)
@@ -48,6 +47,12 @@ class Choice:
 
     shuffle: bool
     subset_size: int
+
+    @classmethod
+    def of(cls, conf):
+        """As a configuration says."""
+        return cls(conf.filter_scheduler.shuffle_best_same_weighed_hosts,
+                   max(1, conf.filter_scheduler.host_subset_size))
 
     def order(self, weights, draw):
         """New order of positions in the weights, best first; None for theirs.
@@ -246,11 +251,16 @@ class Placing:
         limits = self._hosts.limits(taken.row)
         self._picked.append((taken, limits))
         self._note(index, key, taken, limits)
+        self._consume(uuid, taken, limits)
+        self._record.budget.check('consumption', index)
+        return ranked.hosts
+
+    def _consume(self, uuid, taken, limits):
+        """Take an instance out of what its host has free."""
         self._hosts.consume(taken.row, self._spec_obj, self._record.clock,
                             taken.mapping, limits)
-        self._record.budget.check('consumption', index)
-        self._join_group(uuid, self._hosts.cell('host', taken.row))
-        return ranked.hosts
+        join_group(self._spec_obj, uuid, self._hosts,
+                   self._hosts.cell('host', taken.row))
 
     @functools.cached_property
     def _draw(self):
@@ -278,22 +288,6 @@ class Placing:
             key, host, node, self._spec_obj.demand(),
             limits.get('numa_topology'), self._wanted.group,
             self._record.clock))
-
-    def _join_group(self, instance_uuid, host):
-        """Have an instance in its group, for its successors to see.
-
-        instance_uuid: None from callers that send none; such an instance
-            joins its group under a uuid made up for this request.
-        """
-        group = self._spec_obj.instance_group
-        if group is None:
-            return
-        if instance_uuid is None:
-            instance_uuid = uuidutils.generate_uuid()
-            group.members.append(instance_uuid)
-        group.hosts.append(host)
-        self._hosts.instances.place(
-            instance_uuid, host, self._spec_obj.flavor)
 
     def _refuse(self):
         """Raise NoValidHost because not every instance got a host."""
@@ -324,9 +318,7 @@ class Placing:
     def _alternates(self):
         """Hosts that could take an instance instead of its pick.
 
-        Returns per instance a list of (Taken, limits): hosts of the pick's
-        cell that are nobody's pick and have something to claim, in order of
-        weight; an empty list if none are wanted.
+        As of ``alternates.of``; an empty list if none are wanted.
         """
         wanted = self._wanted.most_alternates
         if wanted < 1:
@@ -337,24 +329,28 @@ class Placing:
             ranked = self._choose(ranked.hosts, len(self._picked) - 1,
                                   decision.Decision(
                                       budget=self._record.budget))
-        picks = [taken.row for taken, _ in self._picked]
-        rows = ranked.hosts.rows
-        is_picked = np.zeros(self._hosts.size, dtype=np.bool_)
-        is_picked[picks] = True
-        rows = rows[~is_picked[rows]]
-        cells = self._hosts.column('cell_uuid').codes
-        by_cell = {cell: self._first(rows[cells[rows] == cell], wanted)
-                   for cell in set(cells[picks].tolist())}
-        alternates = [by_cell[cells.item(row)] for row in picks]
-        self._record.alternates = sum(map(len, alternates))
-        return alternates
+        found = alternates.of(
+            self._hosts, [taken.row for taken, _ in self._picked],
+            ranked.hosts.rows, wanted, self._claims.first_of)
+        self._record.alternates = sum(map(len, found))
+        return found
 
-    def _first(self, rows, wanted):
-        """The first rows with something to claim: list of (Taken, limits)."""
-        found = (self._claims.first_of(self._hosts, row)
-                 for row in rows.tolist())
-        return [(taken, self._hosts.limits(taken.row)) for taken
-                in itertools.islice(filter(None, found), wanted)]
+
+def join_group(spec_obj, instance_uuid, hosts, host):
+    """Have an instance in its group, for its successors to see.
+
+    instance_uuid: None from callers that send none; such an instance joins
+        its group under a uuid made up for this request.
+    hosts: HostSnapshot.  host: name of the one it is placed on.
+    """
+    group = spec_obj.instance_group
+    if group is None:
+        return
+    if instance_uuid is None:
+        instance_uuid = uuidutils.generate_uuid()
+        group.members.append(instance_uuid)
+    group.hosts.append(host)
+    hosts.instances.place(instance_uuid, host, spec_obj.flavor)
 
 
 def _add(names, others):

@@ -124,6 +124,19 @@ class TestFilterHandler:
 
         assert names(run([FirstFilter()])[0]) == ['a']
 
+    def test_a_filter_sees_what_those_before_set_on_host_states(self):
+        class LesseeFilter(filters.BaseHostFilter):
+            def host_passes(self, host_state, spec_obj):
+                host_state.free_ram_mb = 100 if host_state.host == 'a' else 0
+                return True
+
+        class RamFilter(filters.ColumnFilter):
+            def mask(self, hosts, spec_obj):
+                return hosts.free_ram_mb >= 100
+
+        left, _ = run([RamFilter(), LesseeFilter(), RamFilter()])
+        assert names(left) == ['a']
+
     def test_records_each_step(self):
         _, decision = run([keeping('ab'), keeping('b')])
 

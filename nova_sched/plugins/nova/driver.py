@@ -22,7 +22,8 @@ class OfNova:
 
     def __init__(self, *args, **kwargs):
         super().__init__(self.conf)
-        self.host_manager = host_manager.Lent(self.host_manager)
+        self.host_manager = host_manager.of_nova(
+            self.conf, self.host_manager)
         self.servicegroup_api = servicegroup.ServiceGroup(
             self.conf, self.host_manager.now)
 

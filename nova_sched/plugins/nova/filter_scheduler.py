@@ -4,12 +4,15 @@ import functools
 
 from nova_sched.plugins import nova_answers
 from nova_sched.plugins import nova_form
+from nova_sched.plugins import nova_methods
+from nova_sched.plugins.by_rows import steps
 from nova_sched.plugins.nova import driver
 from nova_sched.plugins.nova import rpc
 from nova_sched.scheduler import filter_scheduler
 
 
-class FilterScheduler(driver.OfNova, filter_scheduler.FilterScheduler):
+class FilterScheduler(driver.OfNova, steps.Steps,
+                      filter_scheduler.FilterScheduler):
     """The filter scheduler, asked as by Nova of any release to Wallaby.
 
     Made without arguments.  It is told of by notifications as ever, without
@@ -67,6 +70,13 @@ class FilterScheduler(driver.OfNova, filter_scheduler.FilterScheduler):
         if form is nova_form.PIKE:
             return nova_answers.as_states(found, self._states(context))
         return nova_answers.as_weighed(found, self._states(context))
+
+    @nova_methods.to_call_alone
+    def populate_filter_properties(self, request_spec, filter_properties):
+        """Put into filter_properties what Kilo's filters look for there."""
+        instance = request_spec['instance_properties']
+        filter_properties['project_id'] = instance.get('project_id')
+        filter_properties['os_type'] = instance.get('os_type')
 
     def _steps(self):
         """The Form of its _schedule."""

@@ -1,18 +1,18 @@
 """As ``nova.scheduler.host_manager``, of which plug-ins know HostState.
 
-``HostManager`` is for one's own, which override none of Nova's methods
+``HostManager`` is for one's own: Nova's methods may be overridden
 (plugins.nova_methods).  ``Lent`` is what a driver of one's own has as
-``host_manager``.
+``host_manager`` if that is none of these.
 """
 
 from nova_sched.hosts import state as host_state
-from nova_sched.plugins import nova_form
+from nova_sched.plugins.by_rows import managing
 from nova_sched.scheduler import host_manager
 
 HostState = host_state.HostState
 
 
-class HostManager(host_manager.HostManager):
+class HostManager(managing.Methods, host_manager.HostManager):
     """This service's, made without arguments; ``conf`` is there by then."""
 
     #: See plugins.nova_form.
@@ -22,41 +22,26 @@ class HostManager(host_manager.HostManager):
         super().__init__(self.conf)
 
 
-class Lent:
-    """Hands out the states of hosts; in all else it is the service's own.
+class Lent(managing.Methods):
+    """Nova's methods; in all else it is the service's own.
 
     manager: scheduler.host_manager.HostManager.
     """
 
-    def __init__(self, manager):
-        self._manager = manager
+    def __init__(self, conf, manager):
+        self.conf, self._manager = conf, manager
 
     def __getattr__(self, name):
+        if name in self._manager.NOVA_METHODS:
+            raise AttributeError(
+                f'host managers have no {name} to call: '
+                f'{self._manager.NOVA_METHODS[name].instead}; see '
+                'doc/source/nova-methods.rst')
         return getattr(self._manager, name)
 
-    def get_all_host_states(self, context):
-        """The states of all hosts; as of ``get_host_states_by_uuids``."""
-        return self.get_host_states_by_uuids(context, None, None)
 
-    def get_host_states_by_uuids(self, context, compute_uuids, spec_obj=None):
-        """The states of hosts as they are at this moment: iterator.
-
-        compute_uuids: of their compute nodes; None for all.
-        spec_obj: RequestSpec whose requested destination may name a cell;
-            None for those of any cell.
-        Hosts of disabled cells are left out.  The states are the caller's:
-        what is set on them nobody else sees.
-        Raises DatabaseUnavailable when the hosts cannot be read.
-        """
-        self.refresh()
-        hosts = self.snapshot(
-            self.view().table, self.instances(),
-            offer=nova_form.current().offer).block()
-        hosts = hosts.where(~hosts.named(
-            'cell_uuid', hosts.snapshot.cells.disabled))
-        if compute_uuids is not None:
-            hosts = hosts.where(hosts.named('uuid', compute_uuids))
-        wanted = spec_obj and spec_obj.requested_destination
-        if wanted and wanted.cell:
-            hosts = hosts.where(hosts.named('cell_uuid', [wanted.cell.uuid]))
-        return iter(hosts.states())
+def of_nova(conf, manager):
+    """A host manager with Nova's methods: the one given, if it has them."""
+    if isinstance(manager, managing.Methods):
+        return manager
+    return Lent(conf, manager)

@@ -123,7 +123,7 @@ def test_takes_attributes_for_the_request():
 
 @pytest.mark.parametrize('name', ['free_ram_mb', 'stats', 'updated'])
 def test_may_have_its_attributes_set_for_the_request(name):
-    """Rules still go by what it reported."""
+    """Rules go by what it reported, if that is nothing for a column."""
     block = hosts(a_host())
     reported = block.objects(name)
     setattr(block.states()[0], name, 'mine')

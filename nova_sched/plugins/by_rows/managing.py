@@ -1,0 +1,238 @@
+"""Nova's methods of a host manager, in the forms of any release."""
+
+import functools
+
+from nova_sched import conf as config
+from nova_sched import filters as base_filters
+from nova_sched import objects
+from nova_sched import weights as base_weights
+from nova_sched.hosts import state as host_state
+from nova_sched.objects.legacy import given
+from nova_sched.plugins import loading
+from nova_sched.plugins import nova_form
+from nova_sched.plugins import nova_methods
+from nova_sched.plugins.by_rows import host_states
+from nova_sched.plugins.by_rows import request
+from nova_sched.plugins.nova import exception
+from nova_sched.rules import narrowing
+from nova_sched.scheduler import filters
+from nova_sched.scheduler import weights
+
+#: Of these any makes host states in a way of its own.
+_MAKING = ('host_state_cls', '_get_computes_for_cells', '_get_host_states',
+           '_get_aggregates_info')
+
+
+class FilterHandler(filters.HostFilterHandler):
+    """Runs filters on host states: by columns where these are of a table."""
+
+    def get_filtered_objects(self, filters, objs, spec_obj, index=0):
+        states = list(objs)
+        hosts = host_states.block_of(states) if states else None
+        if hosts is None:
+            return super().get_filtered_objects(filters, states, spec_obj,
+                                                index)
+        return base_filters.FilterHandler().run(
+            filters, hosts, spec_obj, index, request.current().record,
+            given.request_of(spec_obj)).states()
+
+
+class WeightHandler(weights.HostWeightHandler):
+    """Weighs host states: by columns where these are of a table."""
+
+    def get_weighed_objects(self, weighers, obj_list, weighing_properties):
+        states = list(obj_list)
+        hosts = host_states.block_of(states) if states else None
+        if hosts is None:
+            return super().get_weighed_objects(weighers, states,
+                                               weighing_properties)
+        asked = request.current()
+        asked.weighed = weighed = base_weights.WeightHandler().weigh(
+            weighers, hosts, weighing_properties,
+            functools.partial(asked.record.budget.check, index=asked.index))
+        return [self.object_class(hosts.snapshot.state(row), weight)
+                for row, weight in zip(weighed.rows.tolist(),
+                                       weighed.weights.tolist(), strict=True)]
+
+
+class Methods:
+    """Of a class with the methods of scheduler.host_manager.HostManager.
+
+    Names and signatures are Nova's; what came or went with a release is there
+    for all.  ``conf`` is the configuration.
+    """
+
+    @functools.cached_property
+    def filter_handler(self):
+        """Runs filters on host states."""
+        return FilterHandler()
+
+    @functools.cached_property
+    def weight_handler(self):
+        """Weighs host states."""
+        return WeightHandler()
+
+    @functools.cached_property
+    def filter_cls_map(self):
+        """The filters that may be enabled: name -> class."""
+        return loading.available_filters(self.conf)
+
+    @functools.cached_property
+    def filter_obj_map(self):
+        """Those that were made: name -> filter."""
+        return {}
+
+    @functools.cached_property
+    def enabled_filters(self):
+        """The filters that run, in their order: list."""
+        return self._choose_host_filters(self._load_filters())
+
+    @functools.cached_property
+    def default_filters(self):
+        """The same, as they were called before Ocata."""
+        return self.enabled_filters
+
+    @functools.cached_property
+    def weighers(self):
+        """The weighers that run, in their order: list."""
+        return loading.load_weighers(self.conf)
+
+    def _load_filters(self):
+        """Names of the filters that are to run: list."""
+        return list(config.enabled_filters(self.conf))
+
+    def _choose_host_filters(self, filter_cls_names):
+        """The filters of these names, which are made once: list.
+
+        filter_cls_names: list of class names, or one.
+        Raises SchedulerHostFilterNotFound.
+        """
+        names = ([filter_cls_names] if isinstance(filter_cls_names, str)
+                 else filter_cls_names)
+        for name in names:
+            if name not in self.filter_cls_map:
+                raise exception.SchedulerHostFilterNotFound(filter_name=name)
+            if name not in self.filter_obj_map:
+                self.filter_obj_map[name] = loading.make_filter(
+                    self.filter_cls_map[name], self.conf)
+        return [self.filter_obj_map[name] for name in names]
+
+    def running_filters(self):
+        """The filters that run, whichever of Nova's names they were set by.
+        """
+        if nova_methods.overridden(self, ('default_filters',)):
+            return self.default_filters
+        return self.enabled_filters
+
+    def get_filtered_hosts(self, hosts, spec_obj, *args,
+                           filter_class_names=None, index=0):
+        """The host states that can take an instance: list.
+
+        hosts: iterable of HostState.  spec_obj: RequestSpec, or Kilo's
+            filter_properties.
+        args: filter_class_names and index, or from Newton on index alone.
+        filter_class_names: in place of the filters that run.
+        index: which instance of the request.
+        """
+        for arg in args:
+            if isinstance(arg, int):
+                index = arg
+            else:
+                filter_class_names = arg
+        states, spec = list(hosts), given.request_of(spec_obj)
+        block = host_states.block_of(states) if states else None
+        if block is not None:
+            block, is_forced = narrowing.narrowed(
+                block, spec, index, request.current().record)
+            states = block.states()
+            if is_forced:
+                return states
+        chosen = (self.running_filters() if filter_class_names is None
+                  else self._choose_host_filters(filter_class_names))
+        return self.filter_handler.get_filtered_objects(
+            chosen, states, spec_obj, index)
+
+    def get_weighed_hosts(self, hosts, spec_obj):
+        """Host states with their weights, best first: list of WeighedHost.
+        """
+        return self.weight_handler.get_weighed_objects(
+            self.weighers, hosts, spec_obj)
+
+    def get_all_host_states(self, context):
+        """The states of all hosts; as of ``get_host_states_by_uuids``."""
+        return self.get_host_states_by_uuids(context, None, None)
+
+    def get_host_states_by_uuids(self, context, compute_uuids, spec_obj=None):
+        """The states of hosts as they are at this moment: iterator.
+
+        compute_uuids: of their compute nodes; None for all.
+        spec_obj: RequestSpec whose requested destination may name a cell;
+            None for those of any cell.
+        Hosts of disabled cells are left out.  The states are the caller's:
+        what is set on them nobody else sees.
+        Raises DatabaseUnavailable when the hosts cannot be read.
+        """
+        hosts = self._hosts(spec_obj)
+        if not nova_methods.overridden(self, _MAKING):
+            if compute_uuids is not None:
+                hosts = hosts.where(hosts.named('uuid', compute_uuids))
+            return iter(hosts.states())
+        cells = [objects.CellMapping(uuid=uuid) for uuid
+                 in dict.fromkeys(hosts.objects('cell_uuid'))]
+        nodes, services = host_states.asked(
+            self._get_computes_for_cells, context, cells, compute_uuids)
+        return iter(host_states.asked(
+            self._get_host_states, context, nodes, services))
+
+    def _hosts(self, spec_obj=None):
+        """The hosts that a request may have, as of now: HostBlock."""
+        snapshot = request.current().hosts
+        if snapshot is None:
+            self.refresh()
+            snapshot = self.snapshot(
+                self.view().table, self.instances(),
+                offer=nova_form.current().offer)
+        return narrowing.in_cells(
+            snapshot.block(), spec_obj and spec_obj.requested_destination)
+
+    def _get_computes_for_cells(self, context, cells, compute_uuids=None):
+        """Compute nodes and services: two dicts.
+
+        cells: list of CellMapping.  compute_uuids: None for all.
+        Returns cell uuid -> list of nodes, host -> service.
+        """
+        hosts = self._hosts()
+        hosts = hosts.where(hosts.named(
+            'cell_uuid', [cell.uuid for cell in cells]))
+        if compute_uuids is not None:
+            hosts = hosts.where(hosts.named('uuid', compute_uuids))
+        nodes, services = {}, {}
+        for state, row in zip(hosts.states(), hosts.rows.tolist(),
+                              strict=True):
+            nodes.setdefault(state.cell_uuid, []).append(
+                host_states.Node(hosts.snapshot, row))
+            services[state.host] = state.service
+        return nodes, services
+
+    def _get_host_states(self, context, compute_nodes, services):
+        """The states of compute nodes: generator of HostState.
+
+        Arguments as ``_get_computes_for_cells`` returns them.
+        """
+        for cell_uuid, nodes in compute_nodes.items():
+            for node in nodes:
+                state = self.host_state_cls(
+                    node.host, node.hypervisor_hostname, cell_uuid,
+                    compute=node)
+                node.place(state)
+                state.update(node, services.get(node.host),
+                             self._get_aggregates_info(node.host), None)
+                yield state
+
+    def host_state_cls(self, host, node, cell, **kwargs):
+        """A new HostState; a class may be put in the place of the method."""
+        return host_state.HostState(host, node, cell)
+
+    def _get_aggregates_info(self, host):
+        """The aggregates of a host by its name: list of Aggregate."""
+        return self._hosts().snapshot.aggregates_of(host)

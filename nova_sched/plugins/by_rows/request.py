@@ -1,0 +1,52 @@
+"""What the methods of a thread need to know of the request it decides."""
+
+import contextlib
+import contextvars
+import dataclasses
+import random
+
+from nova_sched.hosts import decision
+from nova_sched.plugins import nova_form
+
+
+@dataclasses.dataclass
+class Request:
+    """A request on its way, by rows.
+
+    record: Decision.  hosts: its HostSnapshot; None where every call reads
+        the hosts anew.
+    draw: function that returns the random.Random to draw by.
+    refuse: function that raises NoValidHost with what is known of the
+        rejected hosts; None where nothing is.
+    index: which instance it is about.
+    weighed: weights.Weighed of the hosts that were weighed last, or None.
+    weights: what hosts were sorted by: (host, node) -> weight, best first.
+    """
+
+    record: object
+    hosts: object = None
+    draw: object = random.SystemRandom
+    refuse: object = None
+    index: int = 0
+    weighed: object = None
+    weights: dict = dataclasses.field(default_factory=dict)
+
+
+_current = contextvars.ContextVar('request', default=None)
+
+
+def current():
+    """The Request that this thread decides; of nothing where it decides none.
+    """
+    return _current.get() or Request(
+        nova_form.current().record or decision.Decision())
+
+
+@contextlib.contextmanager
+def deciding(request):
+    """Have a Request be the one that this thread decides."""
+    token = _current.set(request)
+    try:
+        yield
+    finally:
+        _current.reset(token)

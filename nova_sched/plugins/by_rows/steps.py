@@ -1,0 +1,113 @@
+"""Nova's steps of a request, in the forms of any release."""
+
+import numpy as np
+
+from nova_sched import exception
+from nova_sched.plugins import nova_methods
+from nova_sched.plugins.by_rows import host_states as rows
+from nova_sched.plugins.by_rows import request
+from nova_sched.scheduler import alternates
+from nova_sched.scheduler import answer
+from nova_sched.scheduler import claims
+from nova_sched.scheduler import placing
+
+
+class Steps:
+    """Of a driver whose ``host_manager`` is managing.Methods.
+
+    ``conf`` is the configuration.
+    """
+
+    def _get_all_host_states(self, context, spec_obj=None,
+                             provider_summaries=None):
+        """The host states that a request begins with: iterable.
+
+        provider_summaries: by the uuids of the providers whose hosts may be
+            chosen; None for any.
+        """
+        manager = self.host_manager
+        if (nova_methods.overridden(manager, ('get_all_host_states',))
+                and not nova_methods.overridden(
+                    manager, ('get_host_states_by_uuids',))):
+            return manager.get_all_host_states(context)
+        return rows.asked(
+            manager.get_host_states_by_uuids, context,
+            None if provider_summaries is None else list(provider_summaries),
+            spec_obj)
+
+    def _get_sorted_hosts(self, spec_obj, host_states, index):
+        """The host states that can take an instance, the drawn one and then
+        best first: list.
+
+        index: which instance of the request.
+        """
+        manager, asked = self.host_manager, request.current()
+        found = manager.get_filtered_hosts(host_states, spec_obj, index=index)
+        if not found:
+            return []
+        weighed = list(manager.get_weighed_hosts(found, spec_obj))
+        states = [each.obj for each in weighed]
+        weights = [each.weight for each in weighed]
+        asked.weights = dict(zip(map(rows.names_of, states), weights,
+                                 strict=True))
+        order = placing.Choice.of(self.conf).order(
+            np.array(weights), asked.draw)
+        return states if order is None else [states[i] for i in order]
+
+    @staticmethod
+    def _consume_selected_host(selected_host, spec_obj, instance_uuid=None):
+        """Take an instance out of what a host has free.
+
+        From then on the host is in the request's server group, too.
+        """
+        selected_host.consume_from_request(spec_obj)
+        if selected_host._row is not None:
+            placing.join_group(spec_obj, instance_uuid,
+                               selected_host._snapshot, selected_host.host)
+
+    def _ensure_sufficient_hosts(self, context, hosts, required_count,
+                                 claimed_uuids=None):
+        """Raise NoValidHost for fewer hosts than instances.
+
+        hosts: list of HostState.  claimed_uuids: of the instances that hold
+            a claim, which is given back.
+        """
+        if len(hosts) >= required_count:
+            return
+        refuse = request.current().refuse
+        if refuse is not None:
+            refuse()
+        raise exception.NoValidHost(reason=(
+            f'{exception.NoValidHost.nova} {len(hosts)} of {required_count} '
+            'instances could be placed'))
+
+    def _get_alternate_hosts(self, selected_hosts, spec_obj, hosts, index,
+                             num_alts, alloc_reqs_by_rp_uuid=None,
+                             allocation_request_version=None,
+                             selected_alloc_reqs=None):
+        """Lists of Selection, one a selected host: it and its alternates.
+
+        hosts: HostStates, best first.  index: of the last instance.
+        num_alts: for each of them, at most.
+        selected_alloc_reqs: what was claimed, beside ``selected_hosts``.
+        """
+        if not selected_hosts:
+            return []
+        if num_alts > 0 and len(selected_hosts) > 1:
+            hosts = self._get_sorted_hosts(spec_obj, hosts, index)
+        snapshot = selected_hosts[0]._snapshot
+        picks = rows.rows_of(selected_hosts, snapshot, 'selected_hosts')
+        first_of = (claims.first_of if alloc_reqs_by_rp_uuid
+                    else lambda snapshot, row: claims.Taken(row))
+        taken = [claims.Taken(row, claimed) for row, claimed in zip(
+            picks.tolist(), selected_alloc_reqs, strict=True)
+        ] if selected_alloc_reqs else [
+            first_of(snapshot, row) or claims.Taken(row)
+            for row in picks.tolist()]
+        others = alternates.of(
+            snapshot, picks, rows.rows_of(hosts, snapshot, 'hosts'),
+            max(0, num_alts), first_of)
+        return answer.selections(
+            snapshot, [(each, snapshot.limits(each.row)) for each in taken],
+            others, self.conf.default_availability_zone,
+            allocation_request_version)
