@@ -17,6 +17,7 @@ class FilterScheduler(driver.OfNova, filter_scheduler.FilterScheduler):
     """
 
     CLAIMS = True
+    IN_NOVAS_FORM = ('select_destinations', '_schedule')
 
     @functools.cached_property
     def notifier(self):
@@ -62,6 +63,7 @@ class FilterScheduler(driver.OfNova, filter_scheduler.FilterScheduler):
         found = super().select_destinations(
             context, call.spec_obj, call.instance_uuids, call.alternates,
             call.offer, call.record)
+        call.note_claims(found)
         if form is nova_form.QUEENS:
             return found
         if form is nova_form.PIKE:
