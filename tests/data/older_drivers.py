@@ -42,6 +42,21 @@ class KiloStepsScheduler(filter_scheduler.FilterScheduler):
         return self.weighed
 
 
+class KiloPackingScheduler(driver.Scheduler):
+    """The host with the most free memory, as each instance leaves them."""
+
+    def select_destinations(self, context, request_spec, filter_properties):
+        hosts = list(self.host_manager.get_all_host_states(context))
+        properties = request_spec['instance_properties']
+        found = []
+        for _ in range(request_spec['num_instances']):
+            host = max(hosts, key=lambda host: host.free_ram_mb)
+            host.consume_from_instance(properties)
+            found.append({'host': host.host, 'nodename': host.nodename,
+                          'limits': host.limits})
+        return found
+
+
 class MitakaScheduler(driver.Scheduler):
     """The last host by name."""
 

@@ -56,7 +56,6 @@ class TestOfKilo:
         assert ask(door)[0][0] == 'a'
         assert [weighed.obj.host for weighed in door.driver.weighed] == ['a']
 
-
     def test_may_be_as_its_own_with_limits(self, endpoint):
         door = endpoint('KiloWholeScheduler')
 
@@ -66,6 +65,11 @@ class TestOfKilo:
     def test_may_change_what_it_is_given(self, endpoint):
         with pytest.raises(exception.NoValidHost):
             ask(endpoint('KiloWritingScheduler'))
+
+    def test_may_take_instances_out_of_the_states_it_is_given(
+            self, endpoint):
+        assert ask(endpoint('KiloPackingScheduler'), 4) == [
+            ['a'], ['b'], ['c'], ['a']]
 
 
 class TestOfMitaka:
