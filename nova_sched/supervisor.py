@@ -76,13 +76,7 @@ class Worker(service.SchedulerService):
     def start(self):
         guru.watch_file(self.conf)
         self.watchdog.beat_while(self.alive, self._stopped)
-        reason = None
-        try:
-            super().start()
-        except exception.ConfigurationError as error:
-            reason = spelling.Spelling(self.conf).in_error(error)
-        if reason:
-            LOG.critical('Cannot run with this configuration: %s', reason)
+        if _refusal(self.conf, super().start):
             self._refused.set()
             # An orphan has process 1 for a parent, and it is not to be ended.
             if os.getppid() == self._parent:
@@ -192,13 +186,7 @@ class Foreground(service.SchedulerService):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         for number in _ENDS:
             signal.signal(number, self._end)
-        error = None
-        try:
-            self.start()
-        except exception.ConfigurationError as exc:
-            error = exc
-        if error:
-            LOG.critical('Cannot run with this configuration: %s', error)
+        if _refusal(self.conf, self.start):
             return EXIT_CONFIGURATION
         if self.serving:
             self._notifier.keep_alive(self._stopped)
@@ -220,6 +208,19 @@ class Foreground(service.SchedulerService):
 
     def waiting(self, what):
         self._notifier.waiting(what)
+
+
+def _refusal(conf, start):
+    """The ConfigurationError that a start ends with, logged; or None."""
+    reason = None
+    try:
+        start()
+    except exception.ConfigurationError as error:
+        reason = spelling.Spelling(conf).in_error(error)
+    # Outside of the handler, where oslo.log would add it once more.
+    if reason:
+        LOG.critical('Cannot run with this configuration: %s', reason)
+    return reason
 
 
 def problems(conf):

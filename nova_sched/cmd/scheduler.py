@@ -42,6 +42,9 @@ def main(argv=None):
     notifier = systemd.Notifier.from_environ(os.environ)
     try:
         conf = config.new_conf(argv, cli_opts=OPTS)
+        if conf.no_fork:
+            # For all that goes by how many processes decide.
+            conf.set_override('workers', 1, 'scheduler')
         problems = supervisor.problems(conf)
         if conf.shadow and not problems:
             problems = shadow.problems(conf)

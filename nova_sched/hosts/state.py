@@ -11,6 +11,7 @@ from oslo_log import log as logging
 from nova_sched.hardware.pci import stats as pci_stats
 from nova_sched.hosts import bare
 from nova_sched.hosts import columns
+from nova_sched.objects import arguments
 
 LOG = logging.getLogger(__name__)
 
@@ -103,6 +104,10 @@ class HostState:
         """Set what a compute node says; as ``update`` with it alone."""
         self._update_from_compute_node(compute)
 
+    def update_service(self, service):
+        """Set the row of its service; as ``update`` with it alone."""
+        self.update(service=service)
+
     def _update_from_compute_node(self, compute):
         for name, value in bare.of_compute(compute).items():
             self._learn(name, value)
@@ -129,6 +134,21 @@ class HostState:
             self._snapshot.consume(
                 self._row, spec_obj, time.time(), self._snapshot.mapping,
                 self._snapshot.limits(self._row))
+
+    def consume_from_instance(self, instance):
+        """As ``consume_from_request``, of a request before Mitaka.
+
+        instance: ``request_spec['instance_properties']``, a dict, which has
+        its NUMA topology, if any, as it was placed then.
+        Raises InvalidInput for one without its sizes.
+        """
+        spec_obj = arguments.from_legacy_dicts({
+            'instance_properties': instance, 'instance_type': {
+                name: instance[name] for name in arguments.SIZES
+                if name in instance}}, None)
+        self.consume_from_request(spec_obj)
+        if spec_obj.numa_topology is not None:
+            instance['numa_topology'] = spec_obj.numa_topology
 
     def __getattr__(self, name):
         if name.startswith('_'):

@@ -18,7 +18,8 @@ _BAD = re.compile('[\0\ud800-\udfff]')
 _DATA = 'nova_object.data'
 #: What may hold text.
 _HOLD_TEXT = (str, dict, list)
-_SIZES = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')
+#: What no flavor of a request may lack.
+SIZES = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')
 
 
 def from_wire(spec_obj):
@@ -160,7 +161,7 @@ _UUIDS = fields.list_of(fields.Kind(_read_uuid), bounds.INSTANCES)
 def _check_flavor(spec_obj, *path):
     if spec_obj.flavor is None:
         raise MalformedError.missing(*path)
-    for name in _SIZES:
+    for name in SIZES:
         if not spec_obj.flavor.obj_attr_is_set(name):
             raise MalformedError.missing(*path, name)
 

@@ -6,6 +6,7 @@ WeighedHost.
 """
 
 from nova_sched import weights
+from nova_sched.hosts import state as host_state
 from nova_sched.objects import selection
 
 
@@ -29,17 +30,26 @@ def as_dicts(found):
 def as_states(found, states):
     """A HostState an instance.
 
-    states: function that returns the HostStates there are.
+    states: function that returns the HostStates there are.  Of a host that
+    went away since it was chosen there is one of what was decided alone.
     """
     by_name = _by_name(states())
     made = []
     for selections in found:
         chosen = selections[0]
-        state = by_name[chosen.service_host, chosen.nodename]
+        place = chosen.service_host, chosen.nodename
+        state = by_name.get(place) or _of_none(chosen, *place)
         state._selections = selections
         state.limits = chosen.to_dict()['limits']
         made.append(state)
     return made
+
+
+def _of_none(chosen, host, node):
+    """The HostState of a host that is not there, of a Selection."""
+    state = host_state.HostState(host, node, chosen.cell_uuid)
+    state.uuid = chosen.compute_node_uuid
+    return state
 
 
 def as_weighed(found, states):

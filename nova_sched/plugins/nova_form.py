@@ -21,13 +21,6 @@ from nova_sched.hosts import offer as placement_offer
 from nova_sched.objects import arguments
 from nova_sched.objects.legacy import dicts
 
-#: Of these, either tells a driver that was written so.
-_TELLING = {'alloc_reqs_by_rp_uuid', 'provider_summaries'}
-
-_NOVAS = ('(self, context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid, '
-          'provider_summaries, allocation_request_version=None, '
-          'return_alternates=False)')
-
 
 @dataclasses.dataclass(frozen=True)
 class Call:
@@ -36,6 +29,7 @@ class Call:
     offer: a value of hosts.offer.  record: Decision, or None.
     spec_obj: RequestSpec.  instance_uuids: list, or None.
     alternates: whether these are wanted.
+    claimed: instance uuid -> (host, node) that was claimed for it so far.
     """
 
     offer: object = placement_offer.NOT_ASKED
@@ -43,6 +37,7 @@ class Call:
     spec_obj: object = None
     instance_uuids: list | None = None
     alternates: bool = False
+    claimed: dict = dataclasses.field(default_factory=dict)
 
     def of_kilo(self):
         """The request as two dicts."""
@@ -72,43 +67,84 @@ class Call:
         return (self.spec_obj, self.instance_uuids, *self._offered(),
                 self.alternates)
 
+    def note_claims(self, found):
+        """Remember what was claimed for lists of Selection."""
+        if self.offer.asked:
+            self.claimed.update(zip(
+                self.instance_uuids or (), map(_place, found), strict=False))
+
+    def check_claims(self, found, driver):
+        """Raise ValueError for an answer of other hosts than were claimed.
+
+        found: lists of Selection.  driver: what it is called.
+        """
+        for uuid, chosen in zip(self.instance_uuids or (), found,
+                                strict=False):
+            claimed = self.claimed.get(uuid)
+            if claimed not in (None, _place(chosen)):
+                raise ValueError(
+                    'driver {} answers with host {!r}, node {!r} for instance '
+                    '{}, for which it has claimed host {!r}, node {!r} in '
+                    'Placement; have it leave out hosts before, in what it '
+                    'hands on, or set USES_ALLOCATION_CANDIDATES = False in '
+                    'its class to decide without Placement'.format(
+                        driver, *_place(chosen), uuid, *claimed))
+
+    def put_on_record(self, found):
+        """Have the record made of an answer that is not what was picked."""
+        record = self.record
+        if record is not None and [
+                (pick.host, pick.nodename) for pick in record.picks] != [
+                    *map(_place, found)]:
+            record.picks.clear()
+            record.weighed.clear()
+            record.alternates = 0
+
     def _offered(self):
         if not self.offer.asked:
             return None, None, None
         return self.offer.by_provider, self.offer.summaries, self.offer.version
 
 
+def _place(chosen):
+    return chosen[0].service_host, chosen[0].nodename
+
+
 @dataclasses.dataclass(frozen=True)
 class Form:
     """How a method is asked that is of certain releases.
 
-    releases: in words.  count: of its arguments, besides self.
-    given: function of a Call that returns all of them but the context.
+    releases: in words.  arguments: their names, after the context.
+    given: function of a Call that returns these.
     """
 
     releases: str
-    count: int
+    arguments: tuple
     given: object
 
     def fits(self, signature):
         """Whether a method of this signature can be asked so."""
         try:
-            signature.bind(*range(self.count + 1))
+            signature.bind('self', 'context', *self.arguments)
         except TypeError:
             return False
         return True
 
-
-KILO = Form('Juno to Liberty', 3, Call.of_kilo)
-MITAKA = Form('Mitaka to Ocata', 2, Call.of_mitaka)
-PIKE = Form('Pike', 5, Call.of_pike)
-QUEENS = Form('Queens to Wallaby', 7, Call.of_queens)
+    def __str__(self):
+        names = ', '.join(('self', 'context', *self.arguments))
+        return f'({names}) from {self.releases}'
 
 
-#: What an argument of Nova's is called, after the context.
-_ARGUMENTS = ('spec_obj', 'instance_uuids', 'alloc_reqs_by_rp_uuid',
-              'provider_summaries', 'allocation_request_version',
-              'return_alternates')
+#: Of these, either tells a driver that was written so.
+_OFFERED = ('alloc_reqs_by_rp_uuid', 'provider_summaries')
+
+KILO = Form('Juno to Liberty', ('request_spec', 'filter_properties'),
+            Call.of_kilo)
+MITAKA = Form('Mitaka to Ocata', ('spec_obj',), Call.of_mitaka)
+PIKE = Form('Pike', ('spec_obj', 'instance_uuids', *_OFFERED), Call.of_pike)
+QUEENS = Form('Queens to Wallaby', (
+    *PIKE.arguments, 'allocation_request_version', 'return_alternates'),
+    Call.of_queens)
 
 
 def understood(usual, *args, **kwargs):
@@ -127,10 +163,10 @@ def understood(usual, *args, **kwargs):
             'contextvars.copy_context().run')
     if 'filter_properties' in kwargs or (args and isinstance(args[0], dict)):
         return call.by_dicts(*args, **kwargs), KILO
-    given = dict(zip(_ARGUMENTS, args, strict=False)) | kwargs
+    given = dict(zip(QUEENS.arguments, args, strict=False)) | kwargs
     if len(given) == 1:
         return dataclasses.replace(call, **given), MITAKA
-    is_pike = usual is PIKE and len(given) == PIKE.count - 1
+    is_pike = usual is PIKE and len(given) == len(PIKE.arguments)
     offered = call.offer
     if (given['alloc_reqs_by_rp_uuid'] is None
             or given['provider_summaries'] is None):
@@ -163,6 +199,9 @@ def form_of(method):
                  if form.fits(signature)), None)
 
 
+#: The methods that are asked in a form of Nova's, unless a class has more.
+_ASKED = ('select_destinations',)
+
 #: What no thread has been asked for.
 NOBODY = Call()
 _current = contextvars.ContextVar('call', default=NOBODY)
@@ -184,12 +223,15 @@ def served(cls, option):
     note_periodic_work(cls)
     signature = inspect.signature(cls.select_destinations)
     made_alone = getattr(cls, 'MADE_ALONE', False)
-    if not made_alone and not _TELLING & signature.parameters.keys():
+    if not made_alone and signature.parameters.keys().isdisjoint(_OFFERED):
         _check_ours(cls, signature, option)
         return cls
-    form = form_of(cls.select_destinations)
-    if form is None or (form is not QUEENS and not made_alone):
-        raise _refused(cls, signature, option)
+    forms = {name: form_of(getattr(cls, name))
+             for name in getattr(cls, 'IN_NOVAS_FORM', _ASKED)}
+    for name, form in forms.items():
+        if form is None or (form is not QUEENS and not made_alone):
+            raise _refused(cls, name, option)
+    form = forms['select_destinations']
     asked = {'__module__': cls.__module__, '__doc__': cls.__doc__}
     if form is not QUEENS:
         asked['NOVA_FORM'] = form
@@ -213,23 +255,30 @@ def _check_ours(cls, signature, option):
             name: None for name in ('offer', 'record')
             if name in signature.parameters})
     except TypeError:
-        raise _refused(cls, signature, option) from None
+        raise _refused(cls, 'select_destinations', option) from None
 
 
-def _refused(cls, signature, option):
+def _refused(cls, name, option):
+    alone = getattr(cls, 'MADE_ALONE', False)
+    forms = (KILO, MITAKA, PIKE, QUEENS) if alone else (QUEENS,)
     return exception.ConfigurationError(
         option, f'{cls.__module__}.{cls.__qualname__}',
-        f'its select_destinations takes {signature}; write it as Nova calls '
-        f'it from Queens to Wallaby: {_NOVAS}, or derive from '
-        'nova.scheduler.driver.Scheduler for that of an older release')
+        f'its {name} takes {inspect.signature(getattr(cls, name))}; write it '
+        f'as Nova calls it: {"; ".join(map(str, forms))}' + (
+            '' if alone else '; or derive from nova.scheduler.driver.'
+            'Scheduler for the form of an older release'))
 
 
 def note_periodic_work(cls):
-    """Have a driver's periodic work done: Nova has a timer for each driver."""
+    """Have a driver's periodic work done: Nova has a timer for each driver.
+
+    Unless its author says by PERIODIC whether it is to be.
+    """
     for base in cls.__mro__:
+        if 'PERIODIC' in vars(base):
+            return
         if 'run_periodic_tasks' in vars(base):
-            if not base.__module__.startswith('nova_sched.scheduler.'):
-                cls.PERIODIC = True
+            cls.PERIODIC = True
             return
 
 
@@ -255,8 +304,11 @@ class _Asked:
         with answering(call):
             found = super().select_destinations(
                 context, *self.NOVA_FORM.given(call))
-            return (found if self.NOVA_FORM is QUEENS
-                    else self.as_selections(context, found))
+            if getattr(self, 'MADE_ALONE', False):
+                found = self.as_selections(context, found)
+                call.check_claims(found, type(self).__name__)
+                call.put_on_record(found)
+        return found
 
 
 @contextlib.contextmanager

@@ -42,6 +42,21 @@ class KiloStepsScheduler(filter_scheduler.FilterScheduler):
         return self.weighed
 
 
+class KiloPackingScheduler(driver.Scheduler):
+    """The host with the most free memory, as each instance leaves them."""
+
+    def select_destinations(self, context, request_spec, filter_properties):
+        hosts = list(self.host_manager.get_all_host_states(context))
+        properties = request_spec['instance_properties']
+        found = []
+        for _ in range(request_spec['num_instances']):
+            host = max(hosts, key=lambda host: host.free_ram_mb)
+            host.consume_from_instance(properties)
+            found.append({'host': host.host, 'nodename': host.nodename,
+                          'limits': host.limits})
+        return found
+
+
 class MitakaScheduler(driver.Scheduler):
     """The last host by name."""
 
@@ -66,6 +81,47 @@ class MovingScheduler(filter_scheduler.FilterScheduler):
         found = super().select_destinations(
             context, spec_obj)
         return [dict(one, host='c', nodename='c') for one in found]
+
+
+class MovingPikeScheduler(filter_scheduler.FilterScheduler):
+    """The filter scheduler of Pike, whose answers are changed to host c."""
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            alloc_reqs_by_rp_uuid, provider_summaries):
+        found = super().select_destinations(
+            context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid,
+            provider_summaries)
+        states = self.host_manager.get_all_host_states(context)
+        return [next(state for state in states if state.host == 'c')
+                for _ in found]
+
+
+class MovingAloneScheduler(MovingScheduler):
+    """The same, which decides without Placement as its release did."""
+
+    USES_ALLOCATION_CANDIDATES = False
+
+
+class GenerousScheduler(driver.Scheduler):
+    """Answers with one host more than it is asked for."""
+
+    def select_destinations(self, context, spec_obj):
+        return [{'host': host, 'nodename': host, 'limits': {}} for host
+                in 'abc'[:spec_obj.num_instances + 1]]
+
+
+class OddStepsScheduler(filter_scheduler.FilterScheduler):
+    """Its _schedule has arguments that no release gave it."""
+
+    def _schedule(self, request):
+        return super()._schedule(request)
+
+
+class OddScheduler(driver.Scheduler):
+    """As above, of what it is asked by."""
+
+    def select_destinations(self):
+        return []
 
 
 class LostScheduler(driver.Scheduler):

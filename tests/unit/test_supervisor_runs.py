@@ -7,6 +7,7 @@ import types
 
 import pytest
 
+from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import supervisor
 from tests.builders import rules
@@ -119,6 +120,21 @@ class TestForeground:
 
         assert served.run() == 2
         assert "[a] b = 'c'" in caplog.text
+
+    def test_names_what_is_refused_as_the_files_do(
+            self, handlers, monkeypatch, caplog, tmp_path):
+        path = tmp_path / 'nova.conf'
+        path.write_text('[DEFAULT]\nscheduler_max_attempts = 3\n')
+        served = supervisor.Foreground(
+            config.new_conf([], [str(path)]), Notes())
+
+        def refuse():
+            raise exception.ConfigurationError(
+                '[scheduler] max_attempts', '3', 'too few')
+        monkeypatch.setattr(served, 'start', refuse)
+
+        assert served.run() == 2
+        assert "[DEFAULT] scheduler_max_attempts = '3'" in caplog.text
 
     @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
     def test_ends_by_a_signal_and_at_once_by_a_second(

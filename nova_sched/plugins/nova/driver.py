@@ -47,18 +47,20 @@ class OfNova:
     def as_selections(self, context, found):
         """What any release's driver answers, as lists of Selection.
 
-        Raises NoValidHost for less than there are instances.
+        What are more than there are instances is left out, as by callers.
+        Raises NoValidHost for less.
         """
         found = nova_answers.as_selections(
             found or [], lambda: self.host_manager.get_all_host_states(
                 context), type(self).__name__)
         call = nova_form.current()
         wanted = self.count(call.spec_obj, call.instance_uuids)
-        if len(found) < wanted:
+        placed = list(filter(None, found[:wanted]))
+        if len(placed) < wanted:
             raise exception.NoValidHost(
-                reason=f'{exception.NoValidHost.nova} {len(found)} of '
+                reason=f'{exception.NoValidHost.nova} {len(placed)} of '
                 f'{wanted} instances could be placed')
-        return found
+        return placed
 
 
 class Scheduler(OfNova, driver.HostScheduler):

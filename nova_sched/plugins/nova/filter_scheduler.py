@@ -20,6 +20,7 @@ class FilterScheduler(driver.OfNova, steps.Steps,
     """
 
     CLAIMS = True
+    IN_NOVAS_FORM = ('select_destinations', '_schedule')
 
     @functools.cached_property
     def notifier(self):
@@ -65,6 +66,7 @@ class FilterScheduler(driver.OfNova, steps.Steps,
         found = super().select_destinations(
             context, call.spec_obj, call.instance_uuids, call.alternates,
             call.offer, call.record)
+        call.note_claims(found)
         if form is nova_form.QUEENS:
             return found
         if form is nova_form.PIKE:

@@ -1,6 +1,7 @@
 import signal
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -158,6 +159,26 @@ def test_no_fork_serves_in_this_process(run, monkeypatch):
 
     assert run('[DEFAULT]\nhost = here\n', '--no-fork') == (
         'here has ended', '', [])
+
+
+@pytest.mark.parametrize('driver', ['filter_scheduler', 'caching_scheduler'])
+def test_no_fork_counts_as_one_worker(run, monkeypatch, caplog, driver):
+    """Nothing warns of what several of them would not know of each other."""
+    caplog.set_level('INFO', 'nova_sched')
+    ran = []
+    monkeypatch.setattr(
+        scheduler.supervisor, 'Foreground', lambda conf, notifier: (
+            types.SimpleNamespace(run=lambda: ran.append(
+                conf.scheduler.workers) or 0)))
+    text = f'[scheduler]\ndriver = {driver}\nworkers = 4\n'
+    run(text, '--no-fork')
+
+    assert ran == [1]
+    assert '; workers 1; ' in caplog.text
+    assert 'each worker' not in caplog.text
+    assert 'see what' not in caplog.text
+    run(text)
+    assert 'see what' in caplog.text
 
 
 @pytest.mark.parametrize('words', [

@@ -4,8 +4,10 @@ import types
 
 import pytest
 
+from nova_sched import exception
 from nova_sched.hosts.state import HostState
 from tests.builders import hosts
+from tests.builders import numa
 from tests.builders import requests
 from tests.builders.hosts import a_host
 
@@ -76,3 +78,49 @@ def test_one_of_a_table_can_be_consumed_for_its_request_alone():
 
     assert state.free_ram_mb == 2000
     assert table.columns['free_ram_mb'][0] == 3000
+
+
+#: Of a request_spec of Kilo's.
+PROPERTIES = {'root_gb': 1, 'ephemeral_gb': 1, 'memory_mb': 1000, 'vcpus': 3,
+              'uuid': 'an-instance', 'vm_state': 'building'}
+
+
+@pytest.mark.parametrize('state', [
+    HostState('h', 'n', compute=COMPUTE),
+    hosts.table(a_host('a', free_ram_mb=3000, free_disk_mb=7168, vcpus_used=2,
+                       num_instances=5, num_io_ops=1)).snapshot(
+        hosts.instances_on({}, {})).state(0)])
+def test_any_can_be_consumed_by_the_instance_properties_of_kilo(state):
+    properties = dict(PROPERTIES)
+    state.consume_from_instance(properties)
+
+    assert (state.free_ram_mb, state.free_disk_mb) == (2000, 5120)
+    assert (state.vcpus_used, state.num_instances, state.num_io_ops) == (
+        5, 6, 2)
+    assert properties == PROPERTIES
+
+
+def test_what_it_takes_of_numa_cells_stands_in_the_properties():
+    cells = [{'id': 0, 'cpuset': [0, 1], 'memory': 512}]
+    properties = PROPERTIES | {'numa_topology': {'cells': cells}}
+    table = hosts.table(a_host('a', numa_topology=numa.cells_text(
+        numa.a_cell(id=3, cpus=range(4), pages=[(4, 1 << 20)]))))
+    state = table.snapshot(hosts.instances_on({}, {})).state(0)
+    for _ in range(2):
+        state.consume_from_instance(properties)
+
+    [cell] = properties['numa_topology'].cells
+    assert cell.id == 3
+    assert '"cpu_usage": 4' in state.numa_topology
+
+
+def test_properties_without_a_size_are_refused_by_its_name():
+    with pytest.raises(exception.InvalidInput, match='memory_mb'):
+        HostState('h', 'n').consume_from_instance({'vcpus': 1})
+
+
+def test_a_service_may_be_set():
+    state = HostState('h', 'n')
+    state.update_service({'disabled': True})
+
+    assert state.service == {'disabled': True}

@@ -318,6 +318,10 @@ def test_a_class_with_periodic_work_has_it_done(manager, name):
     assert type('Busy', (Working, base), {}).PERIODIC
     assert not type('Idle', (base,), {}).PERIODIC
     assert not base.PERIODIC
+    # Not where its author says otherwise, in whichever class.
+    assert not type('Off', (base,), own | {'PERIODIC': False}).PERIODIC
+    off = type('Off', (Working,), {'PERIODIC': False})
+    assert not type('Off', (off, base), {}).PERIODIC
 
 
 def test_what_is_said_of_a_class_reaches_all_that_it_derives_from(manager):

@@ -7,6 +7,7 @@ import pytest
 from nova_sched import exception
 from nova_sched.objects import Selection
 from nova_sched.scheduler import driver as drivers
+from tests.builders import http_placement
 from tests.unit.plugins.test_nova_drivers import DATA
 from tests.unit.plugins.test_nova_drivers import A
 from tests.unit.plugins.test_nova_drivers import ask
@@ -55,7 +56,6 @@ class TestOfKilo:
         assert ask(door)[0][0] == 'a'
         assert [weighed.obj.host for weighed in door.driver.weighed] == ['a']
 
-
     def test_may_be_as_its_own_with_limits(self, endpoint):
         door = endpoint('KiloWholeScheduler')
 
@@ -65,6 +65,11 @@ class TestOfKilo:
     def test_may_change_what_it_is_given(self, endpoint):
         with pytest.raises(exception.NoValidHost):
             ask(endpoint('KiloWritingScheduler'))
+
+    def test_may_take_instances_out_of_the_states_it_is_given(
+            self, endpoint):
+        assert ask(endpoint('KiloPackingScheduler'), 4) == [
+            ['a'], ['b'], ['c'], ['a']]
 
 
 class TestOfMitaka:
@@ -82,6 +87,41 @@ class TestOfMitaka:
 
     def test_may_change_its_answer(self, endpoint):
         assert ask(endpoint('MovingScheduler')) == [['c']]
+
+    def test_may_not_change_it_where_placement_holds_what_was_claimed(
+            self, endpoint, server):  # noqa: F811
+        """It is given back, and the driver's author told what to do."""
+        holding = http_placement.remembering(server)
+        with pytest.raises(ValueError, match=(
+                r"MovingScheduler answers with host 'c', node 'c' for "
+                r"instance .* claimed .* 'a'.* USES_ALLOCATION_CANDIDATES")):
+            ask(endpoint('MovingScheduler', placement=True))
+        assert claimed(server)[0] == A
+        assert holding == {}
+
+    def test_may_change_it_where_it_decides_without_placement(
+            self, endpoint, server):  # noqa: F811
+        door = endpoint('MovingAloneScheduler', placement=True)
+
+        assert ask(door) == [['c']]
+        assert server.asked == []
+
+    def test_is_on_record_with_what_it_answers(self, endpoint):
+        door = endpoint('MovingScheduler')
+        ask(door)
+
+        [record] = door.recorder.decisions
+        assert [(pick.host, pick.nodename) for pick in record.picks] == [
+            ('c', 'c')]
+        assert record.alternates == 0
+
+    def test_that_finds_too_many_places_as_many_as_were_asked_for(
+            self, endpoint):
+        door = endpoint('GenerousScheduler')
+
+        assert ask(door, 2) == [['a'], ['b']]
+        [record] = door.recorder.decisions
+        assert [pick.host for pick in record.picks] == ['a', 'b']
 
     def test_that_names_no_host_that_is_there_fails_by_name(self, endpoint):
         with pytest.raises(ValueError, match="LostScheduler chose host 'z'"):
@@ -104,6 +144,38 @@ class TestOfPike:
         assert [state.host for state in door.driver.answers] == ['a']
         assert A in door.driver.given[0]
         assert claimed(server) == [A]
+
+    def test_may_not_answer_with_other_hosts_than_were_claimed(
+            self, endpoint, server):  # noqa: F811
+        holding = http_placement.remembering(server)
+        with pytest.raises(ValueError, match='MovingPikeScheduler answers'):
+            ask(endpoint('MovingPikeScheduler', placement=True))
+        assert holding == {}
+
+    def test_may_answer_with_others_where_nothing_was_claimed(self, endpoint):
+        assert ask(endpoint('MovingPikeScheduler')) == [['c']]
+
+    def test_gets_a_state_of_a_host_that_went_away_meanwhile(self, endpoint):
+        """With what was decided, and nothing that was read."""
+        door = endpoint('PikeFilterScheduler')
+        door.driver.host_manager.get_all_host_states = lambda context: iter(
+            ())
+
+        assert ask(door)[0][0] == 'a'
+        [state] = door.driver.answers
+        assert (state.host, state.nodename, state.uuid) == ('a', 'a', A)
+        assert state.limits['memory_mb'] == 32768
+
+
+@pytest.mark.parametrize(('name', 'takes'), [
+    ('OddStepsScheduler', r'_schedule takes \(self, request\)'),
+    ('OddScheduler', r'select_destinations takes \(self\)')])
+def test_of_no_release_is_refused_at_start_with_what_there_are(
+        endpoint, name, takes):
+    with pytest.raises(exception.ConfigurationError, match=(
+            takes + r'.*\(self, context, request_spec, filter_properties\) '
+            r'from Juno to Liberty.*\(self, context, spec_obj\) from Mitaka')):
+        endpoint(name)
 
 
 class TestOfQueens:
