@@ -158,7 +158,8 @@ class FilterHandler:
                 continue
             before, name = hosts, type(filter_).__name__
             hosts, stop = self._one(filter_, name, before, spec_obj)
-            left_over.ran(filter_, request)
+            if _leaves_limits(filter_):
+                left_over.ran(filter_, request)
             decision.step(index, name, before.rows, hosts.rows)
             ran.append((name, before, hosts))
             if stop:
@@ -209,6 +210,11 @@ class FilterHandler:
                 filter_, name, hosts.where(~np.asarray(kept, np.bool_)),
                 spec_obj)
         return hosts.where(kept), stop
+
+
+def _leaves_limits(filter_):
+    """Whether a filter may have something for compute nodes to enforce."""
+    return getattr(filter_.limits, '__func__', None) is not BaseFilter.limits
 
 
 def _log_rejected(filter_, name, hosts, spec_obj):

@@ -54,7 +54,8 @@ class HostState:
     def of(cls, snapshot, row):
         """The state of a row of a HostSnapshot."""
         state = cls.__new__(cls)
-        state.__dict__.update(_snapshot=snapshot, _row=row, limits={})
+        own = state.__dict__
+        own['_snapshot'], own['_row'], own['limits'] = snapshot, row, {}
         return state
 
     def settle(self, snapshot, row):

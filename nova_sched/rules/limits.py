@@ -6,8 +6,8 @@ import numpy as np
 class Limits:
     """The limits of one request's hosts: a function of a row.
 
-    Asks the filters that judged hosts; those that did not look, as on a
-    rebuild, leave nothing to the compute node.
+    Asks the filters that judged hosts, if they have anything to say; those
+    that did not look, as on a rebuild, leave nothing to the compute node.
     """
 
     def __init__(self, snapshot):
@@ -15,7 +15,8 @@ class Limits:
 
     def ran(self, filter_, spec_obj):
         """A filter has judged hosts; it is asked from then on."""
-        self._asked[id(filter_)] = filter_, spec_obj
+        if filter_.RUN_ON_REBUILD or not spec_obj.is_rebuild:
+            self._asked[id(filter_)] = filter_, spec_obj
 
     def __call__(self, row):
         """Limit name -> amount, of the host in a row: dict.
@@ -24,8 +25,7 @@ class Limits:
         """
         found, host = {}, self._snapshot.block(np.array([row]))
         for filter_, spec_obj in self._asked.values():
-            if filter_.RUN_ON_REBUILD or not spec_obj.is_rebuild:
-                found |= filter_.limits(host, spec_obj)
+            found |= filter_.limits(host, spec_obj)
         return found | self._snapshot.state(row).limits
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def of(snapshot, picks, rows, most, first_of):
-    """Per pick a list of Taken: alternates, at most so many.
+    """Per pick a list of (Taken, limits): alternates, at most so many.
 
     They are of the pick's cell, nobody's pick, and have something to claim.
     snapshot: HostSnapshot.  picks: rows of the picks, list.
@@ -26,4 +26,5 @@ def of(snapshot, picks, rows, most, first_of):
 def _first(snapshot, rows, most, first_of):
     """The first of the rows that have something to claim."""
     found = (first_of(snapshot, row) for row in rows.tolist())
-    return list(itertools.islice(filter(None, found), most))
+    return [(taken, snapshot.limits(taken.row)) for taken
+            in itertools.islice(filter(None, found), most)]

@@ -10,23 +10,18 @@ def selections(snapshot, picked, alternates, zone, version=None):
     """Lists of Selection, one an instance: its pick and alternates.
 
     picked: list of (claims.Taken, limits).  alternates: as many lists of
-        Taken, or none.
+        them, or none.
     zone: that of hosts in no aggregate with one.
     version: microversion of the allocation requests.
     """
     # The same few hosts are alternates of all instances.
     host_of = functools.cache(functools.partial(_host, snapshot, zone))
-    limits_of = functools.cache(snapshot.limits)
-
-    def made(taken, limits):
-        return objects.Selection(
-            **host_of(taken.row),
-            limits=objects.SchedulerLimits.from_dict(limits),
-            allocation_request=taken.on_the_wire(),
-            allocation_request_version=version)
-
-    return [[made(*pick), *(made(other, limits_of(other.row))
-                            for other in others)]
+    return [[objects.Selection(
+        **host_of(taken.row),
+        limits=objects.SchedulerLimits.from_dict(limits),
+        allocation_request=taken.on_the_wire(),
+        allocation_request_version=version)
+             for taken, limits in (pick, *others)]
             for pick, others in zip(
                 picked, alternates or [()] * len(picked), strict=True)]
 

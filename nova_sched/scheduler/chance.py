@@ -97,7 +97,7 @@ class _Draw:
             same_cell = [other for other in nodes[host]
                          if self._hosts.cell('cell_uuid', other) == cell]
             if same_cell:
-                others.append(Taken(self._draw.choice(same_cell)))
+                others.append((Taken(self._draw.choice(same_cell)), {}))
         return others
 
     def _note(self, picked, alternates):
