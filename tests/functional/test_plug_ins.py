@@ -87,3 +87,27 @@ def test_an_operators_filters_and_weigher(caller):
         ask(requests.a_request(memory_mb=32000))
     with pytest.raises(Exception, match='no licence for none at all'):
         ask(licensed('none at all'))
+
+
+@pytest.mark.parametrize('options', [
+    {'scheduler__host_manager': 'row_plug_ins.MethodicalManager'},
+    {'scheduler__driver': 'row_plug_ins.QueensScheduler',
+     'scheduler__host_manager': 'row_plug_ins.RackManager'}])
+def test_a_host_manager_and_a_driver_of_queens(caller, options):
+    """Which override Nova's steps, host state by host state.
+
+    Half of the memory of their hosts is another's.
+    """
+    ask = caller(clouds.a_cloud(['a', 'b', 'c'], compute_nodes=[
+        clouds.a_compute_node(host, memory_mb=8192, free_ram_mb=free)
+        for host, free in (('a', 2048), ('b', 4096), ('c', 8192))]),
+        filter_scheduler__enabled_filters='RamFilter,ComputeFilter',
+        **options).ask
+
+    def of(memory_mb):
+        return requests.a_request(flavor=requests.a_flavor(
+            memory_mb=memory_mb))
+
+    with pytest.raises(exception.NoValidHost, match='No valid host'):
+        ask(of(4097))
+    assert stages.names(ask(of(4096)))[0] == ['c']
