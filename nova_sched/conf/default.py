@@ -110,7 +110,8 @@ change it only together with them. A change takes a restart.
 """),
     cfg.StrOpt(
         'scheduler_manager', help="""
-Class of the process's manager in Nova up to Newton.
+Class of the process's manager in Nova up to Newton. What one of one's own
+decides belongs into a driver: see [scheduler] driver.
 """),
     cfg.StrOpt(
         'scheduler_json_config_location', default='', help="""
