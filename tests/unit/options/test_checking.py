@@ -144,14 +144,15 @@ class TestWarnings:
         config = parsed(
             '[DEFAULT]\nscheduler_manager = '
             'nova.scheduler.manager.SchedulerManager\n'
-            'periodic_fuzzy_delay = 60\n'
+            'cell_worker_thread_pool_size = 7\nperiodic_fuzzy_delay = 60\n'
             '[notifications]\ndefault_level = WARN\n'
             '[database]\nslave_connection = mysql://u:hunter2@h/n\n'
             '[scheduler]\nworkers = 1\n')
 
         assert conf.warnings(config) == [
             'This release accepts these options but does not act on them: '
-            '[DEFAULT] scheduler_manager, [database] slave_connection, '
+            '[DEFAULT] cell_worker_thread_pool_size, '
+            '[database] slave_connection, '
             '[notifications] default_level']
 
     def test_a_manager_of_one_s_own_is_told_what_takes_its_place(
