@@ -62,6 +62,14 @@ class TestOfKilo:
         assert ask(door) == [['a']]
         assert door.driver.limits == [{'memory_mb': 32768, 'disk_gb': 500}]
 
+    def test_keeps_claims_and_alternates_of_hosts_it_names_itself(
+            self, endpoint, server):  # noqa: F811
+        """Of them its dicts cannot tell."""
+        door = endpoint('KiloWholeScheduler', placement=True)
+
+        assert ask(door) == [['a', 'b']]
+        assert claimed(server) == [A]
+
     def test_may_change_what_it_is_given(self, endpoint):
         with pytest.raises(exception.NoValidHost):
             ask(endpoint('KiloWritingScheduler'))
