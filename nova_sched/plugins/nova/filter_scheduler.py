@@ -19,6 +19,11 @@ class FilterScheduler(driver.OfNova, filter_scheduler.FilterScheduler):
     CLAIMS = True
     IN_NOVAS_FORM = ('select_destinations', '_schedule')
 
+    @property
+    def options(self):
+        """The operator's JSON file: scheduler_options.SchedulerOptions."""
+        return self._options
+
     @functools.cached_property
     def notifier(self):
         """Sends notifications as scheduler.<host>."""
