@@ -35,6 +35,7 @@ from nova_sched.observe import logs
 from nova_sched.observe import notifications
 from nova_sched.observe import recorder
 from nova_sched.observe import settings
+from nova_sched.options import spelling
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
 from nova_sched.scheduler import offers
@@ -185,7 +186,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             return True
         except (exception.NovaSchedException, cfg.Error, *_NO_LOG) as exc:
             error = exc
-        _log_refused(error, *_NO_LOG)
+        _log_refused(self.conf, error, *_NO_LOG)
         return False
 
     def _reload(self):
@@ -223,7 +224,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         if error is None:
             LOG.info('Configuration read again: %s', self._settings.changes())
         elif not isinstance(error, _StoppedEarly):
-            _log_refused(error)
+            _log_refused(self.conf, error)
         return True
 
     def _replace_driver(self):
@@ -383,7 +384,9 @@ def _let_go(unused, periodic):
         LOG.exception('Stopping a driver failed')
 
 
-def _log_refused(error, *others):
+def _log_refused(conf, error, *others):
+    if isinstance(error, exception.ConfigurationError):
+        error = spelling.Spelling(conf).in_error(error)
     expected = isinstance(error, (exception.NovaSchedException, cfg.Error,
                                   *others))
     LOG.error('Cannot apply the configuration, keeping the old one: %s',

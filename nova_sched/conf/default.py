@@ -110,7 +110,8 @@ change it only together with them. A change takes a restart.
 """),
     cfg.StrOpt(
         'scheduler_manager', help="""
-Class of the process's manager in Nova up to Newton.
+Class of the process's manager in Nova up to Newton. One of one's own is
+never asked, which the start says; a driver takes its place.
 """),
     cfg.StrOpt(
         'scheduler_json_config_location', default='', help="""

@@ -67,6 +67,7 @@ def warnings(conf):
     found += _overfilling(conf)
     found += _unseen_picks(conf)
     found += _drawn(conf)
+    found += _own_manager(conf)
     found += _cells_v1(conf)
     found += _unreadable_authorities(conf)
     found += _unknown_log_ins(conf)
@@ -154,6 +155,15 @@ def _drawn(conf):
         return []
     return ['[filter_scheduler] enabled_filters does nothing: the chance '
             'scheduler draws among all hosts that are up']
+
+
+def _own_manager(conf):
+    """A sentence, where a manager is named that is not Nova's."""
+    name = conf.scheduler_manager
+    if name in (None, 'nova.scheduler.manager.SchedulerManager'):
+        return []
+    return [f'[DEFAULT] scheduler_manager = {name} is never asked: write what '
+            'it decides as a driver, and name that in [scheduler] driver']
 
 
 def _cells_v1(conf):

@@ -18,7 +18,7 @@ _DATABASE = (
 OPTIONS = {
     'DEFAULT': (
         'periodic_fuzzy_delay', 'internal_service_availability_zone',
-        'cell_worker_thread_pool_size', 'scheduler_manager'),
+        'cell_worker_thread_pool_size'),
     'scheduler': (
         'query_placement_for_availability_zone',),
     'filter_scheduler': (

@@ -29,7 +29,8 @@ class Call:
     offer: a value of hosts.offer.  record: Decision, or None.
     spec_obj: RequestSpec.  instance_uuids: list, or None.
     alternates: whether these are wanted.
-    claimed: instance uuid -> (host, node) that was claimed for it so far.
+    claimed: instance uuid -> the list of Selection, of which the first was
+        claimed, that was chosen for it so far.
     """
 
     offer: object = placement_offer.NOT_ASKED
@@ -68,27 +69,23 @@ class Call:
                 self.alternates)
 
     def note_claims(self, found):
-        """Remember what was claimed for lists of Selection."""
+        """Remember lists of Selection that were claimed."""
         if self.offer.asked:
             self.claimed.update(zip(
-                self.instance_uuids or (), map(_place, found), strict=False))
+                self.instance_uuids or (), found, strict=False))
 
-    def check_claims(self, found, driver):
-        """Raise ValueError for an answer of other hosts than were claimed.
+    def with_claims(self, found, driver):
+        """An answer with what was claimed for it: lists of Selection.
 
-        found: lists of Selection.  driver: what it is called.
+        found: the same, of which those that were made of dicts or states
+            know of no claim.  driver: what it is called.
+        Raises ValueError for other hosts than were claimed.
         """
-        for uuid, chosen in zip(self.instance_uuids or (), found,
-                                strict=False):
-            claimed = self.claimed.get(uuid)
-            if claimed not in (None, _place(chosen)):
-                raise ValueError(
-                    'driver {} answers with host {!r}, node {!r} for instance '
-                    '{}, for which it has claimed host {!r}, node {!r} in '
-                    'Placement; have it leave out hosts before, in what it '
-                    'hands on, or set USES_ALLOCATION_CANDIDATES = False in '
-                    'its class to decide without Placement'.format(
-                        driver, *_place(chosen), uuid, *claimed))
+        if not self.claimed or not self.instance_uuids:
+            return found
+        return [_claimed(chosen, self.claimed.get(uuid, chosen), uuid, driver)
+                for chosen, uuid in zip(found, self.instance_uuids,
+                                        strict=True)]
 
     def put_on_record(self, found):
         """Have the record made of an answer that is not what was picked."""
@@ -108,6 +105,22 @@ class Call:
 
 def _place(chosen):
     return chosen[0].service_host, chosen[0].nodename
+
+
+def _claimed(chosen, claimed, uuid, driver):
+    """What is answered for an instance with a claim: list of Selection."""
+    if _place(chosen) != _place(claimed):
+        raise ValueError(
+            'driver {} answers with host {!r}, node {!r} for instance {}, for '
+            'which it has claimed host {!r}, node {!r} in Placement; have it '
+            'leave out hosts before, in what it hands on, or set '
+            'USES_ALLOCATION_CANDIDATES = False in its class to decide '
+            'without Placement'.format(
+                driver, *_place(chosen), uuid, *_place(claimed)))
+    if chosen[0].allocation_request_version is not None:
+        return chosen
+    claimed[0].limits = chosen[0].limits
+    return claimed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -306,7 +319,7 @@ class _Asked:
                 context, *self.NOVA_FORM.given(call))
             if getattr(self, 'MADE_ALONE', False):
                 found = self.as_selections(context, found)
-                call.check_claims(found, type(self).__name__)
+                found = call.with_claims(found, type(self).__name__)
                 call.put_on_record(found)
         return found
 

@@ -60,6 +60,7 @@ MODULES = {
         'nova_sched.plugins.nova.filter_scheduler',
     'nova.scheduler.filters': 'nova_sched.scheduler.filters',
     'nova.scheduler.host_manager': 'nova_sched.plugins.nova.host_manager',
+    'nova.scheduler.manager': 'nova_sched.plugins.nova.manager',
     'nova.scheduler.scheduler_options':
         'nova_sched.plugins.nova.scheduler_options',
     'nova.scheduler.utils': 'nova_sched.plugins.nova.scheduler_utils',

@@ -1,6 +1,7 @@
 """Drivers as operators of Kilo, Mitaka and Pike have written them."""
 
 from nova import exception
+from nova import objects
 from nova.scheduler import driver
 from nova.scheduler import filter_scheduler
 
@@ -55,6 +56,25 @@ class KiloPackingScheduler(driver.Scheduler):
             found.append({'host': host.host, 'nodename': host.nodename,
                           'limits': host.limits})
         return found
+
+
+class KiloOptionsScheduler(filter_scheduler.FilterScheduler):
+    """Reads the operator's JSON file by itself."""
+
+    def select_destinations(self, context, request_spec, filter_properties):
+        self.read = self.options.get_configuration()
+        return super().select_destinations(
+            context, request_spec, filter_properties)
+
+
+class ForgetfulScheduler(driver.Scheduler):
+    """Makes itself alone, without what it derives from."""
+
+    def __init__(self):
+        self.given = []
+
+    def select_destinations(self, context, request_spec, filter_properties):
+        return []
 
 
 class MitakaScheduler(driver.Scheduler):
@@ -136,6 +156,18 @@ class ShortScheduler(driver.Scheduler):
 
     def select_destinations(self, context, spec_obj):
         return []
+
+
+class EmptyScheduler(driver.Scheduler):
+    """Finds a host for no instance but the first, as Queens' lists."""
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            alloc_reqs_by_rp_uuid, provider_summaries,
+                            allocation_request_version=None,
+                            return_alternates=False):
+        first = next(self.host_manager.get_all_host_states(context))
+        return [[objects.Selection.from_host_state(first)]] + [
+            [] for _ in instance_uuids[1:]]
 
 
 class PikeScheduler(driver.Scheduler):

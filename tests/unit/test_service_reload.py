@@ -154,6 +154,16 @@ class TestReset:
                     if line.levelno >= logging.WARNING]) == 1
 
 
+    def test_what_is_refused_is_named_as_the_file_does(
+            self, from_file, caplog, monkeypatch):
+        scheduler, path = from_file
+        monkeypatch.setattr(service.logs, 'setup', lambda *_: None)
+        path.write_text('[DEFAULT]\nscheduler_default_filters = RamFilters\n')
+        scheduler.reset()
+
+        assert "[DEFAULT] scheduler_default_filters = 'RamFilters'" in (
+            caplog.text)
+
     @pytest.mark.parametrize('error', [
         OSError(2, 'No such file or directory', '/no/nova.log'),
         service.logging.LogConfigError('/etc/x', 'no section')])

@@ -22,6 +22,11 @@ class FilterScheduler(driver.OfNova, steps.Steps,
     CLAIMS = True
     IN_NOVAS_FORM = ('select_destinations', '_schedule')
 
+    @property
+    def options(self):
+        """The operator's JSON file: scheduler_options.SchedulerOptions."""
+        return self._options
+
     @functools.cached_property
     def notifier(self):
         """Sends notifications as scheduler.<host>."""

@@ -147,11 +147,11 @@ class TestCheck:
         assert 'secr' not in str(ended.out) + ended.err
 
     def test_warns_of_options_that_do_nothing(self, check):
-        ended = check('[DEFAULT]\nscheduler_manager = my.Manager\n')
+        ended = check('[DEFAULT]\nperiodic_fuzzy_delay = 7\n')
 
         assert ended.code == 0
         assert ('This release accepts these options but does not act on '
-                'them: [DEFAULT] scheduler_manager'
+                'them: [DEFAULT] periodic_fuzzy_delay'
                 ) in told(ended.out, 'warning')[0]
 
     def test_warns_of_hosts_that_are_left_to_placement(self, check):

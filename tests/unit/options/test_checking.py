@@ -142,16 +142,26 @@ class TestWarnings:
     def test_options_that_do_nothing_are_named_in_one_line(self, parsed):
         """Only those that the file sets to something."""
         config = parsed(
-            '[DEFAULT]\nscheduler_manager = my.Manager\n'
-            'periodic_fuzzy_delay = 60\n'
+            '[DEFAULT]\nscheduler_manager = '
+            'nova.scheduler.manager.SchedulerManager\n'
+            'cell_worker_thread_pool_size = 7\nperiodic_fuzzy_delay = 60\n'
             '[notifications]\ndefault_level = WARN\n'
             '[database]\nslave_connection = mysql://u:hunter2@h/n\n'
             '[scheduler]\nworkers = 1\n')
 
         assert conf.warnings(config) == [
             'This release accepts these options but does not act on them: '
-            '[DEFAULT] scheduler_manager, [database] slave_connection, '
+            '[DEFAULT] cell_worker_thread_pool_size, '
+            '[database] slave_connection, '
             '[notifications] default_level']
+
+    def test_a_manager_of_one_s_own_is_told_what_takes_its_place(
+            self, parsed):
+        config = parsed('[DEFAULT]\nscheduler_manager = my.Manager\n')
+
+        assert ('[DEFAULT] scheduler_manager = my.Manager is never asked: '
+                'write what it decides as a driver, and name that in '
+                '[scheduler] driver') in conf.warnings(config)
 
     @pytest.mark.parametrize(('filters', 'lacking'), [
         (None, 'RamFilter and DiskFilter'),

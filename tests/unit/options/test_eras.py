@@ -126,9 +126,8 @@ class TestKilo:
         config = era('kilo')
 
         assert config.filter_scheduler.host_subset_size == 1
-        broken, subset, without_effect, *_ = conf.warnings(config)
+        broken, subset, *_ = conf.warnings(config)
         assert '[DEFAULT] scheduler_host_subset_size = 0' in subset
-        assert '[DEFAULT] scheduler_manager' in without_effect
         assert broken.startswith('Ignoring the invalid elements of the '
                                  'option metrics.weight_setting: ')
         assert 'broken' in broken

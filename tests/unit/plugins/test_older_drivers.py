@@ -62,9 +62,31 @@ class TestOfKilo:
         assert ask(door) == [['a']]
         assert door.driver.limits == [{'memory_mb': 32768, 'disk_gb': 500}]
 
+    def test_keeps_claims_and_alternates_of_hosts_it_names_itself(
+            self, endpoint, server):  # noqa: F811
+        """Of them its dicts cannot tell."""
+        door = endpoint('KiloWholeScheduler', placement=True)
+
+        assert ask(door) == [['a', 'b']]
+        assert claimed(server) == [A]
+
     def test_may_change_what_it_is_given(self, endpoint):
         with pytest.raises(exception.NoValidHost):
             ask(endpoint('KiloWritingScheduler'))
+
+    def test_may_read_the_operator_s_options(self, endpoint):
+        door = endpoint('KiloOptionsScheduler')
+
+        assert ask(door)[0][0] == 'a'
+        assert door.driver.read == {}
+
+    def test_that_does_not_make_what_it_derives_from_is_refused(
+            self, endpoint):
+        """Each worker would end with an error that names no cause."""
+        with pytest.raises(exception.ConfigurationError, match=(
+                r'ForgetfulScheduler.*: its __init__ does not call '
+                r'super\(\).__init__')):
+            endpoint('ForgetfulScheduler')
 
     def test_may_take_instances_out_of_the_states_it_is_given(
             self, endpoint):
@@ -181,6 +203,13 @@ def test_of_no_release_is_refused_at_start_with_what_there_are(
 class TestOfQueens:
     def test_is_asked_through_its_schedule(self, endpoint):
         assert ask(endpoint('ReversingScheduler')) == [['c', 'b', 'a']]
+
+    def test_that_finds_too_few_ends_in_no_valid_host(self, endpoint):
+        door = endpoint('EmptyScheduler')
+
+        assert ask(door) == [['a']]
+        with pytest.raises(exception.NoValidHost):
+            ask(door, 2)
 
 
 def test_says_which_services_are_up(endpoint, cloud):
