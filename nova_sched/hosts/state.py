@@ -30,6 +30,22 @@ class _shown:  # noqa: N801 - is written as property is
         return self if state is None else self._read(state)
 
 
+def failures_told(function):
+    """Decorator of a method of HostState that consumes: it raises nothing.
+
+    As in Nova, a warning tells what went wrong: the host is chosen by then.
+    """
+    @functools.wraps(function)
+    def consume(self, spec_obj):
+        try:
+            function(self, spec_obj)
+        except Exception as error:
+            LOG.warning('Selected host: %(host)s failed to consume from '
+                        'instance. Error: %(error)s',
+                        {'host': self, 'error': error})
+    return consume
+
+
 class HostState:
     """A host under the attribute names of Nova's own HostState.
 
@@ -113,19 +129,14 @@ class HostState:
         for name, value in bare.of_compute(compute).items():
             self._learn(name, value)
 
+    @failures_told
     def consume_from_request(self, spec_obj):
         """Take an instance of a request out of what is free, here alone.
 
         Of a host of a table also its NUMA cells and PCI devices; those then
-        stand in the request's NUMA topology.  As in Nova nothing is raised,
-        but a warning tells what went wrong.
+        stand in the request's NUMA topology.
         """
-        try:
-            self._locked_consume_from_request(spec_obj)
-        except Exception as error:
-            LOG.warning('Selected host: %(host)s failed to consume from '
-                        'instance. Error: %(error)s',
-                        {'host': self, 'error': error})
+        self._locked_consume_from_request(spec_obj)
 
     def _locked_consume_from_request(self, spec_obj):
         """What ``consume_from_request`` does, to be overridden."""

@@ -5,11 +5,44 @@
 ``host_manager`` if that is none of these.
 """
 
+import collections
+import datetime
+import functools
+
 from nova_sched.hosts import state as host_state
 from nova_sched.plugins.by_rows import managing
 from nova_sched.scheduler import host_manager
 
 HostState = host_state.HostState
+#: Name of a lock, which plug-ins may take; nobody else does here.
+HOST_INSTANCE_SEMAPHORE = 'host_instance'
+#: A metric of a host, of Kilo.
+MetricItem = collections.namedtuple('MetricItem', 'value timestamp source')
+
+
+class ReadOnlyDict(collections.UserDict):
+    """A dict that is not to be changed once it is made."""
+
+    def __init__(self, source=None):
+        self.data = dict(source or {})
+
+    def _refuse(self, *args, **kwargs):
+        raise TypeError('a ReadOnlyDict cannot be changed')
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = update = setdefault = _refuse
+
+
+def set_update_time_on_success(function):
+    """Decorator of methods of a HostState that consume.
+
+    What they raise is only told; ``updated`` says when one has not.
+    """
+    @functools.wraps(function)
+    def consume(self, spec_obj):
+        function(self, spec_obj)
+        self.updated = datetime.datetime.now(datetime.UTC)
+    return host_state.failures_told(consume)
 
 
 class HostManager(managing.Methods, host_manager.HostManager):
