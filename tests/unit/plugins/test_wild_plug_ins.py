@@ -13,29 +13,18 @@ import pytest
 
 from nova_sched import conf as config
 from nova_sched import context
-from nova_sched import exception
 from nova_sched import testing
 from nova_sched.objects import at_hand
 from nova_sched.plugins import dotted_oslo
 from nova_sched.plugins import nova_names
-from nova_sched.plugins.nova import conf as nova_conf
 from tests.builders import clouds
 from tests.builders import requests
-from tests.builders import rules
-from tests.builders.drivers import hosts_of
+from tests.builders.wild import CALL
+from tests.builders.wild import asked
+from tests.builders.wild import beside
 from tests.unit import doc_pages
 
-DATA = pathlib.Path(__file__).parents[2] / 'data'
-CALL = context.RequestContext(project_id='p', user_id='u', overwrite=False)
-
-
-@pytest.fixture(autouse=True)
-def plug_ins(monkeypatch):
-    """Their module can be imported."""
-    monkeypatch.syspath_prepend(DATA)
-    yield
-    sys.modules.pop('wild_plug_ins', None)
-    nova_conf.follow(rules.a_conf())
+pytestmark = pytest.mark.usefixtures('wild_plug_ins')
 
 
 @pytest.fixture
@@ -49,29 +38,6 @@ def racks(cloud):
         clouds.an_aggregate(3, ['b'], name='best',
                             metadata={'rack_weight': '-5.0'})])
     return cloud
-
-
-def asked(cloud, name, spec=None, weigher=False):
-    """Names of the hosts that a plug-in leaves, best first."""
-    paths = [f'wild_plug_ins.{name}']
-    driver = cloud.driver(
-        filter_scheduler__weight_classes=paths if weigher else [],
-        filter_scheduler__available_filters=[] if weigher else paths,
-        filter_scheduler__enabled_filters=[] if weigher else [name],
-        scheduler__max_attempts=9)
-    try:
-        [found] = hosts_of(driver.select_destinations(
-            CALL, spec or requests.a_request(), [clouds.a_uuid(7)],
-            return_alternates=True))
-    except exception.NoValidHost:
-        return []
-    finally:
-        driver.stop()
-    return found
-
-
-def beside(host):
-    return requests.a_request(hints={'beside': [host]})
 
 
 def test_the_context_of_the_call_can_be_elevated(racks):

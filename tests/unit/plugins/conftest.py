@@ -1,0 +1,21 @@
+"""What tests of plug-ins under Nova's names share."""
+
+import sys
+
+import pytest
+
+from nova_sched.plugins.nova import conf as nova_conf
+from tests.builders import rules
+from tests.builders import wild
+
+
+@pytest.fixture
+def wild_plug_ins(monkeypatch):
+    """The modules of tests/data can be imported, anew."""
+    before = {*sys.modules}
+    monkeypatch.syspath_prepend(wild.DATA)
+    yield
+    for name in {*sys.modules} - before:
+        if name.startswith('wild_'):
+            del sys.modules[name]
+    nova_conf.follow(rules.a_conf())
