@@ -79,3 +79,9 @@ class ServiceNotFound(NotFound):
     """There is no such service."""
 
     msg_fmt = 'Service %(service_id)s could not be found.'
+
+
+class MaxRetriesExceeded(NoValidHost):
+    """An instance was tried as often as it may be."""
+
+    msg_fmt = 'Exceeded maximum number of retries. %(reason)s'
