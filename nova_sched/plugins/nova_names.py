@@ -68,6 +68,16 @@ MODULES = {
     'nova.utils': 'nova_sched.plugins.nova.utils',
     'nova.weights': 'nova_sched.weights',
 }
+#: Modules in these packages that have other names here.
+RENAMED = {
+    'nova.objects.instance_numa': 'nova_sched.objects.numa',
+    'nova.objects.instance_numa_topology': 'nova_sched.objects.numa',
+    'nova.objects.instance_pci_requests': 'nova_sched.objects.pci',
+    'nova.objects.network_metadata': 'nova_sched.objects.network',
+    'nova.objects.network_request': 'nova_sched.objects.network',
+    'nova.objects.security_group': 'nova_sched.objects.network',
+    'nova.objects.virt_cpu_topology': 'nova_sched.objects.numa',
+}
 _PACKAGES = ('nova', 'nova.compute', 'nova.openstack',
              'nova.openstack.common', 'nova.scheduler')
 
@@ -145,8 +155,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def _ours(name):
     """The module here that a name of Nova's leads to; None for none."""
-    if name in MODULES:
-        return MODULES[name]
+    ours = MODULES.get(name) or RENAMED.get(name)
+    if ours is not None:
+        return ours
     package, _, module = name.rpartition('.')
     if package not in MODULES:
         return None

@@ -108,6 +108,31 @@ def test_of_what_is_not_offered_say_just_that(statement, name):
         'Nova is not installed; doc/source/plugins.rst says which names are')
 
 
+@pytest.mark.parametrize(('module', 'names'), [
+    ('aggregate', 'Aggregate AggregateList'), ('flavor', 'Flavor'),
+    ('cell_mapping', 'CellMapping'), ('host_mapping', 'HostMapping'),
+    ('compute_node', 'ComputeNode ComputeNodeList'),
+    ('image_meta', 'ImageMeta ImageMetaProps'),
+    ('instance', 'Instance InstanceList'), ('instance_group', 'InstanceGroup'),
+    ('instance_numa', 'InstanceNUMACell InstanceNUMATopology'),
+    ('instance_numa_topology', 'InstanceNUMACell InstanceNUMATopology'),
+    ('instance_pci_requests', 'InstancePCIRequest InstancePCIRequests'),
+    ('network_metadata', 'NetworkMetadata'),
+    ('network_request', 'NetworkRequest NetworkRequestList'),
+    ('numa', 'NUMATopologyLimits'), ('selection', 'Selection'),
+    ('request_spec', 'RequestSpec Destination RequestGroup SchedulerLimits '
+                     'SchedulerRetries'),
+    ('security_group', 'SecurityGroup SecurityGroupList'),
+    ('service', 'Service ServiceList'),
+    ('virt_cpu_topology', 'VirtCPUTopology')])
+def test_of_objects_are_where_nova_has_them(module, names):
+    found = importlib.import_module(f'nova.objects.{module}')
+    objects = importlib.import_module('nova.objects')
+
+    for name in names.split():
+        assert getattr(found, name) is getattr(objects, name)
+
+
 def test_of_host_states_is_that_of_those_that_plug_ins_get():
     from nova.scheduler import host_manager
     state, = hosts(a_host()).states()
@@ -144,6 +169,14 @@ def documented():
 class TestDocumentation:
     def test_lists_all_modules(self):
         assert documented().keys() == nova_names.MODULES.keys()
+
+    @pytest.mark.parametrize('name', nova_names.RENAMED)
+    def test_lists_modules_that_have_other_names_here(self, name):
+        package, _, module = name.rpartition('.')
+        text = re.search(rf'^More modules of ``{package}``.*?\.$', PAGE,
+                         re.M | re.S)[0]
+
+        assert f'``{module}``' in text
 
     @pytest.mark.parametrize(('module', 'name'), [
         (module, name) for module, names in documented().items()

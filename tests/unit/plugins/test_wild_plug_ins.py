@@ -300,6 +300,56 @@ class TestAtHand:
                 host=host, availability_zone='asked for')) == zone
 
 
+class TestZones:
+    """nova.availability_zones, of hosts in the zones y, z and the default."""
+
+    @pytest.fixture
+    def zones(self):
+        return importlib.import_module('nova.availability_zones')
+
+    @pytest.fixture(autouse=True)
+    def hosts(self):
+        def zone(name, *hosts):
+            return [testing.an_aggregate({'availability_zone': name},
+                                         hosts=[*hosts])]
+        return testing.hosts(
+            testing.a_host('a', aggregates=zone('z', 'a', 'b')),
+            testing.a_host('b', aggregates=zone('z', 'a', 'b'),
+                           service_disabled=True),
+            testing.a_host('c', aggregates=zone('y', 'c'),
+                           service_disabled=True),
+            testing.a_host('d')).states()
+
+    @pytest.mark.parametrize('before', [(), ('a host API',)])
+    def test_are_those_of_hosts_that_are_enabled_and_of_others(
+            self, zones, before):
+        assert zones.get_availability_zones(CALL, *before) == (
+            ['nova', 'z'], ['y'])
+        assert zones.get_availability_zones(
+            CALL, *before, get_only_available=True) == ['nova', 'z']
+        assert zones.get_availability_zones(
+            CALL, *before, with_hosts=True) == (
+            [('nova', {'d'}), ('z', {'a'})], [('y', {'c'})])
+
+    def test_may_be_asked_for_by_position(self, zones):
+        assert zones.get_availability_zones(CALL, True) == ['nova', 'z']
+        assert zones.get_availability_zones(CALL, 'api', True, True) == [
+            ('nova', {'d'}), ('z', {'a'})]
+
+    def test_are_set_on_services(self, zones):
+        from nova import objects
+        services = [*objects.ServiceList.get_by_host(CALL, 'a'),
+                    {'host': 'x', 'topic': 'conductor'}]
+
+        assert [(service['host'], service['availability_zone']) for service
+                in zones.set_availability_zones(CALL, services)] == [
+            ('a', 'z'), ('x', 'internal')]
+
+    def test_are_never_cached(self, zones):
+        assert zones.reset_cache() is None
+        assert zones.update_host_availability_zone_cache(CALL, 'a') is None
+
+
 class TestSchedulerUtils:
     @pytest.fixture(autouse=True)
     def utils(self, tmp_path):
