@@ -63,6 +63,29 @@ class TestPartBeside:
         assert importlib.import_module(name).is_theirs
         assert sys.modules[name].__name__ == name
 
+    @pytest.mark.parametrize('package', [
+        'nova.scheduler.filters', 'nova.objects', 'nova.scheduler', 'nova'])
+    def test_may_have_modules_that_are_imported_from_a_package(
+            self, part, package):
+        """One module, by whichever statement."""
+        write(part.parent, **{f'{package}.of_mine'.replace('.', '__'): ''})
+        names = {}
+        exec(f'from {package} import of_mine', names)
+
+        assert names['of_mine'] is importlib.import_module(
+            f'{package}.of_mine')
+        assert names['of_mine'].__name__ == f'{package}.of_mine'
+        for name in list(sys.modules):
+            if name.endswith('.of_mine'):
+                del sys.modules[name]
+
+    def test_does_not_hide_what_is_imported_from_a_package(self, part):
+        write(part, scheduler__filters__ram_filter='1 / 0')
+        from nova.scheduler.filters import ram_filter
+
+        assert ram_filter.__name__ == (
+            'nova_sched.scheduler.filters.ram_filter')
+
     def test_does_not_hide_what_is_ours(self, part):
         write(part, scheduler__filters__ram_filter='1 / 0',
               scheduler__filters__my_filter='', i18n='1 / 0',
