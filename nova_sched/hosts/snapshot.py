@@ -73,6 +73,16 @@ class HostSnapshot:
         state.settle(self, row)
         self._states[row] = state
 
+    def states_of(self, name=None, wanted=()):
+        """The hosts that have one of these labels in a column: HostStates.
+
+        All of them if no column is named.  A list, in the order of rows.
+        """
+        found = self.block()
+        if name is not None:
+            found = found.where(found.named(name, wanted))
+        return [self.state(row) for row in found.rows.tolist()]
+
     def aggregates(self):
         """The aggregates that any of the hosts is in, by id: list."""
         column = self.column('aggregates')

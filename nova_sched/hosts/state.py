@@ -3,11 +3,13 @@
 import datetime
 import functools
 import json
+import operator
 import time
 
 import numpy as np
 from oslo_log import log as logging
 
+from nova_sched import objects
 from nova_sched.hardware.pci import stats as pci_stats
 from nova_sched.hosts import bare
 from nova_sched.hosts import columns
@@ -17,7 +19,8 @@ LOG = logging.getLogger(__name__)
 
 _NOTHING = object()
 #: What a state has for its own use.
-_ITS_OWN = ('_snapshot', '_row', 'limits', 'allocation_candidates')
+_ITS_OWN = ('_snapshot', '_row', '_node', '_service', 'limits',
+            'allocation_candidates')
 
 
 class _shown:  # noqa: N801 - is written as property is
@@ -180,6 +183,21 @@ class HostState:
         """
         return self._snapshot.offer.of(self.uuid)
 
+    def node_object(self):
+        """The host as a ComputeNode, as of when it was first asked for."""
+        return self._kept('_node', lambda: objects.ComputeNode.known({
+            name: read(self) for name, read in _OF_NODE.items()}))
+
+    def service_object(self):
+        """Its compute service as a Service, likewise."""
+        return self._kept('_service', lambda: objects.Service.known(
+            self.service))
+
+    def _kept(self, name, make):
+        if name not in self.__dict__:
+            self.__dict__[name] = make()
+        return self.__dict__[name]
+
     def block(self):
         """This host alone, as the columns a built-in rule judges."""
         return self._snapshot.block(np.array([self._row]))
@@ -262,6 +280,26 @@ class HostState:
         return (f'({self.host}, {self.nodename}) ram: {self.free_ram_mb}MB '
                 f'disk: {self.free_disk_mb}MB io_ops: {self.num_io_ops} '
                 f'instances: {self.num_instances}{offered}')
+
+
+#: Fields of a ComputeNode: functions of a HostState.
+_OF_NODE = {
+    **{name: operator.attrgetter(name) for name in (
+        'uuid', 'host', 'hypervisor_hostname', 'vcpus_used', 'free_ram_mb',
+        'hypervisor_type', 'hypervisor_version', 'host_ip', 'cpu_info',
+        'cpu_allocation_ratio', 'ram_allocation_ratio',
+        'disk_allocation_ratio', 'stats', 'numa_topology')},
+    'memory_mb': operator.attrgetter('total_usable_ram_mb'),
+    'memory_mb_used': lambda state: (
+        state.total_usable_ram_mb - state.free_ram_mb),
+    'vcpus': operator.attrgetter('vcpus_total'),
+    'local_gb': operator.attrgetter('total_usable_disk_gb'),
+    'local_gb_used': lambda state: state.disk_mb_used // 1024,
+    'free_disk_gb': lambda state: state.free_disk_mb // 1024,
+    'running_vms': operator.attrgetter('num_instances'),
+    'current_workload': operator.attrgetter('num_io_ops'),
+    'updated_at': operator.attrgetter('updated'),
+}
 
 
 def _aware(value):

@@ -37,6 +37,8 @@ from nova_sched.objects.request_group import RequestLevelParams
 from nova_sched.objects.request_spec import RequestSpec
 from nova_sched.objects.retries import SchedulerRetries
 from nova_sched.objects.selection import Selection
+from nova_sched.objects.service import Service
+from nova_sched.objects.service import ServiceList
 
 __all__ = (
     'Aggregate',
@@ -68,6 +70,8 @@ __all__ = (
     'SecurityGroup',
     'SecurityGroupList',
     'Selection',
+    'Service',
+    'ServiceList',
     'VirtCPUTopology',
     'aggregates_from_wire',
     'arguments',

@@ -16,6 +16,13 @@ class NothingAtHand(exception.NovaSchedException):
     """Something is asked of hosts where no hosts are decided on."""
 
 
+class NotAnswered(exception.NovaSchedException):
+    """Something is asked that the hosts of a request do not tell.
+
+    Says what takes its place.
+    """
+
+
 _hosts = contextvars.ContextVar('hosts', default=lambda: None)
 
 
@@ -23,8 +30,9 @@ def have(hosts):
     """From now on these are the hosts at hand in this thread.
 
     hosts: an object with ``aggregates()`` and ``aggregates_of(host)``, lists
-        of Aggregate, and ``cell_of(host)``, uuid or None; it is not kept
-        alive.
+        of Aggregate, ``cell_of(host)``, uuid or None, ``states_of(column,
+        labels)``, list of HostState, and ``instances``, a
+        hosts.instances.Instances; it is not kept alive.
     """
     _hosts.set(weakref.ref(hosts))
 

@@ -308,6 +308,18 @@ class NovaObject(ovo_base.VersionedObject):
         version: (major, minor) asked for; newer fields are gone already.
         """
 
+    @classmethod
+    def known(cls, values):
+        """An object with these fields, which are not looked at.
+
+        values: dict of those that are set.
+        """
+        made = cls.__new__(cls)
+        made.__dict__.update(
+            {f'_obj_{name}': value for name, value in values.items()},
+            _context=None, _changed_fields=set())
+        return made
+
     def obj_attr_is_set(self, attrname):
         """Whether a field is set.  AttributeError if it is no field."""
         if attrname not in self.fields:
@@ -354,6 +366,13 @@ class NovaObjectList(ovo_base.ObjectListBase, NovaObject):
     def __init__(self, *args, **values):
         values.setdefault('objects', [])
         super().__init__(*args, **values)
+
+    @classmethod
+    def holding(cls, objects):
+        """A list of these objects, which are not looked at."""
+        made = cls()
+        made.__dict__['_obj_objects'] = list(objects)
+        return made
 
     def flat(self):
         """The objects as a list of plain dicts."""

@@ -1,17 +1,26 @@
-"""Compute nodes as requests name them."""
+"""Compute nodes as requests name them, and as plug-ins look them up."""
 
+from nova_sched import nova_exception
+from nova_sched.objects import at_hand
 from nova_sched.objects import base
 from nova_sched.objects import bounds
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 
 
+def _of(asked, *named):
+    """The nodes of the hosts at hand, or of some of them: list."""
+    hosts = at_hand.hosts(asked)
+    return [state.node_object() for state in hosts.states_of(*named)]
+
+
 @base.Registry.register
 class ComputeNode(base.NovaObject, base.DictCompat):
-    """A node by its names.
+    """A node by its names, and what it has.  MB is MiB, GB is GiB.
 
-    Requests carry nothing more of it (the hosts already tried); all other
-    fields that may come along are kept aside unread.
+    Requests carry nothing of it but its names (the hosts already tried).
+    The class methods, which plug-ins call, answer from the hosts at hand, of
+    which the id is not known.  Raise at_hand.NothingAtHand.
     """
 
     VERSION = '1.19'
@@ -20,7 +29,40 @@ class ComputeNode(base.NovaObject, base.DictCompat):
         'uuid': Field(fields.NAME, since='1.15'),
         'host': Field(fields.NAME, null=True, since='1.7'),
         'hypervisor_hostname': Field(fields.NAME, null=True),
+        **dict.fromkeys((
+            'vcpus', 'vcpus_used', 'memory_mb', 'memory_mb_used', 'local_gb',
+            'local_gb_used', 'free_ram_mb', 'free_disk_gb', 'running_vms',
+            'current_workload', 'hypervisor_version'),
+            Field(fields.INTEGER, null=True)),
+        'hypervisor_type': Field(fields.TEXT, null=True),
+        'cpu_info': Field(fields.TEXT, null=True),
+        'stats': Field(fields.dict_of(fields.TEXT, null=True), null=True,
+                       since='1.3'),
+        'host_ip': Field(fields.TEXT, null=True, since='1.4'),
+        'numa_topology': Field(fields.TEXT, null=True, since='1.5'),
+        'cpu_allocation_ratio': Field(fields.FLOAT, null=True, since='1.14'),
+        'ram_allocation_ratio': Field(fields.FLOAT, null=True, since='1.14'),
+        'disk_allocation_ratio': Field(fields.FLOAT, null=True,
+                                       since='1.16'),
+        **fields.PERSISTENT,
     }
+
+    @classmethod
+    def get_by_host_and_nodename(cls, context, host, nodename):
+        """The node of both names.  Raises ComputeHostNotFound."""
+        for node in _of('ComputeNode.get_by_host_and_nodename',
+                        'host', [host]):
+            if node.hypervisor_hostname == nodename:
+                return node
+        raise nova_exception.ComputeHostNotFound(host=f'{host}/{nodename}')
+
+    @classmethod
+    def get_by_nodename(cls, context, hypervisor_hostname):
+        """The node of that name.  Raises ComputeHostNotFound."""
+        for node in _of('ComputeNode.get_by_nodename',
+                        'nodename', [hypervisor_hostname]):
+            return node
+        raise nova_exception.ComputeHostNotFound(host=hypervisor_hostname)
 
 
 @base.Registry.register
@@ -31,3 +73,29 @@ class ComputeNodeList(base.NovaObjectList):
     fields = {'objects': Field(
         fields.list_of(fields.nested(ComputeNode), bounds.RETRIES),
         unset=list)}
+
+    @classmethod
+    def get_all(cls, context):
+        """All of them."""
+        return cls.holding(_of('ComputeNodeList.get_all'))
+
+    @classmethod
+    def get_all_by_host(cls, context, host, use_slave=False):
+        """Those of a host.  Raises ComputeHostNotFound if there are none."""
+        found = _of('ComputeNodeList.get_all_by_host', 'host', [host])
+        if not found:
+            raise nova_exception.ComputeHostNotFound(host=host)
+        return cls.holding(found)
+
+    @classmethod
+    def get_by_hypervisor(cls, context, hypervisor_match):
+        """Those whose name has this text in it."""
+        return cls.holding(
+            node for node in _of('ComputeNodeList.get_by_hypervisor')
+            if hypervisor_match in node.hypervisor_hostname)
+
+    @classmethod
+    def get_all_by_uuids(cls, context, compute_uuids):
+        """Those with one of these uuids."""
+        return cls.holding(_of('ComputeNodeList.get_all_by_uuids',
+                               'uuid', compute_uuids))

@@ -17,6 +17,12 @@ from nova_sched.objects.fields import Field
 from nova_sched.objects.legacy import kilo_mapping
 from nova_sched.objects.legacy import nova_dicts
 
+# Nova has these in the same module.
+Destination = destination.Destination
+RequestGroup = request_group.RequestGroup
+SchedulerLimits = limits.SchedulerLimits
+SchedulerRetries = retries.SchedulerRetries
+
 _HOSTS = fields.list_of(fields.NAME, bounds.HOSTS)
 
 

@@ -69,6 +69,17 @@ MODULES = {
     'nova.utils': 'nova_sched.plugins.nova.utils',
     'nova.weights': 'nova_sched.weights',
 }
+#: Modules in these packages that have other names here.
+RENAMED = {
+    'nova.objects.instance_numa': 'nova_sched.objects.numa',
+    'nova.objects.instance_numa_topology': 'nova_sched.objects.numa',
+    'nova.objects.instance_pci_requests': 'nova_sched.objects.pci',
+    'nova.objects.network_metadata': 'nova_sched.objects.network',
+    'nova.objects.network_request': 'nova_sched.objects.network',
+    'nova.objects.security_group': 'nova_sched.objects.network',
+    'nova.objects.virt_cpu_topology': 'nova_sched.objects.numa',
+}
+_NAMES_OF_OURS = {ours: name for name, ours in reversed(MODULES.items())}
 _PACKAGES = ('nova', 'nova.compute', 'nova.openstack',
              'nova.openstack.common', 'nova.scheduler')
 
@@ -101,7 +112,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             parts = self.parts()
             return None if any(map(_is_nova, parts)) else self._package(
                 name, parts)
-        package = name.rpartition('.')[0]
+        package, _, module = name.rpartition('.')
+        if package in _NAMES_OF_OURS:
+            return self._from_package(name, path, f'{_NAMES_OF_OURS[package]}'
+                                                  f'.{module}')
         if package not in (*MODULES, *_PACKAGES) or not self.is_ours():
             return None
         ours = _ours(name)
@@ -115,6 +129,18 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             # Others would look for files of that name in the package here.
             raise NotOffered(name)
         return found
+
+    def _from_package(self, name, path, nova_name):
+        """A module of a part that is imported from a package of ours.
+
+        ``from nova.scheduler.filters import mine`` asks for it by the
+        package's own name; the module is that of Nova's name.
+        """
+        find = importlib.machinery.PathFinder.find_spec
+        if (not self.is_ours() or find(name, path)
+                or not find(nova_name, _beside(nova_name.rpartition('.')[0]))):
+            return None
+        return importlib.machinery.ModuleSpec(name, self, origin=nova_name)
 
     def _package(self, name, directories):
         spec = importlib.machinery.ModuleSpec(name, self, is_package=True)
@@ -146,13 +172,16 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def _ours(name):
     """The module here that a name of Nova's leads to; None for none."""
-    if name in MODULES:
-        return MODULES[name]
+    ours = MODULES.get(name) or RENAMED.get(name)
+    if ours is not None:
+        return ours
     package, _, module = name.rpartition('.')
     if package not in MODULES:
         return None
-    ours = f'{MODULES[package]}.{module}'
-    return ours if importlib.util.find_spec(ours) else None
+    ours = importlib.import_module(MODULES[package])
+    name = f'{ours.__name__}.{module}'
+    return name if importlib.machinery.PathFinder.find_spec(
+        name, getattr(ours, '__path__', ())) else None
 
 
 def _is_nova(directory):

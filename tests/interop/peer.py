@@ -56,6 +56,19 @@ def decide(cloud, spec, filter_paths, weigher_paths):
                 [_class(path)() for path in weigher_paths], hosts, spec)]
 
 
+def narrow(cloud, spec, path, offered):
+    """What a filter leaves of the candidates of each host that passes.
+
+    offered: host -> list of allocation candidates.  path: of the filter.
+    """
+    states = list(_host_states(cloud))
+    for state in states:
+        state.allocation_candidates = offered[state.host]
+    return {state.host: state.allocation_candidates for state
+            in filters.HostFilterHandler().get_filtered_objects(
+                [_class(path)()], states, _request(spec))}
+
+
 def _host_states(cloud):
     aggregates = [objects.Aggregate(
         id=found['id'], uuid=found['uuid'], name=found['name'],
@@ -101,7 +114,7 @@ def _class(path):
 
 
 ANSWERED = {function.__name__: function
-            for function in (select_destinations, cast, decide)
+            for function in (select_destinations, cast, decide, narrow)
             } | peer_shapes.ANSWERED
 
 

@@ -10,7 +10,13 @@ import pathlib
 
 import pytest
 
+from nova_sched.plugins import loading
+from nova_sched.plugins import nova_names
+from tests.builders import clouds
+from tests.builders import hosts
+from tests.builders import placement
 from tests.builders import requests
+from tests.builders import rules
 from tests.functional import conftest as functional
 from tests.functional import stage as stages
 from tests.functional import test_plug_ins as functional_plug_ins
@@ -115,6 +121,30 @@ def test_as_in_nova(case, tmp_path, monkeypatch):
     assert ours == [found.get('answer', found.get('error'))
                     for found in nova.answers()]
     assert len({str(found) for found in ours}) > 2
+
+
+@pytest.mark.parametrize('unwanted', [None, 'p1', 'p2', 'p3'])
+def test_candidates_are_narrowed_as_in_nova(tmp_path, monkeypatch, unwanted):
+    """The same candidates of the same hosts."""
+    monkeypatch.syspath_prepend(WILD)
+    monkeypatch.setenv('PYTHONPATH', str(WILD))
+    offered = {host: [placement.an_allocation_request(host, nic=[provider])
+                      for provider in providers] for host, providers
+               in {'host1': ['p1', 'p2'], 'host2': ['p1']}.items()}
+    spec = requests.a_request(hints=unwanted and {'not_nic': [unwanted]})
+    nova = Nova(stages.write_config(tmp_path / 'nova.conf'))
+    conf = rules.a_conf(available_filters=['xena.NicFilter'],
+                        enabled_filters=['NicFilter'])
+    nova_names.provide(conf)
+    rule, = loading.load_filters(conf)
+    block = hosts.hosts(*(hosts.a_host(host, uuid=host) for host in offered))
+    block.snapshot.offer = placement.Placement(offered).offer()
+
+    passing = rules.survivors(rule, block, spec)
+
+    assert {state.host: state.allocation_candidates for state
+            in block.states() if state.host in passing} == nova.answer(
+        'narrow', clouds.a_cloud(2), spec, 'xena.NicFilter', offered)
 
 
 def ours_to(caller, question):

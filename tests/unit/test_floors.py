@@ -30,6 +30,7 @@ FLOORS = {
     'nova_sched.inventory': DECISION,
     'nova_sched.links': PORTS,
     'nova_sched.network': PORTS,
+    'nova_sched.nova_exception': GROUND,
     'nova_sched.objects': GROUND,
     'nova_sched.observe': PROCESS,
     'nova_sched.options': GROUND,

@@ -9,48 +9,6 @@ import numpy as np
 from nova_sched.hosts import state as host_state
 
 
-class Node:
-    """A compute node as its database row says, by its host's row of a table.
-
-    As attributes and as items.  Of the columns that no rule reads none is
-    there.
-    """
-
-    def __init__(self, snapshot, row):
-        self._snapshot, self._row = snapshot, row
-        state = host_state.HostState.of(snapshot, row)
-        self.host, self.hypervisor_hostname = state.host, state.nodename
-        for name, theirs in _NODE.items():
-            setattr(self, name, getattr(state, theirs))
-        self.free_disk_gb = state.free_disk_mb // 1024
-        self.disk_available_least = None
-        self.local_gb_used = state.disk_mb_used // 1024
-
-    def place(self, state):
-        """Have a HostState be that of this node's row from then on."""
-        self._snapshot.have(self._row, state)
-
-    def __getitem__(self, name):
-        try:
-            return getattr(self, name)
-        except AttributeError:
-            raise KeyError(name) from None
-
-    def get(self, name, default=None):
-        return getattr(self, name, default)
-
-
-#: Column of compute_nodes -> attribute of a host state.
-_NODE = {'memory_mb': 'total_usable_ram_mb', 'free_ram_mb': 'free_ram_mb',
-         'local_gb': 'total_usable_disk_gb', 'vcpus': 'vcpus_total',
-         'vcpus_used': 'vcpus_used', 'updated_at': 'updated'} | {
-    name: name for name in (
-        'uuid', 'host_ip', 'hypervisor_type', 'hypervisor_version',
-        'cpu_info', 'supported_instances', 'stats', 'numa_topology',
-        'cpu_allocation_ratio', 'ram_allocation_ratio',
-        'disk_allocation_ratio')}
-
-
 def block_of(states):
     """The HostBlock of host states, in their order; None unless all are of
     one table.
@@ -71,7 +29,7 @@ def rows_of(states, snapshot, method):
     Raises TypeError for what is no host state, ValueError for one of a host
     that is not there.
     """
-    rows, by_name = [], None
+    rows, known = [], None
     for state in states:
         if not isinstance(state, host_state.HostState):
             raise TypeError(
@@ -80,16 +38,20 @@ def rows_of(states, snapshot, method):
         if state._snapshot is snapshot:
             rows.append(state._row)
             continue
-        by_name = by_name or _by_name(snapshot)
-        row = by_name.get(names_of(state))
+        known = known or by_name(snapshot)
+        row = known.get(names_of(state))
         if row is None:
-            raise ValueError(
-                f'{method} answers with host {state.host!r}, node '
-                f'{state.nodename!r}, which is not there')
+            raise not_there(method, state)
         # It may be kept by whoever made it, for other requests.
         snapshot.have(row, copy.copy(state))
         rows.append(row)
     return np.array(rows, dtype=np.int64)
+
+
+def not_there(method, state):
+    """What to raise for the host of a host state that is not there."""
+    return ValueError(f'{method} answers with host {state.host!r}, node '
+                      f'{state.nodename!r}, which is not there')
 
 
 def names_of(state):
@@ -97,7 +59,8 @@ def names_of(state):
     return state.host, state.nodename
 
 
-def _by_name(snapshot):
+def by_name(snapshot):
+    """The row of each host of a snapshot: (host, node) -> row."""
     hosts = snapshot.block()
     return {names: row for row, names in enumerate(zip(
         hosts.objects('host'), hosts.objects('nodename'), strict=True))}

@@ -172,28 +172,28 @@ class Methods:
         what is set on them nobody else sees.
         Raises DatabaseUnavailable when the hosts cannot be read.
         """
-        hosts = self._hosts(spec_obj)
+        hosts = narrowing.in_cells(
+            self._hosts().block(), spec_obj and spec_obj.requested_destination)
         if not nova_methods.overridden(self, _MAKING):
             if compute_uuids is not None:
                 hosts = hosts.where(hosts.named('uuid', compute_uuids))
             return iter(hosts.states())
         cells = [objects.CellMapping(uuid=uuid) for uuid
                  in dict.fromkeys(hosts.objects('cell_uuid'))]
-        nodes, services = host_states.asked(
-            self._get_computes_for_cells, context, cells, compute_uuids)
-        return iter(host_states.asked(
-            self._get_host_states, context, nodes, services))
+        with request.on(hosts.snapshot):
+            nodes, services = host_states.asked(
+                self._get_computes_for_cells, context, cells, compute_uuids)
+            return iter(list(host_states.asked(
+                self._get_host_states, context, nodes, services)))
 
-    def _hosts(self, spec_obj=None):
-        """The hosts that a request may have, as of now: HostBlock."""
+    def _hosts(self):
+        """The hosts of the request, or as they are now: HostSnapshot."""
         snapshot = request.current().hosts
-        if snapshot is None:
-            self.refresh()
-            snapshot = self.snapshot(
-                self.view().table, self.instances(),
-                offer=nova_form.current().offer)
-        return narrowing.in_cells(
-            snapshot.block(), spec_obj and spec_obj.requested_destination)
+        if snapshot is not None:
+            return snapshot
+        self.refresh()
+        return self.snapshot(self.view().table, self.instances(),
+                             offer=nova_form.current().offer)
 
     def _get_computes_for_cells(self, context, cells, compute_uuids=None):
         """Compute nodes and services: two dicts.
@@ -201,17 +201,15 @@ class Methods:
         cells: list of CellMapping.  compute_uuids: None for all.
         Returns cell uuid -> list of nodes, host -> service.
         """
-        hosts = self._hosts()
+        hosts = self._hosts().block()
         hosts = hosts.where(hosts.named(
             'cell_uuid', [cell.uuid for cell in cells]))
         if compute_uuids is not None:
             hosts = hosts.where(hosts.named('uuid', compute_uuids))
         nodes, services = {}, {}
-        for state, row in zip(hosts.states(), hosts.rows.tolist(),
-                              strict=True):
-            nodes.setdefault(state.cell_uuid, []).append(
-                host_states.Node(hosts.snapshot, row))
-            services[state.host] = state.service
+        for state in hosts.states():
+            nodes.setdefault(state.cell_uuid, []).append(state.node_object())
+            services[state.host] = state.service_object()
         return nodes, services
 
     def _get_host_states(self, context, compute_nodes, services):
@@ -219,12 +217,18 @@ class Methods:
 
         Arguments as ``_get_computes_for_cells`` returns them.
         """
+        snapshot = self._hosts()
+        rows = host_states.by_name(snapshot)
         for cell_uuid, nodes in compute_nodes.items():
             for node in nodes:
                 state = self.host_state_cls(
                     node.host, node.hypervisor_hostname, cell_uuid,
                     compute=node)
-                node.place(state)
+                row = rows.get(host_states.names_of(state))
+                if row is None:
+                    raise host_states.not_there(
+                        '_get_computes_for_cells', state)
+                snapshot.have(row, state)
                 state.update(node, services.get(node.host),
                              self._get_aggregates_info(node.host), None)
                 yield state
@@ -235,4 +239,4 @@ class Methods:
 
     def _get_aggregates_info(self, host):
         """The aggregates of a host by its name: list of Aggregate."""
-        return self._hosts().snapshot.aggregates_of(host)
+        return self._hosts().aggregates_of(host)

@@ -42,6 +42,11 @@ def current():
         nova_form.current().record or decision.Decision())
 
 
+def on(hosts):
+    """Have this thread's Request be about a HostSnapshot: a context."""
+    return deciding(dataclasses.replace(current(), hosts=hosts))
+
+
 @contextlib.contextmanager
 def deciding(request):
     """Have a Request be the one that this thread decides."""

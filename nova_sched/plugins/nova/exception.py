@@ -4,6 +4,7 @@ These cross RPC under Nova's own class paths.
 """
 
 from nova_sched import exception
+from nova_sched import nova_exception
 
 ClassNotFound = exception.ClassNotFound
 ComputeHostMetricNotFound = exception.ComputeHostMetricNotFound
@@ -11,24 +12,11 @@ HostMappingNotFound = exception.HostMappingNotFound
 InvalidInput = exception.InvalidInput
 NoValidHost = exception.NoValidHost
 
-
-class NovaException(exception.RemoteNovaException):
-    """Base class; ``msg_fmt`` is filled with the keywords.
-
-    message: the text itself, instead.
-    """
-
-    msg_fmt = 'An unknown exception occurred.'
-
-    def __init__(self, message=None, **kwargs):
-        if message is None:
-            try:
-                message = self.msg_fmt % kwargs
-            except KeyError:
-                # As in Nova: a missing word must not hide what went wrong.
-                message = self.msg_fmt
-        Exception.__init__(self, message)
-        self.kwargs = {'code': self.code, **kwargs}
+ComputeHostNotFound = nova_exception.ComputeHostNotFound
+HostNotFound = nova_exception.HostNotFound
+InstanceNotFound = nova_exception.InstanceNotFound
+NotFound = nova_exception.NotFound
+NovaException = nova_exception.NovaException
 
 
 class Invalid(NovaException):
@@ -36,13 +24,6 @@ class Invalid(NovaException):
 
     msg_fmt = 'Bad Request - Invalid Parameters'
     code = 400
-
-
-class NotFound(NovaException):
-    """Something that was asked for is not there."""
-
-    msg_fmt = 'Resource could not be found.'
-    code = 404
 
 
 class Forbidden(NovaException):
@@ -62,18 +43,6 @@ class ComputeServiceUnavailable(ServiceUnavailable):
     """The compute service of a host does not answer."""
 
     msg_fmt = 'Compute service of %(host)s is unavailable at this time.'
-
-
-class HostNotFound(NotFound):
-    """There is no such host."""
-
-    msg_fmt = 'Host %(host)s could not be found.'
-
-
-class ComputeHostNotFound(HostNotFound):
-    """There is no such compute host."""
-
-    msg_fmt = 'Compute host %(host)s could not be found.'
 
 
 class SchedulerHostFilterNotFound(NotFound):
@@ -100,13 +69,19 @@ class ImageNotFound(NotFound):
     msg_fmt = 'Image %(image_id)s could not be found.'
 
 
-class InstanceNotFound(NotFound):
-    """There is no such instance."""
-
-    msg_fmt = 'Instance %(instance_id)s could not be found.'
-
-
 class InstanceGroupNotFound(NotFound):
     """There is no such server group."""
 
     msg_fmt = 'Instance group %(group_uuid)s could not be found.'
+
+
+class ServiceNotFound(NotFound):
+    """There is no such service."""
+
+    msg_fmt = 'Service %(service_id)s could not be found.'
+
+
+class MaxRetriesExceeded(NoValidHost):
+    """An instance was tried as often as it may be."""
+
+    msg_fmt = 'Exceeded maximum number of retries. %(reason)s'

@@ -24,7 +24,13 @@ FORMS = {
         id uuid name? transport_url database_connection disabled=False@1.1
         created_at? updated_at?""",
     'ComputeNode 1.19': """
-        id uuid@1.15 host?@1.7 hypervisor_hostname?""",
+        id uuid@1.15 host?@1.7 hypervisor_hostname? vcpus? vcpus_used?
+        memory_mb? memory_mb_used? local_gb? local_gb_used? free_ram_mb?
+        free_disk_gb? running_vms? current_workload? hypervisor_version?
+        hypervisor_type? cpu_info? stats?@1.3 host_ip?@1.4
+        numa_topology?@1.5 cpu_allocation_ratio?@1.14
+        ram_allocation_ratio?@1.14 disk_allocation_ratio?@1.16 created_at?
+        updated_at? deleted_at? deleted=False""",
     'ComputeNodeList 1.17': """
         objects=list""",
     'Destination 1.4': """
@@ -104,6 +110,12 @@ FORMS = {
         compute_node_uuid service_host nodename cell_uuid limits?
         allocation_request? allocation_request_version?
         availability_zone?@1.1""",
+    'Service 1.22': """
+        id uuid?@1.21 host? binary? topic? report_count disabled=False
+        disabled_reason? forced_down=False last_seen_up? version created_at?
+        updated_at? deleted_at? deleted=False""",
+    'ServiceList 1.19': """
+        objects=list""",
     'VirtCPUTopology 1.0': """
         sockets? cores? threads?""",
 }

@@ -5,35 +5,22 @@ They are in tests/data/wild_plug_ins.py.
 
 import datetime
 import json
-import pathlib
-import sys
 
 import pytest
 import sqlalchemy as sa
 
-from nova_sched import context
 from nova_sched import objects
 from nova_sched import testing
-from nova_sched.plugins.nova import conf as nova_conf
 from tests.builders import clouds
 from tests.builders import requests
-from tests.builders import rules
-from tests.builders.drivers import hosts_of
+from tests.builders.wild import asked
 
-DATA = pathlib.Path(__file__).parents[2] / 'data'
-CALL = context.RequestContext(project_id='p', overwrite=False)
 UUIDS = {name: clouds.a_uuid(number)
          for number, name in enumerate(['a1', 'a2', 'b1', 'b2', 'c1'], 11)}
 BORN = datetime.datetime(2026, 5, 1, tzinfo=datetime.UTC)
 
 
-@pytest.fixture(autouse=True)
-def plug_ins(monkeypatch):
-    """Their module can be imported."""
-    monkeypatch.syspath_prepend(DATA)
-    yield
-    sys.modules.pop('wild_plug_ins', None)
-    nova_conf.follow(rules.a_conf())
+pytestmark = pytest.mark.usefixtures('wild_plug_ins')
 
 
 @pytest.fixture
@@ -75,22 +62,6 @@ def statements():
     sa.event.listen(sa.Engine, 'before_cursor_execute', note)
     yield seen
     sa.event.remove(sa.Engine, 'before_cursor_execute', note)
-
-
-def asked(cloud, name, spec, weigher=False):
-    """Names of the hosts that a plug-in leaves, best first."""
-    paths = [f'wild_plug_ins.{name}']
-    driver = cloud.driver(
-        filter_scheduler__weight_classes=paths if weigher else [],
-        filter_scheduler__available_filters=[] if weigher else paths,
-        filter_scheduler__enabled_filters=[] if weigher else [name],
-        scheduler__max_attempts=9)
-    try:
-        [found] = hosts_of(driver.select_destinations(
-            CALL, spec, [clouds.a_uuid(7)], return_alternates=True))
-    finally:
-        driver.stop()
-    return found
 
 
 def test_flavors_are_read_when_asked_for_of_all_at_once(servers, statements):

@@ -13,29 +13,18 @@ import pytest
 
 from nova_sched import conf as config
 from nova_sched import context
-from nova_sched import exception
 from nova_sched import testing
 from nova_sched.objects import at_hand
 from nova_sched.plugins import dotted_oslo
 from nova_sched.plugins import nova_names
-from nova_sched.plugins.nova import conf as nova_conf
 from tests.builders import clouds
 from tests.builders import requests
-from tests.builders import rules
-from tests.builders.drivers import hosts_of
+from tests.builders.wild import CALL
+from tests.builders.wild import asked
+from tests.builders.wild import beside
 from tests.unit import doc_pages
 
-DATA = pathlib.Path(__file__).parents[2] / 'data'
-CALL = context.RequestContext(project_id='p', user_id='u', overwrite=False)
-
-
-@pytest.fixture(autouse=True)
-def plug_ins(monkeypatch):
-    """Their module can be imported."""
-    monkeypatch.syspath_prepend(DATA)
-    yield
-    sys.modules.pop('wild_plug_ins', None)
-    nova_conf.follow(rules.a_conf())
+pytestmark = pytest.mark.usefixtures('wild_plug_ins')
 
 
 @pytest.fixture
@@ -49,29 +38,6 @@ def racks(cloud):
         clouds.an_aggregate(3, ['b'], name='best',
                             metadata={'rack_weight': '-5.0'})])
     return cloud
-
-
-def asked(cloud, name, spec=None, weigher=False):
-    """Names of the hosts that a plug-in leaves, best first."""
-    paths = [f'wild_plug_ins.{name}']
-    driver = cloud.driver(
-        filter_scheduler__weight_classes=paths if weigher else [],
-        filter_scheduler__available_filters=[] if weigher else paths,
-        filter_scheduler__enabled_filters=[] if weigher else [name],
-        scheduler__max_attempts=9)
-    try:
-        [found] = hosts_of(driver.select_destinations(
-            CALL, spec or requests.a_request(), [clouds.a_uuid(7)],
-            return_alternates=True))
-    except exception.NoValidHost:
-        return []
-    finally:
-        driver.stop()
-    return found
-
-
-def beside(host):
-    return requests.a_request(hints={'beside': [host]})
 
 
 def test_the_context_of_the_call_can_be_elevated(racks):
@@ -332,6 +298,56 @@ class TestAtHand:
         assert availability_zones.get_instance_availability_zone(
             CALL, objects.Instance(
                 host=host, availability_zone='asked for')) == zone
+
+
+class TestZones:
+    """nova.availability_zones, of hosts in the zones y, z and the default."""
+
+    @pytest.fixture
+    def zones(self):
+        return importlib.import_module('nova.availability_zones')
+
+    @pytest.fixture(autouse=True)
+    def hosts(self):
+        def zone(name, *hosts):
+            return [testing.an_aggregate({'availability_zone': name},
+                                         hosts=[*hosts])]
+        return testing.hosts(
+            testing.a_host('a', aggregates=zone('z', 'a', 'b')),
+            testing.a_host('b', aggregates=zone('z', 'a', 'b'),
+                           service_disabled=True),
+            testing.a_host('c', aggregates=zone('y', 'c'),
+                           service_disabled=True),
+            testing.a_host('d')).states()
+
+    @pytest.mark.parametrize('before', [(), ('a host API',)])
+    def test_are_those_of_hosts_that_are_enabled_and_of_others(
+            self, zones, before):
+        assert zones.get_availability_zones(CALL, *before) == (
+            ['nova', 'z'], ['y'])
+        assert zones.get_availability_zones(
+            CALL, *before, get_only_available=True) == ['nova', 'z']
+        assert zones.get_availability_zones(
+            CALL, *before, with_hosts=True) == (
+            [('nova', {'d'}), ('z', {'a'})], [('y', {'c'})])
+
+    def test_may_be_asked_for_by_position(self, zones):
+        assert zones.get_availability_zones(CALL, True) == ['nova', 'z']
+        assert zones.get_availability_zones(CALL, 'api', True, True) == [
+            ('nova', {'d'}), ('z', {'a'})]
+
+    def test_are_set_on_services(self, zones):
+        from nova import objects
+        services = [*objects.ServiceList.get_by_host(CALL, 'a'),
+                    {'host': 'x', 'topic': 'conductor'}]
+
+        assert [(service['host'], service['availability_zone']) for service
+                in zones.set_availability_zones(CALL, services)] == [
+            ('a', 'z'), ('x', 'internal')]
+
+    def test_are_never_cached(self, zones):
+        assert zones.reset_cache() is None
+        assert zones.update_host_availability_zone_cache(CALL, 'a') is None
 
 
 class TestSchedulerUtils:

@@ -1,21 +1,39 @@
-"""As ``nova.db.api``: the aggregates, of the hosts of the request.
+"""As ``nova.db.api``: what is known of the hosts of the request.
 
-No database is asked, and the contexts that are arguments are of no use. Rows
-are objects.Aggregate, which answer as dicts, too; all functions may raise
-at_hand.NothingAtHand.
+No host costs a query, and the contexts that are arguments are of no use, as
+are columns_to_join and use_slave. Rows are objects, which answer as dicts,
+too; functions raise what the class methods of these do, which is
+at_hand.NothingAtHand at least.
 """
 
 import collections
 
 from nova_sched.objects.aggregate import AggregateList
+from nova_sched.objects.compute_node import ComputeNode
+from nova_sched.objects.compute_node import ComputeNodeList
+from nova_sched.objects.instance import Instance
+from nova_sched.objects.instance import InstanceList
+from nova_sched.objects.service import Service
+from nova_sched.objects.service import ServiceList
 from nova_sched.plugins.nova import exception
 
 __all__ = (
     'aggregate_get', 'aggregate_get_all', 'aggregate_get_by_host',
     'aggregate_get_by_metadata_key', 'aggregate_host_get_all',
     'aggregate_metadata_get', 'aggregate_metadata_get_by_host',
-    'aggregate_metadata_get_by_metadata_key',
+    'aggregate_metadata_get_by_metadata_key', 'compute_node_get_all',
+    'compute_node_get_all_by_host', 'compute_node_get_by_host_and_nodename',
+    'compute_node_search_by_hypervisor', 'instance_get_all',
+    'instance_get_all_by_filters', 'instance_get_all_by_host',
+    'instance_get_all_by_host_and_node', 'instance_get_by_uuid',
+    'service_get', 'service_get_all', 'service_get_all_by_binary',
+    'service_get_all_by_host', 'service_get_all_by_topic',
+    'service_get_by_compute_host',
 )
+
+#: What knows as much as there is to know of a table.
+_LISTS = {'aggregate': AggregateList, 'compute_node': ComputeNodeList,
+          'instance': InstanceList, 'service': ServiceList}
 
 
 def aggregate_get(context, aggregate_id):
@@ -75,3 +93,95 @@ def _together(aggregates, key):
             if key in (None, name):
                 found[name].add(value)
     return found
+
+
+def instance_get_all(context, columns_to_join=None):
+    """The instances on all hosts: list of Instance."""
+    return instance_get_all_by_filters(context, {'deleted': False})
+
+
+def instance_get_all_by_filters(context, filters, *args, **kwargs):
+    """As InstanceList.get_by_filters, whose arguments it has: list."""
+    kwargs.pop('columns_to_join', None)
+    return list(InstanceList.get_by_filters(context, filters, *args,
+                                            **kwargs))
+
+
+def instance_get_all_by_host(context, host, columns_to_join=None,
+                             use_slave=False):
+    """The instances on a host: list."""
+    return list(InstanceList.get_by_host(context, host))
+
+
+def instance_get_all_by_host_and_node(context, host, node,
+                                      columns_to_join=None):
+    """The instances on a node of a host: list."""
+    return list(InstanceList.get_by_host_and_node(context, host, node))
+
+
+def instance_get_by_uuid(context, uuid, columns_to_join=None,
+                         use_slave=False):
+    """An instance on one of the hosts.  Raises InstanceNotFound."""
+    return Instance.get_by_uuid(context, uuid)
+
+
+def compute_node_get_all(context, no_date_fields=False):
+    """All compute nodes: list of ComputeNode."""
+    return list(ComputeNodeList.get_all(context))
+
+
+def compute_node_get_all_by_host(context, host, use_slave=False):
+    """The nodes of a host: list.  Raises ComputeHostNotFound."""
+    return list(ComputeNodeList.get_all_by_host(context, host))
+
+
+def compute_node_get_by_host_and_nodename(context, host, nodename):
+    """The node of both names.  Raises ComputeHostNotFound."""
+    return ComputeNode.get_by_host_and_nodename(context, host, nodename)
+
+
+def compute_node_search_by_hypervisor(context, hypervisor_match):
+    """The nodes whose name has this text in it: list."""
+    return list(ComputeNodeList.get_by_hypervisor(context, hypervisor_match))
+
+
+def service_get(context, service_id, use_slave=False):
+    """The compute service of that id.  Raises ServiceNotFound."""
+    for service in ServiceList.get_all(context):
+        if service.id == service_id:
+            return service
+    raise exception.ServiceNotFound(service_id=service_id)
+
+
+def service_get_all(context, disabled=None):
+    """All compute services; disabled: those that are, or are not: list."""
+    return list(ServiceList.get_all(context, disabled))
+
+
+def service_get_all_by_binary(context, binary):
+    """The enabled ones of that binary, ``nova-compute``: list."""
+    return list(ServiceList.get_by_binary(context, binary))
+
+
+def service_get_all_by_host(context, host):
+    """The one of a host: list."""
+    return list(ServiceList.get_by_host(context, host))
+
+
+def service_get_all_by_topic(context, topic):
+    """The enabled ones of that topic, ``compute``: list."""
+    return list(ServiceList.get_by_topic(context, topic))
+
+
+def service_get_by_compute_host(context, host, use_slave=False):
+    """The one of a host.  Raises ComputeHostNotFound."""
+    return Service.get_by_compute_host(context, host)
+
+
+def __getattr__(name):
+    instead = next((
+        f'; objects.{known.__name__} has what is known'
+        for table, known in _LISTS.items() if name.startswith(table)), '')
+    raise AttributeError(
+        f'nova.db.{name} is not offered, because plug-ins ask no database '
+        f'here{instead}; doc/source/plugins.rst says which names are')

@@ -1,0 +1,98 @@
+"""Compute services, as plug-ins look them up."""
+
+from nova_sched import nova_exception
+from nova_sched.objects import at_hand
+from nova_sched.objects import base
+from nova_sched.objects import fields
+from nova_sched.objects.fields import Field
+
+_COMPUTE = {'topic': 'compute', 'binary': 'nova-compute'}
+
+
+@base.Registry.register
+class Service(base.NovaObject, base.DictCompat):
+    """A row of services."""
+
+    VERSION = '1.22'
+    fields = {
+        'id': Field(fields.INTEGER),
+        'uuid': Field(fields.NAME, null=True, since='1.21'),
+        'host': Field(fields.NAME, null=True),
+        'binary': Field(fields.TEXT, null=True),
+        'topic': Field(fields.TEXT, null=True),
+        'report_count': Field(fields.INTEGER),
+        'disabled': Field(fields.BOOLEAN, unset=False),
+        'disabled_reason': Field(fields.TEXT, null=True),
+        'forced_down': Field(fields.BOOLEAN, unset=False),
+        'last_seen_up': Field(fields.DATETIME, null=True),
+        'version': Field(fields.INTEGER),
+        **fields.PERSISTENT,
+    }
+
+    @classmethod
+    def get_by_compute_host(cls, context, host, use_slave=False):
+        """That of one of the hosts at hand.
+
+        Raises ComputeHostNotFound, at_hand.NothingAtHand.
+        """
+        for service in _of(at_hand.hosts('Service.get_by_compute_host'),
+                           'host', [host]):
+            return service
+        raise nova_exception.ComputeHostNotFound(host=host)
+
+
+@base.Registry.register
+class ServiceList(base.NovaObjectList):
+    """Services; see Service.
+
+    The class methods, which plug-ins call, answer from the hosts at hand: of
+    their compute services, one a host.
+    Raise at_hand.NothingAtHand, and NotAnswered for services of other kinds.
+    """
+
+    VERSION = '1.19'
+    fields = {'objects': Field(fields.list_of(fields.nested(Service)),
+                               unset=list)}
+
+    @classmethod
+    def get_all(cls, context, disabled=None, set_zones=False):
+        """All of them; disabled: only those that are, or that are not."""
+        if set_zones:
+            raise at_hand.NotAnswered(
+                'ServiceList.get_all tells no zones; nova.availability_zones.'
+                'set_availability_zones(context, services) does')
+        found = _of(at_hand.hosts('ServiceList.get_all'))
+        return cls.holding(service for service in found
+                           if disabled in (None, service.disabled))
+
+    @classmethod
+    def get_by_topic(cls, context, topic):
+        """Those that are enabled."""
+        _check_kind('ServiceList.get_by_topic', 'topic', topic)
+        return cls.get_all(context, disabled=False)
+
+    @classmethod
+    def get_by_binary(cls, context, binary, include_disabled=False):
+        """Those that are enabled, or all."""
+        _check_kind('ServiceList.get_by_binary', 'binary', binary)
+        return cls.get_all(context, None if include_disabled else False)
+
+    @classmethod
+    def get_by_host(cls, context, host):
+        """The one on a host, or none."""
+        return cls.holding(_of(at_hand.hosts('ServiceList.get_by_host'),
+                               'host', [host]))
+
+
+def _of(hosts, *named):
+    """The services of hosts: list; of the nodes of a host they are one."""
+    return list({state.host: state.service_object() for state
+                 in hosts.states_of(*named)}.values())
+
+
+def _check_kind(asked, name, value):
+    if value != _COMPUTE[name]:
+        raise at_hand.NotAnswered(
+            f'{asked} knows compute services alone, of {name} '
+            f'{_COMPUTE[name]!r} and not {value!r}: those of other kinds are '
+            "known to Nova's API")

@@ -1,0 +1,65 @@
+"""``nova.conf.CONF`` holds what the service's files hold."""
+
+from oslo_config import cfg
+import pytest
+
+from nova_sched import conf as config
+from nova_sched.plugins import nova_names
+from nova_sched.plugins.nova import conf as nova_conf
+from tests.builders.rules import a_conf
+
+pytestmark = pytest.mark.usefixtures('nova_names_anew')
+
+
+class TestConf:
+    """The global configuration."""
+
+    @pytest.fixture
+    def path(self, tmp_path):
+        return tmp_path / 'nova.conf'
+
+    @pytest.fixture(autouse=True)
+    def global_conf(self):
+        cfg.CONF.register_opts([cfg.StrOpt('where')], 'of_plug_in')
+        yield
+        nova_conf.follow(a_conf())
+
+    def read(self, path, text):
+        path.write_text(text)
+        nova_names.provide(config.new_conf([], [str(path)]))
+
+    def test_is_oslo_configs_own(self):
+        from nova.conf import CONF
+
+        assert CONF is cfg.CONF
+
+    def test_holds_our_options_and_those_of_plug_ins(self, path):
+        self.read(path, '[of_plug_in]\nwhere = here\n'
+                        '[filter_scheduler]\nmax_instances_per_host = 7\n')
+
+        assert cfg.CONF.of_plug_in.where == 'here'
+        assert cfg.CONF.filter_scheduler.max_instances_per_host == 7
+
+    def test_follows_the_files(self, path):
+        """As at SIGHUP: whoever loads plug-ins anew provides it anew."""
+        self.read(path, '[of_plug_in]\nwhere = here\n')
+        self.read(path, '[of_plug_in]\nwhere = there\n')
+
+        assert cfg.CONF.of_plug_in.where == 'there'
+
+    def test_keeps_its_values_when_the_files_are_gone(self, path, caplog):
+        self.read(path, '[of_plug_in]\nwhere = here\n')
+        conf = config.new_conf([], [str(path)])
+        path.unlink()
+
+        nova_names.provide(conf)
+
+        assert cfg.CONF.of_plug_in.where == 'here'
+
+    def test_of_another_program_is_left_alone(self, path, monkeypatch):
+        """One that runs a scheduler inside, and has options of its own."""
+        monkeypatch.setattr(cfg.CONF, 'prog', 'all-in-one')
+
+        self.read(path, '[of_plug_in]\nwhere = here\n')
+
+        assert cfg.CONF.of_plug_in.where is None
