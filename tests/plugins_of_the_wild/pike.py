@@ -3,7 +3,6 @@
 from nova import db  # noqa: F401
 from nova import rpc
 from nova import utils  # noqa: F401
-from nova.i18n import _LI
 from nova.objects import instance_numa  # noqa: F401
 from nova.scheduler import client
 from nova.scheduler import filters
@@ -34,7 +33,7 @@ class HolderFilter(filters.BaseHostFilter):
     def host_passes(self, host_state, spec_obj):
         held = self.reportclient.get_allocations_for_consumer(
             spec_obj._context, spec_obj.get_scheduler_hint('holder'))
-        LOG.info(_LI('Held: %s'), held)
+        LOG.info('Held: %s', held)
         return host_state.uuid in held
 
 
@@ -72,7 +71,7 @@ class FreeRamWeigher(weights.BaseHostWeigher):
         return host_state.free_ram_mb
 
 
-class RankWeigher(weights.BaseHostWeigher):
+class RankWeigher(FreeRamWeigher):
     """Places by free memory, the last one of which is best."""
 
     def __init__(self):
