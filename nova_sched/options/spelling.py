@@ -4,6 +4,7 @@ Messages are made with the names of today; whoever reads one looks for what
 stands in the file.
 """
 
+import contextlib
 import functools
 import re
 
@@ -73,6 +74,15 @@ class Spelling:
         if written and written[:2] != (section, opt.name):
             section, name = written[:2]
         return f'[{section}] {name}'
+
+
+@contextlib.contextmanager
+def as_in_files(conf):
+    """A context, or decorator, whose ConfigurationErrors do so, too."""
+    try:
+        yield
+    except exception.ConfigurationError as error:
+        raise Spelling(conf).in_error(error) from None
 
 
 def errors_as_written(function):

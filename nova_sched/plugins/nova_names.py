@@ -131,16 +131,17 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return found
 
     def _from_package(self, name, path, nova_name):
-        """A module of a part that is imported from a package of ours.
+        """A module that a package of ours has by Nova's name alone.
 
         ``from nova.scheduler.filters import mine`` asks for it by the
         package's own name; the module is that of Nova's name.
         """
         find = importlib.machinery.PathFinder.find_spec
-        if (not self.is_ours() or find(name, path)
-                or not find(nova_name, _beside(nova_name.rpartition('.')[0]))):
-            return None
-        return importlib.machinery.ModuleSpec(name, self, origin=nova_name)
+        if self.is_ours() and not find(name, path) and (
+                nova_name in RENAMED or find(
+                    nova_name, _beside(nova_name.rpartition('.')[0]))):
+            return importlib.machinery.ModuleSpec(name, self, origin=nova_name)
+        return None
 
     def _package(self, name, directories):
         spec = importlib.machinery.ModuleSpec(name, self, is_package=True)

@@ -93,10 +93,24 @@ OF_THE_WILD = Case(
           'hints': {'_nova_check_type': ['rebuild']}}))])
 
 
-@pytest.mark.parametrize('case', [BLAZAR, LICENCES, OF_THE_WILD],
-                         ids=['blazar', 'licences', 'of the wild'])
-def test_as_in_nova(case, tmp_path, monkeypatch):
-    """The same hosts in the same order, or an exception of the same name."""
+#: Plug-ins that run others by Nova's handlers.
+HANDLERS = Case(
+    ['pike.BothFilter'], ['pike.RankWeigher'], {},
+    clouds.a_cloud(4, compute_nodes=[
+        clouds.a_compute_node(f'host{number}', free_ram_mb=free, stats=(
+            f'{{"io_workload": "{load}"}}')) for number, free, load in (
+            (1, 900, 0), (2, 8000, 1), (3, 9000, 0), (4, 32000, 0))]),
+    [{}, {'memory_mb': 99}])
+
+
+@pytest.mark.parametrize(('case', 'different'), [
+    (BLAZAR, 3), (LICENCES, 3), (OF_THE_WILD, 3), (HANDLERS, 1)],
+    ids=['blazar', 'licences', 'of the wild', 'handlers'])
+def test_as_in_nova(case, different, tmp_path, monkeypatch):
+    """The same hosts in the same order, or an exception of the same name.
+
+    different: how many different answers there are, at least.
+    """
     folders = [functional_plug_ins.FILES, WILD]
     for folder in folders:
         monkeypatch.syspath_prepend(folder)
@@ -120,7 +134,7 @@ def test_as_in_nova(case, tmp_path, monkeypatch):
 
     assert ours == [found.get('answer', found.get('error'))
                     for found in nova.answers()]
-    assert len({str(found) for found in ours}) > 2
+    assert len({str(found) for found in ours}) >= different
 
 
 @pytest.mark.parametrize('unwanted', [None, 'p1', 'p2', 'p3'])

@@ -15,6 +15,7 @@ from nova_sched import exception
 from nova_sched import version
 from nova_sched.cmd import process
 from nova_sched.observe import logs
+from nova_sched.options import spelling
 
 #: Loggers -> from which level on they say what a command does not say itself.
 #: Alembic tells at INFO which kind of database it found, oslo.db adds a
@@ -71,6 +72,10 @@ class ManageApp(app.App):
         if self.options.verbose_level > 1:
             self.conf.set_override('debug', True)
             logs.setup(self.conf, 'nova-sched-manage')
+
+    def prepare_to_run_command(self, cmd):
+        """Have errors of the configuration name options as the files do."""
+        cmd.run = spelling.as_in_files(self.conf)(cmd.run)
 
 
 def main(argv=None):

@@ -86,6 +86,38 @@ class TestNotifier:
         assert [told.event_type for told in heard.heard] == ['another']
 
 
+class TestPlugIns:
+    """Those of tests/plugins_of_the_wild/pike.py."""
+
+    def test_may_notify(self, provide):
+        conf = provide(TestNotifier.ON)
+        from tests.plugins_of_the_wild import pike
+        block = host_builders.hosts(host_builders.a_host('a'))
+        spec = requests.a_request()
+        spec._context = CONTEXT
+        with notifications.consumer(conf) as heard:
+            assert rules.survivors(pike.TellingFilter(), block, spec) == ['a']
+            wait_for(lambda: heard.heard)
+
+        [told] = heard.heard
+        assert (told.event_type, told.payload) == (
+            'scheduler.saw_host', {'host': 'a'})
+
+    def test_may_ask_placement(self, provide):
+        with http_placement.placement() as server:
+            provide('[placement]\nauth_type = none\n'
+                    f'endpoint_override = {server.url}\n')
+            from tests.plugins_of_the_wild import pike
+            server.on('GET', '/allocations/', http_placement.held(
+                {'b': {'VCPU': 1}}))
+            block = host_builders.hosts(*(
+                host_builders.a_host(name, uuid=name) for name in 'abc'))
+
+            assert rules.survivors(
+                pike.HolderFilter(), block,
+                requests.a_request(hints={'holder': ['u1']})) == ['b']
+
+
 def test_the_query_client_is_offered_by_both_of_its_names(provide):
     provide('')
     from nova.scheduler import client

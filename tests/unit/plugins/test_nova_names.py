@@ -129,6 +129,9 @@ def test_of_objects_are_where_nova_has_them(module, names):
     found = importlib.import_module(f'nova.objects.{module}')
     objects = importlib.import_module('nova.objects')
 
+    imported = {}
+    exec(f'from nova.objects import {module}', imported)
+    assert imported[module] is found
     for name in names.split():
         assert getattr(found, name) is getattr(objects, name)
 

@@ -117,6 +117,15 @@ def test_queens_runs_for_the_first_instance_alone():
     assert [step.index for step in asked.decision.steps] == [0]
 
 
+def test_pike_runs_filters_that_no_option_names():
+    assert passing(driver('pike.BothFilter', a={'num_io_ops': 1})) == 'b'
+
+
+def test_pike_ranks_by_weighers_that_no_option_names():
+    assert with_alternates(driver(weigher='pike.RankWeigher'),
+                           a_request()) == [['a', 'b', 'c']]
+
+
 @pytest.mark.parametrize(('factor', 'order'), [
     (None, 'cba'), ('-1', 'abc')])
 def test_stein_weighs_within_bounds(factor, order):

@@ -1,0 +1,27 @@
+"""Commands name an option as the file does."""
+
+import pytest
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / 'nova.conf'
+    path.write_text('[DEFAULT]\nsql_connection = nonsense\n')
+    return path
+
+
+@pytest.mark.parametrize('command', [
+    'db sync', 'db version', 'host list', 'host show a', 'cloud fake'])
+def test_of_whatever_keeps_them_from_their_work(run, path, command):
+    done = run('--config-file', path, *command.split())
+
+    assert done.code == 1
+    assert '[DEFAULT] sql_connection = ' in done.err
+    assert '(the option is now [database] connection)' in done.err
+    assert 'nonsense' not in done.err
+
+
+def test_but_not_of_what_the_command_line_says(run, path):
+    done = run('--config-file', path, '--database', 'x', 'db', 'version')
+
+    assert done.err.startswith('[database] connection = ')
