@@ -13,7 +13,6 @@ up in steps when memory is short: ``forget_offer``, ``forget_weights``,
 import array
 import collections.abc
 import dataclasses
-import json
 import sys
 import time
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from nova_sched.hosts import budget as budgets
 from nova_sched.hosts import offer as placement_offer
+from nova_sched.hosts import packed
 
 #: How a request may end.
 PLACED, REFUSED, FAILED = 'placed', 'refused', 'failed'
@@ -117,36 +117,6 @@ class Weights:
         self.weights = self.weights[:BEST].copy()
 
 
-class Packed(collections.abc.Mapping):
-    """The arguments of a call in one piece, unpacked whenever they are read.
-
-    As plain objects they would take many times the memory, and make each of
-    the garbage collector's rounds longer.
-    """
-
-    __slots__ = ('_bytes',)
-
-    def __init__(self, arguments):
-        self._bytes = json.dumps(arguments).encode()
-
-    def __getitem__(self, name):
-        return json.loads(self._bytes)[name]
-
-    def __iter__(self):
-        return iter(json.loads(self._bytes))
-
-    def __len__(self):
-        return len(json.loads(self._bytes))
-
-    def __bytes__(self):
-        return self._bytes
-
-    @property
-    def nbytes(self):
-        """How many bytes they take."""
-        return len(self._bytes)
-
-
 @dataclasses.dataclass
 class Decision:
     """The record of one request.
@@ -208,7 +178,7 @@ class Decision:
     _rules: list = dataclasses.field(default_factory=list, repr=False)
     _rejected: dict = dataclasses.field(default_factory=dict, repr=False)
     _weights_size: int = 0
-    _packed: Packed | None = dataclasses.field(default=None, repr=False)
+    _packed: packed.Packed | None = dataclasses.field(default=None, repr=False)
 
     @property
     def steps(self):
@@ -310,7 +280,7 @@ class Decision:
             self.request_id, str) else None)
         if isinstance(self.offer, placement_offer.Offer):
             self.offer = self.offer.packed()
-        if not isinstance(self.request, Packed) and (
+        if not isinstance(self.request, packed.Packed) and (
                 self._packed is not None or self.as_json()):
             self.request = self._packed
         self._packed = None
@@ -321,14 +291,14 @@ class Decision:
         None of one with objects instead of plain JSON.
         """
         try:
-            self._packed = Packed(self.request)
+            self._packed = packed.Packed(self.request)
         except (TypeError, ValueError, RecursionError):
             return None
         return bytes(self._packed)
 
     def forget_request(self):
         """Keep of the call only whose instances it was about."""
-        self.request = Packed({'instance_uuids': [
+        self.request = packed.Packed({'instance_uuids': [
             uuid[:_UUID] for uuid in self.asked_uuids()[:_UUID]]})
         self.instance_uuid = self.instance_uuid and self.instance_uuid[:_UUID]
 
@@ -376,7 +346,7 @@ class Decision:
         yield from (pick.instance_uuid for pick in self.picks)
 
     def _request_size(self):
-        if isinstance(self.request, Packed):
+        if isinstance(self.request, packed.Packed):
             return self.request.nbytes
         return _REQUEST
 

@@ -9,6 +9,7 @@ from nova_sched import context
 from nova_sched import exception
 from nova_sched.hosts import budget
 from nova_sched.hosts import decision
+from nova_sched.hosts import packed
 from nova_sched.objects import bounds
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import manager
@@ -228,9 +229,9 @@ def test_bad_text_and_size_are_refused_at_the_door():
 def test_a_plain_request_is_written_as_json_once(monkeypatch):
     """What is checked at the door is what the record keeps."""
     door, made = drivers.door(MemoryScheduler(a_host())), []
-    packed = decision.Packed
-    monkeypatch.setattr(decision, 'Packed', type('Packed', (packed,), {
-        '__init__': lambda self, call: made.append(1) or packed.__init__(
+    plain = packed.Packed
+    monkeypatch.setattr(packed, 'Packed', type('Packed', (plain,), {
+        '__init__': lambda self, call: made.append(1) or plain.__init__(
             self, call)}))
 
     ask(door, 1)
