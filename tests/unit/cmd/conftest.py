@@ -1,11 +1,25 @@
 """Commands run in the test's process, on files of the test."""
 
+import json
 import logging
 from typing import NamedTuple
 
 import pytest
 
+from nova_sched import service
+from nova_sched.cloud import fake as fake_cloud
 from nova_sched.cmd import manage
+from tests.builders import cloud_database
+from tests.builders import rules
+
+#: Of a client of the scheduler that ``call`` asks.
+FILE = """
+[DEFAULT]
+transport_url = fake://
+control_exchange = commands
+[database]
+connection = {url}
+"""
 
 
 class Outcome(NamedTuple):
@@ -39,3 +53,42 @@ def run(capsys):
 def url(tmp_path):
     """URL of a database that is not made yet."""
     return f'sqlite:///{tmp_path}/new.sqlite'
+
+
+@pytest.fixture(scope='module')
+def database(tables_file, tmp_path_factory):
+    """A CloudDatabase that the scheduler of this module reads."""
+    made = cloud_database.CloudDatabase(
+        tables_file, tmp_path_factory.mktemp('requests'))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope='module')
+def scheduler(database):
+    """A SchedulerService that serves in this process."""
+    conf = rules.a_conf(database__connection=database.url,
+                        DEFAULT__transport_url='fake://',
+                        DEFAULT__control_exchange='commands')
+    made = service.SchedulerService(conf)
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def call(run, scheduler, database, tmp_path):
+    """Function: "request call" with these options, on a cloud of its own."""
+    fake_cloud.FakeCloud(database._db.engine, hosts=6).create()
+    file = tmp_path / 'client.conf'
+    file.write_text(FILE.format(url=database.url))
+
+    def call(*options):
+        return run('--config-file', file, 'request', 'call', *options)
+    return call
+
+
+def table(ended):
+    """The rows that a command wrote as JSON."""
+    assert ended.code == 0, ended.err
+    return json.loads(ended.out)

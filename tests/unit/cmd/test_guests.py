@@ -3,7 +3,7 @@
 import pytest
 
 from nova_sched import exception
-from tests.unit.cmd.test_request import spec_of
+from tests.unit.cmd.test_request_spec import spec_of
 
 
 class TestGuest:

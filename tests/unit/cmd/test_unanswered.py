@@ -6,7 +6,7 @@ import oslo_messaging as messaging
 import pytest
 
 from nova_sched.cmd.manage import request
-from tests.unit.cmd.test_request import spec_of
+from tests.unit.cmd.test_request_spec import spec_of
 
 
 class API:

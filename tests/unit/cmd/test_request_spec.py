@@ -1,0 +1,225 @@
+"""nova-sched-manage request: what its options ask for."""
+
+import argparse
+import json
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.cmd.manage import specs
+from nova_sched.objects import arguments
+from tests.builders import requests
+from tests.unit.cmd import conftest
+
+IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
+
+
+def spec_of(*options):
+    """The RequestSpec that options of the command describe."""
+    parser = argparse.ArgumentParser()
+    specs.add_request_arguments(parser)
+    return arguments.from_wire(specs.build_spec(parser.parse_args(
+        [str(option) for option in options])))
+
+
+class TestRequest:
+    @pytest.mark.parametrize('options, hosts', [
+        (['--force-host', 'FAKE-0003'], {'fake-0003'}),
+        (['--zone', 'az2'], {'fake-0002', 'fake-0005'}),
+        ([word for number in (1, 2, 4, 5, 6)
+          for word in ('--ignore-host', f'fake-000{number}')],
+         {'fake-0003'}),
+    ])
+    def test_goes_by_its_options(self, call, options, hosts):
+        row, = conftest.table(call(*options, '-f', 'json'))
+
+        assert {row['Host'], *(other['Host'] for other
+                               in row['Alternates'])} == hosts
+
+    def test_has_the_sizes_hints_and_properties_it_is_given(self, call,
+                                                            scheduler):
+        ended = call('--vcpus', 3, '--ram', 700, '--disk', 5, '--ephemeral',
+                     2, '--swap', 64, '--hint', 'a=1', '--hint', 'a=2',
+                     '--extra-spec', 'x=y=z', '--image-property',
+                     'hw_disk_bus=ide')
+
+        assert ended.code == 0
+        assert scheduler.decisions[-1].instances == 1
+
+    def test_has_the_names_it_is_given(self):
+        """Of flavor, image and project; rules compare them with others."""
+        spec = spec_of('--flavor', 'm1.gold', '--image', IMAGE, '--project',
+                       'p1')
+
+        assert (spec.flavor.name, spec.image.id, spec.project_id) == (
+            'm1.gold', IMAGE, 'p1')
+
+    def test_may_be_a_whole_spec_from_a_file(self, call, tmp_path):
+        file = tmp_path / 'spec.json'
+        file.write_text(json.dumps(requests.a_request(
+            force_hosts=['fake-0002']).obj_to_primitive()))
+
+        rows = conftest.table(call('--spec', file, '-f', 'json'))
+
+        assert rows[0]['Host'] == 'fake-0002'
+
+    @pytest.mark.parametrize('options, words', [
+        (['--hint', 'no-equals-sign'], 'invalid KEY=VALUE'),
+        (['--count', 'x'], 'invalid int value'),
+    ])
+    def test_with_wrong_options_is_not_sent(self, call, options, words):
+        ended = call(*options)
+
+        assert ended.code == 2
+        assert words in ended.err
+
+    def test_with_a_spec_that_cannot_be_read_is_not_sent(self, call,
+                                                         tmp_path):
+        (tmp_path / 'list.json').write_text('[]')
+        for name in ('none.json', 'list.json'):
+            ended = call('--spec', tmp_path / name)
+
+            assert ended.code == 2
+            assert name in ended.err
+
+    def test_in_a_file_is_all_of_it(self, call, tmp_path):
+        ended = call('--spec', tmp_path / 'spec.json', '--ram', 700,
+                     '--group-host', 'a')
+
+        assert ended.code == 2
+        assert 'leave out --group-host, --ram' in ended.err
+
+
+class TestSpec:
+    def test_may_have_a_server_group(self):
+        group = spec_of('--group-policy', 'anti-affinity', '--group-max', 2,
+                        '--group-member', 'm1', '--group-member', 'm2',
+                        '--group-host', 'a').instance_group
+
+        assert (group.policy, group.members, group.hosts, group.rules) == (
+            'anti-affinity', ['m1', 'm2'], ['a'], {'max_server_per_host': 2})
+
+    def test_has_no_server_group_without_a_policy(self):
+        with pytest.raises(exception.InvalidInput, match='--group-policy'):
+            spec_of('--group-host', 'a')
+
+    def test_may_have_pci_devices(self):
+        found = spec_of('--pci', 'vendor_id=8086,product_id=1520,count=2',
+                        '--pci', 'vendor_id=10de').pci_requests.requests
+
+        assert [(one.count, one.spec) for one in found] == [
+            (2, [{'vendor_id': '8086', 'product_id': '1520'}]),
+            (1, [{'vendor_id': '10de'}])]
+
+    def test_may_have_a_destination(self):
+        wanted = spec_of('--to-host', 'a', '--to-node', 'n', '--to-cell',
+                         'c1').requested_destination
+
+        assert (wanted.host, wanted.node, wanted.cell.uuid) == ('a', 'n', 'c1')
+
+    @pytest.mark.parametrize('name, value, today', [
+        ('hypervisor_type', 'xen', 'img_hv_type'),
+        ('architecture', 'x86_64', 'hw_architecture'),
+        ('hw_disk_bus', 'ide', 'hw_disk_bus'), ('os_distro', 'x', 'os_distro'),
+        ('xenapi_device_id', '1', 'hw_device_id'),
+        ('xenapi_image_compression_level', '9', 'img_compression_level'),
+        ('xenapi_use_agent', 'true', 'img_use_agent'),
+        ('xenapi_skip_agent_inject_ssh', 'true',
+         'os_skip_agent_inject_ssh'),
+        ('xenapi_skip_agent_inject_files_at_boot', 'true',
+         'os_skip_agent_inject_files_at_boot'),
+    ])
+    def test_takes_names_of_properties_of_any_release(self, name, value,
+                                                      today):
+        spec = spec_of('--image-property', f'{name}={value}')
+
+        assert spec.image.properties.get(today) == value
+
+    def test_has_no_property_that_nova_would_drop(self):
+        spec = spec_of('--image-property', 'hw_archtecture=x86_64')
+
+        assert spec.image.properties.flat() == {}
+
+    def test_says_which_property_nova_would_drop(self, call):
+        """Images may have any, so the call goes on; it says so on stderr."""
+        ended = call('--image-property', 'hw_archtecture=x86_64',
+                     '--image-property', 'nonsense=1', '-f', 'json')
+
+        assert conftest.table(ended)
+        # The scheduler of this process logs there, too.
+        assert ended.err.startswith(
+            '--image-property hw_archtecture: Nova knows no such property, '
+            'and drops it; did you mean hw_architecture?\n'
+            '--image-property nonsense: Nova knows no such property, and '
+            'drops it\n')
+
+    def test_old_name_of_a_property_decides(self, call):
+        """No host of the fake cloud is made for Xen."""
+        ended = call('--image-property', 'hypervisor_type=xen')
+
+        assert ended.code == 3
+        assert 'ImagePropertiesFilter' in ended.err
+
+    @pytest.mark.parametrize('bare, field, value', [
+        ({'retry': {'num_attempts': 2, 'hosts': [['a', 'b']]}},
+         lambda spec: spec.retry.to_dict(),
+         {'num_attempts': 2, 'hosts': [['a', 'b']]}),
+        ({'numa_topology': {'cells': [
+            {'id': 0, 'cpuset': [], 'pcpuset': [0], 'memory': 512,
+             'cpu_policy': 'dedicated', 'pagesize': 2048}]}},
+         lambda spec: spec.numa_topology.cells[0].pcpuset, {0}),
+        ({'pci_requests': {'requests': [{'count': 3, 'spec': []}]}},
+         lambda spec: spec.pci_requests.requests[0].count, 3),
+        ({'instance_group': {'policy': 'affinity', 'hosts': ['a']}},
+         lambda spec: spec.instance_group.policy, 'affinity'),
+        ({'requested_destination': {'cell': {'uuid': 'c1', 'name': 'one'}}},
+         lambda spec: spec.requested_destination.cell.uuid, 'c1'),
+        ({'image': {'properties': {'hypervisor_type': 'xen'}}},
+         lambda spec: spec.image.properties.img_hv_type, 'xen'),
+        ({'flavor': {'memory_mb': 5, 'vcpus': 2, 'root_gb': 1,
+                     'ephemeral_gb': 0, 'swap': 0}},
+         lambda spec: spec.flavor.vcpus, 2),
+        ({'num_instances': 3}, lambda spec: spec.flavor.memory_mb, 512),
+    ])
+    def test_in_a_file_may_be_as_pages_show_it(self, tmp_path, bare, field,
+                                               value):
+        """Without envelopes; what is not there is as without options."""
+        file = tmp_path / 'bare.json'
+        file.write_text(json.dumps(bare))
+
+        assert field(spec_of('--spec', file)) == value
+
+    @pytest.mark.parametrize('text, words', [
+        ('{"flavour": {"vcpus": 99}}',
+         r'flavour is no field of a RequestSpec; did you mean flavor\?'),
+        ('{"image": "x"}', 'image = .x.: must be an object')])
+    def test_in_a_file_is_refused_where_nobody_would_read_it(self, tmp_path,
+                                                             text, words):
+        file = tmp_path / 'odd.json'
+        file.write_text(text)
+
+        with pytest.raises(exception.InvalidInput, match=words):
+            spec_of('--spec', file)
+
+    def test_in_a_file_has_the_cells_that_its_flavor_asks_for(self, tmp_path):
+        file = tmp_path / 'cells.json'
+        file.write_text(json.dumps({'flavor': {
+            'memory_mb': 512, 'vcpus': 2, 'root_gb': 1, 'ephemeral_gb': 0,
+            'extra_specs': {'hw:numa_nodes': '2'}}}))
+
+        cells = spec_of('--spec', file).numa_topology.cells
+        assert [cell.cpuset for cell in cells] == [{0}, {1}]
+
+    def test_in_a_file_is_for_no_instance_that_there_is(self, call, tmp_path):
+        """What is claimed for it is given back afterwards."""
+        file = tmp_path / 'captured.json'
+        file.write_text('{"instance_uuid": "b6a26f84-real"}')
+
+        [row] = conftest.table(call('--spec', file, '-f', 'json'))
+        assert row['Instance'] != 'b6a26f84-real'
+
+    def test_in_a_file_says_how_many_instances(self, call, tmp_path):
+        file = tmp_path / 'three.json'
+        file.write_text('{"num_instances": 3, "ignore_hosts": ["fake-0001"]}')
+
+        assert len(conftest.table(call('--spec', file, '-f', 'json'))) == 3
