@@ -5,6 +5,10 @@ import collections
 #: Values named before the rest is only counted.
 SHOWN = 5
 
+#: What follows a line at DEBUG that scripts search in another release's words.
+IN_QUEENS = (" (in Queens' words: fails instance_type extra_specs "
+             'requirements)')
+
 
 def distinct(hosts, name, values):
     """What ``values`` yields over the distinct labels of a column: a set."""

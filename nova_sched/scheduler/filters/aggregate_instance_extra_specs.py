@@ -106,10 +106,11 @@ def _meets(key, values, required):
 def _log(state, key, required, found):
     if found:
         LOG.debug("%(host)s fails flavor extra_specs requirements. "
-                  "'%(values)s' do not match '%(required)s'",
+                  "'%(values)s' do not match '%(required)s'%(in_queens)s",
                   {'host': state, 'values': sorted(found),
-                   'required': required})
+                   'required': required, 'in_queens': phrases.IN_QUEENS})
     else:
         LOG.debug('%(host)s fails flavor extra_specs requirements. '
-                  'Extra_spec %(key)s is not in aggregate.',
-                  {'host': state, 'key': key})
+                  'Extra_spec %(key)s is not in aggregate.%(in_queens)s',
+                  {'host': state, 'key': key,
+                   'in_queens': phrases.IN_QUEENS})

@@ -165,4 +165,5 @@ def _log(rejected, path, required):
                   "does not match '%(path)s'",
                   {'host': state, 'required': required,
                    'path': ':'.join(path)})
-        LOG.debug('%s fails flavor extra_specs requirements', state)
+        LOG.debug('%s fails flavor extra_specs requirements%s', state,
+                  phrases.IN_QUEENS)

@@ -88,9 +88,12 @@ def test_logs_what_operators_search_for(caplog):
 
     differs, lacks = caplog.messages
     assert differs.endswith(
-        "fails flavor extra_specs requirements. '['r1']' do not match 'r9'")
-    assert lacks.endswith('fails flavor extra_specs requirements. '
-                          'Extra_spec rack is not in aggregate.')
+        " fails flavor extra_specs requirements. '['r1']' do not match 'r9'"
+        " (in Queens' words: fails instance_type extra_specs requirements)")
+    assert lacks.endswith(
+        ' fails flavor extra_specs requirements. Extra_spec rack is not in '
+        "aggregate. (in Queens' words: fails instance_type extra_specs "
+        'requirements)')
 
 
 @pytest.mark.parametrize('extra_specs', [

@@ -159,4 +159,5 @@ def test_logs_what_operators_search_for(caplog):
     assert caplog.messages[0].endswith(
         "fails extra_spec requirements. '13' does not match 'rack'")
     assert caplog.messages[1].endswith(
-        'fails flavor extra_specs requirements')
+        " fails flavor extra_specs requirements (in Queens' words: fails "
+        'instance_type extra_specs requirements)')
