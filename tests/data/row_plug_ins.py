@@ -47,6 +47,22 @@ class KiloManager(host_manager.HostManager):
                 in sorted(hosts, key=lambda host: host.host, reverse=True)]
 
 
+class DocumentedManager(host_manager.HostManager):
+    """As a document on Kilo shows the methods."""
+
+    @noted
+    def get_filtered_hosts(self, hosts, filter_properties,
+                           filter_class_names, index, context):
+        assert context.request_id
+        return super().get_filtered_hosts(
+            hosts, filter_properties, filter_class_names, index, context)
+
+    @noted
+    def get_weighed_hosts(self, hosts, filter_properties, context):
+        assert context.request_id
+        return super().get_weighed_hosts(hosts, filter_properties, context)
+
+
 class OcataManager(host_manager.HostManager):
     """Of Ocata: fewer arguments; a host a day."""
 

@@ -66,22 +66,38 @@ def by_name(snapshot):
         hosts.objects('host'), hosts.objects('nodename'), strict=True))}
 
 
-def asked(method, *args):
+def asked(method, *args, **about):
     """What a method answers that takes all of the arguments, or the first.
 
     Methods of older releases take fewer.
+    about: what it is given by name, as far as it has such parameters.
     """
-    return method(*args[:_count(getattr(method, '__func__', method),
-                                inspect.ismethod(method))])
+    rest, places, named = list(args), [], {}
+    for parameter in _parameters(method):
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            places += rest
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            named |= about
+        elif parameter.name in about:
+            named[parameter.name] = about.pop(parameter.name)
+            if parameter.kind is not parameter.KEYWORD_ONLY and rest:
+                places.append(named.pop(parameter.name))
+        elif parameter.kind is not parameter.KEYWORD_ONLY and rest:
+            places.append(rest.pop(0))
+    return method(*places, **named)
+
+
+def takes(method, name):
+    """Whether a method can be given an argument by this name."""
+    return any(parameter.kind is parameter.VAR_KEYWORD
+               or parameter.name == name for parameter in _parameters(method))
+
+
+def _parameters(method):
+    found = _of_function(getattr(method, '__func__', method))
+    return found[1:] if inspect.ismethod(method) else found
 
 
 @functools.lru_cache(maxsize=64)
-def _count(function, is_bound):
-    """How many arguments by position it takes; None for any number."""
-    kinds = [parameter.kind for parameter
-             in inspect.signature(function).parameters.values()]
-    if inspect.Parameter.VAR_POSITIONAL in kinds:
-        return None
-    return sum(kind in (inspect.Parameter.POSITIONAL_ONLY,
-                        inspect.Parameter.POSITIONAL_OR_KEYWORD)
-               for kind in kinds) - is_bound
+def _of_function(function):
+    return tuple(inspect.signature(function).parameters.values())

@@ -125,19 +125,20 @@ class Methods:
         return self.enabled_filters
 
     def get_filtered_hosts(self, hosts, spec_obj, *args,
-                           filter_class_names=None, index=0):
+                           filter_class_names=None, index=0, context=None):
         """The host states that can take an instance: list.
 
         hosts: iterable of HostState.  spec_obj: RequestSpec, or Kilo's
             filter_properties.
-        args: filter_class_names and index, or from Newton on index alone.
+        args: filter_class_names and index, or from Newton on index alone;
+            a context may follow, which is not needed.
         filter_class_names: in place of the filters that run.
         index: which instance of the request.
         """
         for arg in args:
             if isinstance(arg, int):
                 index = arg
-            else:
+            elif isinstance(arg, (str, list, tuple)):
                 filter_class_names = arg
         states, spec = list(hosts), given.request_of(spec_obj)
         block = host_states.block_of(states) if states else None
@@ -152,8 +153,10 @@ class Methods:
         return self.filter_handler.get_filtered_objects(
             chosen, states, spec_obj, index)
 
-    def get_weighed_hosts(self, hosts, spec_obj):
+    def get_weighed_hosts(self, hosts, spec_obj, context=None):
         """Host states with their weights, best first: list of WeighedHost.
+
+        context: is not needed.
         """
         return self.weight_handler.get_weighed_objects(
             self.weighers, hosts, spec_obj)

@@ -42,10 +42,12 @@ class Steps:
         index: which instance of the request.
         """
         manager, asked = self.host_manager, request.current()
-        found = manager.get_filtered_hosts(host_states, spec_obj, index=index)
+        context = spec_obj._context
+        found = _filtered(manager, host_states, spec_obj, index, context)
         if not found:
             return []
-        weighed = list(manager.get_weighed_hosts(found, spec_obj))
+        weighed = list(rows.asked(
+            manager.get_weighed_hosts, found, spec_obj, context=context))
         states = [each.obj for each in weighed]
         weights = [each.weight for each in weighed]
         asked.weights = dict(zip(map(rows.names_of, states), weights,
@@ -111,3 +113,15 @@ class Steps:
             snapshot, [(each, snapshot.limits(each.row)) for each in taken],
             others, self.conf.default_availability_zone,
             allocation_request_version)
+
+
+def _filtered(manager, host_states, spec_obj, index, context):
+    """What a host manager's get_filtered_hosts of any release leaves.
+
+    Before Newton the names of filters come before the index.
+    """
+    method = manager.get_filtered_hosts
+    if rows.takes(method, 'index'):
+        return rows.asked(method, host_states, spec_obj, context=context,
+                          filter_class_names=None, index=index)
+    return rows.asked(method, host_states, spec_obj, index, context=context)

@@ -121,6 +121,11 @@ class TestOfAHostManager:
         assert '2 RamFilter (' in str(refused.value)
         assert '1 get_all_host_states' in str(refused.value)
 
+    def test_those_of_documents_are_given_the_context(
+            self, a_driver, plug_ins):
+        assert ask(a_driver(manager='DocumentedManager')) == [['b']]
+        assert plug_ins.CALLS == ['get_filtered_hosts', 'get_weighed_hosts']
+
     def test_that_of_ocata_is_given_what_it_takes(self, a_driver, plug_ins):
         assert ask(a_driver(manager='OcataManager'), 3) == [
             ['b'], ['b'], ['b']]
