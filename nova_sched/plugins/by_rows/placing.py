@@ -23,16 +23,18 @@ LOG = logging.getLogger(__name__)
 def way(driver):
     """What places the instances of requests: Placing, or what is made as it.
 
-    driver: a FilterScheduler.  If its host manager, or itself, names other
-    filters or weighers, these are its ranker's from then on.
+    driver: a FilterScheduler.  If its host manager is asked for filters and
+    weighers, these are its ranker's from then on.
     """
     manager = driver.host_manager
-    if nova_methods.overridden(manager, nova_methods.RULES):
-        driver.ranker = ranking.Ranker(manager.running_filters(),
-                                       manager.weighers)
     own = [f'{type(each).__name__}.{name}' for each, names in (
         (driver, nova_methods.STEPS), (manager, nova_methods.BY_ROWS))
         for name in nova_methods.overridden(each, names)]
+    if own or nova_methods.overridden(manager, nova_methods.RULES):
+        manager = _steps_of(driver).host_manager
+        # The same: one that asks others ahead knows what they said.
+        driver.ranker = ranking.Ranker(manager.running_filters(),
+                                       manager.weighers)
     if not own:
         return placing.Placing
     LOG.info('Requests are decided host state by host state, because of %s',
