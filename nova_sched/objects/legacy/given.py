@@ -10,12 +10,17 @@ the mapping cannot say all that a request does.
 
 import collections.abc
 
+from nova_sched import exception
 from nova_sched.objects import arguments
+from nova_sched.objects import flavor
 from nova_sched.objects import instance_group
 from nova_sched.objects import request_spec
 from nova_sched.objects.legacy import kilo_mapping
 
 _GROUP = ('group_updated', 'group_hosts', 'group_policies', 'group_members')
+
+#: Keys of what a plug-in may set to any collection.
+_LISTS = (*_GROUP[1:], 'ignore_hosts', 'force_hosts', 'force_nodes')
 
 #: Key of filter_properties, as Kilo's filters read it -> field.
 _FIELDS = {
@@ -41,7 +46,8 @@ def request_of(given):
 
     given: a RequestSpec, or a mapping in the form of Kilo's
     filter_properties.
-    Raises InvalidInput, which names the key, for values without sense.
+    Raises ValueError, which names the key, for values without sense: it is
+    not the caller who wrote them.
     """
     if isinstance(given, request_spec.RequestSpec):
         written = given.written()
@@ -95,13 +101,27 @@ def _read(mapping, made):
         old = _part(_part(_part(made, 'request_spec'), 'image'), 'properties')
         image = {**image, 'properties': _image_properties(
             image['properties'], old)}
-    return arguments.from_legacy_dicts(
-        {'image': image, 'instance_properties': instance,
-         'num_instances': sent.get('num_instances'),
-         'instance_type': mapping.get('instance_type')},
-        {**mapping, 'instance_group': _group(mapping, made),
-         **{key: list(mapping[key]) for key in _GROUP[1:]
-            if isinstance(mapping.get(key), (set, frozenset))}})
+    try:
+        return arguments.from_legacy_dicts(
+            {'image': image, 'instance_properties': instance,
+             'num_instances': sent.get('num_instances'),
+             'instance_type': _flavor(mapping.get('instance_type'))},
+            {**mapping, 'instance_group': _group(mapping, made),
+             **{key: list(mapping[key]) for key in _LISTS
+                if isinstance(mapping.get(key), (set, frozenset, tuple))}})
+    except exception.InvalidInput as error:
+        raise ValueError(
+            'a filter or weigher of your own has changed what was asked for '
+            f'to what cannot be: {error}') from None
+
+
+def _flavor(given):
+    """A flavor as a dict with all sizes, of an object or of some of them."""
+    if isinstance(given, flavor.Flavor):
+        given = given.flat()
+    if not isinstance(given, collections.abc.Mapping):
+        return given
+    return {**dict.fromkeys(arguments.SIZES, 0), **given}
 
 
 def _image_properties(properties, made):

@@ -246,10 +246,40 @@ class TestWhatAMappingSaysTwice:
 
 @pytest.mark.parametrize(('key', 'value'), [
     ('instance_type', {'memory_mb': 'much'}), ('instance_type', None),
-    ('scheduler_hints', ['query']), ('retry', {'hosts': 'x'})])
-def test_what_makes_no_sense_is_refused(key, value):
+    ('scheduler_hints', ['query']), ('retry', {'hosts': 'x'}),
+    ('ignore_hosts', 7)])
+def test_what_makes_no_sense_is_no_fault_of_the_callers(key, value):
     rule = configured(BUILT_IN['RamFilter'])
     state, = hosts(a_host('a')).states()
 
-    with pytest.raises(exception.InvalidInput):
+    with pytest.raises(ValueError, match=f'of your own.*{key}'):
         rule.host_passes(state, {**a_request(), key: value})
+
+
+@pytest.mark.parametrize('kind', [list, set, tuple, frozenset])
+@pytest.mark.parametrize('key', [
+    'ignore_hosts', 'force_hosts', 'force_nodes', 'group_hosts'])
+def test_a_collection_of_any_kind_may_be_written(kind, key):
+    class WritingFilter(BUILT_IN['AllHostsFilter']):
+        def host_passes(self, host_state, filter_properties):
+            filter_properties[key] = kind(['x'])
+            return BUILT_IN['AllHostsFilter']().host_passes(
+                host_state, filter_properties)
+
+    state, = hosts(a_host('a')).states()
+    spec_obj = a_request(instance_group=a_group('affinity'))
+
+    assert WritingFilter().host_passes(state, spec_obj)
+    assert configured(BUILT_IN['RamFilter']).host_passes(state, spec_obj)
+
+
+@pytest.mark.parametrize('flavor', [
+    a_flavor(memory_mb=20000), {'memory_mb': 20000},
+    {'memory_mb': 20000, 'extra_specs': {'a': 'b'}}])
+def test_a_flavor_may_be_an_object_or_in_part(flavor):
+    block_ = hosts(a_host('a', free_ram_mb=30000, ram_allocation_ratio=1.0),
+                   a_host('b', free_ram_mb=10000, ram_allocation_ratio=1.0))
+    rule = configured(BUILT_IN['RamFilter'])
+
+    assert [rule.host_passes(state, {'instance_type': flavor})
+            for state in block_.states()] == [True, False]
