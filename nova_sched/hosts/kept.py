@@ -29,16 +29,14 @@ class Kept:
 
     def __init__(self, read):
         self._read, self._stored, self._made = read, {}, {}
+        self._failed = {}
 
     def of(self, uuid, name):
         """The value of an instance's field; None without any.
 
-        Raises DatabaseUnavailable.
+        Raises DatabaseUnavailable, again and again once it has.
         """
-        column = 'flavor' if name in _FLAVORS else name
-        if column not in self._stored:
-            self._stored[column] = self._read(column)
-        stored = self._stored[column].get(uuid)
+        stored = self._all('flavor' if name in _FLAVORS else name).get(uuid)
         if stored is None:
             return None
         if name not in _MADE:
@@ -47,25 +45,39 @@ class Kept:
             # Most flavors are those of other instances, too.
             key = name, stored
             if key not in self._made:
-                self._made[key] = _read_text(name, stored)
+                self._made[key] = _read_text(name, stored, uuid)
             return self._made[key]
         return _MADE[name](stored)
 
+    def _all(self, column):
+        """What is stored in a column: {instance uuid: value}."""
+        if column in self._failed:
+            # Each instance of each host would wait for it again.
+            raise self._failed[column]
+        if column not in self._stored:
+            try:
+                self._stored[column] = self._read(column)
+            except Exception as error:
+                self._failed[column] = error
+                raise
+        return self._stored[column]
 
-def _read_text(name, text):
+
+def _read_text(name, text, uuid):
     """What is made of a stored text; None, with a warning, if it cannot."""
     try:
         return _MADE[name](text)
-    except (ValueError, AttributeError, RecursionError,
+    except (ValueError, TypeError, AttributeError, RecursionError,
             ovo_exception.VersionedObjectsException) as error:
-        _warn_once(name, str(error))
+        _warn_once(name, str(error), uuid)
     return None
 
 
 @functools.lru_cache(maxsize=1024)
-def _warn_once(name, error):
-    LOG.warning('The %(name)s of instances cannot be read and counts as '
-                'absent: %(error)s', {'name': name, 'error': error})
+def _warn_once(name, error, uuid):
+    LOG.warning('The %(name)s of instance %(uuid)s, and of others that have '
+                'the same, cannot be read and counts as absent: %(error)s',
+                {'name': name, 'error': error, 'uuid': uuid})
 
 
 def _flavor(which, text):

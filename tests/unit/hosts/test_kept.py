@@ -1,0 +1,40 @@
+"""What databases keep of instances, read when asked for."""
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.hosts.kept import Kept
+from tests.builders.clouds import a_uuid
+
+A, B = a_uuid(1), a_uuid(2)
+
+
+def test_a_read_that_fails_is_not_made_again():
+    reads = []
+
+    def read(name):
+        reads.append(name)
+        raise exception.DatabaseUnavailable('gone')
+
+    kept = Kept(read)
+    for uuid in (A, B, A):
+        with pytest.raises(exception.DatabaseUnavailable):
+            kept.of(uuid, 'flavor')
+
+    assert reads == ['flavor']
+
+
+@pytest.mark.parametrize('text', [
+    'x', '7', 'null', '[]', '{"cur": 7}', '{"cur": {"nova_object.data": 7}}',
+    '{"cur": {"nova_object.name": [], "nova_object.data": {}}}', '[' * 99999])
+@pytest.mark.parametrize('name', ['flavor', 'numa_topology', 'pci_requests'])
+def test_what_cannot_be_read_is_absent_and_told_of_its_instance(
+        name, text, caplog):
+    kept = Kept(lambda name: {A: text, B: text})
+
+    for uuid in (A, B):
+        found = kept.of(uuid, name)
+        assert found is None or found.requests == []
+    assert len(caplog.records) <= 1
+    assert all(f'of instance {A}, and of others' in line
+               for line in caplog.messages)
