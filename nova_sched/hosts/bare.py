@@ -32,6 +32,14 @@ class NoTable:
         """Nothing is there.  Raises AttributeError."""
         raise AttributeError(f'a host state of no table has no {name!r}')
 
+    def block(self, rows):
+        """Built-in rules judge rows.  Raises TypeError."""
+        raise TypeError(
+            'a built-in filter or weigher is asked about a host state that '
+            'was made by HostState(...); ask it about the host states of the '
+            'request, or have your own come from get_all_host_states of a '
+            'host manager, which makes them rows of its table')
+
 
 def attributes(host, node, cell_uuid):
     """What a state has before anything is known of its host: dict."""

@@ -23,7 +23,11 @@ class NotAnswered(exception.NovaSchedException):
     """
 
 
-_hosts = contextvars.ContextVar('hosts', default=lambda: None)
+def _nothing():
+    return None
+
+
+_hosts = contextvars.ContextVar('hosts', default=_nothing)
 
 
 def have(hosts):
@@ -35,6 +39,11 @@ def have(hosts):
         hosts.instances.Instances; it is not kept alive.
     """
     _hosts.set(weakref.ref(hosts))
+
+
+def forget():
+    """No hosts are at hand in this thread any more."""
+    _hosts.set(_nothing)
 
 
 def hosts(asked):

@@ -14,6 +14,7 @@ from nova_sched import exception
 from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.objects import arguments
+from nova_sched.objects import at_hand
 from nova_sched.objects import bounds
 from nova_sched.objects import selection
 from nova_sched.rpc import answers
@@ -177,6 +178,7 @@ class SchedulerManager:
             _close(record, exc)
             raise
         finally:
+            at_hand.forget()
             self._keep(record)
 
     def _keep(self, record):

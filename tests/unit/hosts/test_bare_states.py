@@ -6,10 +6,12 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.hosts.state import HostState
+from nova_sched.scheduler.filters.ram_filter import RamFilter
 from tests.builders import hosts
 from tests.builders import numa
 from tests.builders import requests
 from tests.builders.hosts import a_host
+from tests.builders.rules import configured
 
 COMPUTE = types.SimpleNamespace(
     uuid='u', memory_mb=4096, free_ram_mb=3000, local_gb=20, local_gb_used=3,
@@ -124,3 +126,10 @@ def test_a_service_may_be_set():
     state.update_service({'disabled': True})
 
     assert state.service == {'disabled': True}
+
+
+def test_a_built_in_that_is_asked_about_one_says_what_to_do():
+    rule = configured(RamFilter)
+
+    with pytest.raises(TypeError, match='made by HostState.* come from get_al'):
+        rule.host_passes(HostState('h', 'n'), requests.a_request())

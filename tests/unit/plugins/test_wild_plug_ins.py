@@ -17,8 +17,12 @@ from nova_sched import testing
 from nova_sched.objects import at_hand
 from nova_sched.plugins import dotted_oslo
 from nova_sched.plugins import nova_names
+from nova_sched.scheduler import filters
 from tests.builders import clouds
 from tests.builders import requests
+from tests.builders.drivers import MemoryScheduler
+from tests.builders.drivers import door
+from tests.builders.hosts import a_host
 from tests.builders.wild import CALL
 from tests.builders.wild import asked
 from tests.builders.wild import beside
@@ -277,6 +281,27 @@ class TestAtHand:
         with pytest.raises(nova_exception.AggregateNotFound, match='9'):
             db.aggregate_get(CALL, 9)
         assert kept
+
+    def test_are_gone_when_their_request_is_answered(self):
+        """Even if somebody keeps them."""
+        from nova import objects
+        kept = []
+
+        class KeepingFilter(filters.BaseHostFilter):
+            def host_passes(self, host_state, spec_obj):
+                objects.AggregateList.get_all(CALL)
+                kept.append(host_state)
+                return True
+
+        driver = MemoryScheduler(a_host('a'))
+        driver.ranker.filters = [KeepingFilter()]
+        door(driver).select_destinations(
+            CALL, instance_uuids=['u'],
+            spec_obj=requests.a_request().obj_to_primitive())
+
+        assert kept
+        with pytest.raises(at_hand.NothingAtHand):
+            objects.AggregateList.get_all(CALL)
 
     def test_are_gone_with_their_request(self):
         """What is asked for is named."""
