@@ -106,8 +106,15 @@ class Kind:
         cannot be set up.
         """
         cls = nova_form.made_alone(self.load(name))
-        made = set_up(lambda: cls(conf), self.option, name)
+        return set_up(lambda: self.checked(cls(conf)), self.option, name)
+
+    def checked(self, made):
+        """An object of such a class, unless something is wrong with it.
+
+        It has a method ``check_set_up`` that says so.
+        """
         nova_methods.check(made, self.option)
+        made.check_set_up()
         return made
 
     def _of_entry_point(self, namespace, name):

@@ -171,12 +171,16 @@ def is_asked(cls, name):
 def overridden(made, names):
     """Those of the names that an object has from somebody else: list.
 
-    From a class that is not of this service, or because it was set.
+    From a class that is not of this service, or because it was set, to
+    something else than an object of such a class.
     """
-    return [name for name in names
-            if name in vars(made) or not _is_ours(next(
-                (base for base in type(made).__mro__ if name in vars(base)),
-                Methodless))]
+    def is_theirs(name):
+        if name in vars(made):
+            return not _is_ours(type(vars(made)[name]))
+        return not _is_ours(next(
+            (base for base in type(made).__mro__ if name in vars(base)),
+            Methodless))
+    return [name for name in names if is_theirs(name)]
 
 
 def check(given, option):

@@ -199,13 +199,8 @@ def load_driver(conf):
     LOG.debug('Loading scheduler driver %s', name)
     nova_names.provide(conf)
     cls = driver_class(name)
-    return classes.set_up(lambda: _checked(cls(conf)), _DRIVER.option, name)
-
-
-def _checked(made):
-    nova_methods.check(made, _DRIVER.option)
-    made.check_set_up()
-    return made
+    return classes.set_up(lambda: _DRIVER.checked(cls(conf)), _DRIVER.option,
+                          name)
 
 
 def driver_class(name):

@@ -47,6 +47,9 @@ class HostManager:
             self._reader, config.fallback_ratios(conf), self.make_record,
             self._picks)
 
+    def check_set_up(self):
+        """Called once when it is made.  Raises whatever is wrong with it."""
+
     def make_record(self, row, cell_uuid, ratios):
         """A host's record; arguments and result as of host_rows.record."""
         return host_rows.record(row, cell_uuid, ratios)

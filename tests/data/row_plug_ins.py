@@ -8,6 +8,7 @@ import functools
 from nova import exception
 from nova.scheduler import driver
 from nova.scheduler import filter_scheduler
+from nova.scheduler import filters
 from nova.scheduler import host_manager
 from nova.scheduler import weights
 
@@ -149,6 +150,30 @@ class SetManager(host_manager.HostManager):
         super().__init__()
         self.default_filters = self._choose_host_filters(['DiskFilter'])
         self.weighers = []
+
+
+class KiloBornManager(host_manager.HostManager):
+    """Makes all of it itself, as Kilo's did."""
+
+    def __init__(self):
+        super().__init__()
+        self.filter_handler = filters.HostFilterHandler()
+        found = self.filter_handler.get_matching_classes(
+            ['nova.scheduler.filters.all_filters'])
+        self.filter_cls_map = {cls.__name__: cls for cls in found}
+        self.filter_obj_map = {}
+        self.default_filters = self._choose_host_filters(self._load_filters())
+        self.weight_handler = weights.HostWeightHandler()
+        self.weighers = [cls() for cls in
+                         self.weight_handler.get_matching_classes(
+                             ['nova.scheduler.weights.all_weighers'])]
+
+
+class UnmadeManager(host_manager.HostManager):
+    """Does not make what it derives from."""
+
+    def __init__(self):
+        self.racks = 3
 
 
 class HandlingManager(host_manager.HostManager):

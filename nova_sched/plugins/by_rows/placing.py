@@ -33,13 +33,21 @@ def way(driver):
     if own or nova_methods.overridden(manager, nova_methods.RULES):
         manager = _steps_of(driver).host_manager
         # The same: one that asks others ahead knows what they said.
-        driver.ranker = ranking.Ranker(manager.running_filters(),
-                                       manager.weighers)
+        driver.ranker = ranking.Ranker(
+            _configured(manager.running_filters(), driver.conf),
+            _configured(manager.weighers, driver.conf))
     if not own:
         return placing.Placing
     LOG.info('Requests are decided host state by host state, because of %s',
              ', '.join(own))
     return functools.partial(ByRows, _steps_of(driver))
+
+
+def _configured(rules, conf):
+    """Rules that somebody else may have made, configured: the list."""
+    for rule in rules:
+        getattr(rule, 'configure', lambda conf: None)(conf)
+    return rules
 
 
 def _steps_of(driver):
@@ -129,7 +137,8 @@ class ByRows(placing.Placing):
                 offer.providers)
         found = self._ask('_get_all_host_states', self._context(),
                           self._spec_obj, summaries)
-        rows = host_states.rows_of(found, self._hosts, '_get_all_host_states')
+        rows = host_states.rows_of(found or (), self._hosts,
+                                   '_get_all_host_states')
         return self._left(left, rows[np.isin(rows, left.rows)], 0,
                           'get_all_host_states')
 

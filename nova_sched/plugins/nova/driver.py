@@ -31,18 +31,12 @@ class OfNova:
         super().__init_subclass__(**kwargs)
         nova_form.note_periodic_work(cls)
 
-    def start(self):
-        """As of the class that it is in front of.
-
-        Raises ConfigurationError for a driver that has not made it.
-        """
+    def check_set_up(self):
+        """As of the class that it is in front of, if it has been made."""
         if not hasattr(self, 'host_manager'):
-            raise exception.ConfigurationError(
-                '[scheduler] driver',
-                f'{type(self).__module__}.{type(self).__qualname__}',
-                'its __init__ does not call super().__init__(), which makes '
-                'its host_manager')
-        super().start()
+            raise TypeError('its __init__ does not call super().__init__(), '
+                            'which makes its host_manager')
+        super().check_set_up()
 
     def hosts_up(self, context, topic):
         """Names of the hosts whose service is up and enabled: list.

@@ -54,6 +54,13 @@ class HostManager(managing.Methods, host_manager.HostManager):
     def __init__(self):
         super().__init__(self.conf)
 
+    def check_set_up(self):
+        """Raise TypeError if it was not made by its base classes."""
+        if not hasattr(self, '_reader'):
+            raise TypeError(
+                'its __init__ does not call super().__init__(), which reads '
+                'what there is to manage')
+
 
 class Lent(managing.Methods):
     """Nova's methods; in all else it is the service's own.

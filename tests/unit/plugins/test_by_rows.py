@@ -188,6 +188,20 @@ class TestOfAHostManager:
     def test_naming_filters_keeps_the_columns(self, a_driver):
         assert a_driver(manager='ChoosyManager')._place is placing.Placing
 
+    def test_it_may_make_all_itself(self, a_driver):
+        """What is made of this service's classes keeps the columns."""
+        driver = a_driver(manager='KiloBornManager')
+        hosts, record = answered(driver, flavor=a_flavor(memory_mb=9000))
+
+        assert (hosts, driver._place) == (['b'], placing.Placing)
+        assert [step.name for step in record.steps] == [
+            'RamFilter', 'ComputeFilter']
+
+    def test_it_has_to_make_what_it_derives_from(self, a_driver):
+        with pytest.raises(exception.ConfigurationError,
+                           match=r'its __init__ does not call super\(\)'):
+            a_driver(manager='UnmadeManager')
+
     def test_its_handlers_are_asked(self, a_driver, plug_ins):
         driver = a_driver(manager='HandlingManager')
 

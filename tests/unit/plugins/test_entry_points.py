@@ -14,6 +14,9 @@ class Base(abc.ABC):
     def __init__(self, conf):
         self.conf = conf
 
+    def check_set_up(self):
+        """Nothing is wrong."""
+
     @abc.abstractmethod
     def size(self):
         """What it must have."""
