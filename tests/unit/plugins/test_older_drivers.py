@@ -84,7 +84,7 @@ class TestOfKilo:
             self, endpoint):
         """Each worker would end with an error that names no cause."""
         with pytest.raises(exception.ConfigurationError, match=(
-                r'ForgetfulScheduler.* its __init__ does not call '
+                r'ForgetfulScheduler.*its __init__ does not call '
                 r'super\(\).__init__')):
             endpoint('ForgetfulScheduler')
 
