@@ -4,6 +4,7 @@ Of names that they misprint: options/test_oddities, plugins/test_loading.
 """
 
 import logging
+import re
 
 import oslo_messaging as messaging
 import pytest
@@ -77,6 +78,21 @@ def test_the_chosen_host_is_logged_as_in_queens(caplog):
                 if text.startswith('Weighed ')]
     assert selected.startswith('Selected host: (a, a) ram: ')
     assert weighed.startswith('Weighed [WeighedHost [host: (a, a) ram: ')
+
+
+def test_extra_specs_that_fail_are_those_of_a_flavor(caplog):
+    with caplog.at_level(logging.DEBUG), pytest.raises(
+            exception.NoValidHost):
+        select(MemoryScheduler(a_host('a'), enabled_filters=[
+            'AggregateInstanceExtraSpecsFilter']),
+               requests.a_request(extra_specs={'ssd': 'true'}))
+
+    [line] = [text for text in caplog.messages if 'extra_specs' in text]
+    assert line.endswith(' fails flavor extra_specs requirements. '
+                         'Extra_spec ssd is not in aggregate.')
+    searched = re.search("grep -E '(.+)'", TEXT)[1]
+    assert re.search(searched, line)
+    assert re.search(searched, line.replace('flavor', 'instance_type'))
 
 
 @pytest.mark.parametrize('words', [
