@@ -79,6 +79,19 @@ def test_the_chosen_host_is_logged_as_in_queens(caplog):
     assert weighed.startswith('Weighed [WeighedHost [host: (a, a) ram: ')
 
 
+def test_extra_specs_that_fail_are_those_of_a_flavor(caplog):
+    with caplog.at_level(logging.DEBUG), pytest.raises(
+            exception.NoValidHost):
+        select(MemoryScheduler(a_host('a'), enabled_filters=[
+            'AggregateInstanceExtraSpecsFilter']),
+               requests.a_request(extra_specs={'ssd': 'true'}))
+
+    [line] = [text for text in caplog.messages if 'extra_specs' in text]
+    assert (' fails flavor extra_specs requirements. '
+            'Extra_spec ssd is not in aggregate.') in line
+    assert 'fails instance_type extra_specs requirements' in line
+
+
 @pytest.mark.parametrize('words', [
     'min_instances', '`[metrics] weight_setting`', '`_weigh_object`',
     'weight_classes = nova.scheduler.weights.ram.RAMWeigher', 'cidr=/24',

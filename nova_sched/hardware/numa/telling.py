@@ -26,6 +26,19 @@ _NO_FREE_MEMORY = (
     '%s. ')
 _OVER = ('Host cell has limitations on usable %s. There %s not enough free %s '
          'to schedule this instance. Usage: %d, limit: %d')
+_PACKING = (
+    'Packing an instance onto a set of siblings:     available_siblings: %s'
+    '    instance_cell: %s    host_cell_id: %s    threads_per_core: %s')
+_NO_THREADS = (
+    'Host does not support hyperthreading or hyperthreading is disabled, but '
+    "'require' threads policy was requested.")
+_NO_SIBLINGS = (
+    'No available siblings. This is likely due to a race caused by multiple '
+    'instances attempting to claim the same resources')
+# As Nova has it, without a blank between its two sentences.
+_NO_FREE_CORE = (
+    'Host does not have any fully free thread sibling sets.It is not possible '
+    'to emulate a non-SMT behavior for the isolate policy without this.')
 _TOO_FEW_NODES = (
     'There are not enough NUMA nodes on the system to schedule the instance '
     'correctly. Required: %s, actual: %s')
@@ -120,12 +133,54 @@ def _pinned(host, guest, reserve, cpus, newer):
         yield _no_free_memory(host, guest)
         return False
     found = numa_pinning.pin(host, guest, reserve, newer=newer)
+    yield from _packed(host, guest, cpus, found)
     if not found:
         yield ('Failed to map instance cell CPUs to host cell CPUs',)
         return False
     yield ('Selected cores for pinning: %s, in cell %s',
            sorted(found[0].items()), host.id)
     return True
+
+
+def _packed(host, guest, cpus, found):
+    """How pins were looked for.
+
+    cpus: how many.  found: what ``numa_pinning.pin`` answers.
+    """
+    policy = guest.thread_policy
+    if host.siblings:
+        yield ('Using thread siblings for packing',)
+    elif policy == 'require':
+        yield (_NO_THREADS,)
+        return
+    cores = [core for core in host.free_cores if core]
+    yield _PACKING, cores, guest, host.id, host.threads
+    if not cores:
+        yield (_NO_SIBLINGS,)
+        return
+    sets = {threads: [core for core in cores if len(core) >= threads]
+            for threads in range(1, max(map(len, cores)) + 1)}
+    yield 'Built sibling_sets: %s', sets
+    if policy:
+        yield "Requested '%s' thread policy for %d cores", policy, cpus
+    else:
+        yield ('User did not specify a thread policy. Using default for %d '
+               'cores', cpus)
+    if found:
+        yield from _pins(cores, *found)
+    elif policy == 'isolate' and host.threads not in sets:
+        yield (_NO_FREE_CORE,)
+    elif policy == 'require':
+        yield ('Skipping threads_no: %s, as it does not satisfy the require '
+               'policy', 1)
+
+
+def _pins(cores, pins, reserved):
+    yield ('Computed NUMA topology CPU pinning: usable pCPUs: %s, vCPUs '
+           'mapping: %s', cores, sorted(pins.items()))
+    if reserved:
+        yield ('Computed NUMA topology reserved pCPUs: usable pCPUs: %s, '
+               'reserved pCPUs: %s', cores, sorted(reserved))
 
 
 def _limited(host, guest, limits):

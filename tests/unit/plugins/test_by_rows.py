@@ -336,6 +336,27 @@ def test_the_start_tells_of_it(a_driver, caplog):
             'OcataManager.get_host_states_by_uuids') in caplog.messages
 
 
+def test_an_installed_package_names_them_in_nova_s_namespaces(
+        cloud, plug_ins, tmp_path, monkeypatch):
+    info = tmp_path / 'rows-1.0.dist-info'
+    info.mkdir()
+    (info / 'METADATA').write_text(
+        'Metadata-Version: 2.1\nName: rows\nVersion: 1.0\n')
+    (info / 'entry_points.txt').write_text(
+        '[nova.scheduler.driver]\n'
+        'steps_scheduler = row_plug_ins:StepsScheduler\n'
+        '[nova.scheduler.host_manager]\n'
+        'ocata_manager = row_plug_ins:OcataManager\n')
+    monkeypatch.syspath_prepend(tmp_path)
+
+    driver = drivers.load_driver(cloud.conf(
+        scheduler__driver='steps_scheduler',
+        scheduler__host_manager='ocata_manager'))
+
+    assert isinstance(driver, plug_ins.StepsScheduler)
+    assert isinstance(driver.host_manager, plug_ins.OcataManager)
+
+
 class TestWithPlacement:
     """Hosts are narrowed and claimed as ever."""
 

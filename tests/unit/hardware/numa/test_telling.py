@@ -8,6 +8,7 @@ from nova_sched.hardware.numa import cell_fit
 from nova_sched.hardware.numa import guest as numa_guest
 from nova_sched.hardware.numa import telling
 from nova_sched.hardware.numa.topology import Fitting
+from tests.builders.numa import FOUR_CORES
 from tests.builders.numa import a_cell
 from tests.builders.numa import a_topology
 from tests.builders.numa import a_wish
@@ -75,6 +76,62 @@ def test_page_sizes():
     assert last({'pages': PAGES}, {'floating': 1, 'pagesize': 1 << 20},
                 False) == ('Host does not support requested memory pagesize. '
                            'Requested: 1048576 kB')
+
+
+def said(host, guest, reserve=False, newer=True):
+    """The lines about how a pinned guest is packed: list of texts."""
+    lines = [text % tuple(values) for text, *values in telling.lines(
+        a_cell(**host), tried(**guest), LIMITS, reserve, newer)]
+    return lines[lines.index('Pinning has been requested') + 1:]
+
+
+@pytest.mark.parametrize('newer', [True, False])
+def test_how_a_guest_is_packed_onto_cores(newer):
+    using, packing, *lines = said(
+        {'siblings': FOUR_CORES, 'pinned_cpus': range(2)},
+        {'pinned': 2, 'cpu_thread_policy': 'prefer'}, True, newer)
+
+    assert using == 'Using thread siblings for packing'
+    assert packing.startswith(
+        'Packing an instance onto a set of siblings:     available_siblings: '
+        '[[4], [5], [2, 6], [3, 7]]    instance_cell: GuestCell(')
+    assert packing.endswith('    host_cell_id: 0    threads_per_core: 2')
+    assert lines == [
+        'Built sibling_sets: {1: [[4], [5], [2, 6], [3, 7]], '
+        '2: [[2, 6], [3, 7]]}',
+        "Requested 'prefer' thread policy for 2 cores",
+        'Computed NUMA topology CPU pinning: usable pCPUs: '
+        '[[4], [5], [2, 6], [3, 7]], vCPUs mapping: [(0, 2), (1, 6)]',
+        'Computed NUMA topology reserved pCPUs: usable pCPUs: '
+        '[[4], [5], [2, 6], [3, 7]], reserved pCPUs: '
+        f'[{4 if newer else 3}]',
+        'Selected cores for pinning: [(0, 2), (1, 6)], in cell 0']
+
+
+@pytest.mark.parametrize(('host', 'guest', 'text'), [
+    ({}, {}, 'User did not specify a thread policy. Using default for 2 '
+     'cores'),
+    ({'siblings': FOUR_CORES}, {'cpu_thread_policy': 'require'},
+     "Requested 'require' thread policy for 2 cores"),
+    ({'siblings': FOUR_CORES}, {'cpu_thread_policy': 'isolate'},
+     "Requested 'isolate' thread policy for 2 cores"),
+    ({}, {'cpu_thread_policy': 'require'},
+     'Host does not support hyperthreading or hyperthreading is disabled, '
+     "but 'require' threads policy was requested."),
+    ({'siblings': FOUR_CORES, 'pinned_cpus': range(4)},
+     {'cpu_thread_policy': 'isolate'},
+     'Host does not have any fully free thread sibling sets.It is not '
+     'possible to emulate a non-SMT behavior for the isolate policy without '
+     'this.'),
+    ({'siblings': FOUR_CORES, 'pinned_cpus': range(4)},
+     {'cpu_thread_policy': 'require'},
+     'Skipping threads_no: 1, as it does not satisfy the require policy'),
+    ({'siblings': [{8, 9}]}, {},
+     'No available siblings. This is likely due to a race caused by multiple '
+     'instances attempting to claim the same resources')])
+@pytest.mark.parametrize('newer', [True, False])
+def test_what_a_thread_policy_comes_to(host, guest, text, newer):
+    assert text in said(host, {'pinned': 2, **guest}, newer=newer)
 
 
 def fits(cells, *guests, newer=True):
