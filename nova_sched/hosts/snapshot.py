@@ -31,7 +31,7 @@ class HostSnapshot:
     #: not, they go by what they know, because other requests wait.
     may_ask = True
 
-    #: How often a host state was changed by a rule.
+    #: How often a host was changed otherwise than by consumption.
     writes = 0
 
     #: Request group -> provider uuids, as claimed for the instance that is

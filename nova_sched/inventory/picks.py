@@ -246,6 +246,7 @@ class Picks:
             places |= self._replace(view.own, picks)
             # Of instances that are named twice, one pick is left.
             unchanged = (view.whole.columns is self._table.columns
+                         and not snapshot.writes
                          and len({pick.key for pick in picks}) == len(picks))
             self._note(places, picks)
             self._table = (snapshot.as_table() if unchanged

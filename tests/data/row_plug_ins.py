@@ -102,6 +102,14 @@ class RackManager(host_manager.HostManager):
         return found
 
 
+class HalvingFilter(filters.BaseHostFilter):
+    """Half of the memory is another's."""
+
+    def host_passes(self, host_state, spec_obj):
+        host_state.free_ram_mb //= 2
+        return True
+
+
 class MethodicalManager(host_manager.HostManager):
     """Of Queens: the same by a method; the parts of reading hosts."""
 

@@ -164,6 +164,8 @@ class ByRows(placing.Placing):
 
     def _consume(self, uuid, taken, limits):
         self._hosts.mapping = taken.mapping
+        # Somebody else may consume more, or less, than what is in flight.
+        self._hosts.writes += 1
         self._ask('_consume_selected_host', self._hosts.state(taken.row),
                   self._spec_obj, uuid)
 

@@ -223,6 +223,24 @@ class TestOfAHostManager:
         assert ask(driver, flavor=flavor) + ask(driver, flavor=flavor) + ask(
             driver, flavor=flavor) == [['b'], ['a'], ['b']]
 
+    @pytest.mark.parametrize('options', [
+        {'manager': 'RackManager'},
+        {'filter_scheduler__available_filters': [
+            'nova.scheduler.filters.all_filters',
+            'row_plug_ins.HalvingFilter'],
+         'filter_scheduler__enabled_filters': [
+             'HalvingFilter', 'RamFilter']}])
+    def test_what_is_set_stays_with_its_request(self, a_driver, options):
+        """What others have placed is all that the next one finds changed."""
+        driver = a_driver(**options)
+
+        for _ in range(3):
+            assert ask(driver, flavor=a_flavor(memory_mb=2048)) == [['b']]
+        with pytest.raises(exception.NoValidHost):
+            ask(driver, flavor=a_flavor(memory_mb=5121))
+        assert driver.host_manager.view().table.columns[
+            'free_ram_mb'].tolist() == [8192, 16384 - 3 * 2048, 4096]
+
     @pytest.mark.parametrize(('manager', 'words'), [
         ('AddingManager', "host 'z', node 'z', which is not there"),
         ('NaughtyManager', "answers with 'a', which is no HostState"),
