@@ -1,5 +1,8 @@
 """ComputeFilter: where a compute service is there to build it."""
 
+import datetime
+import time
+
 import numpy as np
 from oslo_log import log as logging
 
@@ -35,8 +38,11 @@ class ComputeFilter(filters.ColumnFilter):
                               'disabled_reason')})
         down = hosts.where(enabled & ~hosts.service_up)
         for row in down.rows[:NAMED].tolist():
+            state = hosts.snapshot.state(row)
+            if LOG.isEnabledFor(logging.DEBUG):
+                _tell_silence(state)
             LOG.warning('%(host)s has not been heard from in a while',
-                        {'host': hosts.snapshot.state(row)})
+                        {'host': state})
         if len(down) > NAMED:
             LOG.warning('%(count)d more hosts have not been heard from in a '
                         'while', {'count': len(down) - NAMED})
@@ -60,3 +66,16 @@ class ComputeFilter(filters.ColumnFilter):
         heard = (f'last heard at {np.datetime64(int(last), "s")}Z' if last
                  else 'never heard')
         return f'service down, {heard}, limit {self.down_time} s'
+
+
+def _tell_silence(state):
+    """Tell when a host's service was last heard of."""
+    host = state.block()
+    seen = host.service_last_seen.item(0)
+    if seen and not host.service_forced_down[0]:
+        LOG.debug('Seems service nova-compute on host %(host)s is down. Last '
+                  'heartbeat was %(seen)s. Elapsed time is %(elapsed)s',
+                  {'host': state.host,
+                   'seen': datetime.datetime.fromtimestamp(
+                       seen, datetime.UTC).replace(tzinfo=None),
+                   'elapsed': time.time() - seen})
