@@ -6,8 +6,13 @@ import pytest
 
 from nova_sched.plugins import nova_names
 from nova_sched.plugins.nova import conf as nova_conf
+from nova_sched.scheduler import driver as drivers
 from tests.builders import rules
 from tests.builders import wild
+from tests.builders.clouds import a_compute_node
+
+#: Memory that is free on the hosts of ``plug_ins``, in MB.
+FREE = {'a': 8192, 'b': 16384, 'c': 4096}
 
 
 @pytest.fixture
@@ -33,3 +38,38 @@ def nova_names_anew():
     yield
     take()
     sys.modules.update(kept)
+
+
+@pytest.fixture
+def plug_ins(monkeypatch, cloud):
+    """The module of the plug-ins, imported anew."""
+    monkeypatch.syspath_prepend(wild.DATA)
+    cloud.load_nodes(*(a_compute_node(
+        host, free_ram_mb=free, cpu_allocation_ratio=1.0)
+        for host, free in FREE.items()))
+    nova_names.provide(rules.a_conf())
+    import row_plug_ins as made
+    yield made
+    sys.modules.pop('row_plug_ins', None)
+    nova_conf.follow(rules.a_conf())
+
+
+@pytest.fixture
+def a_driver(cloud, plug_ins):
+    """Function: a started driver by the names of the plug-ins.
+
+    driver: its class.  manager: that of its host manager.
+    """
+    def a_driver(driver=None, manager=None, **options):
+        if manager:
+            options['scheduler__host_manager'] = f'row_plug_ins.{manager}'
+        options.setdefault('filter_scheduler__enabled_filters', [
+            'RamFilter', 'ComputeFilter'])
+        options['filter_scheduler__weight_classes'] = [
+            'nova.scheduler.weights.ram.RAMWeigher']
+        made = drivers.load_driver(cloud.conf(
+            scheduler__driver=(f'row_plug_ins.{driver}' if driver
+                               else 'filter_scheduler'), **options))
+        made.start()
+        return made
+    return a_driver
