@@ -27,6 +27,9 @@ class HostSnapshot:
     #: Whether instances go to the NUMA cells of a host that are used most.
     pack_numa_cells = False
 
+    #: The moment that services are up at, in seconds since the epoch, or None.
+    moment = None
+
     #: Whether rules may ask somebody else, who may take long to answer; if
     #: not, they go by what they know, because other requests wait.
     may_ask = True

@@ -168,6 +168,7 @@ class HostManager:
         alive = np.abs(now - seen) <= self._service_down_time
         up = alive & ~table.columns['service_forced_down']
         snapshot = table.with_columns(service_up=up).snapshot(found, offer)
+        snapshot.moment = now
         snapshot.pack_numa_cells = self._pack_numa_cells
         return snapshot
 

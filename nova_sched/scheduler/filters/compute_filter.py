@@ -1,8 +1,5 @@
 """ComputeFilter: where a compute service is there to build it."""
 
-import datetime
-import time
-
 import numpy as np
 from oslo_log import log as logging
 
@@ -40,7 +37,7 @@ class ComputeFilter(filters.ColumnFilter):
         for row in down.rows[:NAMED].tolist():
             state = hosts.snapshot.state(row)
             if LOG.isEnabledFor(logging.DEBUG):
-                _tell_silence(state)
+                _tell_silence(state, hosts.snapshot.moment)
             LOG.warning('%(host)s has not been heard from in a while',
                         {'host': state})
         if len(down) > NAMED:
@@ -68,14 +65,13 @@ class ComputeFilter(filters.ColumnFilter):
         return f'service down, {heard}, limit {self.down_time} s'
 
 
-def _tell_silence(state):
-    """Tell when a host's service was last heard of."""
+def _tell_silence(state, now):
+    """Tell when a host's service was last heard of; now may be None."""
     host = state.block()
     seen = host.service_last_seen.item(0)
-    if seen and not host.service_forced_down[0]:
+    if now and seen and not host.service_forced_down[0]:
         LOG.debug('Seems service nova-compute on host %(host)s is down. Last '
                   'heartbeat was %(seen)s. Elapsed time is %(elapsed)s',
                   {'host': state.host,
-                   'seen': datetime.datetime.fromtimestamp(
-                       seen, datetime.UTC).replace(tzinfo=None),
-                   'elapsed': time.time() - seen})
+                   'seen': np.datetime64(int(seen), 's').item(),
+                   'elapsed': now - seen})

@@ -93,3 +93,14 @@ def test_begins_before_anything_is_read(ask, monkeypatch, caplog):
         ask()
 
     assert re.fullmatch(PLACED[0], caplog.messages[0])
+
+
+def test_of_a_request_that_finds_a_service_down(ask, cloud, caplog):
+    cloud.execute("UPDATE services SET last_seen_up = '2024-02-29 12:00:00' "
+                  "WHERE host = 'node2'")
+    ask()
+
+    assert missing(caplog, [
+        'Seems service nova-compute on host node2 is down. Last heartbeat was '
+        r'2024-02-29 12:00:00. Elapsed time is \d+\.\d+',
+        r'\(node2, node2\) .* has not been heard from in a while']) == []

@@ -2,7 +2,6 @@
 
 import pytest
 
-from nova_sched.scheduler.filters import compute_filter
 from nova_sched.scheduler.filters.compute_filter import ComputeFilter
 from tests.builders.hosts import NOW
 from tests.builders.hosts import a_host
@@ -60,13 +59,14 @@ def test_warns_of_hosts_that_are_down(caplog):
     assert text.endswith('has not been heard from in a while')
 
 
-def test_debug_tells_when_a_service_was_last_heard_of(caplog, monkeypatch):
+def test_debug_tells_when_a_service_was_last_heard_of(caplog):
     """Not of one that an admin forced down: its heartbeats do not matter."""
-    monkeypatch.setattr(compute_filter.time, 'time', lambda: NOW + 90.5)
+    block = hosts(
+        a_host('dead', **DOWN), a_host(**DOWN, service_forced_down=True),
+        a_host(**DOWN | {'service_last_seen': 0.0}))
+    block.snapshot.moment = NOW + 90.5
     with caplog.at_level('DEBUG', 'nova_sched'):
-        ComputeFilter().mask(hosts(
-            a_host('dead', **DOWN), a_host(**DOWN, service_forced_down=True),
-            a_host(**DOWN | {'service_last_seen': 0.0})), a_request())
+        ComputeFilter().mask(block, a_request())
 
     assert [text for text in caplog.messages
             if text.startswith('Seems service')] == [
