@@ -11,6 +11,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.placement import answers
+from nova_sched.placement import provider_tree
 from nova_sched.placement import versions
 from nova_sched.placement.candidates import Candidates
 from nova_sched.placement.claims import Asker
@@ -21,6 +22,8 @@ LOG = logging.getLogger(__name__)
 
 #: The oldest microversion that tells a provider's traits.
 _TRAITS = '1.6'
+#: ... and which tree it is in.
+_TREES = '1.14'
 
 _FOUND, _DELETED, _NOT_THERE = 200, 204, 404
 
@@ -187,6 +190,27 @@ class NovaMethods:
         """
         return self._read(context, f'/resource_providers/{rp_uuid}'
                           '/inventories')
+
+    def get_provider_tree_and_ensure_root(self, context, rp_uuid, name=None,
+                                          parent_provider_uuid=None):
+        """The tree that a provider is in: ProviderTree.
+
+        name, parent_provider_uuid: not looked at; no provider is made here.
+        The tree is empty where there is none, or Placement does not tell.
+        """
+        found = self._read(context, f'/resource_providers?in_tree={rp_uuid}',
+                           'resource_providers', _TREES, default=[])
+        tree = provider_tree.ProviderTree()
+        for each in found:
+            uuid = each['uuid']
+            held = self._get_inventory(context, uuid) or {}
+            tree.add(provider_tree.ProviderData(
+                uuid, each['name'], each['generation'],
+                each.get('parent_provider_uuid'),
+                held.get('inventories', {}),
+                self._get_provider_traits(context, uuid) or set(),
+                self._get_provider_aggregates(context, uuid) or set(), {}))
+        return tree
 
     def _sent(self, method, url, version, request_id, body=None):
         answer = self._server.ask(method, url, version, request_id, body)

@@ -30,7 +30,9 @@ from nova_sched.plugins.nova import conf as nova_conf
 #: modules in a package come with it, under the names that they have here.
 MODULES = {
     'nova.availability_zones': 'nova_sched.plugins.nova.availability_zones',
+    'nova.compute.api': 'nova_sched.plugins.nova.compute_api',
     'nova.compute.power_state': 'nova_sched.plugins.nova.power_state',
+    'nova.compute.provider_tree': 'nova_sched.placement.provider_tree',
     'nova.compute.task_states': 'nova_sched.plugins.nova.task_states',
     'nova.compute.vm_states': 'nova_sched.plugins.nova.vm_states',
     'nova.conf': 'nova_sched.plugins.nova.conf',

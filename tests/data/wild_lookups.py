@@ -3,6 +3,8 @@
 from nova import db
 from nova import exception
 from nova import objects
+from nova.compute import api
+from nova.compute import provider_tree  # noqa: F401
 from nova.objects import service as service_obj
 from nova.scheduler import filters
 from nova.scheduler import weights
@@ -65,3 +67,26 @@ class ShareOfRamWeigher(weights.BaseHostWeigher):
         return node.memory_mb / sum(
             each.memory_mb for each
             in objects.ComputeNodeList.get_all(context))
+
+
+class RoomierFilter(filters.BaseHostFilter):
+    """Hosts with fewer instances than the fullest one, by Nova's APIs."""
+
+    def host_passes(self, host_state, spec_obj):
+        context, hosts = spec_obj._context, api.HostAPI()
+        most = max(
+            len(hosts.instance_get_all_by_host(context, service.host))
+            for service in hosts.service_get_all(
+                context, filters={'disabled': False}))
+        own = api.API().get_all(context, {'host': host_state.host})
+        service = hosts.service_get_by_compute_host(context, host_state.host)
+        assert service.host == host_state.host
+        assert len(hosts.compute_node_get_all(context)) == 3
+        return len(own) < most
+
+
+class RebootingFilter(filters.BaseHostFilter):
+    """Would reboot what is there."""
+
+    def host_passes(self, host_state, spec_obj):
+        api.API().reboot(spec_obj._context, None, 'SOFT')

@@ -134,6 +134,58 @@ def test_an_inventory_is_placement_s_whole_answer(client, placement):
     assert client._get_inventory(CONTEXT, 'rp') == body
 
 
+class TestTree:
+    """The providers of a host and what they have."""
+
+    @pytest.fixture
+    def tree(self, client, placement):
+        placement.on('GET', '/resource_providers?in_tree=numa0', Answer(
+            body={'resource_providers': [
+                {'uuid': 'root', 'name': 'cn1', 'generation': 3,
+                 'parent_provider_uuid': None},
+                {'uuid': 'numa0', 'name': 'cn1_NUMA0', 'generation': 4,
+                 'parent_provider_uuid': 'root'}]}))
+        placement.on('GET', '/resource_providers/root/inventories', Answer(
+            body={'inventories': {}}))
+        placement.on('GET', '/resource_providers/numa0/inventories', Answer(
+            body={'inventories': {'PCPU': {'total': 8}}}))
+        placement.on('GET', '/resource_providers/root/traits', TRAITS)
+        placement.on('GET', '/resource_providers/numa0/traits', Answer(
+            body={'traits': []}))
+        for uuid in ('root', 'numa0'):
+            placement.on('GET', f'/resource_providers/{uuid}/aggregates',
+                         Answer(body={'aggregates': ['u1']}))
+        return client.get_provider_tree_and_ensure_root(CONTEXT, 'numa0')
+
+    def test_has_the_providers_from_its_root_on(self, tree):
+        assert tree.get_provider_uuids() == ['root', 'numa0']
+        assert tree.get_provider_uuids('cn1_NUMA0') == ['numa0']
+        assert tree.exists('cn1')
+        assert not tree.exists('cn2')
+
+    def test_knows_what_each_has(self, tree):
+        assert tree.has_traits('cn1', ['CUSTOM_A'])
+        assert not tree.has_traits('numa0', ['CUSTOM_A'])
+        assert tree.has_inventory('numa0')
+        assert not tree.has_inventory('root')
+        assert tree.in_aggregates('root', ['u1'])
+        assert tree.data('numa0')[:5] == (
+            'numa0', 'cn1_NUMA0', 4, 'root', {'PCPU': {'total': 8}})
+
+    def test_refuses_one_that_is_not_there(self, tree):
+        with pytest.raises(ValueError, match='No such provider cn2'):
+            tree.data('cn2')
+
+    @pytest.mark.parametrize('answer', [
+        http_placement.error(500), Answer(body={}), DROP])
+    def test_is_empty_where_placement_does_not_tell(
+            self, client, placement, answer):
+        placement.on('GET', '/resource_providers?in_tree=x', answer)
+
+        assert client.get_provider_tree_and_ensure_root(
+            CONTEXT, 'x').get_provider_uuids() == []
+
+
 class TestRequest:
     """One that a plug-in makes up itself."""
 

@@ -45,10 +45,16 @@ def servers(cloud):
     ('ServersOfProjectFilter', '', {'b', 'c'}),
     ('BesideInstanceFilter', clouds.a_uuid(12), {'a'}),
     ('BesideInstanceFilter', clouds.a_uuid(99), set()),
+    ('RoomierFilter', '', {'b', 'c'}),
     ('YoungerServiceFilter', 'c', {'c'}),
     ('YoungerServiceFilter', 'a', {'a', 'b', 'c'})])
 def test_filters_know_them_all(servers, name, other, found):
     assert set(asked(servers, name, beside(other))) == found
+
+
+def test_what_they_would_do_is_refused(servers):
+    with pytest.raises(at_hand.NotAnswered, match=r'API\.reboot is none of a'):
+        asked(servers, 'RebootingFilter')
 
 
 def test_weighers_know_them_all(servers):

@@ -1,0 +1,77 @@
+"""The providers of a host, as plug-ins know them from Nova."""
+
+import typing
+
+
+class ProviderData(typing.NamedTuple):
+    """What Placement says of one provider.
+
+    inventory: resource class -> dict with ``total`` and others.
+    traits, aggregates: sets of text.  resources: empty, nobody asks here.
+    """
+
+    uuid: str
+    name: str
+    generation: int
+    parent_uuid: str | None
+    inventory: dict
+    traits: set
+    aggregates: set
+    resources: dict
+
+
+class ProviderTree:
+    """Providers by uuid or name, each after its parent.
+
+    Raises ValueError where one is named that is not there.
+    """
+
+    def __init__(self, cns=None):
+        self._providers = {}
+
+    def add(self, data):
+        """Have a ProviderData in it."""
+        self._providers[data.uuid] = data
+
+    def exists(self, name_or_uuid):
+        """Whether there is such a provider."""
+        return self._found(name_or_uuid) is not None
+
+    def data(self, name_or_uuid):
+        """The ProviderData of one."""
+        found = self._found(name_or_uuid)
+        if found is None:
+            raise ValueError(f'No such provider {name_or_uuid}')
+        return found
+
+    def get_provider_uuids(self, name_or_uuid=None):
+        """The uuids of a provider and of those below it, or of all: list."""
+        if name_or_uuid is None:
+            roots = [data for data in self._providers.values()
+                     if data.parent_uuid not in self._providers]
+        else:
+            roots = [self.data(name_or_uuid)]
+        return [uuid for root in roots for uuid in self._below(root.uuid)]
+
+    def has_inventory(self, name_or_uuid):
+        """Whether one has any."""
+        return bool(self.data(name_or_uuid).inventory)
+
+    def has_traits(self, name_or_uuid, traits):
+        """Whether one has all of these."""
+        return self.data(name_or_uuid).traits >= set(traits)
+
+    def in_aggregates(self, name_or_uuid, aggregates):
+        """Whether one is in all of these, uuids."""
+        return self.data(name_or_uuid).aggregates >= set(aggregates)
+
+    def _below(self, uuid):
+        yield uuid
+        for data in self._providers.values():
+            if data.parent_uuid == uuid:
+                yield from self._below(data.uuid)
+
+    def _found(self, name_or_uuid):
+        return self._providers.get(name_or_uuid) or next(
+            (data for data in self._providers.values()
+             if data.name == name_or_uuid), None)

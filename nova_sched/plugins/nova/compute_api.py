@@ -1,0 +1,58 @@
+"""As ``nova.compute.api``: what it tells of hosts and instances.
+
+Answered from the hosts that are decided on, as by Nova's objects.  What it
+does to instances is Nova's API's, and is refused.
+"""
+
+from nova_sched import objects
+from nova_sched.objects import at_hand
+
+
+class _Telling:
+    def __getattr__(self, name):
+        if name.startswith('_'):
+            raise AttributeError(name)
+        raise at_hand.NotAnswered(
+            f'nova.compute.api.{type(self).__name__}.{name} is none of a '
+            "scheduler's: ask Nova's API for it")
+
+
+class API(_Telling):
+    """Instances.  Raises InstanceNotFound, at_hand.NothingAtHand."""
+
+    def get(self, context, instance_id, expected_attrs=None,
+            cell_down_support=False):
+        """The Instance of a uuid."""
+        return objects.Instance.get_by_uuid(context, instance_id)
+
+    def get_all(self, context, search_opts=None, limit=None, marker=None,
+                expected_attrs=None, sort_keys=None, sort_dirs=None):
+        """Those that all options name: InstanceList."""
+        return objects.InstanceList.get_by_filters(
+            context, {**(search_opts or {}), 'deleted': False}, limit=limit,
+            marker=marker, sort_keys=sort_keys, sort_dirs=sort_dirs)
+
+
+class HostAPI(_Telling):
+    """Hosts.  Raises ComputeHostNotFound, at_hand.NothingAtHand."""
+
+    def service_get_all(self, context, filters=None, set_zones=False,
+                        all_cells=False, cell_down_support=False):
+        """The compute services that have all of these values: ServiceList."""
+        found = objects.ServiceList.get_all(context, set_zones=set_zones)
+        return type(found).holding(
+            service for service in found
+            if all(service[name] == value
+                   for name, value in (filters or {}).items()))
+
+    def service_get_by_compute_host(self, context, host_name):
+        """The Service of a host."""
+        return objects.Service.get_by_compute_host(context, host_name)
+
+    def instance_get_all_by_host(self, context, host_name):
+        """The instances on a host: InstanceList."""
+        return objects.InstanceList.get_by_host(context, host_name)
+
+    def compute_node_get_all(self, context, mapped=None):
+        """All compute nodes: ComputeNodeList."""
+        return objects.ComputeNodeList.get_all(context)
