@@ -66,6 +66,8 @@ def restored(monkeypatch):
     handlers, level = root.handlers[:], root.level
     monkeypatch.setattr(sys, 'excepthook', sys.excepthook)
     monkeypatch.setattr(oslo_context, '_request_store', threading.local())
+    # Threads that another test has left may log while handlers are set up.
+    monkeypatch.setattr(logging.getLogger('sqlalchemy'), 'propagate', False)
     yield
     for handler in root.handlers:
         if handler not in handlers:
