@@ -221,7 +221,9 @@ class TestSeveralCells:
         gone = cells.Cell(clouds.a_uuid(), 'gone',
                            'mysql://u:secret@127.0.0.1:1/d')
         caplog.set_level(logging.WARNING)
-        rows, = cell_rows(reader.HostReader(conf, [gone, east]))
+        both = reader.HostReader(conf, [gone, east])
+        rows, = cell_rows(both)
+        both.close()
         assert east == rows.cell
         text, = [record.getMessage() for record in caplog.records]
         assert text.startswith(

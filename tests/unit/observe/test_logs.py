@@ -66,8 +66,7 @@ def restored(monkeypatch):
     handlers, level = root.handlers[:], root.level
     monkeypatch.setattr(sys, 'excepthook', sys.excepthook)
     monkeypatch.setattr(oslo_context, '_request_store', threading.local())
-    # Threads that another test has left may log while handlers are set up.
-    monkeypatch.setattr(logging.getLogger('sqlalchemy'), 'propagate', False)
+    monkeypatch.setattr(logging.Logger, 'handle', of_this_thread_alone())
     yield
     for handler in root.handlers:
         if handler not in handlers:
@@ -87,16 +86,22 @@ def set_up(tmp_path):
         for name, value in {'log_file': str(path), **options}.items():
             conf.set_override(name, value)
         logs.setup(conf)
-        of_this_test_alone(logging.getLogger())
         return lambda: path.read_text()
     return set_up_with
 
 
-def of_this_test_alone(logger):
-    """A thread that another test has left behind may log, too."""
-    mine = threading.get_ident()
-    for handler in logger.handlers:
-        handler.addFilter(lambda record: record.thread == mine)
+def of_this_thread_alone():
+    """Logger.handle, but for records of other threads.
+
+    A thread that another test has left behind may log at any time, also
+    while handlers are being set up.
+    """
+    handle, mine = logging.Logger.handle, threading.get_ident()
+
+    def handle_if_mine(logger, record):
+        if record.thread == mine:
+            handle(logger, record)
+    return handle_if_mine
 
 
 @pytest.fixture
