@@ -81,6 +81,9 @@ class ApiInventory:
                 last, other_aggregates=frozenset(), other_cells=frozenset())
         known = _made(self._reader.aggregates(), last.known)
         aggregates, cells = _by_host(known), self._reader.find_cells()
+        if cells != last.cells:
+            LOG.debug('Found %(count)i cells: %(cells)s', {
+                'count': len(cells), 'cells': ', '.join(map(str, cells))})
         # Elsewhere a host is in the cell whose database it is read from.
         cell_of, disabled = {}, {cell.uuid for cell in cells if cell.disabled}
         if [cell.uuid for cell in cells] == [SINGLE_CELL_UUID]:

@@ -58,6 +58,16 @@ def bring_back(database):
     database.execute('ALTER TABLE moved RENAME TO compute_nodes')
 
 
+def test_debug_tells_which_cells_there_are_once(cloud, caplog):
+    caplog.set_level(logging.DEBUG, 'nova_sched.inventory.api')
+    driver = cloud.driver()
+    for _ in range(2):
+        select(driver, a_request())
+
+    assert [record.getMessage() for record in caplog.records] == [
+        f'Found 2 cells: {CELL1}(one), {CELL2}(two)']
+
+
 @pytest.mark.parametrize('name', DRIVERS)
 def test_the_hosts_are_those_of_all_cells_but_cell0(cloud, name):
     cloud.cell0.load(['dead'], host_mappings=[])
