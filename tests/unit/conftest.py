@@ -4,6 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from nova_sched.db import engine
+from nova_sched.db import guard
 from tests.builders import cloud_database
 from tests.builders.mapped_cloud import MappedCloud
 
@@ -12,6 +13,25 @@ from tests.builders.mapped_cloud import MappedCloud
 def tables_file(tmp_path_factory):
     """A database file with empty tables, to be copied."""
     return cloud_database.make_tables(tmp_path_factory.mktemp('tables'))
+
+
+@pytest.fixture(autouse=True)
+def no_probes_are_left():
+    """A database that a test left unanswered is not probed in later ones.
+
+    With a MonkeyPatch of its own, for that of the test is to be undone before
+    what the test made is stopped.
+    """
+    made, make = [], guard.Guard.__init__
+
+    def noted(self, *args, **kwargs):
+        make(self, *args, **kwargs)
+        made.append(self)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(guard.Guard, '__init__', noted)
+        yield
+    for each in made:
+        each.close()
 
 
 @pytest.fixture

@@ -146,6 +146,9 @@ class TestStop:
         running.wait()
         go_on.set()
         caller.join(10)
+        # No later test's calls are for it.
+        conf.set_override('manager_shutdown_timeout', 60)
+        running.stop()
 
 
 class TestHosts:
