@@ -56,6 +56,10 @@ class Watched:
     elsewhere: object = UNSEEN
     counts: bool = True
 
+    def since(self):
+        """By which those come first that hosts report first, most likely."""
+        return self.shown is None, self.shown or 0.0, self.pick.at
+
 
 def is_uuid(key):
     """Whether a database can be asked for it: not for what callers made up."""

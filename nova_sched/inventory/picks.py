@@ -12,8 +12,8 @@ be given the same room again. So:
 3. Each read of the hosts says which of their rows changed (``uuids``) and
    where the instances are that were placed there, as of the same moment
    (``rebase``). A pick no longer counts once its instance shows on the host
-   and the host's row has changed with it, or a moment later; when it shows
-   elsewhere than before; and at the latest when its lifetime is over.
+   and the host's row tells of it (``reported``), or a moment later; when it
+   shows elsewhere than before; and at the latest when its lifetime is over.
 
 Callers tell a server group's hosts as of when they asked, so the picks of a
 group are remembered for its other requests, counted or not.
@@ -34,11 +34,12 @@ from nova_sched.inventory.counted import Counted
 from nova_sched.inventory.in_flight import UNSEEN
 from nova_sched.inventory.in_flight import Watched
 from nova_sched.inventory.in_flight import is_uuid
+from nova_sched.inventory.reported import Reported
 
 LOG = logging.getLogger(__name__)
 
 #: Seconds after which an instance that shows on its host is in the host's
-#: row, too, though the row has not changed since.
+#: row, too, though the row does not tell of it.
 GRACE = 1.0
 
 #: Picks that are looked for a second though their hosts report nothing new.
@@ -128,12 +129,13 @@ class Picks:
         """
         with self._lock:
             changed, self._changed, self._looked = self._changed, set(), None
-            now = self._clock()
+            now, reported = self._clock(), Reported(self._base, table)
             places = self._expire(now)
-            for key, host in located.items():
-                watched = self._watched.get(key)
-                if watched is not None and self._look_at(
-                        watched, host, changed, now):
+            for watched in sorted((
+                    self._watched[key] for key in located
+                    if key in self._watched), key=Watched.since):
+                if self._look_at(watched, located[watched.pick.key],
+                                 reported, now):
                     places.add(watched.pick.place)
             if table.columns is self._base.columns and not places:
                 self._base = table
@@ -155,13 +157,13 @@ class Picks:
                 places.add(watched.pick.place)
         return places
 
-    def _look_at(self, watched, host, changed, now):
+    def _look_at(self, watched, host, reported, now):
         """Whether a pick counts no more, its instance being on ``host``."""
         pick = watched.pick
         if host == pick.host:
             if watched.shown is None:
                 watched.shown = now
-            if not watched.counts or (pick.host not in changed
+            if not watched.counts or (not reported.tells_of(pick)
                                       and now - watched.shown < GRACE):
                 return False
             self._uncount(watched)

@@ -73,6 +73,22 @@ class TestBurst:
         assert len(timers) == 40
         assert len(refused) == 8
 
+    def test_one_is_not_taken_for_another_that_its_host_reports(
+            self, cloud, driver_name):
+        """The host of the second one is written before it is reported."""
+        hosts_with_room(cloud, 1, 2)
+        driver, compute = cloud.driver(driver_name), Compute(cloud)
+        first, second = a_server(), a_server()
+        for spec in (first, second):
+            select(driver, spec, [spec.instance_uuid])
+        compute.take(first.instance_uuid, 'h0')
+        cloud.execute('INSERT INTO instances (uuid, host, node, deleted) '
+                      'VALUES (?, ?, ?, 0)', second.instance_uuid, 'h0', 'h0')
+        driver.run_periodic_tasks(None)
+
+        with pytest.raises(exception.NoValidHost):
+            picks(driver, a_server(), ['third'])
+
     @pytest.mark.parametrize('version', ['1.8', '1.15'])
     @pytest.mark.parametrize('policy, hosts', [('anti-affinity', 8),
                                                ('affinity', 1)])
