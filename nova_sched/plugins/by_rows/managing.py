@@ -224,9 +224,9 @@ class Methods:
         rows = host_states.by_name(snapshot)
         for cell_uuid, nodes in compute_nodes.items():
             for node in nodes:
-                state = self.host_state_cls(
-                    node.host, node.hypervisor_hostname, cell_uuid,
-                    compute=node)
+                state = host_states.asked(
+                    self.host_state_cls, node.host, node.hypervisor_hostname,
+                    cell_uuid, compute=node)
                 row = rows.get(host_states.names_of(state))
                 if row is None:
                     raise host_states.not_there(

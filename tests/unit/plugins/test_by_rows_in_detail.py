@@ -1,0 +1,54 @@
+"""Overrides of Nova's methods of one release or another, as Nova calls them.
+"""
+
+import pytest
+
+from tests.builders.by_rows import ask
+
+
+@pytest.fixture
+def named(plug_ins):
+    """Decorator of a class: drivers may be made of it; returns its name."""
+    def named(cls):
+        cls.__module__ = plug_ins.__name__
+        setattr(plug_ins, cls.__name__, cls)
+        return cls.__name__
+    return named
+
+
+class TestOfAHostManager:
+    @pytest.fixture
+    def nova(self, plug_ins):
+        return plug_ins.host_manager
+
+    def test_host_states_may_be_made_without_a_cell(
+            self, a_driver, nova, named):
+        """As before Pike."""
+        class Mitaka(nova.HostManager):
+            def host_state_cls(self, host, node, **kwargs):
+                assert kwargs['compute'].host == host
+                return nova.HostState(host, node)
+
+        assert ask(a_driver(manager=named(Mitaka))) == [['b']]
+
+    def test_a_class_of_host_states_may_know_no_cell(
+            self, a_driver, nova, named):
+        """As before Mitaka."""
+        class State(nova.HostState):
+            def __init__(self, host, node, compute=None):
+                super().__init__(host, node, compute=compute)
+
+        class Kilo(nova.HostManager):
+            host_state_cls = State
+
+        assert ask(a_driver(manager=named(Kilo))) == [['b']]
+
+    def test_it_may_take_all_hosts_for_those_of_some_uuids(
+            self, a_driver, nova, named):
+        class Rocky(nova.HostManager):
+            def get_host_states_by_uuids(self, context, compute_uuids,
+                                         spec_obj):
+                return (state for state in self.get_all_host_states(context)
+                        if state.host != 'b')
+
+        assert ask(a_driver(manager=named(Rocky))) == [['a']]
