@@ -62,7 +62,13 @@ class Steps:
 
         From then on the host is in the request's server group, too.
         """
-        selected_host.consume_from_request(spec_obj)
+        theirs = nova_methods.overridden(selected_host, (
+            'consume_from_instance', 'consume_from_request'))
+        if theirs == ['consume_from_instance']:  # as before Mitaka
+            selected_host.consume_from_instance(
+                spec_obj['request_spec']['instance_properties'])
+        else:
+            selected_host.consume_from_request(spec_obj)
         if selected_host._row is not None:
             placing.join_group(spec_obj, instance_uuid,
                                selected_host._snapshot, selected_host.host)

@@ -4,6 +4,7 @@
 import pytest
 
 from tests.builders.by_rows import ask
+from tests.builders.requests import a_flavor
 
 
 @pytest.fixture
@@ -52,3 +53,30 @@ class TestOfAHostManager:
                         if state.host != 'b')
 
         assert ask(a_driver(manager=named(Rocky))) == [['a']]
+
+    def test_the_methods_of_host_states_of_kilo_are_asked(
+            self, a_driver, nova, named):
+        """They are neither those of Mitaka nor called by these."""
+        class State(nova.HostState):
+            def update_from_compute_node(self, compute):
+                super().update_from_compute_node(compute)
+                if compute.host == 'b':
+                    self.free_ram_mb = 9000
+
+            def update_service(self, service):
+                super().update_service(service)
+                self.rack = service['host']
+
+            def consume_from_instance(self, instance):
+                super().consume_from_instance(instance)
+                self.free_ram_mb -= 2 * instance['memory_mb']
+                assert self.rack == self.host
+
+        class Kilo(nova.HostManager):
+            def host_state_cls(self, host, node, **kwargs):
+                return State(host, node)
+
+        driver = a_driver(manager=named(Kilo))
+
+        assert ask(driver, 3, flavor=a_flavor(memory_mb=2000)) == [
+            ['b'], ['a'], ['c']]
