@@ -97,10 +97,14 @@ class Steps:
 
         hosts: HostStates, best first.  index: of the last instance.
         num_alts: for each of them, at most.
-        selected_alloc_reqs: what was claimed, beside ``selected_hosts``.
+        selected_alloc_reqs: what was claimed, beside ``selected_hosts``;
+            what they are if None, as before it could be given.
         """
         if not selected_hosts:
             return []
+        claimed = request.current().claimed
+        if len(claimed) == len(selected_hosts):
+            selected_alloc_reqs = selected_alloc_reqs or claimed
         if num_alts > 0 and len(selected_hosts) > 1:
             hosts = self._get_sorted_hosts(spec_obj, hosts, index)
         snapshot = selected_hosts[0]._snapshot

@@ -1,10 +1,18 @@
 """Overrides of Nova's methods of one release or another, as Nova calls them.
 """
 
+import dataclasses
+import json
+
 import pytest
 
+from nova_sched.hosts.decision import Decision
 from tests.builders.by_rows import ask
+from tests.builders.clouds import a_uuid
+from tests.builders.drivers import select
+from tests.builders.placement import Placement
 from tests.builders.requests import a_flavor
+from tests.builders.requests import a_request
 
 
 @pytest.fixture
@@ -80,3 +88,41 @@ class TestOfAHostManager:
 
         assert ask(driver, 3, flavor=a_flavor(memory_mb=2000)) == [
             ['b'], ['a'], ['c']]
+
+
+class TestOfADriver:
+    def test_a_pick_names_what_was_claimed_whatever_filters_leave_later(
+            self, a_driver, plug_ins, cloud, named):
+        """The method's form of Queens does not take what was claimed."""
+        class Once(plug_ins.filters.BaseHostFilter):
+            def host_passes(self, host_state, spec_obj):
+                if (host_state.host, spec_obj.instance_uuid) != (
+                        'b', a_uuid(1)):
+                    return True
+                host_state.allocation_candidates = []
+                return False
+
+        class Queens(plug_ins.filter_scheduler.FilterScheduler):
+            def _get_alternate_hosts(
+                    self, selected_hosts, spec_obj, hosts, index, num_alts,
+                    alloc_reqs_by_rp_uuid=None,
+                    allocation_request_version=None):
+                return super()._get_alternate_hosts(
+                    selected_hosts, spec_obj, hosts, index, num_alts,
+                    alloc_reqs_by_rp_uuid, allocation_request_version)
+
+        uuids = dict(cloud.rows('SELECT host, uuid FROM compute_nodes'))
+        placement = Placement([uuids['a'], uuids['b']])
+        driver = a_driver(
+            named(Queens), filter_scheduler__enabled_filters=[named(Once)],
+            filter_scheduler__available_filters=['row_plug_ins.Once'])
+
+        found = select(
+            driver, a_request(num_instances=2), [a_uuid(0), a_uuid(1)],
+            offer=dataclasses.replace(
+                placement.offer(), summaries=dict.fromkeys(uuids.values())),
+            return_alternates=True, record=Decision())
+
+        assert [[json.loads(chosen.allocation_request)['allocations'].keys()
+                 for chosen in each] for each in found] == [
+            [{uuids['b']}], [{uuids['a']}]]
