@@ -87,10 +87,13 @@ class ByRows(placing.Placing):
         with request.deciding(dataclasses.replace(
                 self._request, claimed=claimed or (),
                 record=decision.Decision(budget=self._record.budget))):
-            found = self._ask(
+            found = list(filter(None, self._ask(
                 '_get_alternate_hosts', self._states(), self._spec_obj, hosts,
                 len(self._picked) - 1, most, by_provider,
-                self._claims.version, claimed)
+                self._claims.version, claimed) or ()))
+        if len(found) < self._wanted.count:
+            self._raise(full=f'{len(found)} of {self._wanted.count} instances '
+                             'could be placed')
         self._record.alternates = sum(len(each) - 1 for each in found)
         return found
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from nova_sched import exception
 from nova_sched.hosts.decision import Decision
 from tests.builders.by_rows import ask
 from tests.builders.clouds import a_uuid
@@ -126,3 +127,24 @@ class TestOfADriver:
         assert [[json.loads(chosen.allocation_request)['allocations'].keys()
                  for chosen in each] for each in found] == [
             [{uuids['b']}], [{uuids['a']}]]
+
+    def test_less_than_was_chosen_leaves_nothing_in_flight(
+            self, a_driver, plug_ins, named):
+        class Forgetful(plug_ins.filter_scheduler.FilterScheduler):
+            def _get_alternate_hosts(self, *args, **kwargs):
+                return super()._get_alternate_hosts(*args, **kwargs)[:1]
+
+        driver = a_driver(named(Forgetful))
+
+        with pytest.raises(exception.NoValidHost, match='1 of 2 instances'):
+            ask(driver, 2)
+        assert not list(driver.host_manager.view().in_flight)
+        assert ask(driver) == [['b']]
+
+    def test_it_may_generate_what_it_answers(
+            self, a_driver, plug_ins, named):
+        class Generating(plug_ins.filter_scheduler.FilterScheduler):
+            def _get_alternate_hosts(self, *args, **kwargs):
+                yield from super()._get_alternate_hosts(*args, **kwargs)
+
+        assert ask(a_driver(named(Generating)), 2) == [['b'], ['b']]
