@@ -6,6 +6,7 @@ from nova_sched import exception
 from nova_sched.plugins import nova_methods
 from nova_sched.plugins.by_rows import host_states as rows
 from nova_sched.plugins.by_rows import request
+from nova_sched.rules import ranking
 from nova_sched.scheduler import alternates
 from nova_sched.scheduler import answer
 from nova_sched.scheduler import claims
@@ -43,11 +44,14 @@ class Steps:
         """
         manager, asked = self.host_manager, request.current()
         context = spec_obj._context
-        found = _filtered(manager, host_states, spec_obj, index, context)
+        found = list(_filtered(manager, host_states, spec_obj, index,
+                               context) or ())
+        ranking.tell_filtered(found, len(found))
         if not found:
             return []
         weighed = list(rows.asked(
             manager.get_weighed_hosts, found, spec_obj, context=context))
+        ranking.tell_weighed(weighed, len(weighed))
         states = [each.obj for each in weighed]
         weights = [each.weight for each in weighed]
         asked.weights = dict(zip(map(rows.names_of, states), weights,

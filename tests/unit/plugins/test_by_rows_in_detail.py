@@ -148,3 +148,13 @@ class TestOfADriver:
                 yield from super()._get_alternate_hosts(*args, **kwargs)
 
         assert ask(a_driver(named(Generating)), 2) == [['b'], ['b']]
+
+    def test_its_steps_are_told_as_ever(self, a_driver, caplog):
+        driver = a_driver('StepsScheduler', 'DocumentedManager')
+        caplog.set_level('DEBUG')
+        ask(driver)
+
+        assert [line.split(' ram')[0] for line in caplog.messages
+                if line.startswith(('Filtered', 'Weighed', 'Selected'))] == [
+            'Filtered [(a, a)', 'Weighed [WeighedHost [host: (b, b)',
+            'Selected host: (c, c)']
