@@ -90,6 +90,24 @@ class TestOfAHostManager:
         assert ask(driver, 3, flavor=a_flavor(memory_mb=2000)) == [
             ['b'], ['a'], ['c']]
 
+    def test_a_share_of_an_amount_counts_without_its_fraction(
+            self, a_driver, nova, named):
+        """Three tenths of 16384 MB are 4915.2."""
+        class State(nova.HostState):
+            def _update_from_compute_node(self, compute):
+                super()._update_from_compute_node(compute)
+                self.free_ram_mb = compute.free_ram_mb * 0.3
+
+        class Sharing(nova.HostManager):
+            host_state_cls = State
+
+        driver = a_driver(manager=named(Sharing))
+
+        assert ask(driver, 2, flavor=a_flavor(memory_mb=2457)) == [
+            ['b'], ['b']]
+        with pytest.raises(exception.NoValidHost, match='3 RamFilter'):
+            ask(driver, flavor=a_flavor(memory_mb=4916))
+
 
 class TestOfADriver:
     def test_a_pick_names_what_was_claimed_whatever_filters_leave_later(
