@@ -110,6 +110,20 @@ class TestOfAHostManager:
 
 
 class TestOfADriver:
+    def test_hosts_of_several_readings_are_narrowed_as_ever(
+            self, a_driver, plug_ins, named):
+        """Nova's steps go by host states alone, wherever these are from."""
+        class Rereading(plug_ins.QueensScheduler):
+            def _get_all_host_states(self, context, spec_obj, summaries):
+                read = self.host_manager.get_all_host_states
+                return [next(state for state in read(context)
+                             if state.host == host) for host in 'abc']
+
+        driver = a_driver(named(Rereading))
+
+        assert ask(driver, ignore_hosts=['b']) == [['a', 'c']]
+        assert ask(driver, force_hosts=['c'])[0][0] == 'c'
+
     def test_a_pick_names_what_was_claimed_whatever_filters_leave_later(
             self, a_driver, plug_ins, cloud, named):
         """The method's form of Queens does not take what was claimed."""
