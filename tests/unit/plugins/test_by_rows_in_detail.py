@@ -190,3 +190,16 @@ class TestOfADriver:
                 if line.startswith(('Filtered', 'Weighed', 'Selected'))] == [
             'Filtered [(a, a)', 'Weighed [WeighedHost [host: (b, b)',
             'Selected host: (c, c)']
+
+    def test_what_fails_after_all_leaves_nothing_in_flight(
+            self, a_driver, plug_ins, named):
+        class Late(plug_ins.filter_scheduler.FilterScheduler):
+            def _schedule(self, *args, **kwargs):
+                super()._schedule(*args, **kwargs)
+                raise plug_ins.exception.NoValidHost(reason='not now')
+
+        driver = a_driver(named(Late))
+
+        with pytest.raises(exception.NoValidHost, match='not now'):
+            ask(driver)
+        assert not list(driver.host_manager.view().in_flight)
