@@ -3,6 +3,8 @@
 It shares every column with the table until the request first writes to it.
 """
 
+import math
+
 import numpy as np
 from oslo_log import log as logging
 
@@ -140,10 +142,12 @@ class HostSnapshot:
         if isinstance(column, labels.Labels):
             self._relabel(name, row, tuple(value) if isinstance(value, list)
                           else value)
-        elif column.dtype.type(value) != value:
-            raise ValueError(f'{name} cannot be {value!r}')
         else:
-            self._writable(name)[row] = value
+            stored = column.dtype.type(value)
+            # Of a share of an amount the fraction is left out.
+            if stored != value and stored != math.trunc(value):
+                raise ValueError(f'{name} cannot be {value!r}')
+            self._writable(name)[row] = stored
 
     def limits(self, row):
         """What the compute node is to enforce on this host: dict.

@@ -100,9 +100,9 @@ class HostState:
         services.  aggregates: list of Aggregate.  inst_dict: uuid -> Instance.
         """
         if compute is not None:
-            self._update_from_compute_node(compute)
+            self.update_from_compute_node(compute)
         if service is not None:
-            self._learn('service', dict(service))
+            self.update_service(service)
         if aggregates is not None:
             self._learn('aggregates', aggregates)
         if inst_dict is not None:
@@ -126,7 +126,7 @@ class HostState:
 
     def update_service(self, service):
         """Set the row of its service; as ``update`` with it alone."""
-        self.update(service=service)
+        self._learn('service', dict(service))
 
     def _update_from_compute_node(self, compute):
         for name, value in bare.of_compute(compute).items():

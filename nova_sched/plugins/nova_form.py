@@ -31,6 +31,7 @@ class Call:
     alternates: whether these are wanted.
     claimed: instance uuid -> the list of Selection, of which the first was
         claimed, that was chosen for it so far.
+    in_flight: list of InFlight; taken back if the driver fails after all.
     """
 
     offer: object = placement_offer.NOT_ASKED
@@ -39,6 +40,7 @@ class Call:
     instance_uuids: list | None = None
     alternates: bool = False
     claimed: dict = dataclasses.field(default_factory=dict)
+    in_flight: list = dataclasses.field(default_factory=list)
 
     def of_kilo(self):
         """The request as two dicts."""
@@ -314,13 +316,18 @@ class _Asked:
                             offer=placement_offer.NOT_ASKED, record=None):
         call = Call(offer, record, spec_obj, instance_uuids,
                     return_alternates)
-        with answering(call):
-            found = super().select_destinations(
-                context, *self.NOVA_FORM.given(call))
-            if getattr(self, 'MADE_ALONE', False):
-                found = self.as_selections(context, found)
-                found = call.with_claims(found, type(self).__name__)
-                call.put_on_record(found)
+        try:
+            with answering(call):
+                found = super().select_destinations(
+                    context, *self.NOVA_FORM.given(call))
+                if getattr(self, 'MADE_ALONE', False):
+                    found = self.as_selections(context, found)
+                    found = call.with_claims(found, type(self).__name__)
+                    call.put_on_record(found)
+        except BaseException:
+            if call.in_flight:
+                self.take_back(call.in_flight)
+            raise
         return found
 
 

@@ -52,19 +52,17 @@ class Ranker:
         with decision.timed('filter'):
             hosts = self._filtered(hosts, spec_obj, index, decision)
         if LOG.isEnabledFor(logging.DEBUG):
-            LOG.debug('Filtered %(hosts)s%(more)s', {
-                'hosts': _first(hosts).states(), 'more': _more(hosts)})
+            tell_filtered(_first(hosts).states(), len(hosts))
         with decision.timed('weigh'):
             weighed = self._weight_handler.weigh(
                 self.weighers, hosts, spec_obj,
                 functools.partial(decision.budget.check, index=index))
         ordered = hosts.snapshot.block(weighed.rows)
         if LOG.isEnabledFor(logging.DEBUG):
-            LOG.debug('Weighed %(hosts)s%(more)s', {'hosts': [
+            tell_weighed([
                 weights.WeighedObject(state, weight) for state, weight
                 in zip(_first(ordered).states(),
-                       weighed.weights.tolist(), strict=False)],
-                'more': _more(ordered)})
+                       weighed.weights.tolist(), strict=False)], len(ordered))
         return Ranked(ordered, weighed)
 
     def asks(self, spec_obj):
@@ -103,6 +101,18 @@ class Ranker:
                                         decision)
 
 
+def tell_filtered(states, count):
+    """Log the hosts that filters left: the first ones as HostStates."""
+    LOG.debug('Filtered %(hosts)s%(more)s', {
+        'hosts': states[:filters.NAMED], 'more': _more(count)})
+
+
+def tell_weighed(weighed, count):
+    """Log the hosts in their order: the first ones as WeighedObjects."""
+    LOG.debug('Weighed %(hosts)s%(more)s', {
+        'hosts': weighed[:filters.NAMED], 'more': _more(count)})
+
+
 def _overriding(name, filters_):
     """Those of the filters that have a method of their own: list."""
     inherited = getattr(filters.BaseFilter, name)
@@ -115,7 +125,7 @@ def _first(hosts):
     return hosts.snapshot.block(hosts.rows[:filters.NAMED])
 
 
-def _more(hosts):
+def _more(count):
     """How many hosts such a line leaves out, in words."""
-    more = len(hosts) - filters.NAMED
+    more = count - filters.NAMED
     return f' and {more} more' if more > 0 else ''

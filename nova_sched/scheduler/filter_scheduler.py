@@ -180,6 +180,9 @@ class FilterScheduler(driver.HostScheduler):
         return self._place(wanted, self.ranker, self._choice, claims, record,
                            self._default_zone), claims
 
+    def note_in_flight(self, picks):
+        """Called when a request is decided; picks: its list of InFlight."""
+
     def take_back(self, picks):
         """Have picks, a list of InFlight, in flight no longer.
 

@@ -32,7 +32,9 @@ class Portions:
         try:
             while self._place_some(alone):
                 if not self._placing.left:
-                    return self._placing.answer()
+                    answer = self._placing.answer()
+                    self._driver.note_in_flight(self._kept)
+                    return answer
         except BaseException:
             self._driver.take_back(self._kept)
             raise

@@ -10,14 +10,18 @@ from nova_sched.hosts import state as host_state
 
 
 def block_of(states):
-    """The HostBlock of host states, in their order; None unless all are of
-    one table.
+    """The HostBlock of host states, in their order; None unless all are of a
+    table.
+
+    Those of another table than the first's are of this one from then on.
     """
-    snapshots = {id(getattr(state, '_snapshot', None)) for state in states}
-    if len(snapshots) != 1 or getattr(states[0], '_row', None) is None:
+    rows = [getattr(state, '_row', None) for state in states]
+    if None in rows:
         return None
-    return states[0]._snapshot.block(
-        np.array([state._row for state in states], dtype=np.int64))
+    snapshot = states[0]._snapshot
+    if all(state._snapshot is snapshot for state in states):
+        return snapshot.block(np.array(rows, dtype=np.int64))
+    return snapshot.block(rows_of(states, snapshot, 'get_all_host_states'))
 
 
 def rows_of(states, snapshot, method):

@@ -162,8 +162,9 @@ class Methods:
             self.weighers, hosts, spec_obj)
 
     def get_all_host_states(self, context):
-        """The states of all hosts; as of ``get_host_states_by_uuids``."""
-        return self.get_host_states_by_uuids(context, None, None)
+        """The states of all hosts; as ``get_host_states_by_uuids`` does."""
+        # An override of the one may call the other.
+        return Methods.get_host_states_by_uuids(self, context, None, None)
 
     def get_host_states_by_uuids(self, context, compute_uuids, spec_obj=None):
         """The states of hosts as they are at this moment: iterator.
@@ -224,9 +225,9 @@ class Methods:
         rows = host_states.by_name(snapshot)
         for cell_uuid, nodes in compute_nodes.items():
             for node in nodes:
-                state = self.host_state_cls(
-                    node.host, node.hypervisor_hostname, cell_uuid,
-                    compute=node)
+                state = host_states.asked(
+                    self.host_state_cls, node.host, node.hypervisor_hostname,
+                    cell_uuid, compute=node)
                 row = rows.get(host_states.names_of(state))
                 if row is None:
                     raise host_states.not_there(

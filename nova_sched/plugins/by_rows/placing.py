@@ -81,16 +81,19 @@ class ByRows(placing.Placing):
         offer, most = self._record.offer, self._wanted.most_alternates
         hosts = self._ranked.hosts.states()
         by_provider = offer.by_provider if self._claims.claiming else None
+        claimed = ([taken.request for taken, _ in self._picked]
+                   if by_provider else None)
         # What is sorted once more is not for the record.
         with request.deciding(dataclasses.replace(
-                self._request, record=decision.Decision(
-                    budget=self._record.budget))):
-            found = self._ask(
+                self._request, claimed=claimed or (),
+                record=decision.Decision(budget=self._record.budget))):
+            found = list(filter(None, self._ask(
                 '_get_alternate_hosts', self._states(), self._spec_obj, hosts,
                 len(self._picked) - 1, most, by_provider,
-                self._claims.version,
-                [taken.request for taken, _ in self._picked]
-                if by_provider else None)
+                self._claims.version, claimed) or ()))
+        if len(found) < self._wanted.count:
+            self._raise(full=f'{len(found)} of {self._wanted.count} instances '
+                             'could be placed')
         self._record.alternates = sum(len(each) - 1 for each in found)
         return found
 

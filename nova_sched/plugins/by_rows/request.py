@@ -21,6 +21,7 @@ class Request:
     index: which instance it is about.
     weighed: weights.Weighed of the hosts that were weighed last, or None.
     weights: what hosts were sorted by: (host, node) -> weight, best first.
+    claimed: the allocation request of each instance that has a claim: list.
     """
 
     record: object
@@ -30,6 +31,7 @@ class Request:
     index: int = 0
     weighed: object = None
     weights: dict = dataclasses.field(default_factory=dict)
+    claimed: list = ()
 
 
 _current = contextvars.ContextVar('request', default=None)

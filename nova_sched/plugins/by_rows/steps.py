@@ -6,6 +6,7 @@ from nova_sched import exception
 from nova_sched.plugins import nova_methods
 from nova_sched.plugins.by_rows import host_states as rows
 from nova_sched.plugins.by_rows import request
+from nova_sched.rules import ranking
 from nova_sched.scheduler import alternates
 from nova_sched.scheduler import answer
 from nova_sched.scheduler import claims
@@ -43,11 +44,14 @@ class Steps:
         """
         manager, asked = self.host_manager, request.current()
         context = spec_obj._context
-        found = _filtered(manager, host_states, spec_obj, index, context)
+        found = list(_filtered(manager, host_states, spec_obj, index,
+                               context) or ())
+        ranking.tell_filtered(found, len(found))
         if not found:
             return []
         weighed = list(rows.asked(
             manager.get_weighed_hosts, found, spec_obj, context=context))
+        ranking.tell_weighed(weighed, len(weighed))
         states = [each.obj for each in weighed]
         weights = [each.weight for each in weighed]
         asked.weights = dict(zip(map(rows.names_of, states), weights,
@@ -62,7 +66,13 @@ class Steps:
 
         From then on the host is in the request's server group, too.
         """
-        selected_host.consume_from_request(spec_obj)
+        theirs = nova_methods.overridden(selected_host, (
+            'consume_from_instance', 'consume_from_request'))
+        if theirs == ['consume_from_instance']:  # as before Mitaka
+            selected_host.consume_from_instance(
+                spec_obj['request_spec']['instance_properties'])
+        else:
+            selected_host.consume_from_request(spec_obj)
         if selected_host._row is not None:
             placing.join_group(spec_obj, instance_uuid,
                                selected_host._snapshot, selected_host.host)
@@ -91,10 +101,14 @@ class Steps:
 
         hosts: HostStates, best first.  index: of the last instance.
         num_alts: for each of them, at most.
-        selected_alloc_reqs: what was claimed, beside ``selected_hosts``.
+        selected_alloc_reqs: what was claimed, beside ``selected_hosts``;
+            what they are if None, as before it could be given.
         """
         if not selected_hosts:
             return []
+        claimed = request.current().claimed
+        if len(claimed) == len(selected_hosts):
+            selected_alloc_reqs = selected_alloc_reqs or claimed
         if num_alts > 0 and len(selected_hosts) > 1:
             hosts = self._get_sorted_hosts(spec_obj, hosts, index)
         snapshot = selected_hosts[0]._snapshot

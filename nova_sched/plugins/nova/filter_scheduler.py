@@ -78,6 +78,12 @@ class FilterScheduler(driver.OfNova, steps.Steps,
             return nova_answers.as_states(found, self._states(context))
         return nova_answers.as_weighed(found, self._states(context))
 
+    def note_in_flight(self, picks):
+        """See nova_form: an override may yet fail."""
+        call = nova_form.current()
+        if call is not None:
+            call.in_flight.extend(picks)
+
     @nova_methods.to_call_alone
     def populate_filter_properties(self, request_spec, filter_properties):
         """Put into filter_properties what Kilo's filters look for there."""

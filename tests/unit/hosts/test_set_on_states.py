@@ -34,7 +34,7 @@ def test_built_in_rules_judge_by_what_is_set(name, value):
         [] if name == 'aggregates' else value)
 
 
-@pytest.mark.parametrize('value', [1.5, 1 << 64, None, 'x', [], float('nan')])
+@pytest.mark.parametrize('value', [1 << 64, None, 'x', [], float('nan')])
 def test_what_no_column_holds_stays_with_the_state(value):
     state = a_state(free_ram_mb=5)
     state.free_ram_mb = value
@@ -43,6 +43,15 @@ def test_what_no_column_holds_stays_with_the_state(value):
     assert state.block().free_ram_mb.tolist() == [5]
     state.free_ram_mb = 7
     assert state.free_ram_mb == 7
+
+
+@pytest.mark.parametrize(('value', 'held'), [(4915.2, 4915), (-1.5, -1)])
+def test_of_a_whole_number_the_fraction_is_left_out(value, held):
+    state = a_state(free_ram_mb=5)
+    state.free_ram_mb = value
+
+    assert state.free_ram_mb == held
+    assert state.block().free_ram_mb.tolist() == [held]
 
 
 def test_what_is_set_is_consumed_from():
