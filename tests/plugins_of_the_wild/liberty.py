@@ -1,11 +1,10 @@
 """Filters as of Liberty, from the bases that Nova had for ratios."""
 
-from oslo_log import log as logging
-
 from nova.i18n import _LW
 from nova.scheduler.filters import core_filter
 from nova.scheduler.filters import ram_filter
 from nova.scheduler.filters import utils
+from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
