@@ -35,6 +35,13 @@ class TestFilterUtils:
         assert utils.aggregate_metadata_get_by_host(state, 'zone') == {
             'zone': {'a', 'b', 'c'}, 'rack': {'1'}}
 
+    @pytest.mark.parametrize('key', [None, 'zone', 'none has it'])
+    def test_a_key_that_no_aggregate_has_is_an_empty_set(self, utils, state,
+                                                         key):
+        found = utils.aggregate_metadata_get_by_host(state, key)
+
+        assert found['licences'] == set()
+
     @pytest.mark.parametrize('args, number', [
         (({'9', '10'},), 9), ((set(), 5), 5), (({'1.5'}, None, float), 1.5),
         (({'9', '10'}, None, int, max), 10)])
