@@ -41,3 +41,9 @@ def instance_uuids_overlap(host_state, uuids):
     """Whether any of these instances is on the host."""
     uuids = [uuids] if isinstance(uuids, str) else uuids
     return not set(uuids).isdisjoint(host_state.instances)
+
+
+def other_types_on_host(host_state, instance_type_id):
+    """Whether an instance of another flavor is on the host."""
+    return any(instance.instance_type_id != instance_type_id
+               for instance in host_state.instances.values())

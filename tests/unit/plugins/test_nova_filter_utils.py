@@ -52,6 +52,16 @@ class TestFilterUtils:
         with pytest.raises(ValueError):
             utils.validate_num_values({'1', 'x'}, 5)
 
+    @pytest.mark.parametrize(('types', 'flavor', 'found'), [
+        ([], 5, False), ([5], 5, False), ([5], 6, True), ([5, 6], 5, True)])
+    def test_instances_of_other_flavors_are_on_a_host(self, utils, types,
+                                                      flavor, found):
+        state, = hosts(a_host('h'), running={
+            f'u{number}': {'host': 'h', 'instance_type_id': number}
+            for number in types}).states()
+
+        assert utils.other_types_on_host(state, flavor) is found
+
     @pytest.mark.parametrize('uuids, found', [
         ('u1', True), (['u2', 'u1'], True), (['u2'], False), ([], False)])
     def test_instances_on_a_host(self, utils, state, uuids, found):
