@@ -132,6 +132,11 @@ def get_admin_context():
     return RequestContext(is_admin=True, roles=['admin'], overwrite=False)
 
 
+def get_context():
+    """A context of nobody, who is no administrator; for plug-ins."""
+    return RequestContext(is_admin=False, overwrite=False)
+
+
 def _moment(text):
     """A timestamp's datetime in UTC without zone; None if it is none."""
     try:

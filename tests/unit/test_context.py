@@ -124,6 +124,17 @@ def test_the_service_s_own_context_leaves_the_thread_s_alone():
     assert oslo_context.get_current() is made
 
 
+def test_a_context_of_nobody_is_no_administrator_s():
+    made = context.RequestContext.from_dict(KILO)
+
+    nobody = context.get_context()
+
+    assert (nobody.is_admin, nobody.user_id, nobody.project_id) == (
+        False, None, None)
+    assert nobody.elevated().is_admin
+    assert oslo_context.get_current() is made
+
+
 def test_making_one_is_cheap():
     """Well below a millisecond: there is one per request."""
     values = sent('34-simple-flavor')

@@ -85,3 +85,51 @@ class MaxRetriesExceeded(NoValidHost):
     """An instance was tried as often as it may be."""
 
     msg_fmt = 'Exceeded maximum number of retries. %(reason)s'
+
+
+class PciDeviceRequestFailed(NovaException):
+    """The PCI devices that are asked for are not to be had."""
+
+    msg_fmt = 'PCI devices cannot be had: %(requests)s'
+
+
+class ObjectActionError(NovaException):
+    """An object cannot do that."""
+
+    msg_fmt = 'Object cannot %(action)s: %(reason)s'
+
+
+class OrphanedObjectError(NovaException):
+    """An object without a context was to read something."""
+
+    msg_fmt = '%(method)s of %(objtype)s needs a context, and it has none.'
+
+
+class RequestFilterFailed(NovaException):
+    """A request cannot be made ready for scheduling."""
+
+    msg_fmt = 'Request cannot be scheduled: %(reason)s'
+
+
+class AllocationUpdateFailed(NovaException):
+    """What a consumer has allocated cannot be changed."""
+
+    msg_fmt = 'Allocations of %(consumer_uuid)s not changed: %(error)s'
+
+
+class CellMappingNotFound(NotFound):
+    """There is no such cell."""
+
+    msg_fmt = 'Cell %(uuid)s could not be found.'
+
+
+class UnsupportedPolicyException(Invalid):
+    """A server group has a policy that nothing here follows."""
+
+    msg_fmt = 'Policy of the server group is not supported: %(reason)s'
+
+
+class ComputeResourcesUnavailable(ServiceUnavailable):
+    """A host has not what an instance needs."""
+
+    msg_fmt = 'Not enough compute resources: %(reason)s'

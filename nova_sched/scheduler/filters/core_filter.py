@@ -34,5 +34,9 @@ class CoreFilter(amounts.BaseCapacityFilter):
         return super().limits(hosts, spec_obj)
 
 
+#: What plug-ins derive from that bring a ratio of their own.
+BaseCoreFilter = CoreFilter
+
+
 class AggregateCoreFilter(amounts.PerAggregate, CoreFilter):
     """CoreFilter with ratios that aggregates may set."""

@@ -18,5 +18,9 @@ class RamFilter(amounts.BaseCapacityFilter):
                 'has %(usable)s MB usable ram.')
 
 
+#: What plug-ins derive from that bring a ratio of their own.
+BaseRamFilter = RamFilter
+
+
 class AggregateRamFilter(amounts.PerAggregate, RamFilter):
     """RamFilter with ratios that aggregates may set."""

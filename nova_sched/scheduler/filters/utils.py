@@ -4,6 +4,8 @@ Plug-ins know these functions by name, and by the order of their arguments;
 filters here use ``rules.aggregates``.
 """
 
+import collections
+
 from nova_sched.rules import aggregates as aggregate_values
 
 
@@ -16,12 +18,14 @@ def aggregate_metadata_get_by_host(host_state, key=None):
     """The metadata of a host's aggregates: {key: set of texts}.
 
     Values are split at commas and stripped. key: only of aggregates that
-    have this key, but then all of their metadata.
+    have this key, but then all of their metadata.  A key that none of them
+    has reads as an empty set.
     """
     aggregates = [aggregate for aggregate in host_state.aggregates
                   if key is None or key in aggregate.metadata]
-    return {name: set(aggregate_values.pieces(aggregates, name))
-            for name in aggregate_values.keys(aggregates)}
+    return collections.defaultdict(set, {
+        name: set(aggregate_values.pieces(aggregates, name))
+        for name in aggregate_values.keys(aggregates)})
 
 
 def validate_num_values(vals, default=None, cast_to=int, based_on=min):
@@ -37,3 +41,9 @@ def instance_uuids_overlap(host_state, uuids):
     """Whether any of these instances is on the host."""
     uuids = [uuids] if isinstance(uuids, str) else uuids
     return not set(uuids).isdisjoint(host_state.instances)
+
+
+def other_types_on_host(host_state, instance_type_id):
+    """Whether an instance of another flavor is on the host."""
+    return any(instance.instance_type_id != instance_type_id
+               for instance in host_state.instances.values())

@@ -38,7 +38,23 @@ class TestException:
          'Invalid', 400),
         ('ComputeServiceUnavailable', {'host': 'h'},
          'Compute service of h is unavailable at this time.',
-         'ServiceUnavailable', 400)])
+         'ServiceUnavailable', 400),
+        ('PciDeviceRequestFailed', {'requests': 'r'},
+         'PCI devices cannot be had: r', 'NovaException', 500),
+        ('ObjectActionError', {'action': 'load', 'reason': 'r'},
+         'Object cannot load: r', 'NovaException', 500),
+        ('OrphanedObjectError', {'method': 'm', 'objtype': 'o'},
+         'm of o needs a context, and it has none.', 'NovaException', 500),
+        ('RequestFilterFailed', {'reason': 'r'},
+         'Request cannot be scheduled: r', 'NovaException', 500),
+        ('AllocationUpdateFailed', {'consumer_uuid': 'u', 'error': 'e'},
+         'Allocations of u not changed: e', 'NovaException', 500),
+        ('CellMappingNotFound', {'uuid': 'u'}, 'Cell u could not be found.',
+         'NotFound', 404),
+        ('UnsupportedPolicyException', {'reason': 'r'},
+         'Policy of the server group is not supported: r', 'Invalid', 400),
+        ('ComputeResourcesUnavailable', {'reason': 'r'},
+         'Not enough compute resources: r', 'ServiceUnavailable', 400)])
     def test_says_and_is_what_nova_s_is(self, name, words, text, base, code):
         from nova import exception
         cls = getattr(exception, name)

@@ -35,6 +35,13 @@ class TestFilterUtils:
         assert utils.aggregate_metadata_get_by_host(state, 'zone') == {
             'zone': {'a', 'b', 'c'}, 'rack': {'1'}}
 
+    @pytest.mark.parametrize('key', [None, 'zone', 'none has it'])
+    def test_a_key_that_no_aggregate_has_is_an_empty_set(self, utils, state,
+                                                         key):
+        found = utils.aggregate_metadata_get_by_host(state, key)
+
+        assert found['licences'] == set()
+
     @pytest.mark.parametrize('args, number', [
         (({'9', '10'},), 9), ((set(), 5), 5), (({'1.5'}, None, float), 1.5),
         (({'9', '10'}, None, int, max), 10)])
@@ -44,6 +51,16 @@ class TestFilterUtils:
     def test_a_number_that_is_none_is_an_error(self, utils):
         with pytest.raises(ValueError):
             utils.validate_num_values({'1', 'x'}, 5)
+
+    @pytest.mark.parametrize(('types', 'flavor', 'found'), [
+        ([], 5, False), ([5], 5, False), ([5], 6, True), ([5, 6], 5, True)])
+    def test_instances_of_other_flavors_are_on_a_host(self, utils, types,
+                                                      flavor, found):
+        state, = hosts(a_host('h'), running={
+            f'u{number}': {'host': 'h', 'instance_type_id': number}
+            for number in types}).states()
+
+        assert utils.other_types_on_host(state, flavor) is found
 
     @pytest.mark.parametrize('uuids, found', [
         ('u1', True), (['u2', 'u1'], True), (['u2'], False), ([], False)])

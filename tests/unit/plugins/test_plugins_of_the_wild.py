@@ -76,6 +76,25 @@ def test_kilo_writes_to_the_properties():
     assert passing(driver(*both[::-1])) == 'abc'
 
 
+@pytest.mark.parametrize(('ratio', 'left'), [
+    ('2.0', 'abc'), ('1.0', 'bc'), ('much', 'bc'), ('0.1', '')])
+def test_liberty_has_a_base_for_ratios_of_memory(ratio, left):
+    racks = {name: {'aggregates': [{'rack_ratio': ratio}],
+                    'total_usable_ram_mb': 32768} for name in 'abc'}
+
+    assert passing(driver('liberty.RackRamFilter', **racks),
+                   memory_mb=4096) == left
+
+
+@pytest.mark.parametrize(('specs', 'left'), [
+    ({}, 'abc'), ({'paid': 'yes'}, 'bc')])
+def test_liberty_has_a_base_for_ratios_of_cpus(specs, left):
+    full = {'vcpus_total': 8, 'vcpus_used': 8}
+
+    assert passing(driver('liberty.PaidCoreFilter', a=full), vcpus=1,
+                   extra_specs=specs) == left
+
+
 @pytest.mark.parametrize(('rack', 'left'), [
     ('r1', 'a'), ('r2', 'b'), ('r3', ''), (None, 'abc')])
 def test_mitaka(rack, left):
