@@ -17,10 +17,15 @@ broker with the connection.  Further,
 - an exchange that is gone and a binding that is gone with it, which a broker
   tells nobody, are looked for every LOOK seconds;
 - it is known when the loop has turned last (``turned``).
+
+This is of listeners that are made within ``ours`` alone. Other servers of the
+process, such as those of a conductor that calls by our client, and all
+clients hear as the library has it.
 """
 
 import collections
 import contextlib
+import threading
 import time
 
 import amqp
@@ -51,12 +56,19 @@ CONTEXT_PARTS = 10_000
 #: Seconds; a caller that gives up later needs no keepalives.
 LONGEST = 7 * 24 * 3600
 
+#: What the library has in their places.
+_RabbitMessage = impl_rabbit.RabbitMessage
+_RpcAMQPListener = amqpdriver.RpcAMQPListener
+
+#: Of the thread that makes a listener: whether it is ``ours``.
+_making = threading.local()
+
 #: Of the broker: an exchange is gone, or a queue.
 _GONE = (amqp.NotFound, amqp.ConsumerCancelled)
 
 
-class Message(impl_rabbit.RabbitMessage):
-    """A message of any content.
+class Message(_RabbitMessage):
+    """A request of any content.
 
     unread: whether nothing can be made of it; the log says why.
     refused: None, or what its sender is to be told in place of an answer.
@@ -67,9 +79,7 @@ class Message(impl_rabbit.RabbitMessage):
     def __init__(self, raw):
         self._raw_message, self.unread = raw, False
         try:
-            parts = (None if getattr(raw, 'is_reply', False)
-                     else bounds.MESSAGE_PARTS)
-            dict.__init__(self, bodies.read(raw, parts))
+            dict.__init__(self, bodies.read(raw, bounds.MESSAGE_PARTS))
         except Exception as error:
             self.unread = True
             LOG.warning('A message to %(queue)s is dropped: %(error)s', {
@@ -106,7 +116,8 @@ class Message(impl_rabbit.RabbitMessage):
 class Consumer(impl_rabbit.Consumer):
     """A consumer whose listener knows how often it has begun.
 
-    A request that is too large is not decoded; a reply may be of any size.
+    A request that is too large is not decoded; what others hear may be of
+    any size.
     """
 
     def consume(self, conn, tag):
@@ -115,9 +126,12 @@ class Consumer(impl_rabbit.Consumer):
         super().consume(conn, tag)
 
     def _callback(self, message):
-        message.is_reply = not isinstance(self.callback, Listener)
+        if not isinstance(self.callback, Listener):
+            super()._callback(message)
+            return
+        message.is_request = True
         size = len(message.body)
-        if size > bounds.MESSAGE_BYTES and not message.is_reply:
+        if size > bounds.MESSAGE_BYTES:
             LOG.warning('A message to %(queue)s is dropped: %(size)d bytes, '
                         'and at most %(limit)d are read',
                         {'queue': self.queue_name, 'size': size,
@@ -302,6 +316,26 @@ def _seconds(value):
     return seconds if 0 < seconds < LONGEST else None
 
 
-impl_rabbit.RabbitMessage = Message
+@contextlib.contextmanager
+def ours():
+    """For the time of a block, listeners that this thread makes are ours."""
+    _making.ours = True
+    try:
+        yield
+    finally:
+        _making.ours = False
+
+
+def _message(raw):
+    return (Message if getattr(raw, 'is_request', False)
+            else _RabbitMessage)(raw)
+
+
+def _listener(driver, conn):
+    return (Listener if getattr(_making, 'ours', False)
+            else _RpcAMQPListener)(driver, conn)
+
+
+impl_rabbit.RabbitMessage = _message
 impl_rabbit.Consumer = Consumer
-amqpdriver.RpcAMQPListener = Listener
+amqpdriver.RpcAMQPListener = _listener

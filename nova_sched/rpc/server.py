@@ -180,7 +180,9 @@ class Server(server.RPCServer):
         return self.listener.turned if self.listener else None
 
     def _create_listener(self):
-        return _Listener(super()._create_listener(), self._reserve)
+        with listeners.ours():
+            made = super()._create_listener()
+        return _Listener(made, self._reserve)
 
     def _on_incoming(self, incoming):
         [message] = incoming

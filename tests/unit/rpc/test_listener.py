@@ -38,21 +38,16 @@ class TestStructure:
         assert listener.incoming == []
         assert 'TypeError: the JSON object must be str' in caplog.text
 
-    def test_a_reply_may_have_any_number(self):
-        raw = types.SimpleNamespace(
-            errors=[], content_type='application/json', is_reply=True,
-            body=lists(bounds.MESSAGE_PARTS).join(('{"result":', '}')))
-        assert not rpc_listener.Message(raw).unread
-
-    def test_consumers_of_replies_say_that_they_are(self, monkeypatch):
+    def test_consumers_of_requests_say_that_they_are(self, monkeypatch):
         seen = []
         monkeypatch.setattr(
             rpc_listener.Consumer.__base__, '_callback',
-            lambda self, message: seen.append(message.is_reply))
+            lambda self, message: seen.append(
+                getattr(message, 'is_request', False)))
         consumer = object.__new__(rpc_listener.Consumer)
         for consumer.callback in (print, a_listener()):
             consumer._callback(types.SimpleNamespace(body='{}'))
-        assert seen == [True, False]
+        assert seen == [False, True]
 
     @pytest.mark.parametrize('value', [
         lists(10_001), json.dumps([['']] * 5_001),
