@@ -57,6 +57,16 @@ def test_a_change_is_judged_by_the_tests_that_run_its_lines(lines, tests):
     assert choice.judges(CONTEXTS, lines) == tests
 
 
+@pytest.mark.parametrize('lines, others', [([1], ['tests/t']), ([5], [])])
+def test_of_what_is_only_imported_its_directory_judges_too(lines, others):
+    judges = choice.judges(CONTEXTS, lines)
+    assert choice.judges(CONTEXTS, lines, ['tests/t']) == judges + others
+
+
+def test_all_judge_a_file_that_is_only_imported():
+    assert choice.judges({1: ['']}, [1], ['tests/t']) == []
+
+
 def test_the_tests_of_a_modules_name_come_first():
     tests = ['tests/properties/test_x.py::t', 'tests/unit/db/test_a.py::t',
              'tests/unit/rpc/test_a.py::t', 'tests/unit/rpc/test_b.py::t']

@@ -94,11 +94,14 @@ def judge(session, state):
         contexts = data.contexts_by_lineno(
             ran.get(module.removeprefix('nova_sched/'), ''))
         tests = choice.judges(
-            contexts, range(spec.start_pos[0], spec.end_pos[0] + 1))
+            contexts, range(spec.start_pos[0], spec.end_pos[0] + 1),
+            choice.nearest(module, TESTS[0]))
         if tests is None:
             result = WorkResult(WorkerOutcome.NO_TEST, 'no test runs it')
         else:
-            seconds = 120 + len(tests) if tests else 3600
+            # A directory takes longer than one test.
+            seconds = sum(1 if '::' in test else 600 for test in tests)
+            seconds = 120 + seconds if tests else 3600
             result = mutate_and_test(item.mutations, command(
                 state, choice.nearest_first(tests, module)
                 or [*choice.nearest(module, TESTS[0]), *TESTS], seconds),

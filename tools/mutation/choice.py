@@ -26,20 +26,24 @@ def sample(places, count, seed):
     return chosen
 
 
-def judges(contexts, lines):
+def judges(contexts, lines, directory=()):
     """The tests that a change of these lines is shown to: list of node ids.
 
     contexts: {line: what ran it} of a file; a test is "node id|phase", and
     '' is what imports it.  Where only importing runs a line, these are the
-    tests that run any of the file.  None where nothing runs it.
+    tests that run any of the file, and those of ``directory``, a list of
+    none or one.  None where nothing runs it.
     """
-    ran = {context for line in lines for context in contexts.get(line, ())}
+    ran, last = {context for line in lines
+                 for context in contexts.get(line, ())}, []
     if not ran:
         return None
     if ran == {''}:
         ran = {context for found in contexts.values() for context in found}
-    return sorted({context.rpartition('|')[0].partition('[')[0]
-                   for context in ran} - {''})
+        last = list(directory)
+    found = sorted({context.rpartition('|')[0].partition('[')[0]
+                    for context in ran} - {''})
+    return found and found + last
 
 
 def nearest_first(tests, module):
