@@ -56,18 +56,14 @@ CONTEXT_PARTS = 10_000
 #: Seconds; a caller that gives up later needs no keepalives.
 LONGEST = 7 * 24 * 3600
 
-#: What the library has in their places.
-_RabbitMessage = impl_rabbit.RabbitMessage
-_RpcAMQPListener = amqpdriver.RpcAMQPListener
-
-#: Of the thread that makes a listener: whether it is ``ours``.
-_making = threading.local()
+#: Of this thread: whether what it makes, or hears, is ``ours``.
+_of_thread = threading.local()
 
 #: Of the broker: an exchange is gone, or a queue.
 _GONE = (amqp.NotFound, amqp.ConsumerCancelled)
 
 
-class Message(_RabbitMessage):
+class Message(impl_rabbit.RabbitMessage):
     """A request of any content.
 
     unread: whether nothing can be made of it; the log says why.
@@ -129,7 +125,6 @@ class Consumer(impl_rabbit.Consumer):
         if not isinstance(self.callback, Listener):
             super()._callback(message)
             return
-        message.is_request = True
         size = len(message.body)
         if size > bounds.MESSAGE_BYTES:
             LOG.warning('A message to %(queue)s is dropped: %(size)d bytes, '
@@ -138,7 +133,8 @@ class Consumer(impl_rabbit.Consumer):
                          'limit': bounds.MESSAGE_BYTES})
             message.channel.basic_reject(message.delivery_tag, requeue=False)
             return
-        super()._callback(message)
+        with ours():
+            super()._callback(message)
 
 
 class Listener(amqpdriver.AMQPListener):
@@ -318,24 +314,23 @@ def _seconds(value):
 
 @contextlib.contextmanager
 def ours():
-    """For the time of a block, listeners that this thread makes are ours."""
-    _making.ours = True
+    """For the time of a block, listeners that this thread makes are ours.
+
+    So are messages that it hears.
+    """
+    _of_thread.is_ours = True
     try:
         yield
     finally:
-        _making.ours = False
+        _of_thread.is_ours = False
 
 
-def _message(raw):
-    return (Message if getattr(raw, 'is_request', False)
-            else _RabbitMessage)(raw)
+def _either(here, elsewhere):
+    """A function that makes the one within ``ours``, the other elsewhere."""
+    return lambda *args: (here if getattr(_of_thread, 'is_ours', False)
+                          else elsewhere)(*args)
 
 
-def _listener(driver, conn):
-    return (Listener if getattr(_making, 'ours', False)
-            else _RpcAMQPListener)(driver, conn)
-
-
-impl_rabbit.RabbitMessage = _message
+impl_rabbit.RabbitMessage = _either(Message, impl_rabbit.RabbitMessage)
 impl_rabbit.Consumer = Consumer
-amqpdriver.RpcAMQPListener = _listener
+amqpdriver.RpcAMQPListener = _either(Listener, amqpdriver.RpcAMQPListener)

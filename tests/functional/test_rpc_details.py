@@ -72,6 +72,31 @@ class TestMessages:
         assert asked.call(context.RequestContext(),
                           'get_backdoor_port') is None
 
+    def test_another_server_in_a_caller_s_process_hears_all(self, stage):
+        """A conductor calls by our client, and serves others itself."""
+        class Conductor:
+            target = messaging.Target(version='3.0')
+
+            def object_action(self, ctxt, arg):
+                return arg
+
+        server = messaging.get_rpc_server(
+            stage.transport(), messaging.Target(
+                topic='conductor', server='here',
+                exchange=stage.conf.control_exchange),
+            [Conductor()], executor='threading')
+        server.start()
+        try:
+            caller = messaging.get_rpc_client(
+                stage.transport(), messaging.Target(
+                    topic='conductor', version='3.0',
+                    exchange=stage.conf.control_exchange), timeout=20)
+            assert [caller.call({}, 'object_action', arg=number)
+                    for number in range(40)] == list(range(40))
+        finally:
+            server.stop()
+            server.wait()
+
     def test_the_ping_of_oslo_messaging_is_answered(self, stage):
         """Which [DEFAULT] rpc_ping_enabled switches on."""
         assert client(stage, None).call(

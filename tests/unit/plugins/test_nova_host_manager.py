@@ -29,6 +29,12 @@ def test_consumption_sets_the_time_of_the_update():
         datetime.timedelta(minutes=1))
 
 
+def test_a_decorated_method_keeps_its_name_and_words():
+    found = Racked.consume_from_request
+    assert found.__name__ == 'consume_from_request'
+    assert found.__doc__ == 'Consume, written as in Nova.'
+
+
 def test_consumption_that_fails_is_told(caplog):
     state = Racked('h', 'n')
     state.places = 0

@@ -38,16 +38,22 @@ class TestStructure:
         assert listener.incoming == []
         assert 'TypeError: the JSON object must be str' in caplog.text
 
-    def test_consumers_of_requests_say_that_they_are(self, monkeypatch):
-        seen = []
+    @pytest.mark.parametrize('callback, ours', [
+        (print, False), (a_listener(), True)])
+    def test_what_a_listener_hears_alone_is_read_so(
+            self, monkeypatch, callback, ours):
+        """Whatever a transport makes of a message on the way."""
         monkeypatch.setattr(
             rpc_listener.Consumer.__base__, '_callback',
-            lambda self, message: seen.append(
-                getattr(message, 'is_request', False)))
-        consumer = object.__new__(rpc_listener.Consumer)
-        for consumer.callback in (print, a_listener()):
-            consumer._callback(types.SimpleNamespace(body='{}'))
-        assert seen == [False, True]
+            lambda self, message: read.append(rpc_listener.impl_rabbit
+                                              .RabbitMessage(message)))
+        read, consumer = [], object.__new__(rpc_listener.Consumer)
+        consumer.callback = callback
+        consumer._callback(types.SimpleNamespace(
+            body='{}', errors=[], content_type='application/json',
+            payload={'oslo.version': '2.0', 'oslo.message': '{}'}))
+        assert [isinstance(message, rpc_listener.Message)
+                for message in read] == [ours]
 
     @pytest.mark.parametrize('value', [
         lists(10_001), json.dumps([['']] * 5_001),
