@@ -1,5 +1,6 @@
 """What DEBUG tells of guest cells on host cells."""
 
+import json
 import logging
 
 import pytest
@@ -131,7 +132,9 @@ def test_how_a_guest_is_packed_onto_cores(newer):
      'instances attempting to claim the same resources')])
 @pytest.mark.parametrize('newer', [True, False])
 def test_what_a_thread_policy_comes_to(host, guest, text, newer):
-    assert text in said(host, {'pinned': 2, **guest}, newer=newer)
+    """Read from JSON, it is equal to those of the code, and another text."""
+    guest = json.loads(json.dumps({'pinned': 2, **guest}))
+    assert text in said(host, guest, newer=newer)
 
 
 def fits(cells, *guests, newer=True):
