@@ -20,8 +20,10 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import re
 import sys
 import threading
+import types
 
 from nova_sched.plugins import dotted_oslo
 from nova_sched.plugins.nova import conf as nova_conf
@@ -91,6 +93,8 @@ _NOVA_S_OWN = ('manager', 'host_manager')
 #: What an import of a name of Nova's says that is not here.
 NOT_OFFERED = ('is not offered by nova_sched where Nova is not installed; '
                'doc/source/plugins.rst says which names are')
+
+_CANNOT_IMPORT = re.compile(r"cannot import name '(\w+)' from ")
 
 _lock = threading.Lock()
 
@@ -213,12 +217,30 @@ def is_there(name):
 def hint(error):
     """What to add to an error of an import: text, empty for most.
 
-    It is what a module here lacks, if it has that name.
+    It is the name of Nova's that was to be found in a module here.
     """
-    if (isinstance(error, ImportError)
-            and error.name in {*MODULES.values(), *MODULES}):
-        return f'; what it lacks {NOT_OFFERED}'
+    if isinstance(error, ImportError):
+        found = _CANNOT_IMPORT.match(str(error))
+        module, lacks = sys.modules.get(error.name), found and found[1]
+    elif isinstance(error, AttributeError):
+        module, lacks = error.obj, error.name
+    else:
+        return ''
+    if lacks and isinstance(module, types.ModuleType) and any(
+            isinstance(finder, _Finder) and finder.is_ours()
+            for finder in sys.meta_path):
+        name = _nova_name(module.__name__)
+        return name and f'; {name}.{lacks} {NOT_OFFERED}'
     return ''
+
+
+def _nova_name(name):
+    """Nova's name of a module here, or of one in a package; '' for none."""
+    package, parts = name, []
+    while package and package not in _NAMES_OF_OURS:
+        package, _, part = package.rpartition('.')
+        parts.insert(0, part)
+    return '.'.join([_NAMES_OF_OURS[package], *parts]) if package else ''
 
 
 def provide(conf):

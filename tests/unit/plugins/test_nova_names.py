@@ -108,6 +108,37 @@ def test_of_what_is_not_offered_say_just_that(statement, name):
         'Nova is not installed; doc/source/plugins.rst says which names are')
 
 
+@pytest.mark.parametrize(('statement', 'name'), [
+    ('from nova.objects import no_such', 'nova.objects.no_such'),
+    ('from nova.objects import fields; fields.NoSuch',
+     'nova.objects.fields.NoSuch'),
+    ('from nova import objects; objects.NoSuch', 'nova.objects.NoSuch'),
+    ('from nova.scheduler.filters import affinity_filter as module\n'
+     'class Mine(module._NoSuchFilter): pass',
+     'nova.scheduler.filters.affinity_filter._NoSuchFilter'),
+    ('from nova.scheduler.filters.affinity_filter import NoSuch',
+     'nova.scheduler.filters.affinity_filter.NoSuch')])
+def test_of_what_a_module_here_lacks_it_is_said_at_the_start(statement, name):
+    with pytest.raises((ImportError, AttributeError)) as caught:
+        exec(statement, {})
+
+    assert nova_names.hint(caught.value) == (
+        f'; {name} is not offered by nova_sched where Nova is not installed; '
+        'doc/source/plugins.rst says which names are')
+
+
+@pytest.mark.parametrize('statement', [
+    'import json; json.no_such', 'from json import no_such', '"".no_such',
+    'import nova_sched.rpc; nova_sched.rpc.no_such', '1 / 0',
+    'import no_such'])
+def test_of_other_errors_nothing_is_said(statement):
+    with pytest.raises((ImportError, AttributeError, ZeroDivisionError)) as (
+            caught):
+        exec(statement, {})
+
+    assert nova_names.hint(caught.value) == ''
+
+
 @pytest.mark.parametrize(('module', 'names'), [
     ('aggregate', 'Aggregate AggregateList'), ('flavor', 'Flavor'),
     ('cell_mapping', 'CellMapping'), ('host_mapping', 'HostMapping'),
