@@ -34,13 +34,10 @@ from nova_sched.inventory.counted import Counted
 from nova_sched.inventory.in_flight import UNSEEN
 from nova_sched.inventory.in_flight import Watched
 from nova_sched.inventory.in_flight import is_uuid
+from nova_sched.inventory.reported import GRACE
 from nova_sched.inventory.reported import Reported
 
 LOG = logging.getLogger(__name__)
-
-#: Seconds after which an instance that shows on its host is in the host's
-#: row, too, though the row does not tell of it.
-GRACE = 1.0
 
 #: Picks that are looked for a second though their hosts report nothing new.
 LOOKED_FOR = 1000
@@ -163,8 +160,8 @@ class Picks:
         if host == pick.host:
             if watched.shown is None:
                 watched.shown = now
-            if not watched.counts or (not reported.tells_of(pick)
-                                      and now - watched.shown < GRACE):
+            if not watched.counts or not (
+                    reported.tells_of(pick) or now - watched.shown >= GRACE):
                 return False
             self._uncount(watched)
             if pick.group is None:

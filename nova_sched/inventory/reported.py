@@ -1,5 +1,9 @@
 """What hosts have come to report of the instances placed on them."""
 
+#: Seconds after which an instance that shows on its host is in the host's
+#: row, too, though the row does not tell of it.
+GRACE = 1.0
+
 
 class Reported:
     """The memory that hosts' rows tell to be taken since the read before.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nova_sched.inventory import picks as in_flight
+from nova_sched.inventory import reported
 from tests.unit.inventory.test_picks import Cloud
 
 
@@ -42,7 +42,7 @@ def test_that_shows_before_its_host_reports_it_counts_until_then(cloud):
 
 
 @pytest.mark.parametrize(('seconds', 'free'), [
-    (in_flight.GRACE / 2, 3000), (in_flight.GRACE, 4000)])
+    (reported.GRACE / 2, 3000), (reported.GRACE, 4000)])
 @pytest.mark.parametrize('changed', ['', 'a'])
 def test_that_shows_is_reported_a_moment_later_at_the_latest(
         cloud, seconds, free, changed):
