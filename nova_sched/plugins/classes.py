@@ -126,7 +126,8 @@ class Kind:
             # to know which option brought it in.
             raise exception.ConfigurationError(
                 self.option, name, f'its entry point in {namespace} '
-                f'cannot be imported: {exc!r}') from exc
+                f'cannot be imported: {exc!r}{nova_names.hint(exc)}'
+            ) from exc
 
 
 def _is_of_nova(module):
@@ -154,7 +155,8 @@ def set_up(build, option, value):
         raise
     except Exception as exc:
         raise exception.ConfigurationError(
-            option, value, f'cannot be set up: {exc!r}') from exc
+            option, value, f'cannot be set up: {exc!r}{nova_names.hint(exc)}'
+        ) from exc
 
 
 def load_classes(paths, base, package_classes, option):
@@ -271,7 +273,8 @@ def _called(function, option, path):
     except Exception as exc:
         # As above: whatever it raises, it is this option's fault.
         raise exception.ConfigurationError(
-            option, path, f'calling it failed: {exc!r}') from exc
+            option, path, f'calling it failed: {exc!r}{nova_names.hint(exc)}'
+        ) from exc
     if not isinstance(classes, collections.abc.Iterable):
         raise exception.ConfigurationError(
             option, path, f'returns {classes!r} instead of a list of classes')

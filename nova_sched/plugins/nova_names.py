@@ -235,7 +235,12 @@ def hint(error):
 
 
 def _nova_name(name):
-    """Nova's name of a module here, or of one in a package; '' for none."""
+    """Nova's name of a module here, or of one in a package; '' for none.
+
+    Modules of libraries have names of their own, by which they are asked.
+    """
+    if not name.startswith('nova_sched.'):
+        return ''
     package, parts = name, []
     while package and package not in _NAMES_OF_OURS:
         package, _, part = package.rpartition('.')

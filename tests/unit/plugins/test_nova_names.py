@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from nova_sched import exception
+from nova_sched.plugins import classes
 from nova_sched.plugins import nova_names
 from nova_sched.rules import nova_classes
 from tests.builders.hosts import a_host
@@ -127,11 +129,28 @@ def test_of_what_a_module_here_lacks_it_is_said_at_the_start(statement, name):
         'doc/source/plugins.rst says which names are')
 
 
+@pytest.mark.parametrize('entrance', [
+    lambda fails: classes.set_up(fails, 'option', 'mine.Filter'),
+    lambda fails: classes._called(fails, 'option', 'mine.filters')])
+def test_of_what_a_module_here_lacks_it_is_said_of_what_runs_later(entrance):
+    """A plug-in may look for it when it is made, or lists its classes."""
+    def fails():
+        from nova import objects
+        return objects.NoSuch
+
+    with pytest.raises(exception.ConfigurationError) as caught:
+        entrance(fails)
+
+    assert 'nova.objects.NoSuch is not offered by nova_sched' in str(
+        caught.value)
+
+
 @pytest.mark.parametrize('statement', [
     'import json; json.no_such', 'from json import no_such', '"".no_such',
     'import nova_sched.rpc; nova_sched.rpc.no_such', '1 / 0',
-    'import no_such'])
+    'import no_such', 'from oslo_utils import timeutils; timeutils.no_such'])
 def test_of_other_errors_nothing_is_said(statement):
+    importlib.import_module('nova.objects')
     with pytest.raises((ImportError, AttributeError, ZeroDivisionError)) as (
             caught):
         exec(statement, {})
