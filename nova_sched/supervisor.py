@@ -36,6 +36,7 @@ from nova_sched import service
 from nova_sched import watchdog
 from nova_sched.observe import guru
 from nova_sched.options import spelling
+from nova_sched.plugins import drivers
 from nova_sched.plugins import loading as plugins
 from nova_sched.scheduler import driver
 
@@ -256,7 +257,7 @@ def worker_count(conf):
     """
     if conf.scheduler.workers:
         return conf.scheduler.workers
-    if driver.driver_class(config.driver_name(conf)).ONE_PROCESS:
+    if drivers.driver_class(config.driver_name(conf)).ONE_PROCESS:
         return 1
     return len(os.sched_getaffinity(0))
 

@@ -215,18 +215,17 @@ class Decision:
         for rule, parts in self._rejected.items():
             yield rule, np.concatenate(parts)
 
-    def picked(self, pick, weighed=None, row=None):
+    def picked(self, pick, weighed=None, parts=None):
         """Record an instance's host.
 
-        weighed: weights.Weighed, and row: that of the host, if hosts were
-            weighed.
+        weighed: weights.Weighed, and parts: ``Weighed.parts`` of the host,
+            if hosts were weighed.
         """
         self.picks.append(pick)
         if weighed is None or self._weights_size > 2 * MOST_WEIGHTS:
             return
         self.weighers = weighed.names
-        kept = Weights(weighed.rows.astype(np.int32), weighed.weights,
-                       weighed.parts(row))
+        kept = Weights(weighed.rows.astype(np.int32), weighed.weights, parts)
         if self._weights_size > MOST_WEIGHTS:
             kept.cut()
         self._weights_size += kept.nbytes

@@ -54,19 +54,18 @@ class Instances:
     unseen: names of hosts of whose instances rules see none.
     in_flight: function that returns what other requests have placed, {uuid:
         object with ``host`` and, like Placed, ``instance()``}.
-    standing: function of such a dict of before: those in it that were not
-        taken back since.
 
     cells: uuids of the cells whose hosts are decided on: they must answer.
+    own: keys of the request's own placements in flight.
+    pending: what ``in_flight`` returned when it was first needed, or what
+        has been set since; None before.
     """
 
     def __init__(self, locate, on_hosts,
                  images=lambda hosts, names: (), details=lambda name: {},
-                 unseen=frozenset(),
-                 in_flight=dict, standing=dict):
-        self.cells = frozenset()
-        self._in_flight, self._standing = in_flight, standing
-        self._moving = None
+                 unseen=frozenset(), in_flight=dict):
+        self.cells, self.own, self.pending = frozenset(), frozenset(), None
+        self._in_flight = in_flight
         self._locate, self._on_hosts = locate, on_hosts
         self._images, self._described = images, {}
         self._placed, self._unseen = {}, unseen
@@ -95,12 +94,13 @@ class Instances:
         unreported = self._unreported() if placed else {}
         # A group of thousands is asked for again for each instance.
         known = self._located
-        unknown = [*itertools.filterfalse(known.__contains__, uuids)]
+        unknown = [uuid for uuid
+                   in itertools.filterfalse(known.__contains__, uuids)
+                   if uuid not in unreported]
         if unknown:
             known |= dict.fromkeys(unknown) | self._locate(unknown)
         found = {uuid: host for uuid, host
-                 in zip(uuids, map(known.__getitem__, uuids), strict=True)
-                 if host}
+                 in zip(uuids, map(known.get, uuids), strict=True) if host}
         if unreported:
             found |= {uuid: unreported[uuid].host
                       for uuid in unreported.keys() & {*uuids}}
@@ -147,12 +147,15 @@ class Instances:
     def _listed(self):
         """{host: list of rows} of the instances on all hosts, read once."""
         if self._by_host is None:
-            by_host = {}
-            for row in self._on_hosts():
-                if row['host'] not in self._unseen:
-                    by_host.setdefault(row['host'], []).append(row)
-            self._by_host = by_host
+            self._by_host = self._seen_by_host(self._on_hosts())
         return self._by_host
+
+    def _seen_by_host(self, rows):
+        by_host = {}
+        for row in rows:
+            if row['host'] not in self._unseen:
+                by_host.setdefault(row['host'], []).append(row)
+        return by_host
 
     def image_properties(self, hosts, names):
         """Stored image properties: {host: [instance's properties, ...]}.
@@ -175,49 +178,45 @@ class Instances:
                 for host, described in found.items()}
         return {host: known[host] for host in hosts}
 
-    def look_up(self, spec_obj, own=()):
-        """Read now where the instances are that a RequestSpec names.
+    def know_located(self, uuids, located):
+        """Take where instances run, for rules to find it known.
 
-        own: uuids of the instances that it is for: in a group they are
-            members, too, and may be somewhere already.
+        uuids: of the instances that were looked for.
+        located: {uuid: host name} of those that are on a host.
         """
-        group = spec_obj.instance_group
-        members = [*(group.members or ()), *own] if group is not None else ()
-        self.running([*named(spec_obj), *members])
+        self._located |= dict.fromkeys(uuids) | located
 
-    def list_all(self):
-        """Read now which instances are on each host."""
-        # First, as in ``running``.
-        self._unreported()
-        self._listed()
+    def know_all(self, rows):
+        """Take the instances on all hosts, as ``on_hosts`` returns them."""
+        self._by_host = self._seen_by_host(rows)
 
     def place(self, uuid, host, flavor=None):
         """From now on the instance counts as running on the host."""
         self._placed[uuid] = Placed(uuid, host, flavor)
         self._unreported_hosts = None
 
-    def start_over(self):
-        """Have nothing placed by this request, and all that others placed.
+    def start_over(self, pending=None):
+        """Forget what this request placed, to decide it, perhaps again.
 
-        Called when the request is about to be decided, perhaps once more.
+        pending: as of ``catch_up``.
         """
         self._placed = {}
-        self.catch_up()
+        self.catch_up(pending)
 
-    def catch_up(self):
-        """Have all that others placed meanwhile."""
+    def catch_up(self, pending=None):
+        """Take what others have placed meanwhile: the new ``pending``.
+
+        None where it was never needed.
+        """
         self._unreported_hosts = None
-        if self._moving is not None:
-            # What is in flight no longer may show in the database by now,
-            # which was read before.
-            self._moving = (self._standing(self._moving)
-                            | self._in_flight())
+        if pending is not None:
+            self.pending = pending
 
     def _unreported(self):
         """{uuid: Placed or alike} of what the database may not show yet."""
-        if self._moving is None:
-            self._moving = self._in_flight()
-        return self._moving | self._placed
+        if self.pending is None:
+            self.pending = self._in_flight()
+        return self.pending | self._placed
 
     def _unreported_by_host(self):
         """{host: {uuid: instance}} of these, as far as rules see them."""

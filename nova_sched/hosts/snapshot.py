@@ -53,6 +53,11 @@ class HostSnapshot:
         self._states = {}
         self._written = {}
 
+    @property
+    def table(self):
+        """The generation of the hosts that it shares columns with."""
+        return self._table
+
     def column(self, name):
         """The stored column: array, ``Labels`` or list of objects."""
         return self._columns[name]

@@ -29,7 +29,7 @@ from stevedore import driver
 
 from nova_sched import exception
 from nova_sched.options import nearest
-from nova_sched.plugins import nova_form
+from nova_sched.plugins import driver_signatures
 from nova_sched.plugins import nova_methods
 from nova_sched.plugins import nova_names
 from nova_sched.rules import built_ins
@@ -105,7 +105,7 @@ class Kind:
         Raises ConfigurationError as ``load`` does, and for a class that
         cannot be set up.
         """
-        cls = nova_form.made_alone(self.load(name))
+        cls = driver_signatures.made_alone(self.load(name))
         return set_up(lambda: self.checked(cls(conf)), self.option, name)
 
     def checked(self, made):

@@ -155,6 +155,22 @@ RULES = ('_load_filters', '_choose_host_filters', 'filter_cls_map',
          'filter_obj_map', 'default_filters', 'enabled_filters', 'weighers')
 
 
+#: Class of this service -> what a class derived from it may override.
+_TABLES = {
+    'nova_sched.scheduler.driver.Scheduler': DRIVER,
+    'nova_sched.scheduler.filter_scheduler.FilterScheduler': FILTER_SCHEDULER,
+    'nova_sched.scheduler.chance.ChanceScheduler': CHANCE_SCHEDULER,
+    'nova_sched.scheduler.host_manager.HostManager': HOST_MANAGER,
+}
+
+
+def methods_of(cls):
+    """Return Nova's methods of a driver or host manager: name -> Method."""
+    return {name: method for base in reversed(cls.__mro__)
+            for name, method in _TABLES.get(
+                f'{base.__module__}.{base.__qualname__}', {}).items()}
+
+
 def to_call_alone(function):
     """Decorator of a method that drivers may call, and need not override."""
     function.to_call_alone = True
@@ -165,7 +181,7 @@ def is_asked(cls, name):
     """Whether a method that a class may override is called here."""
     return any(name in vars(base)
                and not getattr(vars(base)[name], 'to_call_alone', False)
-               for base in cls.__mro__ if _is_ours(base))
+               for base in cls.__mro__ if is_ours(base))
 
 
 def overridden(made, names):
@@ -176,8 +192,8 @@ def overridden(made, names):
     """
     def is_theirs(name):
         if name in vars(made):
-            return not _is_ours(type(vars(made)[name]))
-        return not _is_ours(next(
+            return not is_ours(type(vars(made)[name]))
+        return not is_ours(next(
             (base for base in type(made).__mro__ if name in vars(base)),
             Methodless))
     return [name for name in names if is_theirs(name)]
@@ -186,13 +202,12 @@ def overridden(made, names):
 def check(given, option):
     """Raise ConfigurationError if one has a method nobody would call.
 
-    given: driver or host manager, or its class; its ``NOVA_METHODS`` is one
-        of the tables.
+    given: driver or host manager, or its class.
     option: ``[group] name`` for messages.
     """
     cls = given if isinstance(given, type) else type(given)
-    methods = getattr(cls, 'NOVA_METHODS', {})
-    theirs = [vars(base) for base in cls.__mro__ if not _is_ours(base)]
+    methods = methods_of(cls)
+    theirs = [vars(base) for base in cls.__mro__ if not is_ours(base)]
     if given is not cls:
         theirs.append(vars(given))
     for name in methods:
@@ -208,5 +223,6 @@ class Methodless:
     """Stands for the class of a name that no class has."""
 
 
-def _is_ours(cls):
+def is_ours(cls):
+    """Return whether a class is one of this service."""
     return cls.__module__.startswith('nova_sched.')

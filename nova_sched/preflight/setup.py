@@ -7,11 +7,11 @@ from nova_sched import conf as config
 from nova_sched import supervisor
 from nova_sched.options import names
 from nova_sched.options import releases
+from nova_sched.plugins import drivers
 from nova_sched.plugins import loading as plugins
 from nova_sched.preflight import eras
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import Row
-from nova_sched.scheduler import driver
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Setup:
     @functools.cached_property
     def driver_class(self):
         """Its class."""
-        return driver.driver_class(self.driver)
+        return drivers.driver_class(self.driver)
 
     @property
     def ranks(self):
@@ -89,8 +89,7 @@ class Setup:
     def placement(self):
         """Whether Placement is asked."""
         return bool(config.placement_configured(self.conf)
-                    and self.driver_class.USES_ALLOCATION_CANDIDATES
-                    and driver.extras(self.driver_class, offer=None))
+                    and self.driver_class.USES_ALLOCATION_CANDIDATES)
 
     @property
     def request_filters(self):

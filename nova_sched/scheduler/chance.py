@@ -9,65 +9,66 @@ import random
 from nova_sched import exception
 from nova_sched.hosts import offer as placement_offer
 from nova_sched.hosts.decision import Pick
-from nova_sched.plugins import nova_methods
 from nova_sched.rules import reasons
-from nova_sched.scheduler import answer
 from nova_sched.scheduler import driver
-from nova_sched.scheduler import placing
-from nova_sched.scheduler.claims import Taken
+from nova_sched.scheduler import selections
+from nova_sched.scheduler.attempt import SchedulingRequest
+from nova_sched.scheduler.claims import ClaimedHost
 
 
 class ChanceScheduler(driver.HostScheduler):
     """Draws hosts at random among those that are up."""
 
     USES_ALLOCATION_CANDIDATES = False
-    NOVA_METHODS = nova_methods.DRIVER | nova_methods.CHANCE_SCHEDULER
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False,
                             offer=placement_offer.NOT_ASKED, record=None):
-        wanted = placing.Wanted(
+        request = SchedulingRequest(
             spec_obj, instance_uuids, self.count(spec_obj, instance_uuids),
             self._max_attempts - 1 if return_alternates else 0)
-        record = self.opened(record, context, wanted, offer)
+        record = self.opened(record, context, request, offer)
         with record.timed('state'), record.budget.not_spent():
             self.host_manager.refresh()
-            found = self.host_manager.instances(wanted.keys())
-        _view, hosts = self.hosts(wanted, found, record)
-        return _Draw(wanted, hosts, record).selections(self._default_zone)
+            instances = self.host_manager.instances(request.keys())
+        _view, hosts = self.hosts(request, instances, record)
+        return _Draw(request, hosts, record).selections(self._default_zone)
 
 
 class _Draw:
     """One request, drawn on one snapshot of the hosts."""
 
-    def __init__(self, wanted, hosts, record):
-        self._wanted, self._hosts, self._record = wanted, hosts, record
-        self._draw = random.Random(record.seed)
+    def __init__(self, request, hosts, record):
+        self._request, self._hosts, self._record = request, hosts, record
+        self._generator = random.Random(record.seed)
 
     def selections(self, zone):
-        """Hosts and alternates: lists of Selection.  Raises NoValidHost."""
-        if not self._wanted.count:
+        """Draw hosts and alternates: lists of Selection.
+
+        Raises NoValidHost.
+        """
+        if not self._request.count:
             self._refuse(exception.NoValidHost.nova,
                          ' The list of instance uuids is empty')
         nodes = self._nodes_by_host()
-        hosts, wanted = sorted(nodes), self._wanted.count
-        if len(hosts) >= wanted:
-            chosen = self._draw.sample(hosts, wanted)
+        hosts, count = sorted(nodes), self._request.count
+        if len(hosts) >= count:
+            chosen = self._generator.sample(hosts, count)
         else:
-            chosen = [self._draw.choice(hosts) for _ in range(wanted)]
-        picked = [(Taken(self._draw.choice(nodes[host])), {})
+            chosen = [self._generator.choice(hosts) for _ in range(count)]
+        picked = [(ClaimedHost(self._generator.choice(nodes[host])), {})
                   for host in chosen]
         spare = [host for host in hosts if host not in set(chosen)]
-        self._draw.shuffle(spare)
+        self._generator.shuffle(spare)
         alternates = []
-        if self._wanted.most_alternates:
-            alternates = [self._others(taken.row, spare, nodes)
-                          for taken, _ in picked]
+        if self._request.most_alternates:
+            alternates = [self._others(claimed.row, spare, nodes)
+                          for claimed, _ in picked]
         self._note(picked, alternates)
-        return answer.selections(self._hosts, picked, alternates, zone)
+        return selections.of(self._hosts, picked, alternates, zone)
 
     def _nodes_by_host(self):
-        """host name -> rows of its nodes, of the hosts to draw from."""
+        """Return the hosts to draw from: host name -> rows of its nodes."""
         everything = self._hosts.block()
         up = everything.where(everything.service_up
                               & ~everything.service_disabled
@@ -76,7 +77,7 @@ class _Draw:
         self._record.step(0, 'service up', everything.rows, up.rows)
         if not len(up):
             self._refuse('Is the appropriate service running?')
-        ignored = self._wanted.spec_obj.ignore_hosts or []
+        ignored = self._request.spec_obj.ignore_hosts or []
         left = up.where(~up.named('host', ignored))
         self._record.step(0, 'ignore_hosts', up.rows, left.rows)
         if not len(left):
@@ -88,29 +89,30 @@ class _Draw:
         return nodes
 
     def _others(self, row, spare, nodes):
-        """Up to as many alternates as wanted, from the cell of a pick."""
+        """Draw the alternates of a pick, which are in its cell."""
         cell = self._hosts.cell('cell_uuid', row)
         others = []
         for host in spare:
-            if len(others) == self._wanted.most_alternates:
+            if len(others) == self._request.most_alternates:
                 break
             same_cell = [other for other in nodes[host]
                          if self._hosts.cell('cell_uuid', other) == cell]
             if same_cell:
-                others.append((Taken(self._draw.choice(same_cell)), {}))
+                others.append((
+                    ClaimedHost(self._generator.choice(same_cell)), {}))
         return others
 
     def _note(self, picked, alternates):
-        for index, ((taken, _), key) in enumerate(
-                zip(picked, self._wanted.keys(), strict=True)):
+        for index, ((claimed, _), key) in enumerate(
+                zip(picked, self._request.keys(), strict=True)):
             self._record.picked(Pick(
                 index, key if isinstance(key, str) else None,
-                self._hosts.cell('host', taken.row),
-                self._hosts.cell('nodename', taken.row)))
+                self._hosts.cell('host', claimed.row),
+                self._hosts.cell('nodename', claimed.row)))
         self._record.alternates = sum(map(len, alternates))
 
     def _refuse(self, nova, more=''):
-        """Raise NoValidHost: Nova's words, and more for operators."""
+        """Raise NoValidHost in Nova's words, with more for operators."""
         reason = nova + more + reasons.lost_cells(self._record)
         self._record.reason = reason
         raise exception.NoValidHost(reason=reason, nova=nova)

@@ -25,11 +25,12 @@ LATER, LATER_PAUSE = 600, 5
 
 
 @dataclasses.dataclass(frozen=True)
-class Taken:
-    """A host taken for an instance.
+class ClaimedHost:
+    """A host that an instance gets.
 
-    row: of the host table.  request: the allocation request that was claimed,
-    or would be; None without Placement.
+    row: its row of the host table.
+    request: the allocation request that is claimed, or could be; None
+        without Placement.
     """
 
     row: int
@@ -37,25 +38,25 @@ class Taken:
 
     @property
     def mapping(self):
-        """Request group -> provider uuids, or None without Placement."""
+        """Request group -> provider uuids; None without Placement."""
         if self.request is None:
             return None
         return self.request.get('mappings') or {}
 
-    def tell(self, spec_obj):
-        """Have the request groups of a RequestSpec name their providers."""
+    def assign_providers(self, spec_obj):
+        """Write the providers into the request groups of a RequestSpec."""
         if self.mapping:
             for group in spec_obj.requested_resources or ():
                 group.provider_uuids = list(
                     self.mapping.get(group.requester_id, ()))
 
     def on_the_wire(self):
-        """The allocation request as a Selection carries it: JSON text."""
+        """Return the allocation request for a Selection: JSON text."""
         return NO_CLAIM if self.request is None else json.dumps(self.request)
 
 
 class Claims:
-    """Takes hosts for the instances of one request.
+    """The hosts that one request claims in Placement.
 
     offer: one of the values of hosts.offer.  Nothing is claimed where
         Placement was not asked, nor for callers that send no instance uuids.
@@ -70,7 +71,7 @@ class Claims:
         self._claimed = {}
 
     def take(self, hosts, instance_uuid, spec_obj):
-        """The first of the hosts that can be had: ``Taken``, or None.
+        """Claim the first host that Placement grants: ``ClaimedHost`` or None.
 
         hosts: HostBlock, best first.
         """
@@ -97,12 +98,12 @@ class Claims:
         return accepted
 
     def first_of(self, snapshot, row):
-        """The host with its first allocation request: ``Taken``.
+        """Return a host with its first allocation request: ``ClaimedHost``.
 
-        None for a host of which Placement offers none, or the filters left
-        none.
+        None for a host without one, because Placement offers none or the
+        filters left none.
         """
-        return first_of(snapshot, row) if self.claiming else Taken(row)
+        return first_of(snapshot, row) if self.claiming else ClaimedHost(row)
 
     @property
     def version(self):
@@ -110,7 +111,7 @@ class Claims:
         return self._offer.version if self.claiming else None
 
     def release(self):
-        """Give back all that was claimed, each as far as it can be."""
+        """Give back all that was claimed."""
         if self._claimed:
             LOG.debug('Cleaning up allocations for %s', [*self._claimed])
         give_back(self._offer, reversed(self._claimed))
@@ -118,7 +119,7 @@ class Claims:
 
 
 def first_of(snapshot, row):
-    """A host with its first allocation request; see Claims.first_of."""
+    """Return a host with its first allocation request: see Claims."""
     state = snapshot.state(row)
     requests = state.allocation_candidates
     if not requests:
@@ -126,7 +127,7 @@ def first_of(snapshot, row):
                   'matching allocation_request was encountered while '
                   'scheduling. This host was skipped.', state.uuid)
         return None
-    return Taken(row, requests[0])
+    return ClaimedHost(row, requests[0])
 
 
 def give_back(offer, instance_uuids):

@@ -1,19 +1,12 @@
-"""What a scheduler driver is, and loading the configured one."""
+"""Base classes of scheduler drivers, and loading the configured one."""
 
 import abc
-import functools
-import inspect
 import random
 
 from oslo_log import log as logging
 
-from nova_sched import conf as config
 from nova_sched.hosts import decision
 from nova_sched.hosts import offer as placement_offer
-from nova_sched.plugins import classes
-from nova_sched.plugins import nova_form
-from nova_sched.plugins import nova_methods
-from nova_sched.plugins import nova_names
 from nova_sched.scheduler import host_manager
 
 LOG = logging.getLogger(__name__)
@@ -41,8 +34,6 @@ class Scheduler(abc.ABC):
     #: Whether notifications are sent of its requests, before it is asked and
     #: once it has answered.
     NOTIFIES = False
-    #: What is asked through a method of Nova's, and in place of which.
-    NOVA_METHODS = nova_methods.DRIVER
 
     def __init__(self, conf):
         self.conf = conf
@@ -56,9 +47,8 @@ class Scheduler(abc.ABC):
         context: RequestContext.  spec_obj: a validated RequestSpec.
         instance_uuids: one text an instance; None from callers that send
             none, then ``spec_obj.num_instances`` counts.
-        offer: what Placement offers, a value of hosts.offer.  record: the
-            Decision of the request, to be filled.  A driver that takes
-            neither is given neither.
+        offer: what Placement offers, a value of hosts.offer.
+        record: the Decision of the request, to be filled.
         Returns a list, in the order of the instances, of lists of Selection:
         the selected host and then its alternates, if asked for.
         Raises NoValidHost when not every instance gets a host.
@@ -131,25 +121,26 @@ class HostScheduler(Scheduler):
     def delete_aggregate(self, aggregate):
         self.host_manager.forget_aggregates()
 
-    def opened(self, record, context, wanted, offer):
-        """The record of a request that is about to be decided.
+    def opened(self, record, context, request, offer):
+        """Return the record of a request that is about to be decided.
 
         record: Decision of the caller's, or None for a new one.
         """
         record = decision.Decision() if record is None else record
         record.request_id = context.request_id
-        record.instance_uuid = wanted.spec_obj.instance_uuid
-        record.instances, record.offer = wanted.count, offer
+        record.instance_uuid = request.spec_obj.instance_uuid
+        record.instances, record.offer = request.count, offer
         record.seed = record.seed or random.SystemRandom().getrandbits(48)
         return record
 
-    def hosts(self, wanted, found, record):
-        """The hosts as they are at this moment, for one request alone.
+    def hosts(self, request, instances, record):
+        """Return the hosts as of this moment, for one request alone.
 
-        found: Instances.  The record notes which they are.
+        instances: hosts.instances.Instances.
+        record: Decision that notes which hosts these are.
         Returns a picks.View and a HostSnapshot of it.
         """
-        view = self.host_manager.view(wanted.keys())
+        view = self.host_manager.view(request.keys())
         record.clock = self.host_manager.now()
         record.reads, record.lost = view.table.cells.reads, (
             view.table.cells.lost)
@@ -158,55 +149,15 @@ class HostScheduler(Scheduler):
         record.names = (view.table.columns['host'],
                         view.table.columns['nodename'])
         return view, self.host_manager.snapshot(
-            view.table, found, record.clock, record.offer)
-
-
-def extras(driver, **values):
-    """Those of the values that a driver's select_destinations takes: dict.
-
-    Third parties' need take no more than what ``Scheduler`` says without a
-    default, and return_alternates.
-    """
-    method = driver.select_destinations
-    names = _parameters(getattr(method, '__func__', method))
-    if names is None:
-        return values
-    return {name: value for name, value in values.items() if name in names}
-
-
-@functools.lru_cache(maxsize=16)
-def _parameters(function):
-    """The names of a function's parameters; None if it takes any."""
-    parameters = inspect.signature(function).parameters
-    if any(parameter.kind is parameter.VAR_KEYWORD
-           for parameter in parameters.values()):
-        return None
-    return frozenset(parameters)
-
-
-_DRIVER = classes.Kind(
-    '[scheduler] driver', 'nova_sched.scheduler.driver', 'driver', Scheduler,
-    ', with a select_destinations method', 'nova.scheduler.driver')
+            view.table, instances, record.clock, record.offer)
 
 
 def load_driver(conf):
-    """The driver that ``[scheduler] driver`` names, constructed.
+    """Return the driver that ``[scheduler] driver`` names, constructed.
 
     Raises ConfigurationError for a name that cannot be loaded, and for a
     driver that cannot be set up.
     """
-    name = config.driver_name(conf)
-    LOG.debug('Loading scheduler driver %s', name)
-    nova_names.provide(conf)
-    cls = driver_class(name)
-    return classes.set_up(lambda: _DRIVER.checked(cls(conf)), _DRIVER.option,
-                          name)
-
-
-def driver_class(name):
-    """The driver class of an entry point name or a class path.
-
-    That of one in Nova's form is made of it, see plugins.nova_form.
-    Raises ConfigurationError when there is none, or when it is no driver.
-    """
-    return nova_form.served(_DRIVER.load(name), _DRIVER.option)
+    # Drivers derive from the classes here.
+    from nova_sched.plugins import drivers
+    return drivers.load(conf)

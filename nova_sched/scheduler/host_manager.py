@@ -17,7 +17,6 @@ from nova_sched.inventory.api import ApiInventory
 from nova_sched.inventory.cache import HostCache
 from nova_sched.inventory.picks import Picks
 from nova_sched.plugins import classes
-from nova_sched.plugins import nova_methods
 
 LOG = logging.getLogger(__name__)
 
@@ -32,8 +31,6 @@ class HostManager:
 
     #: Whether what is chosen is in flight from then on.
     remembers = True
-    #: As of scheduler.driver.Scheduler.
-    NOVA_METHODS = nova_methods.HOST_MANAGER
 
     def __init__(self, conf):
         self._reader = db_reader.HostReader(conf)
@@ -123,10 +120,41 @@ class HostManager:
             details=lambda name: self._reader.instance_details(
                 table.columns['host'].values, name, found.cells),
             unseen=_bare_metal_hosts(table),
-            in_flight=lambda: self._picks.placed(set(keys)),
-            standing=self._picks.standing)
-        found.cells = _cells_of(table)
+            in_flight=lambda: self._picks.placed(set(keys)))
+        found.cells, found.own = _cells_of(table), set(keys)
         return found
+
+    def look_up(self, instances, uuids):
+        """Read where instances run that a request depends on.
+
+        instances: Instances that knows it then.
+        Raises DatabaseUnavailable.
+        """
+        if uuids:
+            # First: what shows in the database meanwhile is in either.
+            instances.pending = self._picks.placed(instances.own)
+            instances.know_located(uuids, self._reader.locate_instances(
+                uuids, instances.cells))
+
+    def list_all(self, instances):
+        """Read all instances of all hosts; otherwise as ``look_up``."""
+        if instances.pending is None:
+            instances.pending = self._picks.placed(instances.own)
+        instances.know_all(self._reader.instances_on(
+            self._picks.table.columns['host'].values,
+            db_reader.INSTANCE_COLUMNS, instances.cells))
+
+    def pending(self, found):
+        """Return what others have placed, for Instances that depend on it.
+
+        What counted when the Instances were looked up and has shown in the
+        database since is part of it: the database was read before.
+        Returns {uuid: InFlight}; None for Instances that were not looked up.
+        """
+        if found.pending is None:
+            return None
+        return (self._picks.standing(found.pending)
+                | self._picks.placed(found.own))
 
     def find_nodes(self, host, node, cell_uuid=None):
         """The compute nodes of a name; see db.reader.HostReader.
@@ -172,29 +200,29 @@ class HostManager:
         snapshot.pack_numa_cells = self._pack_numa_cells
         return snapshot
 
-    def siblings(self, wanted):
-        """What others have in flight of a request's server group: list."""
-        group = wanted.spec_obj.instance_group
+    def siblings(self, request):
+        """Return what others have in flight of a server group: list."""
+        group = request.spec_obj.instance_group
         if group is None:
             return []
-        own = set(wanted.keys())
-        return [pick for pick in self._picks.of_group(
-            wanted.group, group.members or ())
-            if pick.key not in own]
+        own = set(request.keys())
+        return [placed for placed in self._picks.of_group(
+            request.group, group.members or ()) if placed.key not in own]
 
-    def keep(self, view, snapshot, picks, wanted):
-        """Whether the picks of a request are in flight now.
+    def commit(self, view, hosts, placed, request):
+        """Put the placements of an attempt in flight; return whether it did.
 
-        Not if others have taken meanwhile what they depend on.  What is not
-        remembered is kept by nobody, and all is well.
+        It does not if others have meanwhile taken what they depend on.
+        view, hosts: that the attempt was made on.  placed: list of InFlight.
         """
-        return not self.is_kept(wanted) or self._picks.commit(
-            view, picks, snapshot, wanted.related())
+        return self._picks.commit(view, placed, hosts, request.related())
 
-    def is_kept(self, wanted):
-        """Whether picks of a request are remembered: a rebuild places nothing.
+    def is_remembered(self, request):
+        """Return whether placements of a request are in flight.
+
+        A rebuild places nothing.
         """
-        return self.remembers and not wanted.spec_obj.is_rebuild
+        return self.remembers and not request.spec_obj.is_rebuild
 
     def take_back(self, picks):
         """Have these picks, a list of InFlight, in flight no longer."""
@@ -220,8 +248,16 @@ _HOST_MANAGER = classes.Kind(
     'host manager', HostManager, novas='nova.scheduler.host_manager')
 
 
+def host_manager_class(conf):
+    """Return the class that ``[scheduler] host_manager`` names.
+
+    Raises ConfigurationError for a name that cannot be loaded.
+    """
+    return _HOST_MANAGER.load(config.host_manager_name(conf))
+
+
 def load_host_manager(conf):
-    """The host manager that ``[scheduler] host_manager`` names, constructed.
+    """Return the configured host manager, constructed.
 
     Raises ConfigurationError for a name that cannot be loaded, and for a
     host manager that cannot be set up.

@@ -209,9 +209,8 @@ class SchedulerManager:
         try:
             selections = list(map(list, serving.select_destinations(
                 ctxt, spec_obj, uuids,
-                return_alternates=as_objects and alternates,
-                **driver.extras(serving, record=record, offer=offer))))
-            _check_picks(record, selections)
+                return_alternates=as_objects and alternates, offer=offer,
+                record=record)))
             reply = _reply(selections, as_objects, spec_obj.wire_version)
         except BaseException:
             # What the driver has not given back itself.
@@ -324,15 +323,3 @@ def _words(exc):
         return str(exc) if isinstance(exc, _EXPECTED) else repr(exc)
     except Exception:
         return type(exc).__name__
-
-
-def _check_picks(record, selections):
-    """Have the picks on record of a driver that keeps no record itself."""
-    if record.picks:
-        return
-    uuids = record.asked_uuids()
-    for index, (chosen, *others) in enumerate(selections):
-        record.picked(decision.Pick(
-            index, uuids[index] if index < len(uuids) else None,
-            chosen.service_host, chosen.nodename))
-        record.alternates += len(others)

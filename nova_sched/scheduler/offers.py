@@ -6,7 +6,6 @@ from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.hosts import offer
 from nova_sched.rules import reasons
-from nova_sched.scheduler import driver as drivers
 from nova_sched.scheduler import prefilters
 from nova_sched.scheduler import utils
 from nova_sched.scheduler.client import report
@@ -28,7 +27,6 @@ class Offers:
     def __init__(self, conf, driver, client=None):
         self.placement_client = None
         if (driver.USES_ALLOCATION_CANDIDATES
-                and drivers.extras(driver, offer=None)
                 and config.placement_configured(conf)):
             asked = client or report.SchedulerReportClient(conf)
             asked.keeps_summaries = driver.WANTS_SUMMARIES

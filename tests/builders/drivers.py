@@ -4,6 +4,7 @@ from nova_sched import context
 from nova_sched.hosts.decision import Decision
 from nova_sched.inventory.picks import View
 from nova_sched.observe import recorder
+from nova_sched.plugins import drivers as plugins
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import manager
 from nova_sched.scheduler import offers
@@ -31,10 +32,10 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
         #: The record of the last request.
         self.decision = None
 
-    def _read_hosts(self):
+    def _read_hosts(self, record):
         pass
 
-    def hosts(self, wanted, found, record):
+    def hosts(self, request, instances, record):
         table = self._hosts
         record.hosts = table.size
         return View(table, (), (), 0, table), table.snapshot(
@@ -54,9 +55,23 @@ def door(driver, memory=1 << 24, conf=None, **kwargs):
     conf: ConfigOpts that says where Placement is; by default there is none.
     kwargs: of SchedulerManager.
     """
+    driver = adapted(driver)
     return manager.SchedulerManager(
         driver, offers.Offers(conf or rules.a_conf(), driver),
         recorder.Recorder(memory), **kwargs)
+
+
+def adapted(driver):
+    """A driver with the adapters in front that loading it would put there.
+
+    It shares all attributes with the one given.
+    """
+    cls = plugins.adapted(type(driver))
+    if isinstance(driver, (cls, MemoryScheduler)):
+        return driver
+    made = cls.__new__(cls)
+    made.__dict__ = driver.__dict__
+    return made
 
 
 def select(driver, spec, instance_uuids=None, **kwargs):

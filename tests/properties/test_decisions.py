@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from nova_sched import exception
 from nova_sched.hosts.decision import Decision
 from nova_sched.plugins import loading as plugins
-from nova_sched.plugins.by_rows import placing as by_rows
-from nova_sched.plugins.by_rows import steps
 from nova_sched.plugins.nova.host_manager import Lent
+from nova_sched.plugins.row_api import attempt as row_api
+from nova_sched.plugins.row_api import steps
 from nova_sched.rules import ranking
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import select
@@ -45,9 +45,9 @@ class _Asked(Decision):
         super().__init__()
         self._scheduler = scheduler
 
-    def picked(self, pick, weighed, row):
-        super().picked(pick, weighed, row)
-        self._scheduler.ask_again(pick.index, row)
+    def picked(self, pick, weighed, parts):
+        super().picked(pick, weighed, parts)
+        self._scheduler.ask_again(pick)
 
 
 class CloudScheduler(MemoryScheduler):
@@ -81,9 +81,10 @@ class CloudScheduler(MemoryScheduler):
         self._asked = hosts.snapshot, spec_obj
         return ranking.Ranker.ranked(self.ranker, hosts, spec_obj, *args)
 
-    def ask_again(self, index, row):
+    def ask_again(self, pick):
         """Ask the filters again about the picked host alone."""
         snapshot, spec_obj = self._asked
+        index, row = pick.index, snapshot.table.row(pick.host, pick.nodename)
         block = (snapshot.state(row).block() if index
                  else self._cloud.block([row]))
         self.doubted += [
@@ -108,7 +109,7 @@ class CloudScheduler(MemoryScheduler):
 class PlainScheduler(CloudScheduler):
     """The same, but its filters are asked by itself alone."""
 
-    def ask_again(self, index, row):
+    def ask_again(self, pick):
         pass
 
 
@@ -120,7 +121,10 @@ class RowScheduler(PlainScheduler):
         self._steps = steps.Steps()
         self._steps.conf = self.conf
         self._steps.host_manager = Lent(self.conf, self.host_manager)
-        self._place = functools.partial(by_rows.ByRows, self._steps)
+
+    def _attempt(self, request, record):
+        return super()._attempt(request, record, functools.partial(
+            row_api.RowApiAttempt, self._steps))
 
     def decide(self, case, seed=1):
         manager = self._steps.host_manager

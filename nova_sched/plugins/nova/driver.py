@@ -1,8 +1,8 @@
 """As ``nova.scheduler.driver``: what a driver of one's own derives from."""
 
 from nova_sched import exception
-from nova_sched.plugins import nova_answers
-from nova_sched.plugins import nova_form
+from nova_sched.plugins import driver_results
+from nova_sched.plugins import driver_signatures
 from nova_sched.plugins.nova import host_manager
 from nova_sched.plugins.nova import servicegroup
 from nova_sched.scheduler import driver
@@ -15,7 +15,7 @@ class OfNova:
     which services are up.
     """
 
-    #: See plugins.nova_form.
+    #: See plugins.driver_signatures.
     MADE_ALONE = True
     #: Whether it claims even if it is not told what Placement offers.
     CLAIMS = False
@@ -29,7 +29,7 @@ class OfNova:
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        nova_form.note_periodic_work(cls)
+        driver_signatures.note_periodic_work(cls)
 
     def check_set_up(self):
         """As of the class that it is in front of, if it has been made."""
@@ -57,10 +57,10 @@ class OfNova:
         What are more than there are instances is left out, as by callers.
         Raises NoValidHost for less.
         """
-        found = nova_answers.as_selections(
+        found = driver_results.as_selections(
             found or [], lambda: self.host_manager.get_all_host_states(
                 context), type(self).__name__)
-        call = nova_form.current()
+        call = driver_signatures.current()
         wanted = self.count(call.spec_obj, call.instance_uuids)
         placed = list(filter(None, found[:wanted]))
         if len(placed) < wanted:
@@ -74,5 +74,5 @@ class Scheduler(OfNova, driver.HostScheduler):
     """Base class of drivers.
 
     ``select_destinations`` is called with the arguments of its release, see
-    plugins.nova_form.
+    plugins.driver_signatures.
     """

@@ -2,16 +2,17 @@
 
 import functools
 
-from nova_sched.plugins import nova_answers
-from nova_sched.plugins import nova_form
+from nova_sched.plugins import driver_results
+from nova_sched.plugins import driver_signatures
 from nova_sched.plugins import nova_methods
-from nova_sched.plugins.by_rows import steps
 from nova_sched.plugins.nova import driver
 from nova_sched.plugins.nova import rpc
+from nova_sched.plugins.row_api import driver as row_api
+from nova_sched.plugins.row_api import steps
 from nova_sched.scheduler import filter_scheduler
 
 
-class FilterScheduler(driver.OfNova, steps.Steps,
+class FilterScheduler(driver.OfNova, steps.Steps, row_api.RowApi,
                       filter_scheduler.FilterScheduler):
     """The filter scheduler, asked as by Nova of any release to Wallaby.
 
@@ -52,37 +53,41 @@ class FilterScheduler(driver.OfNova, steps.Steps,
         Selection an instance.
         Raises NoValidHost when not every instance gets a host.
         """
-        call, form = nova_form.understood(self.NOVA_FORM, *args, **kwargs)
-        with nova_form.answering(call):
+        call, form = driver_signatures.understood(
+            self.NOVA_FORM, *args, **kwargs)
+        with driver_signatures.answering(call):
             found = self.as_selections(context, self._schedule(
-                context, *self._steps().given(call)))
-        if form is nova_form.QUEENS:
+                context, *self._signature().given(call)))
+        if form is driver_signatures.QUEENS:
             return found
-        if form is nova_form.PIKE:
-            return nova_answers.as_states(found, self._states(context))
-        return nova_answers.as_dicts(found)
+        if form is driver_signatures.PIKE:
+            return driver_results.as_states(found, self._states(context))
+        return driver_results.as_dicts(found)
 
     def _schedule(self, context, *args, **kwargs):
         """The same, before notifications; with WeighedObjects for dicts."""
-        call, form = nova_form.understood(
-            nova_form.PIKE if nova_form.PIKE in (self._steps(), self.NOVA_FORM)
-            else self._steps(), *args, **kwargs)
+        call, form = driver_signatures.understood(
+            driver_signatures.PIKE
+            if driver_signatures.PIKE in (self._signature(), self.NOVA_FORM)
+            else self._signature(), *args, **kwargs)
         _begin_anew(call.record)
         found = super().select_destinations(
             context, call.spec_obj, call.instance_uuids, call.alternates,
             call.offer, call.record)
         call.note_claims(found)
-        if form is nova_form.QUEENS:
+        if form is driver_signatures.QUEENS:
             return found
-        if form is nova_form.PIKE:
-            return nova_answers.as_states(found, self._states(context))
-        return nova_answers.as_weighed(found, self._states(context))
+        if form is driver_signatures.PIKE:
+            return driver_results.as_states(found, self._states(context))
+        return driver_results.as_weighed(found, self._states(context))
 
-    def note_in_flight(self, picks):
-        """See nova_form: an override may yet fail."""
-        call = nova_form.current()
-        if call is not None:
-            call.in_flight.extend(picks)
+    def _attempt(self, request, record):
+        """As of the base class; an override may fail after it."""
+        attempt, call = super()._attempt(request, record), (
+            driver_signatures.current())
+        if call is not driver_signatures.NOBODY:
+            call.attempts.append(attempt)
+        return attempt
 
     @nova_methods.to_call_alone
     def populate_filter_properties(self, request_spec, filter_properties):
@@ -91,9 +96,9 @@ class FilterScheduler(driver.OfNova, steps.Steps,
         filter_properties['project_id'] = instance.get('project_id')
         filter_properties['os_type'] = instance.get('os_type')
 
-    def _steps(self):
+    def _signature(self):
         """The Form of its _schedule."""
-        return nova_form.form_of(type(self)._schedule)
+        return driver_signatures.form_of(type(self)._schedule)
 
     def _states(self, context):
         return functools.partial(self.host_manager.get_all_host_states,

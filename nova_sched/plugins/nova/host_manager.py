@@ -10,7 +10,8 @@ import datetime
 import functools
 
 from nova_sched.hosts import state as host_state
-from nova_sched.plugins.by_rows import managing
+from nova_sched.plugins import nova_methods
+from nova_sched.plugins.row_api import managing
 from nova_sched.scheduler import host_manager
 
 HostState = host_state.HostState
@@ -48,7 +49,7 @@ def set_update_time_on_success(function):
 class HostManager(managing.Methods, host_manager.HostManager):
     """This service's, made without arguments; ``conf`` is there by then."""
 
-    #: See plugins.nova_form.
+    #: See plugins.driver_signatures.
     MADE_ALONE = True
 
     def __init__(self):
@@ -72,11 +73,11 @@ class Lent(managing.Methods):
         self.conf, self._manager = conf, manager
 
     def __getattr__(self, name):
-        if name in self._manager.NOVA_METHODS:
+        methods = nova_methods.methods_of(type(self._manager))
+        if name in methods:
             raise AttributeError(
                 f'host managers have no {name} to call: '
-                f'{self._manager.NOVA_METHODS[name].instead}; see '
-                'doc/source/nova-methods.rst')
+                f'{methods[name].instead}; see doc/source/nova-methods.rst')
         return getattr(self._manager, name)
 
 

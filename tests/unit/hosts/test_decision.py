@@ -35,7 +35,8 @@ def weighed(count):
 
 def picked(record, hosts=20, instances=1):
     for index in range(instances):
-        record.picked(Pick(index, UUID, 'h', 'h'), weighed(hosts), 0)
+        made = weighed(hosts)
+        record.picked(Pick(index, UUID, 'h', 'h'), made, made.parts(0))
     return record
 
 

@@ -125,9 +125,10 @@ class TestOnHost:
         asked = Asked()
         found = instances.Instances(asked.locate, asked.on_hosts,
                                     in_flight=lambda: dict(placed))
-        found.list_all()
+        found.pending = {}
+        found.know_all(asked.on_hosts())
         placed['u9'] = instances.Placed('u9', 'b')
-        found.start_over()
+        found.start_over(dict(placed))
 
         assert list(found.on_host('b')) == ['u3', 'u9']
         assert asked.listed == [()]

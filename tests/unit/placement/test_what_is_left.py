@@ -117,7 +117,7 @@ def test_a_claim_that_was_said_not_to_be_taken_is_released_too():
         Offer({}, frozenset(), '1.36', lambda *args: False, released.append),
         UUIDS, Decision())
     for _ in range(2):
-        taking._claim(State(), claims.Taken(0, WANTED), UUIDS[0], SPEC)
+        taking._claim(State(), claims.ClaimedHost(0, WANTED), UUIDS[0], SPEC)
 
     taking.release()
 

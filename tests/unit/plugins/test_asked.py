@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from nova_sched.plugins.by_rows import host_states
+from nova_sched.plugins.row_api import host_states
 
 
 def of_class(function):

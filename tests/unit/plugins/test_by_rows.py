@@ -7,8 +7,9 @@ They are in tests/data/row_plug_ins.py.
 import pytest
 
 from nova_sched import exception
+from nova_sched.plugins.row_api import driver as row_api
 from nova_sched.scheduler import driver as drivers
-from nova_sched.scheduler import placing
+from nova_sched.scheduler.attempt import SchedulingAttempt
 from tests.builders.by_rows import answered
 from tests.builders.by_rows import ask
 from tests.builders.clouds import a_compute_node
@@ -114,14 +115,15 @@ class TestOfAHostManager:
         assert not record.weighers
 
     def test_naming_filters_keeps_the_columns(self, a_driver):
-        assert a_driver(manager='ChoosyManager')._place is placing.Placing
+        assert a_driver(
+            manager='ChoosyManager')._make_attempt is SchedulingAttempt
 
     def test_it_may_make_all_itself(self, a_driver):
         """What is made of this service's classes keeps the columns."""
         driver = a_driver(manager='KiloBornManager')
         hosts, record = answered(driver, flavor=a_flavor(memory_mb=9000))
 
-        assert (hosts, driver._place) == (['b'], placing.Placing)
+        assert (hosts, driver._make_attempt) == (['b'], SchedulingAttempt)
         assert [step.name for step in record.steps] == [
             'RamFilter', 'ComputeFilter']
 
@@ -187,8 +189,8 @@ class TestOfAHostManager:
             a_driver(manager='LateManager')
 
 
-def test_no_other_request_takes_this_way(a_driver):
-    assert a_driver()._place is placing.Placing
+def test_no_other_driver_knows_of_it(a_driver):
+    assert not isinstance(a_driver(), row_api.RowApi)
 
 
 def test_the_start_tells_of_it(a_driver, caplog):

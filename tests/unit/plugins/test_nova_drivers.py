@@ -12,7 +12,9 @@ import pytest
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.context import RequestContext
-from nova_sched.plugins import nova_form
+from nova_sched.hosts.decision import Decision
+from nova_sched.plugins import driver_signatures
+from nova_sched.plugins import drivers as plugins
 from nova_sched.plugins import nova_names
 from nova_sched.plugins.nova import conf as nova_conf
 from nova_sched.scheduler import driver as drivers
@@ -255,6 +257,7 @@ class TestForm:
         def select_destinations(self, context, spec_obj, instance_uuids,
                                 return_alternates=False):
             """Takes no offer."""
+            return []
 
     class Mixed(Native):
         """Of this service, but with Nova's arguments."""
@@ -263,7 +266,8 @@ class TestForm:
                                 alloc_reqs_by_rp_uuid, provider_summaries,
                                 allocation_request_version=None,
                                 return_alternates=False):
-            return [self.conf, allocation_request_version, return_alternates]
+            return [[self.conf, allocation_request_version,
+                     return_alternates]]
 
     class Older(Native):
         def select_destinations(self, context, spec_obj, instance_uuids,
@@ -271,32 +275,45 @@ class TestForm:
             """As in Pike."""
 
     def test_leaves_one_of_this_service_s_own_as_it_is(self):
-        assert nova_form.served(self.Native, 'x') is self.Native
-        assert not self.Native.WANTS_SUMMARIES
+        served = driver_signatures.served(drivers.HostScheduler, 'x')
+
+        assert served is drivers.HostScheduler
+
+    def test_of_one_that_takes_less_gives_it_less(self):
+        served = driver_signatures.served(self.Native, 'x')
+
+        assert issubclass(served, self.Native)
+        assert not served.WANTS_SUMMARIES
+        assert not served.USES_ALLOCATION_CANDIDATES
+        assert served('the options').select_destinations(
+            None, None, None, offer='an offer', record=None) == []
 
     def test_shows_in_the_names_of_arguments(self):
-        served = nova_form.served(self.Mixed, 'x')
+        served = driver_signatures.served(self.Mixed, 'x')
 
         assert issubclass(served, self.Mixed)
         assert served.WANTS_SUMMARIES
         assert served('the options').select_destinations(
-            None, None, None, True) == ['the options', None, True]
+            None, None, None, True) == [['the options', None, True]]
 
     def test_knows_what_it_is_asked_for_until_it_has_answered(self):
         class Asking(self.Mixed):
             def select_destinations(self, *args, alloc_reqs_by_rp_uuid=None):
-                return nova_form.current().record
+                return [[driver_signatures.current().record]]
 
-        served = nova_form.served(Asking, 'x')('the options')
+        served = driver_signatures.served(Asking, 'x')('the options')
+
+        record = Decision()
+        record.picked(None)
 
         assert served.select_destinations(
-            None, None, None, record='a record') == 'a record'
-        assert nova_form.current() is nova_form.NOBODY
+            None, None, None, record=record) == [[record]]
+        assert driver_signatures.current() is driver_signatures.NOBODY
 
     def test_of_another_release_is_refused_at_the_start(self):
         with pytest.raises(exception.ConfigurationError,
                            match='from Queens to Wallaby'):
-            nova_form.served(self.Older, '[scheduler] driver')
+            driver_signatures.served(self.Older, '[scheduler] driver')
 
 
 class Working:
@@ -345,9 +362,9 @@ def test_a_driver_may_lie_in_nova_s_tree(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     nova_names.provide(rules.a_conf())
 
-    assert drivers.driver_class(
+    assert plugins.driver_class(
         'nova.scheduler.solver_scheduler.SolverScheduler').__name__ == (
             'SolverScheduler')
     for wrong in ('solver', 'filter_scheduler'):
         with pytest.raises(exception.ConfigurationError, match='no such'):
-            drivers.driver_class(f'nova.scheduler.{wrong}.SolverScheduler')
+            plugins.driver_class(f'nova.scheduler.{wrong}.SolverScheduler')

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from nova_sched import exception
+from nova_sched.plugins import drivers
 from nova_sched.plugins import nova_methods
 from nova_sched.plugins.nova import driver as nova_driver
 from nova_sched.plugins.nova import filter_scheduler as nova_filter_scheduler
@@ -32,7 +33,7 @@ TABLES = {
 CASES = [(base, name, method.instead)
          for base in (*BASES.values(), filter_scheduler.FilterScheduler,
                       host_manager.HostManager)
-         for name, method in base.NOVA_METHODS.items()]
+         for name, method in nova_methods.methods_of(base).items()]
 
 
 @pytest.mark.parametrize(('base', 'name', 'instead'), CASES)
@@ -148,4 +149,4 @@ class Busy(driver.Scheduler):
 
 
 def test_periodic_work_is_done_of_any_driver():
-    assert driver.driver_class(f'{__name__}.Busy').PERIODIC
+    assert drivers.driver_class(f'{__name__}.Busy').PERIODIC

@@ -6,6 +6,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.objects import Selection
+from nova_sched.plugins import drivers as plugins
 from nova_sched.scheduler import driver as drivers
 from tests.builders import http_placement
 from tests.unit.plugins.test_nova_drivers import DATA
@@ -248,7 +249,7 @@ class OwnForm(drivers.Scheduler):
 def test_one_of_this_service_s_own_is_refused_in_older_forms(tmp_path):
     with pytest.raises(exception.ConfigurationError,
                        match=r'derive from nova\.scheduler\.driver'):
-        drivers.driver_class(f'{__name__}.OwnForm')
+        plugins.driver_class(f'{__name__}.OwnForm')
 
 
 def test_of_pike_may_be_as_its_own(endpoint):

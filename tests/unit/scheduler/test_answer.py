@@ -5,8 +5,8 @@ import collections
 import pytest
 
 from nova_sched.hosts.snapshot import HostSnapshot
-from nova_sched.scheduler import answer
-from nova_sched.scheduler.claims import Taken
+from nova_sched.scheduler import selections
+from nova_sched.scheduler.claims import ClaimedHost
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 
@@ -18,9 +18,9 @@ class Counting(HostSnapshot):
         super().__init__(like._table, like.instances)
         self.asked = collections.Counter()
 
-    def state(self, row):
-        self.asked[row] += 1
-        return super().state(row)
+    def cell(self, name, row):
+        self.asked[name, row] += 1
+        return super().cell(name, row)
 
 
 @pytest.fixture
@@ -32,16 +32,17 @@ def snapshot():
 
 def answered(snapshot):
     """For 20 instances, half on a and half on b, with c as alternate."""
-    others = [(Taken(2), {'memory_mb': 3})]
-    picked = [(Taken(n % 2), {'memory_mb': n}) for n in range(20)]
-    return answer.selections(snapshot, picked, [others] * 20, 'default')
+    others = [(ClaimedHost(2), {'memory_mb': 3})]
+    picked = [(ClaimedHost(n % 2), {'memory_mb': n}) for n in range(20)]
+    return selections.of(snapshot, picked, [others] * 20, 'default')
 
 
 def test_each_host_is_looked_at_once_however_many_instances_it_is_told_for(
         snapshot):
     answered(snapshot)
 
-    assert snapshot.asked == {0: 1, 1: 1, 2: 1}
+    assert {*snapshot.asked.values()} == {1}
+    assert {row for _, row in snapshot.asked} == {0, 1, 2}
 
 
 def test_each_selection_tells_its_own_host_zone_and_limits(snapshot):
@@ -61,8 +62,8 @@ def test_who_changes_a_selection_changes_no_other(snapshot):
         selection.limits.memory_mb = 99
         selection.limits.other['more'] = 1
 
-    for selections in others:
-        for selection in selections:
+    for other in others:
+        for selection in other:
             assert selection.service_host != 'changed'
             assert selection.limits.memory_mb != 99
             assert selection.limits.other == {}

@@ -57,7 +57,7 @@ class TestNames:
         (f'{__name__}.ThirdPartyScheduler', ThirdPartyScheduler),
     ])
     def test_and_class_paths_lead_to_a_driver(self, cloud, name, cls):
-        assert type(loaded(cloud, name)) is cls
+        assert isinstance(loaded(cloud, name), cls)
 
     def test_of_the_default_is_the_filter_scheduler(self, cloud):
         assert type(driver.load_driver(cloud.conf())) is FILTER

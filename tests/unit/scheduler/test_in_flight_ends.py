@@ -144,8 +144,8 @@ class TestBetween:
             'DifferentHostFilter', 'ServerGroupAntiAffinityFilter'])
         look_up = driver._look_up
 
-        def overtaken(asked):
-            found = look_up(asked)
+        def overtaken(*args):
+            found = look_up(*args)
             driver._look_up = look_up
             assert picks(driver, a_server(
                 instance_uuid='A', force_hosts=['h0']), ['A']) == ['h0']

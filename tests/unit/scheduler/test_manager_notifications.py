@@ -17,6 +17,7 @@ from tests.builders import clouds
 from tests.builders import requests
 from tests.builders import rules
 from tests.builders.drivers import MemoryScheduler
+from tests.builders.drivers import adapted
 from tests.builders.hosts import a_host
 
 UUIDS = [clouds.a_uuid(1), clouds.a_uuid(2)]
@@ -86,6 +87,7 @@ def ask(told, asked=None, offers=None, without='id', **request):
     asked = asked or MemoryScheduler(
         a_host('a', free_ram_mb=30000), a_host('b', free_ram_mb=29999),
         enabled_filters=['RamFilter'])
+    asked = adapted(asked)
     door = manager.SchedulerManager(
         asked, offers or Offers(), recorder.Recorder(1 << 24), told)
     spec_obj = requests.a_request(**request).obj_to_primitive()

@@ -63,8 +63,8 @@ def test_what_is_placed_before_its_hosts_are_looked_at_is_seen(
         'DifferentHostFilter']), uuids(2)
     start_over = instances.Instances.start_over
 
-    def overtaken(found):
-        start_over(found)
+    def overtaken(found, pending):
+        start_over(found, pending)
         monkeypatch.setattr(instances.Instances, 'start_over', start_over)
         in_thread(picks, driver, a_server(instance_uuid=named), [named])
     monkeypatch.setattr(instances.Instances, 'start_over', overtaken)

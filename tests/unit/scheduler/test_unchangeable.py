@@ -5,9 +5,9 @@ import dataclasses
 
 import pytest
 
+from nova_sched.scheduler import attempt
 from nova_sched.scheduler import claims
 from nova_sched.scheduler import manager
-from nova_sched.scheduler import placing
 from nova_sched.scheduler import request_filter
 from nova_sched.scheduler.filters import image_props_filter
 from nova_sched.scheduler.filters import json_filter
@@ -19,17 +19,17 @@ CONF = a_conf()
 
 def found():
     """One of each kind, and a field of it."""
-    choice = placing.Choice(True, 1)
-    assert choice.order([], None) is None
-    wanted = placing.Wanted(a_request(), ['a'], 1)
-    assert wanted.keys() == ['a']
-    taken = claims.Taken(1)
-    assert taken.on_the_wire() == 'null'
+    selector = attempt.HostSelector(True, 1)
+    assert selector.select([], None) is None
+    request = attempt.SchedulingRequest(a_request(), ['a'], 1)
+    assert request.keys() == ['a']
+    claimed = claims.ClaimedHost(1)
+    assert claimed.on_the_wire() == 'null'
     image = image_props_filter._wanted(a_request())
     assert not image.names
     query = json_filter._read('["=", "$host", "a"]')
     assert query.variables == ['$host']
-    return [(choice, 'shuffle'), (wanted, 'count'), (taken, 'row'),
+    return [(selector, 'shuffle'), (request, 'count'), (claimed, 'row'),
             (manager.Limits.of(CONF), 'seconds'),
             (request_filter.Options.of(CONF), 'image_metadata_prefilter'),
             (image, 'bits'), (query, 'query')]

@@ -1,7 +1,6 @@
 """One request on its way to hosts, through methods of somebody else's."""
 
 import dataclasses
-import functools
 
 import numpy as np
 from oslo_log import log as logging
@@ -9,58 +8,17 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched import weights
 from nova_sched.hosts import decision
-from nova_sched.plugins import nova_methods
-from nova_sched.plugins.by_rows import host_states
-from nova_sched.plugins.by_rows import request
-from nova_sched.plugins.by_rows import steps
+from nova_sched.plugins.row_api import host_states
+from nova_sched.plugins.row_api import request
 from nova_sched.rules import narrowing
 from nova_sched.rules import ranking
-from nova_sched.scheduler import placing
+from nova_sched.scheduler import attempt
 
 LOG = logging.getLogger(__name__)
 
 
-def way(driver):
-    """What places the instances of requests: Placing, or what is made as it.
-
-    driver: a FilterScheduler.  If its host manager is asked for filters and
-    weighers, these are its ranker's from then on.
-    """
-    manager = driver.host_manager
-    own = [f'{type(each).__name__}.{name}' for each, names in (
-        (driver, nova_methods.STEPS), (manager, nova_methods.BY_ROWS))
-        for name in nova_methods.overridden(each, names)]
-    if own or nova_methods.overridden(manager, nova_methods.RULES):
-        manager = _steps_of(driver).host_manager
-        # The same: one that asks others ahead knows what they said.
-        driver.ranker = ranking.Ranker(
-            _configured(manager.running_filters(), driver.conf),
-            _configured(manager.weighers, driver.conf))
-    if not own:
-        return placing.Placing
-    LOG.info('Requests are decided host state by host state, because of %s',
-             ', '.join(own))
-    return functools.partial(ByRows, _steps_of(driver))
-
-
-def _configured(rules, conf):
-    """Rules that somebody else may have made, configured: the list."""
-    for rule in rules:
-        getattr(rule, 'configure', lambda conf: None)(conf)
-    return rules
-
-
-def _steps_of(driver):
-    """The driver itself, or what takes Nova's steps for it."""
-    if isinstance(driver, steps.Steps):
-        return driver
-    made = steps.Steps()
-    made.conf, made.host_manager = driver.conf, driver.host_manager
-    return made
-
-
-class ByRows(placing.Placing):
-    """Places the instances of one request; otherwise as Placing.
+class RowApiAttempt(attempt.SchedulingAttempt):
+    """A SchedulingAttempt whose steps are methods of Nova's.
 
     nova: steps.Steps.  It is decided in one turn.
     """
@@ -70,18 +28,20 @@ class ByRows(placing.Placing):
         self._nova = nova
         self._request = None
 
-    def run(self, hosts, siblings=(), is_over=lambda: False):
+    def place(self, hosts, siblings=()):
         self._request = request.Request(
-            self._record, hosts, lambda: self._draw, super()._refuse)
+            self._record, hosts, lambda: self._generator, super()._refuse)
         with request.deciding(self._request):
-            return super().run(hosts, siblings)
+            # All at once: what is kept for a request is kept by its thread.
+            placed = list(super().place(hosts, siblings))
+        yield from placed
 
-    def answer(self):
+    def selections(self):
         self._sufficient()
-        offer, most = self._record.offer, self._wanted.most_alternates
+        offer, most = self._record.offer, self.request.most_alternates
         hosts = self._ranked.hosts.states()
-        by_provider = offer.by_provider if self._claims.claiming else None
-        claimed = ([taken.request for taken, _ in self._picked]
+        by_provider = offer.by_provider if self.claims.claiming else None
+        claimed = ([claimed.request for claimed, _ in self._picked]
                    if by_provider else None)
         # What is sorted once more is not for the record.
         with request.deciding(dataclasses.replace(
@@ -90,9 +50,9 @@ class ByRows(placing.Placing):
             found = list(filter(None, self._ask(
                 '_get_alternate_hosts', self._states(), self._spec_obj, hosts,
                 len(self._picked) - 1, most, by_provider,
-                self._claims.version, claimed) or ()))
-        if len(found) < self._wanted.count:
-            self._raise(full=f'{len(found)} of {self._wanted.count} instances '
+                self.claims.version, claimed) or ()))
+        if len(found) < self.request.count:
+            self._raise(full=f'{len(found)} of {self.request.count} instances '
                              'could be placed')
         self._record.alternates = sum(len(each) - 1 for each in found)
         return found
@@ -102,18 +62,18 @@ class ByRows(placing.Placing):
         super()._refuse()
 
     def _sufficient(self):
-        uuids = self._wanted.instance_uuids if self._claims.claiming else ()
+        uuids = self.request.instance_uuids if self.claims.claiming else ()
         with request.deciding(self._request):
             self._ask('_ensure_sufficient_hosts', self._context(),
-                      self._states(), self._wanted.count,
+                      self._states(), self.request.count,
                       uuids[:len(self._picked)])
 
     def _states(self):
         """The hosts that were chosen: list of HostState, one an instance."""
-        return [self._hosts.state(taken.row) for taken, _ in self._picked]
+        return [self.hosts.state(claimed.row) for claimed, _ in self._picked]
 
     def _context(self):
-        context = self._wanted.context
+        context = self.request.context
         return context and context.elevated()
 
     def _ask(self, name, *args):
@@ -140,7 +100,7 @@ class ByRows(placing.Placing):
                 offer.providers)
         found = self._ask('_get_all_host_states', self._context(),
                           self._spec_obj, summaries)
-        rows = host_states.rows_of(found or (), self._hosts,
+        rows = host_states.rows_of(found or (), self.hosts,
                                    '_get_all_host_states')
         return self._left(left, rows[np.isin(rows, left.rows)], 0,
                           'get_all_host_states')
@@ -151,7 +111,7 @@ class ByRows(placing.Placing):
         with record.timed('sort'):
             found = self._ask('_get_sorted_hosts', self._spec_obj,
                               left.states(), index) or ()
-        rows = host_states.rows_of(found, self._hosts, '_get_sorted_hosts')
+        rows = host_states.rows_of(found, self.hosts, '_get_sorted_hosts')
         hosts = self._left(left, rows, index, 'get_sorted_hosts')
         return ranking.Ranked(hosts, _weighed(
             hosts, self._request.weights, self._request.weighed))
@@ -163,13 +123,13 @@ class ByRows(placing.Placing):
         unseen = np.setdiff1d(before.rows, np.concatenate(rejected))
         if len(unseen):
             record.step(index, name, np.concatenate([rows, unseen]), rows)
-        return self._hosts.block(rows)
+        return self.hosts.block(rows)
 
-    def _consume(self, uuid, taken, limits):
-        self._hosts.mapping = taken.mapping
+    def _consume(self, uuid, claimed, limits):
+        self.hosts.mapping = claimed.mapping
         # Somebody else may consume more, or less, than what is in flight.
-        self._hosts.writes += 1
-        self._ask('_consume_selected_host', self._hosts.state(taken.row),
+        self.hosts.writes += 1
+        self._ask('_consume_selected_host', self.hosts.state(claimed.row),
                   self._spec_obj, uuid)
 
 

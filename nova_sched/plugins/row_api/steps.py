@@ -4,13 +4,12 @@ import numpy as np
 
 from nova_sched import exception
 from nova_sched.plugins import nova_methods
-from nova_sched.plugins.by_rows import host_states as rows
-from nova_sched.plugins.by_rows import request
+from nova_sched.plugins.row_api import host_states as rows
+from nova_sched.plugins.row_api import request
 from nova_sched.rules import ranking
-from nova_sched.scheduler import alternates
-from nova_sched.scheduler import answer
+from nova_sched.scheduler import attempt
 from nova_sched.scheduler import claims
-from nova_sched.scheduler import placing
+from nova_sched.scheduler import selections
 
 
 class Steps:
@@ -56,7 +55,7 @@ class Steps:
         weights = [each.weight for each in weighed]
         asked.weights = dict(zip(map(rows.names_of, states), weights,
                                  strict=True))
-        order = placing.Choice.of(self.conf).order(
+        order = attempt.HostSelector.of(self.conf).select(
             np.array(weights), asked.draw)
         return states if order is None else [states[i] for i in order]
 
@@ -74,7 +73,7 @@ class Steps:
         else:
             selected_host.consume_from_request(spec_obj)
         if selected_host._row is not None:
-            placing.join_group(spec_obj, instance_uuid,
+            attempt.join_group(spec_obj, instance_uuid,
                                selected_host._snapshot, selected_host.host)
 
     def _ensure_sufficient_hosts(self, context, hosts, required_count,
@@ -114,16 +113,16 @@ class Steps:
         snapshot = selected_hosts[0]._snapshot
         picks = rows.rows_of(selected_hosts, snapshot, 'selected_hosts')
         first_of = (claims.first_of if alloc_reqs_by_rp_uuid
-                    else lambda snapshot, row: claims.Taken(row))
-        taken = [claims.Taken(row, claimed) for row, claimed in zip(
+                    else lambda snapshot, row: claims.ClaimedHost(row))
+        taken = [claims.ClaimedHost(row, claimed) for row, claimed in zip(
             picks.tolist(), selected_alloc_reqs, strict=True)
         ] if selected_alloc_reqs else [
-            first_of(snapshot, row) or claims.Taken(row)
+            first_of(snapshot, row) or claims.ClaimedHost(row)
             for row in picks.tolist()]
-        others = alternates.of(
+        others = selections.alternates(
             snapshot, picks, rows.rows_of(hosts, snapshot, 'hosts'),
             max(0, num_alts), first_of)
-        return answer.selections(
+        return selections.of(
             snapshot, [(each, snapshot.limits(each.row)) for each in taken],
             others, self.conf.default_availability_zone,
             allocation_request_version)

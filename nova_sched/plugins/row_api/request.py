@@ -6,7 +6,7 @@ import dataclasses
 import random
 
 from nova_sched.hosts import decision
-from nova_sched.plugins import nova_form
+from nova_sched.plugins import driver_signatures
 
 
 @dataclasses.dataclass
@@ -41,7 +41,7 @@ def current():
     """The Request that this thread decides; of nothing where it decides none.
     """
     return _current.get() or Request(
-        nova_form.current().record or decision.Decision())
+        driver_signatures.current().record or decision.Decision())
 
 
 def on(hosts):

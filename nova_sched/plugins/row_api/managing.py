@@ -8,12 +8,12 @@ from nova_sched import objects
 from nova_sched import weights as base_weights
 from nova_sched.hosts import state as host_state
 from nova_sched.objects.legacy import given
+from nova_sched.plugins import driver_signatures
 from nova_sched.plugins import loading
-from nova_sched.plugins import nova_form
 from nova_sched.plugins import nova_methods
-from nova_sched.plugins.by_rows import host_states
-from nova_sched.plugins.by_rows import request
 from nova_sched.plugins.nova import exception
+from nova_sched.plugins.row_api import host_states
+from nova_sched.plugins.row_api import request
 from nova_sched.rules import narrowing
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
@@ -197,7 +197,7 @@ class Methods:
             return snapshot
         self.refresh()
         return self.snapshot(self.view().table, self.instances(),
-                             offer=nova_form.current().offer)
+                             offer=driver_signatures.current().offer)
 
     def _get_computes_for_cells(self, context, cells, compute_uuids=None):
         """Compute nodes and services: two dicts.

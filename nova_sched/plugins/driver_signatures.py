@@ -17,9 +17,11 @@ import functools
 import inspect
 
 from nova_sched import exception
+from nova_sched.hosts import decision
 from nova_sched.hosts import offer as placement_offer
 from nova_sched.objects import arguments
 from nova_sched.objects.legacy import dicts
+from nova_sched.plugins import nova_methods
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +33,8 @@ class Call:
     alternates: whether these are wanted.
     claimed: instance uuid -> the list of Selection, of which the first was
         claimed, that was chosen for it so far.
-    in_flight: list of InFlight; taken back if the driver fails after all.
+    attempts: list of the SchedulingAttempts made for it; what they placed
+        is taken back if the driver fails after all.
     """
 
     offer: object = placement_offer.NOT_ASKED
@@ -40,7 +43,7 @@ class Call:
     instance_uuids: list | None = None
     alternates: bool = False
     claimed: dict = dataclasses.field(default_factory=dict)
-    in_flight: list = dataclasses.field(default_factory=list)
+    attempts: list = dataclasses.field(default_factory=list)
 
     def of_kilo(self):
         """The request as two dicts."""
@@ -214,6 +217,9 @@ def form_of(method):
                  if form.fits(signature)), None)
 
 
+#: What a driver of this service's own form need not take.
+_EXTRAS = ('offer', 'record')
+
 #: The methods that are asked in a form of Nova's, unless a class has more.
 _ASKED = ('select_destinations',)
 
@@ -235,12 +241,14 @@ def served(cls, option):
     Raises ConfigurationError for a driver that takes other arguments than
     this service's, or Nova's.
     """
+    if issubclass(cls, (_Asked, _Narrowed)):
+        return cls
     note_periodic_work(cls)
     signature = inspect.signature(cls.select_destinations)
     made_alone = getattr(cls, 'MADE_ALONE', False)
     if not made_alone and signature.parameters.keys().isdisjoint(_OFFERED):
         _check_ours(cls, signature, option)
-        return cls
+        return cls if nova_methods.is_ours(cls) else _narrowed(cls, signature)
     forms = {name: form_of(getattr(cls, name))
              for name in getattr(cls, 'IN_NOVAS_FORM', _ASKED)}
     for name, form in forms.items():
@@ -262,6 +270,24 @@ def made_alone(cls):
         return cls
     return type(cls.__name__, (_MadeAlone, cls), {
         '__module__': cls.__module__, '__doc__': cls.__doc__})
+
+
+def _narrowed(cls, signature):
+    """Return a driver class that takes all arguments, of any other one.
+
+    cls: a class of somebody else's, in this service's form.
+    signature: of its select_destinations.
+    """
+    parameters = signature.parameters
+    taken = _EXTRAS if any(
+        parameter.kind is parameter.VAR_KEYWORD
+        for parameter in parameters.values()) else tuple(
+            name for name in _EXTRAS if name in parameters)
+    members = {'__module__': cls.__module__, '__doc__': cls.__doc__,
+               'TAKEN': taken}
+    if 'offer' not in taken:
+        members['USES_ALLOCATION_CANDIDATES'] = False
+    return type(cls.__name__, (_Narrowed, cls), members)
 
 
 def _check_ours(cls, signature, option):
@@ -297,6 +323,39 @@ def note_periodic_work(cls):
             return
 
 
+class _Narrowed:
+    """In front of a driver that need not take an offer or a record."""
+
+    #: Which of these it takes.
+    TAKEN = _EXTRAS
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            return_alternates=False,
+                            offer=placement_offer.NOT_ASKED, record=None):
+        extras = {'offer': offer, 'record': record}
+        found = [*map(list, super().select_destinations(
+            context, spec_obj, instance_uuids,
+            return_alternates=return_alternates,
+            **{name: extras[name] for name in self.TAKEN}))]
+        note_picks(record, found)
+        return found
+
+
+def note_picks(record, found):
+    """Put lists of Selection on a record that has no picks of its own.
+
+    record: Decision, or None.
+    """
+    if record is None or record.picks:
+        return
+    uuids = record.asked_uuids()
+    for index, (chosen, *others) in enumerate(found):
+        record.picked(decision.Pick(
+            index, uuids[index] if index < len(uuids) else None,
+            chosen.service_host, chosen.nodename))
+        record.alternates += len(others)
+
+
 class _MadeAlone:
     """In front of a driver whose class is made without arguments."""
 
@@ -325,9 +384,13 @@ class _Asked:
                     found = call.with_claims(found, type(self).__name__)
                     call.put_on_record(found)
         except BaseException:
-            if call.in_flight:
-                self.take_back(call.in_flight)
+            placed = [each for attempt in call.attempts
+                      for each in attempt.placed]
+            if placed:
+                self.take_back(placed)
             raise
+        found = [*map(list, found)]
+        note_picks(record, found)
         return found
 
 

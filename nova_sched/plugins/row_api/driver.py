@@ -1,0 +1,72 @@
+"""The filter scheduler, with steps that somebody else's classes override."""
+
+import functools
+
+from oslo_log import log as logging
+
+from nova_sched.plugins import nova_methods
+from nova_sched.plugins.row_api import attempt
+from nova_sched.plugins.row_api import steps
+from nova_sched.rules import ranking
+from nova_sched.scheduler.attempt import SchedulingAttempt
+from nova_sched.scheduler.client import report
+
+LOG = logging.getLogger(__name__)
+
+
+class RowApi:
+    """In front of FilterScheduler: asks the overrides of Nova's methods.
+
+    Of the driver itself, and of its host manager.
+    """
+
+    def check_set_up(self):
+        super().check_set_up()
+        # Whatever is wrong with the host manager's rules shows at the start.
+        self._make_attempt  # noqa: B018
+
+    @functools.cached_property
+    def placement_client(self):
+        """Asks Placement on behalf of plug-ins: SchedulerReportClient."""
+        return report.SchedulerReportClient(self.conf)
+
+    def _attempt(self, request, record, make=None):
+        return super()._attempt(request, record, make or self._make_attempt)
+
+    @functools.cached_property
+    def _make_attempt(self):
+        """The class of attempts, or a function that makes them.
+
+        If the host manager chooses filters and weighers, these become the
+        ranker's.
+        """
+        manager = self.host_manager
+        own = [f'{type(each).__name__}.{name}' for each, names in (
+            (self, nova_methods.STEPS), (manager, nova_methods.BY_ROWS))
+            for name in nova_methods.overridden(each, names)]
+        if own or nova_methods.overridden(manager, nova_methods.RULES):
+            manager = self._steps.host_manager
+            self.ranker = ranking.Ranker(
+                _configured(manager.running_filters(), self.conf),
+                _configured(manager.weighers, self.conf))
+        if not own:
+            return SchedulingAttempt
+        LOG.info('Requests are decided host state by host state, because of '
+                 '%s', ', '.join(own))
+        return functools.partial(attempt.RowApiAttempt, self._steps)
+
+    @functools.cached_property
+    def _steps(self):
+        """The driver itself, or an object with Nova's steps for it."""
+        if isinstance(self, steps.Steps):
+            return self
+        made = steps.Steps()
+        made.conf, made.host_manager = self.conf, self.host_manager
+        return made
+
+
+def _configured(rules, conf):
+    """Configure rules that somebody else may have made; return the list."""
+    for rule in rules:
+        getattr(rule, 'configure', lambda conf: None)(conf)
+    return rules

@@ -1,0 +1,403 @@
+"""One attempt at a request: a host for each of its instances.
+
+``SchedulingAttempt.place`` works on a private HostSnapshot:
+
+1. Check that the hosts which the request names are there, and complete its
+   server group (``_begin``).
+2. Keep the hosts that Placement offers (``offered``).
+3. Per instance (``_place_one``): rank what the filters of the previous
+   instance left (``Ranker.ranked``), select among the best
+   (``HostSelector.select``), take the first host that can be claimed
+   (``Claims.take``) and consume it.
+4. Too few hosts: NoValidHost with the reasons counted (``_refuse``).
+
+``place`` yields after each instance; called again it goes on with the rest.
+``SchedulingAttempt.selections`` adds alternates.  The caller commits what was
+placed, and gives claims back when an attempt fails.
+"""
+
+import dataclasses
+import functools
+import random
+
+from oslo_log import log as logging
+from oslo_utils import uuidutils
+
+from nova_sched import exception
+from nova_sched.hosts import decision
+from nova_sched.hosts import instances
+from nova_sched.hosts import offer as placement_offer
+from nova_sched.inventory.in_flight import InFlight
+from nova_sched.objects import copies
+from nova_sched.rules import reasons
+from nova_sched.scheduler import selections
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class HostSelector:
+    """The draw among the best hosts.
+
+    shuffle: shuffle the hosts that weigh as much as the best one.
+    subset_size: draw from so many of the first hosts.
+    """
+
+    shuffle: bool
+    subset_size: int
+
+    @classmethod
+    def of(cls, conf):
+        """Return the selector that ``[filter_scheduler]`` describes."""
+        return cls(conf.filter_scheduler.shuffle_best_same_weighed_hosts,
+                   max(1, conf.filter_scheduler.host_subset_size))
+
+    def select(self, weights, generator):
+        """Return the order in which to try the hosts; None for unchanged.
+
+        weights: float64 (n,), descending.
+        generator: function that returns the random.Random to draw by.
+        Returns positions in ``weights``, the drawn host first: list.
+        """
+        if not len(weights) or (not self.shuffle and self.subset_size == 1):
+            return None
+        order = list(range(len(weights)))
+        generator = generator()
+        if self.shuffle:
+            best = order[:int((weights == weights[0]).sum())]
+            generator.shuffle(best)
+            order[:len(best)] = best
+        chosen = generator.randrange(min(self.subset_size, len(order)))
+        order.insert(0, order.pop(chosen))
+        return order
+
+
+@dataclasses.dataclass(frozen=True)
+class SchedulingRequest:
+    """A call of select_destinations, as the driver got it.
+
+    spec_obj: RequestSpec; nobody changes it.
+    instance_uuids: one an instance; None from callers that send none.
+    count: number of instances.
+    most_alternates: number of alternates for each of them, at most.
+    context: RequestContext of the call.
+    options: content of the operator's JSON file of options: dict.
+    """
+
+    spec_obj: object
+    instance_uuids: list | None
+    count: int
+    most_alternates: int = 0
+    context: object = None
+    options: dict = dataclasses.field(default_factory=dict)
+    #: Stands for the instance of a request that names none.
+    anonymous: object = dataclasses.field(default_factory=object)
+
+    def own_spec(self):
+        """Return a RequestSpec that an attempt may change."""
+        own = copies.clone(self.spec_obj)
+        own.legacy_context = self.context
+        # The cost limit of a JSON query depends on it, so the caller's own
+        # figure is not enough.
+        own.num_instances = max(own.num_instances, self.count)
+        own.config_options = self.options
+        return own
+
+    def keys(self):
+        """Return the key of each instance's placement in flight: list.
+
+        Callers before Pike name the first instance only.
+        """
+        if self.instance_uuids is not None:
+            return list(self.instance_uuids)
+        first = self.spec_obj.instance_uuid
+        if first is None:
+            return [(self.anonymous, index) for index in range(self.count)]
+        return [first, *((first, index) for index in range(1, self.count))]
+
+    @property
+    def group(self):
+        """The key of the request's server group: text, or None.
+
+        Callers before Liberty send only its hosts and policy, and leave its
+        name in the hints.
+        """
+        group = self.spec_obj.instance_group
+        if group is None:
+            return None
+        hint = self.spec_obj.get_scheduler_hint('group')
+        return group.uuid or (hint if isinstance(hint, str) else None)
+
+    def named_instances(self):
+        """Return the uuids of instances whose hosts matter: list.
+
+        Those in hints, and of a server group the members and the request's
+        own instances, which may run somewhere already.
+        """
+        group = self.spec_obj.instance_group
+        members = () if group is None else (
+            *(group.members or ()), *(self.instance_uuids or ()))
+        return [*instances.named(self.spec_obj), *members]
+
+    def related(self):
+        """Return the keys of instances and groups it depends on: set."""
+        group = self.spec_obj.instance_group
+        members = group.members or () if group is not None else ()
+        return {self.group, *self.keys(), *members,
+                *instances.named(self.spec_obj)} - {None}
+
+
+class SchedulingAttempt:
+    """Places the instances of one request on private hosts.
+
+    request: SchedulingRequest.
+    ranker: rules.ranking.Ranker.  selector: HostSelector.
+    claims: scheduler.claims.Claims.
+    record: Decision, filled here; seed and clock come from it.
+    zone: availability zone of hosts that are in none.
+    """
+
+    def __init__(self, request, ranker, selector, claims, record, zone=None):
+        self.request, self.claims = request, claims
+        self._spec_obj = request.own_spec()
+        self._ranker, self._selector = ranker, selector
+        self._record, self._zone = record, zone
+        self._keys, self._picked, self._ranked = request.keys(), [], None
+        #: HostSnapshot that it works on; None before it begins.
+        self.hosts = None
+        #: What was placed, an InFlight an instance.
+        self.placed = []
+
+    @property
+    def unplaced(self):
+        """The keys of the instances that have no host yet: list."""
+        return self._keys[len(self._picked):]
+
+    def place(self, hosts, siblings=()):
+        """Place the instances that have no host yet; yield each InFlight.
+
+        hosts: HostSnapshot, which is changed; the same one in later calls.
+        siblings: placements in flight of the request's server group.
+        Raises NoValidHost, and whatever a rule raises.
+        """
+        first = self.hosts is None
+        if first:
+            self.hosts = hosts
+            self._begin()
+        self._join(siblings)
+        left = (self._offered() if first
+                else hosts.block(self._ranked.hosts.rows))
+        for index, key in enumerate(self.unplaced, len(self._picked)):
+            left = self._place_one(index, key, left)
+            if left is None:
+                self._refuse()
+            yield self.placed[-1]
+
+    def selections(self):
+        """Return a host and alternates an instance: lists of Selection."""
+        return selections.of(self.hosts, self._picked, self._alternates(),
+                             self._zone, self.claims.version)
+
+    def _begin(self):
+        if not self.request.count:
+            self._raise(full='The list of instance uuids is empty')
+        unknown = _unknown_host(self.hosts, self._spec_obj)
+        if unknown:
+            self._raise(nova=unknown)
+        self._prepare_group()
+
+    def _prepare_group(self):
+        """Give the server group lists of members and hosts of its own.
+
+        The hosts of its members are looked up for callers that send none.
+        """
+        group = self._spec_obj.instance_group
+        if group is None:
+            return
+        if group.hosts is None:
+            located = self.hosts.instances.running(group.members or ())
+            group.hosts = sorted(set(located.values()))
+        group.members = list(group.members or ())
+        group.hosts = list(group.hosts)
+
+    def _join(self, siblings):
+        """Add placements in flight to the server group.
+
+        Their number is not limited, unlike that of the caller's members.
+        """
+        if not siblings:
+            return
+        group = self._spec_obj.instance_group
+        _add(group.hosts, [placed.host for placed in siblings])
+        _add(group.members, [placed.key for placed in siblings
+                             if isinstance(placed.key, str)])
+
+    def _offered(self):
+        """Return the hosts that Placement offers: HostBlock."""
+        hosts, offer = self.hosts.block(), self._record.offer
+        left = offered(hosts, offer)
+        if left is not hosts:
+            self._record.step(0, 'allocation candidates', hosts.rows,
+                              left.rows)
+        return left
+
+    def _place_one(self, index, key, left):
+        """Place one instance; return the hosts for the next one, or None.
+
+        left: HostBlock that the filters of the previous instance left.
+        """
+        uuids = self.request.instance_uuids
+        uuid = uuids[index] if uuids else None
+        if uuid is not None:
+            self._spec_obj.instance_uuid = uuid
+        self._spec_obj.forget_mapping()
+        self._ranked = ranked = self._choose(left, index, self._record)
+        claimed = self.claims.take(ranked.hosts, uuid, self._spec_obj)
+        if claimed is None:
+            rows = ranked.hosts.rows
+            if len(rows):
+                self._record.step(index, 'claims refused', rows, rows[:0])
+            return None
+        claimed.assign_providers(self._spec_obj)
+        limits = self.hosts.limits(claimed.row)
+        self._picked.append((claimed, limits))
+        self._note(index, key, claimed, limits)
+        self._consume(uuid, claimed, limits)
+        self._record.budget.check('consumption', index)
+        return ranked.hosts
+
+    def _consume(self, uuid, claimed, limits):
+        """Take an instance out of the free resources of its host."""
+        self.hosts.consume(claimed.row, self._spec_obj, self._record.clock,
+                           claimed.mapping, limits)
+        join_group(self._spec_obj, uuid, self.hosts,
+                   self.hosts.cell('host', claimed.row))
+
+    @functools.cached_property
+    def _generator(self):
+        return random.Random(self._record.seed)
+
+    def _choose(self, left, index, record):
+        """Return the ranked hosts with the drawn one first: Ranked."""
+        ranked = self._ranker.ranked(left, self._spec_obj, index, record)
+        order = self._selector.select(ranked.weighed.weights,
+                                      lambda: self._generator)
+        if order is None:
+            return ranked
+        return dataclasses.replace(ranked, hosts=self.hosts.block(
+            ranked.weighed.rows[order]))
+
+    def _note(self, index, key, claimed, limits):
+        """Put an instance's host on record, and in flight."""
+        row, weighed = claimed.row, self._ranked.weighed
+        host, node = (self.hosts.cell(name, row)
+                      for name in ('host', 'nodename'))
+        if LOG.isEnabledFor(logging.DEBUG):
+            LOG.debug('Selected host: %(host)s',
+                      {'host': self.hosts.state(row)})
+        self._record.picked(
+            decision.Pick(index, key if isinstance(key, str) else None, host,
+                          node, weighed.weight(row)),
+            weighed, weighed.parts(row))
+        self.placed.append(InFlight(
+            key, host, node, self._spec_obj.demand(),
+            limits.get('numa_topology'), self.request.group,
+            self._record.clock))
+
+    def _refuse(self):
+        """Raise NoValidHost because an instance got no host."""
+        count, placed = self.request.count, len(self._picked)
+        LOG.debug('There are %(hosts)d hosts available but '
+                  '%(required_count)d instances requested to build.',
+                  {'hosts': placed, 'required_count': count})
+        found = reasons.counted(self._record, self._ranker.filters,
+                                self.hosts, self._spec_obj)
+        some = (f'{placed} of {count} instances could be placed; ' if placed
+                else '')
+        nova = exception.NoValidHost.nova
+        self._raise(full=some + found.full,
+                    asked=f'{nova} {some}{found.asked}')
+
+    def _raise(self, nova=exception.NoValidHost.nova, full='', asked=None):
+        """Raise NoValidHost, with its reason on record.
+
+        nova: Nova's words.  full: what the operator is told besides.
+        asked: what a tenant may be told of it; by default Nova's words.
+        """
+        lost = reasons.lost_cells(self._record)
+        self._record.reason = (full or nova).strip() + lost
+        raise exception.NoValidHost(
+            reason=(f'{nova} {full}' if full else nova) + lost, nova=nova,
+            filters=asked)
+
+    def _alternates(self):
+        """Return the alternates of each pick, see ``selections.alternates``.
+
+        An empty list if the caller wants none.
+        """
+        most = self.request.most_alternates
+        if most < 1:
+            return []
+        ranked = self._ranked
+        if len(self._picked) > 1:
+            # Ranked once more with all that was consumed, off the record.
+            ranked = self._choose(ranked.hosts, len(self._picked) - 1,
+                                  decision.Decision(
+                                      budget=self._record.budget))
+        found = selections.alternates(
+            self.hosts, [claimed.row for claimed, _ in self._picked],
+            ranked.hosts.rows, most, self.claims.first_of)
+        self._record.alternates = sum(map(len, found))
+        return found
+
+
+def join_group(spec_obj, instance_uuid, hosts, host):
+    """Add an instance to its server group, for the next ones to see.
+
+    instance_uuid: None from callers that send none; the instance joins its
+        group under a uuid made up for this request.
+    hosts: HostSnapshot.  host: name of the host it is placed on.
+    """
+    group = spec_obj.instance_group
+    if group is None:
+        return
+    if instance_uuid is None:
+        instance_uuid = uuidutils.generate_uuid()
+        group.members.append(instance_uuid)
+    group.hosts.append(host)
+    hosts.instances.place(instance_uuid, host, spec_obj.flavor)
+
+
+def _add(names, others):
+    """Append the names of ``others`` that a list does not have."""
+    known = {*names}
+    names += [name for name in dict.fromkeys(others) if name not in known]
+
+
+def offered(hosts, offer):
+    """Return the hosts of a HostBlock that Placement offers, if asked."""
+    if offer is placement_offer.NOT_ASKED:
+        return hosts
+    return hosts.where(hosts.named('uuid', offer.providers))
+
+
+def _unknown_host(hosts, spec_obj):
+    """Return why a host or node that a request names is unknown, or None.
+
+    Of several forced ones any may be right.
+    """
+    wanted, every = spec_obj.requested_destination, hosts.block()
+    if wanted is not None and wanted.host is not None:
+        names, nodes = [wanted.host], [wanted.node]
+        known_host = every.named('host', names).any()
+    else:
+        names = spec_obj.force_hosts or [None]
+        nodes = spec_obj.force_nodes or [None]
+        # Only forced hosts are compared without regard to case.
+        folded = {name.lower() for name in spec_obj.force_hosts or ()}
+        known_host = not folded or every.judge(
+            'host', lambda name: name.lower() in folded).any()
+    known_node = not any(nodes) or every.named('nodename', nodes).any()
+    if known_host and known_node:
+        return None
+    return f'No such host - host: {names[0]} node: {nodes[0]} '
