@@ -34,9 +34,10 @@ class HostCache:
     make_record: what makes a host's record of its row, like
         host_rows.record.
     watcher: None, or an object that follows instances, with
-        ``settle(seconds)``: waits for a good moment to read, so long at most;
-        ``uuids(hosts)``: the uuids of instances to look for, a list, when
-            the compute nodes of a set of hosts changed, came or went; asked
+        ``wait_idle(seconds)``: waits for a good moment to read, so long at
+            most;
+        ``uuids_to_look_up(hosts)``: the uuids of instances to look for, a
+            list, when the compute nodes of a set of hosts changed, came or went; asked
             of each cell in a thread of its own;
         ``rebase(table, located)``: told of each new table, and in located
             for the uuids asked for, of cells that could be read, the host
@@ -74,7 +75,7 @@ class HostCache:
             if self._started < called:
                 if self._watcher is not None:
                     # Who has just been answered may ask again, and share it.
-                    self._watcher.settle(self._took / 2)
+                    self._watcher.wait_idle(self._took / 2)
                 started, self._failure = time.monotonic(), None
                 try:
                     self._answer = self._read()
@@ -118,7 +119,7 @@ class HostCache:
                 self._cells[cell.uuid, cell.disabled] = CellInventory(
                     cell.uuid, self._number(cell))
         wanted = (lambda hosts: ()) if self._watcher is None else (
-            self._watcher.uuids)
+            self._watcher.uuids_to_look_up)
 
 
         def read(reader):

@@ -1,18 +1,22 @@
-"""One pick in flight, and what reads have shown of its instance."""
+"""Placements in flight, and what reads of the hosts show of them."""
 
 import dataclasses
 
 from nova_sched import objects
 
+#: Seconds after which an instance that shows on its host counts as part of
+#: the host's usage, whatever the host's row says.
+GRACE = 1.0
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InFlight:
-    """One pick.
+    """One instance that was placed on a host.
 
-    key: the instance's uuid; something else for one that has none.
-    demand: RequestSpec with what an instance takes.
+    key: the instance's uuid; something else for an instance without one.
+    demand: RequestSpec that has what an instance takes of a host.
     numa_limits: NUMATopologyLimits that the filters left, or None.
-    group: what its server group is known by, or None.
+    group: key of its server group, or None.
     at: when it was placed, seconds since the epoch.
     """
 
@@ -29,7 +33,7 @@ class InFlight:
         return self.host, self.nodename
 
     def instance(self):
-        """What is known of its instance: objects.Instance."""
+        """Return what is known of its instance: objects.Instance."""
         flavor = self.demand.flavor
         return objects.Instance.on_host({
             'uuid': self.key, 'host': self.host, 'node': self.nodename,
@@ -43,25 +47,69 @@ UNSEEN = object()
 
 
 @dataclasses.dataclass(slots=True)
-class Watched:
-    """A pick, and what reads have shown of its instance.
+class TrackedPlacement:
+    """An InFlight, and what reads have shown of its instance.
 
-    shown: when it was first seen on its host.  elsewhere: where else it was
-    when it was first looked for, None for nowhere; UNSEEN before that.
-    counts: whether the host lacks it yet.
+    shown: when the instance was first seen on its host.
+    elsewhere: the other host that it was on when it was first looked for;
+        None for none, UNSEEN before that.
+    counts: whether it counts on the host, whose row lacks it yet.
     """
 
-    pick: InFlight
+    placed: InFlight
     shown: float | None = None
     elsewhere: object = UNSEEN
     counts: bool = True
 
-    def since(self):
-        """By which those come first that hosts report first, most likely."""
-        return self.shown is None, self.shown or 0.0, self.pick.at
+    def likely_order(self):
+        """Return a sort key: those first that hosts report first, likely."""
+        return self.shown is None, self.shown or 0.0, self.placed.at
+
+
+class UsageDelta:
+    """The memory that hosts' rows have newly taken between two reads.
+
+    before, now: the HostTable of both reads.
+
+    That a row has changed says nothing of a certain instance: a compute
+    service with two instances on the way writes the host of the second one
+    before the row that counts it, maybe just after the row that counts the
+    first.  So each placement has to find its own memory in the difference.
+    """
+
+    def __init__(self, before, now):
+        self._before, self._now = before, now
+        # (host, node) -> MB that no placement has found to be its own.
+        self._left = {}
+
+    def accounts_for(self, placed):
+        """Return whether a host has newly taken the memory of an InFlight.
+
+        If so, that memory accounts for no other one.
+        False for a host that was not there before.
+        """
+        place, memory_mb = placed.place, placed.demand.memory_mb
+        if place not in self._left:
+            self._left[place] = self._taken(*place)
+        if self._left[place] < max(1, memory_mb):
+            return False
+        self._left[place] -= memory_mb
+        return True
+
+    def _taken(self, *place):
+        free = []
+        for table in (self._before, self._now):
+            row = table.row(*place)
+            if row is None:
+                return float('-inf')
+            free.append(table.columns['free_ram_mb'].item(row))
+        return free[0] - free[1]
 
 
 def is_uuid(key):
-    """Whether a database can be asked for it: not for what callers made up."""
+    """Return whether a database can be asked for a key.
+
+    Not for what callers make up.
+    """
     return (isinstance(key, str) and len(key) <= 36 and key.isascii()
             and key.isprintable())

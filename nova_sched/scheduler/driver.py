@@ -138,7 +138,7 @@ class HostScheduler(Scheduler):
 
         instances: hosts.instances.Instances.
         record: Decision that notes which hosts these are.
-        Returns a picks.View and a HostSnapshot of it.
+        Returns a placements.View and a HostSnapshot of it.
         """
         view = self.host_manager.view(request.keys())
         record.clock = self.host_manager.now()

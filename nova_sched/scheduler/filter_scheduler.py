@@ -168,7 +168,7 @@ class FilterScheduler(driver.HostScheduler):
 
     @contextlib.contextmanager
     def _lock(self, attempt, record, number):
-        """Decide while no other request does: a context with a turns.Turn.
+        """Decide while no other request does: a context with a Turn.
 
         Attempts that claim need none: Placement serializes them.
         """
@@ -177,12 +177,12 @@ class FilterScheduler(driver.HostScheduler):
             return
         with contextlib.ExitStack() as stack:
             with record.timed('wait'):
-                turn = stack.enter_context(self.host_manager.turn(
-                    alone=max(0, number - TRIES + 1)))
+                turn = stack.enter_context(self.host_manager.lock(
+                    exclusive=max(0, number - TRIES + 1)))
             yield turn
 
     def _view(self, attempt, instances, record):
-        """Return the hosts as of this moment: picks.View and HostSnapshot.
+        """Return the hosts as of this moment: a View and a HostSnapshot.
 
         The snapshot stays the same for all of an attempt; None in its place
         if hosts have come or gone since the attempt began.

@@ -15,7 +15,7 @@ from nova_sched.hosts import offer as placement_offer
 from nova_sched.hosts import rows as host_rows
 from nova_sched.inventory.api import ApiInventory
 from nova_sched.inventory.cache import HostCache
-from nova_sched.inventory.picks import Picks
+from nova_sched.inventory.placements import InFlightPlacements
 from nova_sched.plugins import classes
 
 LOG = logging.getLogger(__name__)
@@ -37,12 +37,12 @@ class HostManager:
         self._service_down_time = config.service_down_time(conf)
         self._pack_numa_cells = (
             conf.compute.packing_host_numa_cells_allocation_strategy)
-        self._picks = Picks(conf.nova_sched.pick_lifetime, self.now,
-                            self._pack_numa_cells)
+        self._placements = InFlightPlacements(
+            conf.nova_sched.pick_lifetime, self.now, self._pack_numa_cells)
         self._aggregates = ApiInventory(self._reader)
         self._cache = HostCache(
             self._reader, config.fallback_ratios(conf), self.make_record,
-            self._picks)
+            self._placements)
 
     def check_set_up(self):
         """Called once when it is made.  Raises whatever is wrong with it."""
@@ -79,13 +79,13 @@ class HostManager:
         As last read, without those that are forced down; None without
         hosts, 0 where a service tells none.
         """
-        columns = self._picks.table.columns
+        columns = self._placements.table.columns
         versions = columns['service_version'][~columns['service_forced_down']]
         return int(versions.min()) if len(versions) else None
 
     def count(self):
         """How many hosts there were when they were last read."""
-        return self._picks.table.size
+        return self._placements.table.size
 
     def forget_aggregates(self):
         """Have the next ``refresh`` read the aggregates again."""
@@ -98,14 +98,14 @@ class HostManager:
 
     def take_over(self, predecessor):
         """Have in flight what another host manager has, now and later."""
-        self._picks.take_over(predecessor._picks)
+        self._placements.take_over(predecessor._placements)
 
     def instances(self, keys=()):
         """Where instances run, as far as a request asks: Instances.
 
         keys: what the request's own picks are known by.
         """
-        table = self._picks.table
+        table = self._placements.table
 
         def on_hosts(*names):
             return self._reader.instances_on(
@@ -120,7 +120,7 @@ class HostManager:
             details=lambda name: self._reader.instance_details(
                 table.columns['host'].values, name, found.cells),
             unseen=_bare_metal_hosts(table),
-            in_flight=lambda: self._picks.placed(set(keys)))
+            in_flight=lambda: self._placements.pending(set(keys)))
         found.cells, found.own = _cells_of(table), set(keys)
         return found
 
@@ -132,16 +132,16 @@ class HostManager:
         """
         if uuids:
             # First: what shows in the database meanwhile is in either.
-            instances.pending = self._picks.placed(instances.own)
+            instances.pending = self._placements.pending(instances.own)
             instances.know_located(uuids, self._reader.locate_instances(
                 uuids, instances.cells))
 
     def list_all(self, instances):
         """Read all instances of all hosts; otherwise as ``look_up``."""
         if instances.pending is None:
-            instances.pending = self._picks.placed(instances.own)
+            instances.pending = self._placements.pending(instances.own)
         instances.know_all(self._reader.instances_on(
-            self._picks.table.columns['host'].values,
+            self._placements.table.columns['host'].values,
             db_reader.INSTANCE_COLUMNS, instances.cells))
 
     def pending(self, found):
@@ -153,8 +153,8 @@ class HostManager:
         """
         if found.pending is None:
             return None
-        return (self._picks.standing(found.pending)
-                | self._picks.placed(found.own))
+        return (self._placements.standing(found.pending)
+                | self._placements.pending(found.own))
 
     def find_nodes(self, host, node, cell_uuid=None):
         """The compute nodes of a name; see db.reader.HostReader.
@@ -168,19 +168,19 @@ class HostManager:
         return tuple((str(cell), why)
                      for cell, why in self._reader.lost().items())
 
-    def turn(self, alone=0):
-        """A context in which requests decide one after the other.
+    def lock(self, exclusive=0):
+        """Return the context that requests are decided in.
 
-        See inventory.picks.Picks.turn.
+        See inventory.placements.InFlightPlacements.lock.
         """
-        return self._picks.turn(alone)
+        return self._placements.lock(exclusive)
 
     def view(self, keys=()):
-        """The hosts as last read, with what is in flight: picks.View.
+        """Return the hosts as last read, with what is in flight: View.
 
-        keys: of picks that do not count.
+        keys: of placements that do not count.
         """
-        return self._picks.view(keys)
+        return self._placements.view(keys)
 
     def snapshot(self, table, found, now=None,
                  offer=placement_offer.NOT_ASKED):
@@ -206,7 +206,7 @@ class HostManager:
         if group is None:
             return []
         own = set(request.keys())
-        return [placed for placed in self._picks.of_group(
+        return [placed for placed in self._placements.of_group(
             request.group, group.members or ()) if placed.key not in own]
 
     def commit(self, view, hosts, placed, request):
@@ -215,7 +215,7 @@ class HostManager:
         It does not if others have meanwhile taken what they depend on.
         view, hosts: that the attempt was made on.  placed: list of InFlight.
         """
-        return self._picks.commit(view, placed, hosts, request.related())
+        return self._placements.commit(view, placed, hosts, request.related())
 
     def is_remembered(self, request):
         """Return whether placements of a request are in flight.
@@ -224,9 +224,9 @@ class HostManager:
         """
         return self.remembers and not request.spec_obj.is_rebuild
 
-    def take_back(self, picks):
-        """Have these picks, a list of InFlight, in flight no longer."""
-        self._picks.take_back(picks)
+    def take_back(self, placed):
+        """Take these placements, a list of InFlight, out of flight."""
+        self._placements.take_back(placed)
 
 
 def _cells_of(table):

@@ -2,7 +2,7 @@
 
 from nova_sched import context
 from nova_sched.hosts.decision import Decision
-from nova_sched.inventory.picks import View
+from nova_sched.inventory.placements import View
 from nova_sched.observe import recorder
 from nova_sched.plugins import drivers as plugins
 from nova_sched.scheduler import filter_scheduler

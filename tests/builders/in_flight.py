@@ -61,14 +61,14 @@ def between(driver, *steps):
 
     steps: functions, or None, for its first turn, its second ...
     """
-    turn, left = driver.host_manager.turn, list(steps)
+    lock, left = driver.host_manager.lock, list(steps)
 
-    def later(alone):
+    def later(exclusive):
         step = left.pop(0) if left else None
         if step is not None:
             step()
-        return turn(alone)
-    driver.host_manager.turn = later
+        return lock(exclusive)
+    driver.host_manager.lock = later
 
 
 def in_thread(target, *args):

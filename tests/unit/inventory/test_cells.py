@@ -32,10 +32,10 @@ class Watcher:
         self.hosts, self.located, self.tables = [], [], []
         self.settled = []
 
-    def settle(self, seconds):
+    def wait_idle(self, seconds):
         self.settled.append(seconds)
 
-    def uuids(self, hosts):
+    def uuids_to_look_up(self, hosts):
         self._meanwhile()
         self.hosts.append(hosts)
         return self.wanted

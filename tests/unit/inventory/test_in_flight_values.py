@@ -10,7 +10,7 @@ from nova_sched.inventory import api
 from nova_sched.inventory import cell
 from nova_sched.inventory.in_flight import UNSEEN
 from nova_sched.inventory.in_flight import InFlight
-from nova_sched.inventory.in_flight import Watched
+from nova_sched.inventory.in_flight import TrackedPlacement
 from nova_sched.inventory.in_flight import is_uuid
 from tests.builders.requests import a_request
 from tests.builders.values import is_fixed
@@ -38,13 +38,13 @@ def test_a_pick_is_changed_by_nobody_and_takes_no_more_than_its_values():
     assert made.place
     assert is_fixed(made)
     assert not hasattr(made, '__dict__')
-    assert not hasattr(Watched(made), '__dict__')
+    assert not hasattr(TrackedPlacement(made), '__dict__')
 
 
 def test_of_a_pick_nothing_has_shown_at_first():
-    watched = Watched(a_pick())
+    watched = TrackedPlacement(a_pick())
 
-    assert watched.pick.place
+    assert watched.placed.place
     assert watched.shown is None
     assert watched.elsewhere is UNSEEN
     assert watched.counts is True

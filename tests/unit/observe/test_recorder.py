@@ -20,11 +20,12 @@ def a_record(hosts=1000, names=(), instances=1):
     record = Decision(instances=instances, hosts=2 * hosts, names=names,
                       request={'instance_uuids': UUIDS[:instances]})
     weights = np.zeros(hosts)
+    weighed = Weighed(np.arange(hosts), weights, ('RAMWeigher',),
+                      weights[np.newaxis], weights[np.newaxis], [1.0],
+                      np.arange(hosts))
     for index in range(instances):
         record.picked(Pick(index, UUIDS[index], f'h{index}', f'h{index}'),
-                      Weighed(np.arange(hosts), weights, ('RAMWeigher',),
-                              weights[np.newaxis], weights[np.newaxis],
-                              [1.0], np.arange(hosts)), 0)
+                      weighed, weighed.parts(0))
     record.step(0, 'SizeFilter', np.arange(2 * hosts), np.arange(hosts))
     record.close(decision.PLACED)
     record.pack()

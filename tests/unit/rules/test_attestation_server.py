@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from nova_sched.inventory import turns
+from nova_sched.inventory import decision_lock
 from nova_sched.rules import attestation
 from nova_sched.rules.attestation import AttestationServer
 from tests.builders.drivers import MemoryScheduler
@@ -186,7 +186,7 @@ def test_a_certificate_may_be_taken_unchecked(serve):
 
 def test_a_request_that_waits_for_the_server_holds_up_no_other(monkeypatch):
     """Not even where no decision is thought to be slow."""
-    monkeypatch.setattr(turns, 'PATIENCE', 60)
+    monkeypatch.setattr(decision_lock, 'PATIENCE', 60)
     may_answer, found = threading.Event(), []
     body = json.dumps({'hosts': ANSWER}).encode()
     with serving(200, body, may_answer) as (port, requests):

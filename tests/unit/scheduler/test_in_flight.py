@@ -246,7 +246,7 @@ class TestRecord:
         answer = with_alternates_of(driver, spec, record)
 
         again = cloud.driver(driver_name, host_subset_size=6)
-        again.host_manager._picks.add(record.in_flight)
+        again.host_manager._placements.add(record.in_flight)
 
         assert with_alternates_of(
             again, spec, Decision(seed=record.seed)) == answer

@@ -6,7 +6,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.hosts.decision import Decision
-from nova_sched.inventory import turns
+from nova_sched.inventory import decision_lock
 from nova_sched.objects import bounds
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import filters
@@ -32,7 +32,7 @@ def driver_name(request):
 @pytest.fixture(autouse=True)
 def one_at_a_time(monkeypatch):
     """Others go first after each instance."""
-    monkeypatch.setattr(turns, 'PORTION', 0)
+    monkeypatch.setattr(decision_lock, 'PORTION', 0)
 
 
 class TestOthers:
@@ -100,13 +100,13 @@ class TestOthers:
     def test_go_first_as_soon_as_a_portion_is_over(self, cloud, driver_name,
                                                    monkeypatch):
         """Though nobody loses patience."""
-        monkeypatch.setattr(turns, 'PATIENCE', 3 * LONG)
+        monkeypatch.setattr(decision_lock, 'PATIENCE', 3 * LONG)
         hosts_with_room(cloud, 1, 9)
         driver, names, answers = cloud.driver(driver_name), uuids(5), []
         ranked, asking = driver.ranker.ranked, threading.get_ident()
         waiting = threading.Thread(
             target=lambda: answers.append(picks(driver, a_server())))
-        queue = driver.host_manager._picks._turns._queue
+        queue = driver.host_manager._placements._decision_lock._queue
 
         def slowly(hosts, spec_obj, index, record):
             if threading.get_ident() == asking:
@@ -144,7 +144,7 @@ class TestTheAnswer:
         hosts_with_room(cloud, 4, 4)
         names, answers = uuids(3), []
         for portion in (0, LONG):
-            monkeypatch.setattr(turns, 'PORTION', portion)
+            monkeypatch.setattr(decision_lock, 'PORTION', portion)
             driver = cloud.driver(driver_name)
             group = wanted and requests.a_group(wanted['group'],
                                                 names if named else [])
@@ -220,7 +220,7 @@ class TestIsDecidedOnceMore:
         hosts_with_room(cloud, 1, 9)
         driver, record, names = cloud.driver(driver_name), Decision(), uuids(3)
         ranked = driver.ranker.ranked
-        monkeypatch.setattr(turns, 'PATIENCE', 0)
+        monkeypatch.setattr(decision_lock, 'PATIENCE', 0)
 
         def overtaken(hosts, spec_obj, index, record):
             if index == 1:
@@ -378,7 +378,7 @@ def test_nobody_is_asked_for_is_refused(cloud, driver_name):
 def test_one_that_is_decided_alone_lets_others_go_first_too(
         cloud, driver_name, monkeypatch):
     monkeypatch.setattr(filter_scheduler, 'TRIES', 1)
-    monkeypatch.setattr(turns, 'ALONE', 3 * LONG)
+    monkeypatch.setattr(decision_lock, 'EXCLUSIVE', 3 * LONG)
     hosts_with_room(cloud, 1, 9)
     driver, names, found = cloud.driver(driver_name), uuids(3), []
     between(driver, None, lambda: found.extend(picks(driver, a_server())))

@@ -10,7 +10,7 @@ from nova_sched import exception
 from nova_sched.hosts import budget
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.offer import Offer
-from nova_sched.inventory import turns
+from nova_sched.inventory import decision_lock
 from nova_sched.rules import attestation
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import filters
@@ -104,8 +104,8 @@ def test_when_it_is_decided_alone(cloud, driver_name):
 
 def test_is_refused_when_it_never_comes_first(cloud, driver_name,
                                               monkeypatch):
-    monkeypatch.setattr(turns, 'PATIENCE', 0.0)
-    monkeypatch.setattr(turns, 'ALONE', 0.0)
+    monkeypatch.setattr(decision_lock, 'PATIENCE', 0.0)
+    monkeypatch.setattr(decision_lock, 'EXCLUSIVE', 0.0)
     hosts_with_room(cloud, 1, 99)
     driver, record = cloud.driver(driver_name), Decision()
     answered = crowded(driver)
@@ -120,19 +120,19 @@ def test_is_refused_when_it_never_comes_first(cloud, driver_name,
 def test_has_longer_each_time_that_it_is_decided_alone(cloud, driver_name,
                                                        monkeypatch):
     """One that is just too slow would otherwise lose every time."""
-    monkeypatch.setattr(turns, 'PATIENCE', 0.0)
-    monkeypatch.setattr(turns, 'ALONE', 0.0)
+    monkeypatch.setattr(decision_lock, 'PATIENCE', 0.0)
+    monkeypatch.setattr(decision_lock, 'EXCLUSIVE', 0.0)
     hosts_with_room(cloud, 1, 99)
     driver, own, times = cloud.driver(driver_name), threading.get_ident(), []
     crowded(driver, times=5)
-    turn = driver.host_manager.turn
+    lock = driver.host_manager.lock
 
-    def noted(alone):
+    def noted(exclusive):
         if threading.get_ident() == own:
-            times.append(alone)
-        return turn(alone)
+            times.append(exclusive)
+        return lock(exclusive)
 
-    driver.host_manager.turn = noted
+    driver.host_manager.lock = noted
     select(driver, a_server())
 
     assert times == [0, 0, 1, 2, 3, 4]
@@ -168,7 +168,7 @@ def a_trusted_server():
 
 def test_that_waits_for_an_attestation(cloud, driver_name, monkeypatch):
     """It is not waited for even where nobody is thought to be slow."""
-    monkeypatch.setattr(turns, 'PATIENCE', 3 * LONG)
+    monkeypatch.setattr(decision_lock, 'PATIENCE', 3 * LONG)
     hosts_with_room(cloud, 2, 5)
     authority, found = Authority(h1='trusted'), []
     driver = trusting(cloud.driver(
@@ -228,7 +228,7 @@ def test_asks_for_attestations_of_hosts_that_other_filters_leave(
 def test_that_looks_at_all_instances_has_them_listed_before_its_turn(
         cloud, driver_name, query, is_listed, monkeypatch):
     """It is not waited for even where nobody is thought to be slow."""
-    monkeypatch.setattr(turns, 'PATIENCE', 3 * LONG)
+    monkeypatch.setattr(decision_lock, 'PATIENCE', 3 * LONG)
     hosts_with_room(cloud, 2, 5)
     driver = cloud.driver(driver_name, enabled_filters=['JsonFilter'])
     reader, others = driver.host_manager._reader, []

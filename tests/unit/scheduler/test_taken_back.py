@@ -7,7 +7,7 @@ import pytest
 from nova_sched import exception
 from nova_sched.hosts import instances
 from nova_sched.hosts.decision import Decision
-from nova_sched.inventory import turns
+from nova_sched.inventory import decision_lock
 from nova_sched.scheduler import filters
 from tests.builders import drivers
 from tests.builders.drivers import picks
@@ -29,13 +29,13 @@ def driver_name(request):
 @pytest.fixture(autouse=True)
 def one_at_a_time(monkeypatch):
     """Others go first after each instance."""
-    monkeypatch.setattr(turns, 'PORTION', 0)
+    monkeypatch.setattr(decision_lock, 'PORTION', 0)
 
 
 def test_what_is_given_back_meanwhile_is_nowhere_any_more(cloud, driver_name,
                                                           monkeypatch):
     """A member of a group that another request had seen, and tries again."""
-    monkeypatch.setattr(turns, 'PATIENCE', 0)
+    monkeypatch.setattr(decision_lock, 'PATIENCE', 0)
     hosts_with_room(cloud, 2, 1)
     driver, (member, other) = cloud.driver(driver_name), uuids(2)
     group = {'policy': 'anti-affinity', 'members': [member, other]}
@@ -45,7 +45,7 @@ def test_what_is_given_back_meanwhile_is_nowhere_any_more(cloud, driver_name,
 
     def overtaken(*args):
         driver.ranker.ranked = ranked
-        driver.take_back(manager._picks.placed().values())
+        driver.take_back(manager._placements.pending().values())
         in_thread(picks, driver, a_server(force_hosts=['h0']))
         return ranked(*args)
     driver.ranker.ranked = overtaken
@@ -57,7 +57,7 @@ def test_what_is_given_back_meanwhile_is_nowhere_any_more(cloud, driver_name,
 def test_what_is_placed_before_its_hosts_are_looked_at_is_seen(
         cloud, driver_name, monkeypatch):
     """By rules that ask where it is: in the table alone it is no conflict."""
-    monkeypatch.setattr(turns, 'PATIENCE', 0)
+    monkeypatch.setattr(decision_lock, 'PATIENCE', 0)
     hosts_with_room(cloud, 1, 4)
     driver, (named, other) = cloud.driver(driver_name, enabled_filters=[
         'DifferentHostFilter']), uuids(2)
@@ -77,13 +77,13 @@ def test_what_is_placed_before_its_hosts_are_looked_at_is_seen(
 def test_what_is_given_back_waits_for_who_decides_alone(cloud, driver_name,
                                                         monkeypatch):
     """Whoever decides alone must not have to decide once more."""
-    monkeypatch.setattr(turns, 'ALONE', LONG)
+    monkeypatch.setattr(decision_lock, 'EXCLUSIVE', LONG)
     hosts_with_room(cloud, 1, 9)
     driver = cloud.driver(driver_name)
     picks(driver, a_server())
-    taken = list(driver.host_manager._picks.placed().values())
+    taken = list(driver.host_manager._placements.pending().values())
 
-    with driver.host_manager.turn(alone=1):
+    with driver.host_manager.lock(exclusive=1):
         thread = threading.Thread(target=driver.take_back, args=(taken,))
         thread.start()
         thread.join(0.1)
@@ -104,7 +104,7 @@ def test_what_is_given_back_makes_others_decide_once_more(cloud, driver_name):
 
     def overtaken(*args):
         driver.ranker.ranked = ranked
-        driver.take_back(manager._picks.placed().values())
+        driver.take_back(manager._placements.pending().values())
         return ranked(*args)
     driver.ranker.ranked = overtaken
 

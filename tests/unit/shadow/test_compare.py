@@ -35,7 +35,7 @@ def a_record(*picks, rejected=True, outcome=decision.PLACED):
         record.picked(
             Pick(index, f'uuid{index}', host, f'{host}.org', WEIGHTS[row]),
             Weighed(np.arange(3), weights, (), np.empty((0, 3)),
-                    np.empty((0, 3)), [], np.arange(3)), row)
+                    np.empty((0, 3)), [], np.arange(3)), None)
     record.close(outcome)
     return record
 

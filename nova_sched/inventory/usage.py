@@ -1,12 +1,12 @@
-"""Host tables that share what instances have taken of hosts."""
+"""Copying what instances have taken of hosts from table to table."""
 
 import numpy as np
 
 from nova_sched.hosts import columns
 
 
-def copied(table, source, rows):
-    """A HostTable that has what is consumed of some rows from another one.
+def copy_usage(table, source, rows):
+    """Return a HostTable with the usage of some rows of another one.
 
     rows: list of (row of the source, row of the table, ...).
     """
@@ -25,7 +25,7 @@ def copied(table, source, rows):
 
 
 def _relabelled(ours, theirs, was, now):
-    """Labels with those of other rows where they differ."""
+    """Return labels with those of other rows where these differ."""
     changes = {}
     for at, row in zip(was.tolist(), now.tolist(), strict=True):
         value = theirs.values[theirs.codes.item(at)]

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from nova_sched.inventory import turns
+from nova_sched.inventory import decision_lock
 from tests.builders.services import wait_for
 
 LONG = 10
@@ -13,7 +13,7 @@ LONG = 10
 
 def made():
     lock = threading.RLock()
-    return turns.Turns(lock), lock
+    return decision_lock.DecisionLock(lock), lock
 
 
 def start(target, *args):
@@ -25,7 +25,7 @@ def start(target, *args):
 @pytest.fixture
 def patient(monkeypatch):
     """Nobody is so slow that others go on without it."""
-    monkeypatch.setattr(turns, 'PATIENCE', 99 * LONG)
+    monkeypatch.setattr(decision_lock, 'PATIENCE', 99 * LONG)
 
 
 def test_come_one_after_the_other_in_the_order_of_asking(patient):
@@ -34,7 +34,7 @@ def test_come_one_after_the_other_in_the_order_of_asking(patient):
     all_wait = threading.Event()
 
     def decide(number):
-        with found.one():
+        with found.shared():
             inside.append(number)
             assert len(inside) == 1
             all_wait.wait(LONG)
@@ -56,7 +56,7 @@ def test_are_not_waited_for_when_one_is_slow():
     found, begun, over = made()[0], threading.Event(), threading.Event()
 
     def decide():
-        with found.one():
+        with found.shared():
             begun.set()
             over.wait(LONG)
 
@@ -64,58 +64,58 @@ def test_are_not_waited_for_when_one_is_slow():
     slow = start(decide)
     assert begun.wait(LONG)
     for _ in range(5):
-        with found.one():
+        with found.shared():
             pass
     over.set()
     slow.join(LONG)
 
-    assert turns.PATIENCE / 2 < time.monotonic() - begin < LONG / 2
-    with found.one():
+    assert decision_lock.PATIENCE / 2 < time.monotonic() - begin < LONG / 2
+    with found.shared():
         pass
 
 
-@pytest.mark.parametrize('kind', ['one', 'alone'])
+@pytest.mark.parametrize('kind', ['shared', 'exclusive'])
 def test_are_over_before_others_lose_patience(kind, monkeypatch):
     """For decisions that can go on later."""
-    assert turns.PORTION < turns.PATIENCE
+    assert decision_lock.PORTION < decision_lock.PATIENCE
     with getattr(made()[0], kind)() as turn:
-        monkeypatch.setattr(turns, 'PORTION', LONG)
+        monkeypatch.setattr(decision_lock, 'PORTION', LONG)
         assert not turn.is_over()
-        monkeypatch.setattr(turns, 'PORTION', 0)
+        monkeypatch.setattr(decision_lock, 'PORTION', 0)
         assert turn.is_over()
 
 
 def test_alone_others_commit_only_when_it_is_over(monkeypatch):
-    monkeypatch.setattr(turns, 'ALONE', LONG)
+    monkeypatch.setattr(decision_lock, 'EXCLUSIVE', LONG)
     found, lock = made()
     order = []
 
     def commit():
         with lock:
-            found.wait_for_alone()
+            found.wait_for_exclusive()
             order.append('commit')
 
-    with found.alone():
+    with found.exclusive():
         other = start(commit)
         other.join(0.1)
         with lock:
-            found.wait_for_alone()
-            order.append('alone')
+            found.wait_for_exclusive()
+            order.append('exclusive')
     other.join(LONG)
 
-    assert order == ['alone', 'commit']
+    assert order == ['exclusive', 'commit']
 
 
 def test_alone_one_waits_for_another_that_is(monkeypatch):
-    monkeypatch.setattr(turns, 'ALONE', LONG)
+    monkeypatch.setattr(decision_lock, 'EXCLUSIVE', LONG)
     found, _ = made()
     order = []
 
     def decide():
-        with found.alone():
+        with found.exclusive():
             order.append('second')
 
-    with found.alone():
+    with found.exclusive():
         other = start(decide)
         other.join(0.1)
         order.append('first')
@@ -128,23 +128,23 @@ def test_alone_one_waits_for_another_that_is(monkeypatch):
 def test_alone_one_that_begins_again_lets_those_that_waited_go_first(
         other, monkeypatch):
     """However soon it does so."""
-    monkeypatch.setattr(turns, 'ALONE', LONG)
+    monkeypatch.setattr(decision_lock, 'EXCLUSIVE', LONG)
     found, lock = made()
     order = []
 
     def wait():
         if other == 'commits':
             with lock:
-                found.wait_for_alone()
+                found.wait_for_exclusive()
                 order.append('other')
         else:
-            with found.alone():
+            with found.exclusive():
                 order.append('other')
 
-    with found.alone():
+    with found.exclusive():
         waiting = start(wait)
         wait_for(lambda: found._committing or found._next)
-    with found.alone():
+    with found.exclusive():
         order.append('again')
     waiting.join(LONG)
 
@@ -156,11 +156,11 @@ def test_alone_one_that_begins_again_lets_those_that_waited_go_first(
 def test_alone_one_may_take_twice_as_long_each_further_time(times, factor):
     found, _ = made()
 
-    with found.alone(*times) as turn:
+    with found.exclusive(*times) as turn:
         left = turn.left()
 
-    most = turns.ALONE * factor
-    assert most - turns.ALONE / 2 < left <= most
+    most = decision_lock.EXCLUSIVE * factor
+    assert most - decision_lock.EXCLUSIVE / 2 < left <= most
 
 
 @pytest.mark.parametrize('other', ['commits', 'decides alone'])
@@ -171,17 +171,17 @@ def test_alone_one_that_is_slow_is_not_waited_for(other):
     def decide():
         if other == 'commits':
             with lock:
-                found.wait_for_alone()
+                found.wait_for_exclusive()
         else:
-            with found.alone():
+            with found.exclusive():
                 pass
         done.append(other)
 
-    with found.alone():
+    with found.exclusive():
         start(decide).join(LONG)
 
     assert done == [other]
-    with found.alone():
+    with found.exclusive():
         pass
 
 
@@ -190,27 +190,27 @@ class TestWaitingForIdle:
         found, order, over = made()[0], [], threading.Event()
 
         def decide(number):
-            with found.one():
+            with found.shared():
                 over.wait(LONG)
                 order.append(number)
 
         threads = [start(decide, number) for number in range(3)]
         wait_for(lambda: found._holder and len(found._queue) == 2)
         threading.Timer(0.02, over.set).start()
-        found.wait_for_idle(LONG)
+        found.wait_idle(LONG)
         assert len(order) == 3
         for thread in threads:
             thread.join(LONG)
 
     def test_ends_when_it_has_taken_long_enough(self):
         found = made()[0]
-        with found.one():
-            start(found.wait_for_idle, 0.01).join(LONG)
+        with found.shared():
+            start(found.wait_idle, 0.01).join(LONG)
             begin = time.monotonic()
-            found.wait_for_idle(0.01)
+            found.wait_idle(0.01)
         assert time.monotonic() - begin < LONG / 2
 
     def test_is_over_at_once_when_nobody_decides(self):
         begin = time.monotonic()
-        made()[0].wait_for_idle(LONG)
+        made()[0].wait_idle(LONG)
         assert time.monotonic() - begin < LONG / 2

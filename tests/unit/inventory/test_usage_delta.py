@@ -2,8 +2,8 @@
 
 import pytest
 
-from nova_sched.inventory import reported
-from tests.unit.inventory.test_picks import Cloud
+from nova_sched.inventory import in_flight
+from tests.unit.inventory.test_placements import Cloud
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def test_that_shows_with_what_it_takes_counts_no_more(cloud):
     cloud.rebase({'k': 'a'}, a=1000)
 
     assert cloud.free() == [3000, 4000]
-    assert cloud.picks.placed() == {}
+    assert cloud.picks.pending() == {}
 
 
 def test_may_be_reported_with_more_than_it_asked_for(cloud):
@@ -38,11 +38,11 @@ def test_that_shows_before_its_host_reports_it_counts_until_then(cloud):
     cloud.rebase({'k': 'a'}, a=1000)
 
     assert cloud.free() == [3000, 4000]
-    assert cloud.picks.placed() == {}
+    assert cloud.picks.pending() == {}
 
 
 @pytest.mark.parametrize(('seconds', 'free'), [
-    (reported.GRACE / 2, 3000), (reported.GRACE, 4000)])
+    (in_flight.GRACE / 2, 3000), (in_flight.GRACE, 4000)])
 @pytest.mark.parametrize('changed', ['', 'a'])
 def test_that_shows_is_reported_a_moment_later_at_the_latest(
         cloud, seconds, free, changed):
@@ -67,10 +67,10 @@ def test_is_not_another_one_on_its_way_to_the_same_host(
     cloud.rebase({'k': 'a', 'l': 'a'}, a=1000)
 
     assert cloud.free() == [2000, 4000]
-    assert list(cloud.picks.placed()) == [second]
+    assert list(cloud.picks.pending()) == [second]
     cloud.rebase({second: 'a'}, a=2000)
     assert cloud.free() == [2000, 4000]
-    assert cloud.picks.placed() == {}
+    assert cloud.picks.pending() == {}
 
 
 def test_is_the_first_one_placed_where_none_was_seen_before(cloud):
@@ -80,7 +80,7 @@ def test_is_the_first_one_placed_where_none_was_seen_before(cloud):
 
     cloud.rebase({'l': 'a', 'k': 'a'}, a=1000)
 
-    assert list(cloud.picks.placed()) == ['l']
+    assert list(cloud.picks.pending()) == ['l']
 
 
 def test_are_all_that_the_host_has_room_taken_for(cloud):
@@ -90,7 +90,7 @@ def test_are_all_that_the_host_has_room_taken_for(cloud):
     cloud.rebase(dict.fromkeys('klm', 'a'), a=3000)
 
     assert cloud.free() == [1000, 4000]
-    assert cloud.picks.placed() == {}
+    assert cloud.picks.pending() == {}
 
 
 def test_on_a_host_that_is_back_is_told_a_moment_later(cloud):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from nova_sched.inventory import picks as in_flight
-from nova_sched.inventory import turns
+from nova_sched.inventory import decision_lock
+from nova_sched.inventory import placements as in_flight
 from nova_sched.inventory.in_flight import InFlight
-from nova_sched.inventory.picks import Picks
+from nova_sched.inventory.placements import InFlightPlacements
 from tests.builders.hosts import a_host
 from tests.builders.hosts import table
 from tests.builders.requests import a_request
@@ -21,7 +21,7 @@ class Cloud:
 
     def __init__(self):
         self.now, self.base, self.taken = 1000.0, None, {}
-        self.picks = Picks(LIFETIME, lambda: self.now)
+        self.picks = InFlightPlacements(LIFETIME, lambda: self.now)
         self.rebase()
 
     def rebase(self, located=None, changed=(), names='ab', **taken):
@@ -34,7 +34,7 @@ class Cloud:
                 or self.base.size != len(names)):
             self.base = table(*(a_host(name, free_ram_mb=4000 - (
                 self.taken.get(name, 0))) for name in names))
-        self.picks.uuids({*changed, *taken})
+        self.picks.uuids_to_look_up({*changed, *taken})
         return self.picks.rebase(self.base, located or {})
 
     def pick(self, key, host='a', group=None):
@@ -145,22 +145,22 @@ class TestLookingFor:
         cloud.commit(UUID.format(2), host='b')
         cloud.commit('no uuid' * 10)
 
-        assert cloud.picks.uuids(set()) == []
-        assert cloud.picks.uuids({'a', 'c'}) == [UUID.format(1)]
-        assert sorted(cloud.picks.uuids({'a', 'b'})) == [UUID.format(1),
-                                                         UUID.format(2)]
+        assert cloud.picks.uuids_to_look_up(set()) == []
+        assert cloud.picks.uuids_to_look_up({'a', 'c'}) == [UUID.format(1)]
+        assert sorted(cloud.picks.uuids_to_look_up({'a', 'b'})) == [
+            UUID.format(1), UUID.format(2)]
 
     def test_is_for_all_in_turn_after_a_while(self, cloud, monkeypatch):
         """So many a second, whoever waits longest first."""
         monkeypatch.setattr(in_flight, 'LOOKED_FOR', 2)
-        cloud.picks.uuids(set())
+        cloud.picks.uuids_to_look_up(set())
         cloud.rebase()
         keys = [UUID.format(number) for number in range(5)]
         cloud.commit(*keys)
         asked = []
         for seconds in (0.9, 0.1, 1.0, 0.5, 0.5, 1.5):
             cloud.now += seconds
-            asked.append(cloud.picks.uuids(set()))
+            asked.append(cloud.picks.uuids_to_look_up(set()))
             cloud.picks.rebase(cloud.picks.table, {})
 
         assert asked == [[], keys[:2], keys[2:4], [], [keys[4], keys[0]],
@@ -170,10 +170,10 @@ class TestLookingFor:
         cloud.commit(UUID.format(1))
         cloud.now += in_flight.GRACE
 
-        assert [cloud.picks.uuids(set()) for _ in range(2)] == [
+        assert [cloud.picks.uuids_to_look_up(set()) for _ in range(2)] == [
             [UUID.format(1)]] * 2
         cloud.picks.rebase(cloud.picks.table, {})
-        assert cloud.picks.uuids(set()) == []
+        assert cloud.picks.uuids_to_look_up(set()) == []
 
 
 class TestView:
@@ -233,13 +233,13 @@ class TestCommit:
 
     def test_is_refused_once_another_has_taken_over(self, cloud):
         cloud.commit('before', group='g')
-        later = Picks(LIFETIME, lambda: cloud.now)
+        later = InFlightPlacements(LIFETIME, lambda: cloud.now)
         later.rebase(table(a_host('a', free_ram_mb=4000)), {})
 
         later.take_over(cloud.picks)
 
         assert not cloud.commit('k')
-        assert list(later.placed()) == ['before']
+        assert list(later.pending()) == ['before']
         assert cloud.free(later.table) == [3000]
         assert [pick.key for pick in later.of_group('g', [])] == ['before']
 
@@ -260,7 +260,7 @@ class TestCommit:
         cloud.commit('k', host='b', group='h')
 
         assert cloud.free() == [4000, 3000]
-        assert [pick.host for pick in cloud.picks.placed().values()] == ['b']
+        assert [pick.host for pick in cloud.picks.pending().values()] == ['b']
         assert cloud.picks.of_group('g', []) == []
         assert len(cloud.picks.of_group('h', [])) == 1
 
@@ -286,16 +286,16 @@ class TestCommit:
 class TestTakingBack:
     def test_frees_what_was_placed(self, cloud):
         cloud.commit('k', 'other')
-        mine = cloud.picks.placed()['k']
+        mine = cloud.picks.pending()['k']
 
         cloud.picks.take_back([mine, cloud.pick('unknown')])
 
         assert cloud.free() == [3000, 4000]
-        assert list(cloud.picks.placed()) == ['other']
+        assert list(cloud.picks.pending()) == ['other']
 
     def test_leaves_a_later_pick_of_the_same_instance(self, cloud):
         cloud.commit('k')
-        old = cloud.picks.placed()['k']
+        old = cloud.picks.pending()['k']
         cloud.commit('k', host='b')
 
         cloud.picks.take_back([old])
@@ -305,7 +305,7 @@ class TestTakingBack:
     def test_makes_others_decide_once_more(self, cloud):
         cloud.commit('k')
         view = cloud.picks.view([])
-        cloud.picks.take_back([cloud.picks.placed()['k']])
+        cloud.picks.take_back([cloud.picks.pending()['k']])
 
         assert not cloud.commit('other', view=view)
 
@@ -317,7 +317,7 @@ class TestTakingBack:
 
     def test_shows_in_what_was_told_before(self, cloud):
         cloud.commit('k', 'other')
-        told = cloud.picks.placed()
+        told = cloud.picks.pending()
         cloud.picks.take_back([told['k']])
 
         assert list(cloud.picks.standing(told)) == ['other']
@@ -325,7 +325,7 @@ class TestTakingBack:
     def test_is_remembered_of_the_latest(self, cloud, monkeypatch):
         monkeypatch.setattr(in_flight, 'VOID', 2)
         cloud.commit('a', 'b', 'c')
-        told = cloud.picks.placed()
+        told = cloud.picks.pending()
 
         cloud.picks.take_back([*told.values()])
 
@@ -341,8 +341,8 @@ def test_a_group_has_its_picks_and_those_of_its_members(cloud):
     assert {pick.key for pick in cloud.picks.of_group(
         'g', ['member', 'unknown'])} == {'k', 'member'}
     assert cloud.picks.of_group(None, []) == []
-    assert cloud.picks.placed(without=['member']) == {}
-    assert list(cloud.picks.placed()) == ['member']
+    assert cloud.picks.pending(without=['member']) == {}
+    assert list(cloud.picks.pending()) == ['member']
 
 
 def test_what_cannot_be_consumed_keeps_no_host_from_being_read(cloud, caplog):
@@ -355,7 +355,7 @@ def test_what_cannot_be_consumed_keeps_no_host_from_being_read(cloud, caplog):
 
 
 def test_one_node_of_a_host_has_what_was_placed_on_it_alone():
-    found = Picks(LIFETIME, lambda: 0.0)
+    found = InFlightPlacements(LIFETIME, lambda: 0.0)
     found.rebase(table(a_host('a', nodename='n1', free_ram_mb=4000),
                        a_host('a', nodename='n2', free_ram_mb=4000)), {})
 
@@ -367,8 +367,9 @@ def test_one_node_of_a_host_has_what_was_placed_on_it_alone():
 
 
 @pytest.mark.parametrize(('args', 'least', 'most'), [
-    ((), 0, turns.PATIENCE), ((0,), 0, turns.PATIENCE),
-    ((1,), turns.PATIENCE, turns.ALONE), ((3,), turns.ALONE, 10)])
+    ((), 0, decision_lock.PATIENCE), ((0,), 0, decision_lock.PATIENCE),
+    ((1,), decision_lock.PATIENCE, decision_lock.EXCLUSIVE),
+    ((3,), decision_lock.EXCLUSIVE, 10)])
 def test_a_turn_is_one_of_many_or_one_alone(cloud, args, least, most):
-    with cloud.picks.turn(*args) as turn:
+    with cloud.picks.lock(*args) as turn:
         assert least < turn.left() <= most

@@ -1,4 +1,4 @@
-"""Decisions one after the other, without waiting long for a slow one."""
+"""Decisions one after the other, none of which waits long for a slow one."""
 
 import collections
 import contextlib
@@ -6,13 +6,13 @@ import threading
 import time
 
 #: Seconds after which a decision of many instances lets the others go first,
-#: that one decision may take before they go on without it, and that it may
-#: take alone, the first time, before they commit again.
-PORTION, PATIENCE, ALONE = 0.1, 0.2, 0.5
+#: after which the others go on beside a slow one, and for which nobody else
+#: commits beside an exclusive one, the first time.
+PORTION, PATIENCE, EXCLUSIVE = 0.1, 0.2, 0.5
 
 
 class Turn:
-    """A decision under way: until when the others wait for it."""
+    """The time that the others give to a decision under way."""
 
     def __init__(self):
         self.begun = self.until = 0.0
@@ -22,17 +22,18 @@ class Turn:
         self.until = self.begun + patience
 
     def left(self):
-        """Seconds that the others wait yet: 0 or less when it is slow."""
+        """Return the seconds that others still wait; 0 or less if it is slow.
+        """
         return self.until - time.monotonic()
 
     def is_over(self):
-        """Whether a decision that can go on later should let others go first.
+        """Return whether a decision that can go on later lets others go first.
         """
         return time.monotonic() - self.begun >= PORTION
 
 
-class Turns:
-    """Whose turn it is to decide.
+class DecisionLock:
+    """The queue of requests to be decided.
 
     lock: RLock under which decisions are committed.
     """
@@ -40,19 +41,19 @@ class Turns:
     def __init__(self, lock):
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
-        # Who waits, in order: (Turn, Event); who decides.
+        # Those who wait, in order: (Turn, Event); the one who decides.
         self._queue = collections.deque()
         self._holder = None
-        # Who decides alone, if any, and its thread: others commit behind it.
-        self._alone, self._alone_thread = None, None
-        # Who is to decide alone next, in order; how many wait to commit.
+        # The one who decides exclusively, and its thread: others commit
+        # behind it.
+        self._exclusive, self._exclusive_thread = None, None
+        # Those who do so next, in order; how many wait to commit.
         self._next, self._committing = collections.deque(), 0
         self._over = threading.Condition(lock)
 
     @contextlib.contextmanager
-    def one(self):
-        """Decide while nobody else does, but for those that are slow: Turn.
-        """
+    def shared(self):
+        """Decide while nobody else does, except for slow ones: a Turn."""
         me = Turn()
         mine = me, threading.Event()
         with self._lock:
@@ -70,10 +71,10 @@ class Turns:
                         self._idle.notify_all()
 
     def _left(self, mine):
-        """Seconds to wait at most before asking again; 0 when it is my turn.
+        """Return the seconds to wait before the next look; 0 if it is my turn.
 
-        Who comes first in the queue is not told so, because each thread that
-        is woken costs the others time: it finds out when it has waited.
+        The first in the queue finds out when it has waited: each thread that
+        is woken costs the others time.
         """
         me, event = mine
         with self._lock:
@@ -87,8 +88,8 @@ class Turns:
             me.begin(PATIENCE)
             return 0
 
-    def wait_for_idle(self, seconds):
-        """Return when nobody decides or waits, or so much later."""
+    def wait_idle(self, seconds):
+        """Wait until nobody decides or waits, for so long at most."""
         with self._lock:
             self._idle.wait_for(
                 lambda: self._holder is None and not self._queue, seconds)
@@ -98,60 +99,60 @@ class Turns:
             self._queue[0][1].set()
 
     @contextlib.contextmanager
-    def alone(self, times=1):
-        """Decide while nobody else may commit, unless it is slow: Turn.
+    def exclusive(self, times=1):
+        """Decide while nobody else commits, unless it is slow: a Turn.
 
-        times: which time the same request does so. It may take twice as long
-        each time: one that is just too slow would lose every time.
+        times: how many times the same request does so, this one included.
+        It may take twice as long each time: one that is just too slow would
+        lose every time.
         """
         me = Turn()
         with self._over:
             self._next.append(me)
             try:
-                self._wait_for(lambda: self._may_be_alone(me))
+                self._wait_for(lambda: self._may_be_exclusive(me))
             finally:
                 self._next.remove(me)
                 self._over.notify_all()
-            self._alone, self._alone_thread = me, threading.get_ident()
-            me.begin(ALONE * 2 ** (times - 1))
+            self._exclusive, self._exclusive_thread = me, threading.get_ident()
+            me.begin(EXCLUSIVE * 2 ** (times - 1))
         try:
             yield me
         finally:
             with self._over:
-                if self._alone is me:
-                    self._alone = self._alone_thread = None
+                if self._exclusive is me:
+                    self._exclusive = self._exclusive_thread = None
                     self._over.notify_all()
 
-    def wait_for_alone(self):
-        """Return when no other thread decides alone; with the lock held.
+    def wait_for_exclusive(self):
+        """Wait until no other thread decides exclusively; lock held.
 
-        One that is slow is not waited for: others commit, and it may have to
-        decide once more.
+        Not for a slow one: others commit, and it may be decided once more.
         """
         me = threading.get_ident()
-        if self._alone_thread == me or self._alone_is_over():
+        if self._exclusive_thread == me or self._exclusive_is_over():
             return
         self._committing += 1
         try:
-            self._wait_for(self._alone_is_over)
+            self._wait_for(self._exclusive_is_over)
         finally:
             self._committing -= 1
             if not self._committing:
                 self._over.notify_all()
 
-    def _alone_is_over(self):
-        return self._alone is None or self._alone.left() <= 0
+    def _exclusive_is_over(self):
+        return self._exclusive is None or self._exclusive.left() <= 0
 
-    def _may_be_alone(self, me):
-        """Whether all that waited for who was alone have had their turn.
+    def _may_be_exclusive(self, me):
+        """Return whether all who waited to commit have done so.
 
         Whoever ends and begins again would get the lock before they wake.
         """
-        return (self._alone_is_over() and not self._committing
+        return (self._exclusive_is_over() and not self._committing
                 and self._next[0] is me)
 
     def _wait_for(self, is_over):
         while not is_over():
-            # Its time may have run out since: then nobody might tell.
-            self._over.wait(None if self._alone is None
-                            else max(self._alone.left(), 0.01))
+            # Its time may run out without anybody telling.
+            self._over.wait(None if self._exclusive is None
+                            else max(self._exclusive.left(), 0.01))
