@@ -37,8 +37,8 @@ class HostCache:
         ``wait_idle(seconds)``: waits for a good moment to read, so long at
             most;
         ``uuids_to_look_up(hosts)``: the uuids of instances to look for, a
-            list, when the compute nodes of a set of hosts changed, came or went; asked
-            of each cell in a thread of its own;
+            list, when the compute nodes of a set of hosts changed, came or
+            went; asked of each cell in a thread of its own;
         ``rebase(table, located)``: told of each new table, and in located
             for the uuids asked for, of cells that could be read, the host
             that the instance was on at the moment of its cell's read, or

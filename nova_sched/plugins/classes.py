@@ -105,7 +105,7 @@ class Kind:
         Raises ConfigurationError as ``load`` does, and for a class that
         cannot be set up.
         """
-        cls = driver_signatures.made_alone(self.load(name))
+        cls = driver_signatures.no_arg_constructor(self.load(name))
         return set_up(lambda: self.checked(cls(conf)), self.option, name)
 
     def checked(self, made):

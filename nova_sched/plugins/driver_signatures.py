@@ -1,12 +1,12 @@
-"""Drivers that were written against Nova, of any release to Wallaby.
+"""Adapters for drivers whose select_destinations has another signature.
 
-Their ``select_destinations`` takes what its release knew, all by position
-(``Form``): Kilo's the request as two dicts, Mitaka's as one object, and from
-Pike on what Placement offers as well, as three arguments: the allocation
-requests by provider, the summaries of the providers, and a microversion.  Here
-there is one, ``offer``, and the record of the request.  ``served`` makes a
-class that takes the one and hands on the others; what has been put aside on
-the way is there for whoever needs it in the end (``current``).
+Drivers that were written against Nova take what its release knew, all by
+position (``DriverSignature``): Kilo's the request as two dicts, Mitaka's as
+one object, and from Pike on what Placement offers as well, in three arguments:
+the allocation requests by provider, the summaries of the providers, and a
+microversion.  This service passes one, ``offer``, and the record of the
+request.  ``adapt`` makes a class that takes these and calls the driver with
+its own; what the driver is not given is kept for the thread (``current``).
 """
 
 import contextlib
@@ -25,8 +25,8 @@ from nova_sched.plugins import nova_methods
 
 
 @dataclasses.dataclass(frozen=True)
-class Call:
-    """What this service asks a driver for.
+class DriverCall:
+    """One call of select_destinations.
 
     offer: a value of hosts.offer.  record: Decision, or None.
     spec_obj: RequestSpec.  instance_uuids: list, or None.
@@ -51,7 +51,7 @@ class Call:
                 dicts.to_filter_properties_dict(self.spec_obj))
 
     def by_dicts(self, request_spec, filter_properties):
-        """The same Call about a request as these two dicts say."""
+        """Return the same call about a request as these two dicts say."""
         if (request_spec, filter_properties) == self.of_kilo():
             return self
         spec_obj = arguments.from_legacy_dicts(
@@ -129,16 +129,16 @@ def _claimed(chosen, claimed, uuid, driver):
 
 
 @dataclasses.dataclass(frozen=True)
-class Form:
-    """How a method is asked that is of certain releases.
+class DriverSignature:
+    """The arguments of a method in certain releases of Nova.
 
     releases: in words.  arguments: their names, after the context.
-    given: function of a Call that returns these.
+    arguments_of: function of a DriverCall that returns these.
     """
 
     releases: str
     arguments: tuple
-    given: object
+    arguments_of: object
 
     def fits(self, signature):
         """Whether a method of this signature can be asked so."""
@@ -156,25 +156,29 @@ class Form:
 #: Of these, either tells a driver that was written so.
 _OFFERED = ('alloc_reqs_by_rp_uuid', 'provider_summaries')
 
-KILO = Form('Juno to Liberty', ('request_spec', 'filter_properties'),
-            Call.of_kilo)
-MITAKA = Form('Mitaka to Ocata', ('spec_obj',), Call.of_mitaka)
-PIKE = Form('Pike', ('spec_obj', 'instance_uuids', *_OFFERED), Call.of_pike)
-QUEENS = Form('Queens to Wallaby', (
+KILO = DriverSignature(
+    'Juno to Liberty', ('request_spec', 'filter_properties'),
+    DriverCall.of_kilo)
+MITAKA = DriverSignature('Mitaka to Ocata', ('spec_obj',),
+                         DriverCall.of_mitaka)
+PIKE = DriverSignature('Pike', ('spec_obj', 'instance_uuids', *_OFFERED),
+                       DriverCall.of_pike)
+QUEENS = DriverSignature('Queens to Wallaby', (
     *PIKE.arguments, 'allocation_request_version', 'return_alternates'),
-    Call.of_queens)
+    DriverCall.of_queens)
 
 
-def understood(usual, *args, **kwargs):
-    """What is asked for by a driver that hands on: (Call, Form).
+def parse_call(usual, *args, **kwargs):
+    """Return what a driver passes to its base class, and how.
 
-    usual: Form of the driver's method, which tells Pike's arguments from
-    those of later releases without the last two.
-    args, kwargs: of the method, but the context.
-    Raises RuntimeError in a thread that answers nothing.
+    usual: signature of the driver's method, which tells Pike's arguments from
+        those of later releases without the last two.
+    args, kwargs: of the method, without the context.
+    Returns (DriverCall, DriverSignature).
+    Raises RuntimeError in a thread that answers no call.
     """
     call = current()
-    if call is NOBODY:
+    if call is NO_CALL:
         raise RuntimeError(
             'select_destinations was called in another thread than the '
             'one that was asked; call it there by '
@@ -205,8 +209,8 @@ def understood(usual, *args, **kwargs):
 
 
 @functools.cache
-def form_of(method):
-    """The Form that a function of a class is asked in; None for none."""
+def signature_of(method):
+    """Return the DriverSignature of a function of a class, or None."""
     signature = inspect.signature(method)
     if 'filter_properties' in signature.parameters:
         return KILO if KILO.fits(signature) else None
@@ -224,55 +228,58 @@ _EXTRAS = ('offer', 'record')
 _ASKED = ('select_destinations',)
 
 #: What no thread has been asked for.
-NOBODY = Call()
-_current = contextvars.ContextVar('call', default=NOBODY)
+NO_CALL = DriverCall()
+_current = contextvars.ContextVar('call', default=NO_CALL)
 
 
 def current():
-    """The Call that this thread is answering."""
+    """Return the DriverCall that this thread is answering."""
     return _current.get()
 
 
 @functools.cache
-def served(cls, option):
-    """The class that serves in place of a driver class, often the same.
+def adapt(cls, option):
+    """Return the class to use in place of a driver class, often the same.
 
     option: ``[group] name`` for messages.
     Raises ConfigurationError for a driver that takes other arguments than
     this service's, or Nova's.
     """
-    if issubclass(cls, (_Asked, _Narrowed)):
+    if issubclass(cls, (_NovaSignature, _OwnSignature)):
         return cls
     note_periodic_work(cls)
     signature = inspect.signature(cls.select_destinations)
-    made_alone = getattr(cls, 'MADE_ALONE', False)
+    made_alone = getattr(cls, 'NO_ARG_CONSTRUCTOR', False)
     if not made_alone and signature.parameters.keys().isdisjoint(_OFFERED):
         _check_ours(cls, signature, option)
-        return cls if nova_methods.is_ours(cls) else _narrowed(cls, signature)
-    forms = {name: form_of(getattr(cls, name))
-             for name in getattr(cls, 'IN_NOVAS_FORM', _ASKED)}
+        return (cls if nova_methods.is_ours(cls)
+                else _own_signature(cls, signature))
+    forms = {name: signature_of(getattr(cls, name))
+             for name in getattr(cls, 'NOVA_SIGNATURES', _ASKED)}
     for name, form in forms.items():
         if form is None or (form is not QUEENS and not made_alone):
             raise _refused(cls, name, option)
     form = forms['select_destinations']
     asked = {'__module__': cls.__module__, '__doc__': cls.__doc__}
     if form is not QUEENS:
-        asked['NOVA_FORM'] = form
+        asked['SIGNATURE'] = form
     if form in (KILO, MITAKA) and not cls.CLAIMS:
         asked['USES_ALLOCATION_CANDIDATES'] = False
-    bases = (_MadeAlone, _Asked, cls) if made_alone else (_Asked, cls)
+    bases = (_NovaSignature, cls)
+    if made_alone:
+        bases = (_NoArgConstructor, *bases)
     return type(cls.__name__, bases, asked)
 
 
-def made_alone(cls):
-    """A class to be made with the configuration, of one that is not."""
-    if not getattr(cls, 'MADE_ALONE', False):
+def no_arg_constructor(cls):
+    """Return a class whose objects are made with the configuration."""
+    if not getattr(cls, 'NO_ARG_CONSTRUCTOR', False):
         return cls
-    return type(cls.__name__, (_MadeAlone, cls), {
+    return type(cls.__name__, (_NoArgConstructor, cls), {
         '__module__': cls.__module__, '__doc__': cls.__doc__})
 
 
-def _narrowed(cls, signature):
+def _own_signature(cls, signature):
     """Return a driver class that takes all arguments, of any other one.
 
     cls: a class of somebody else's, in this service's form.
@@ -287,7 +294,7 @@ def _narrowed(cls, signature):
                'TAKEN': taken}
     if 'offer' not in taken:
         members['USES_ALLOCATION_CANDIDATES'] = False
-    return type(cls.__name__, (_Narrowed, cls), members)
+    return type(cls.__name__, (_OwnSignature, cls), members)
 
 
 def _check_ours(cls, signature, option):
@@ -300,7 +307,7 @@ def _check_ours(cls, signature, option):
 
 
 def _refused(cls, name, option):
-    alone = getattr(cls, 'MADE_ALONE', False)
+    alone = getattr(cls, 'NO_ARG_CONSTRUCTOR', False)
     forms = (KILO, MITAKA, PIKE, QUEENS) if alone else (QUEENS,)
     return exception.ConfigurationError(
         option, f'{cls.__module__}.{cls.__qualname__}',
@@ -323,7 +330,7 @@ def note_periodic_work(cls):
             return
 
 
-class _Narrowed:
+class _OwnSignature:
     """In front of a driver that need not take an offer or a record."""
 
     #: Which of these it takes.
@@ -356,7 +363,7 @@ def note_picks(record, found):
         record.alternates += len(others)
 
 
-class _MadeAlone:
+class _NoArgConstructor:
     """In front of a driver whose class is made without arguments."""
 
     def __init__(self, conf):
@@ -364,22 +371,22 @@ class _MadeAlone:
         super().__init__()
 
 
-class _Asked:
+class _NovaSignature:
     """In front of a driver that takes Nova's arguments."""
 
     WANTS_SUMMARIES = True
-    NOVA_FORM = QUEENS
+    SIGNATURE = QUEENS
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False,
                             offer=placement_offer.NOT_ASKED, record=None):
-        call = Call(offer, record, spec_obj, instance_uuids,
+        call = DriverCall(offer, record, spec_obj, instance_uuids,
                     return_alternates)
         try:
             with answering(call):
                 found = super().select_destinations(
-                    context, *self.NOVA_FORM.given(call))
-                if getattr(self, 'MADE_ALONE', False):
+                    context, *self.SIGNATURE.arguments_of(call))
+                if getattr(self, 'NO_ARG_CONSTRUCTOR', False):
                     found = self.as_selections(context, found)
                     found = call.with_claims(found, type(self).__name__)
                     call.put_on_record(found)
@@ -396,7 +403,7 @@ class _Asked:
 
 @contextlib.contextmanager
 def answering(call):
-    """Have a Call be the one that this thread is answering."""
+    """Have a DriverCall be the one that this thread is answering."""
     token = _current.set(call)
     try:
         yield

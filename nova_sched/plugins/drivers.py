@@ -53,7 +53,7 @@ def adapted(cls):
     """
     if not nova_methods.is_ours(cls):
         cls = _with_row_api(cls)
-    return driver_signatures.served(cls, _DRIVER.option)
+    return driver_signatures.adapt(cls, _DRIVER.option)
 
 
 def _with_row_api(cls):

@@ -71,7 +71,7 @@ class Decider:
                           'refresh', None)
         # One of Nova's form reads at each request, whatever else it does.
         reads_later = self.driver.PERIODIC and not getattr(
-            self.driver, 'MADE_ALONE', False)
+            self.driver, 'NO_ARG_CONSTRUCTOR', False)
         if refresh is not None and not reads_later:
             refresh()
 

@@ -17,7 +17,7 @@ from nova_sched.hosts.decision import Decision
 from nova_sched.plugins import loading as plugins
 from nova_sched.plugins.nova.host_manager import Lent
 from nova_sched.plugins.row_api import attempt as row_api
-from nova_sched.plugins.row_api import steps
+from nova_sched.plugins.row_api.nova_scheduler import NovaSchedulerMixin
 from nova_sched.rules import ranking
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import select
@@ -118,7 +118,7 @@ class RowScheduler(PlainScheduler):
 
     def __init__(self, **options):
         super().__init__(**options)
-        self._steps = steps.Steps()
+        self._steps = NovaSchedulerMixin()
         self._steps.conf = self.conf
         self._steps.host_manager = Lent(self.conf, self.host_manager)
 

@@ -16,7 +16,7 @@ class OfNova:
     """
 
     #: See plugins.driver_signatures.
-    MADE_ALONE = True
+    NO_ARG_CONSTRUCTOR = True
     #: Whether it claims even if it is not told what Placement offers.
     CLAIMS = False
 

@@ -8,11 +8,11 @@ from nova_sched.plugins import nova_methods
 from nova_sched.plugins.nova import driver
 from nova_sched.plugins.nova import rpc
 from nova_sched.plugins.row_api import driver as row_api
-from nova_sched.plugins.row_api import steps
+from nova_sched.plugins.row_api.nova_scheduler import NovaSchedulerMixin
 from nova_sched.scheduler import filter_scheduler
 
 
-class FilterScheduler(driver.OfNova, steps.Steps, row_api.RowApi,
+class FilterScheduler(driver.OfNova, NovaSchedulerMixin, row_api.RowApi,
                       filter_scheduler.FilterScheduler):
     """The filter scheduler, asked as by Nova of any release to Wallaby.
 
@@ -21,7 +21,7 @@ class FilterScheduler(driver.OfNova, steps.Steps, row_api.RowApi,
     """
 
     CLAIMS = True
-    IN_NOVAS_FORM = ('select_destinations', '_schedule')
+    NOVA_SIGNATURES = ('select_destinations', '_schedule')
 
     @property
     def options(self):
@@ -53,11 +53,11 @@ class FilterScheduler(driver.OfNova, steps.Steps, row_api.RowApi,
         Selection an instance.
         Raises NoValidHost when not every instance gets a host.
         """
-        call, form = driver_signatures.understood(
-            self.NOVA_FORM, *args, **kwargs)
+        call, form = driver_signatures.parse_call(
+            self.SIGNATURE, *args, **kwargs)
         with driver_signatures.answering(call):
             found = self.as_selections(context, self._schedule(
-                context, *self._signature().given(call)))
+                context, *self._signature().arguments_of(call)))
         if form is driver_signatures.QUEENS:
             return found
         if form is driver_signatures.PIKE:
@@ -66,9 +66,9 @@ class FilterScheduler(driver.OfNova, steps.Steps, row_api.RowApi,
 
     def _schedule(self, context, *args, **kwargs):
         """The same, before notifications; with WeighedObjects for dicts."""
-        call, form = driver_signatures.understood(
+        call, form = driver_signatures.parse_call(
             driver_signatures.PIKE
-            if driver_signatures.PIKE in (self._signature(), self.NOVA_FORM)
+            if driver_signatures.PIKE in (self._signature(), self.SIGNATURE)
             else self._signature(), *args, **kwargs)
         _begin_anew(call.record)
         found = super().select_destinations(
@@ -85,7 +85,7 @@ class FilterScheduler(driver.OfNova, steps.Steps, row_api.RowApi,
         """As of the base class; an override may fail after it."""
         attempt, call = super()._attempt(request, record), (
             driver_signatures.current())
-        if call is not driver_signatures.NOBODY:
+        if call is not driver_signatures.NO_CALL:
             call.attempts.append(attempt)
         return attempt
 
@@ -98,7 +98,7 @@ class FilterScheduler(driver.OfNova, steps.Steps, row_api.RowApi,
 
     def _signature(self):
         """The Form of its _schedule."""
-        return driver_signatures.form_of(type(self)._schedule)
+        return driver_signatures.signature_of(type(self)._schedule)
 
     def _states(self, context):
         return functools.partial(self.host_manager.get_all_host_states,

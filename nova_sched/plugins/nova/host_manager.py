@@ -11,7 +11,7 @@ import functools
 
 from nova_sched.hosts import state as host_state
 from nova_sched.plugins import nova_methods
-from nova_sched.plugins.row_api import managing
+from nova_sched.plugins.row_api.nova_host_manager import NovaHostManagerMixin
 from nova_sched.scheduler import host_manager
 
 HostState = host_state.HostState
@@ -46,11 +46,11 @@ def set_update_time_on_success(function):
     return host_state.failures_told(consume)
 
 
-class HostManager(managing.Methods, host_manager.HostManager):
+class HostManager(NovaHostManagerMixin, host_manager.HostManager):
     """This service's, made without arguments; ``conf`` is there by then."""
 
     #: See plugins.driver_signatures.
-    MADE_ALONE = True
+    NO_ARG_CONSTRUCTOR = True
 
     def __init__(self):
         super().__init__(self.conf)
@@ -63,7 +63,7 @@ class HostManager(managing.Methods, host_manager.HostManager):
                 'what there is to manage')
 
 
-class Lent(managing.Methods):
+class Lent(NovaHostManagerMixin):
     """Nova's methods; in all else it is the service's own.
 
     manager: scheduler.host_manager.HostManager.
@@ -83,6 +83,6 @@ class Lent(managing.Methods):
 
 def of_nova(conf, manager):
     """A host manager with Nova's methods: the one given, if it has them."""
-    if isinstance(manager, managing.Methods):
+    if isinstance(manager, NovaHostManagerMixin):
         return manager
     return Lent(conf, manager)

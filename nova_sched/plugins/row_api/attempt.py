@@ -18,9 +18,9 @@ LOG = logging.getLogger(__name__)
 
 
 class RowApiAttempt(attempt.SchedulingAttempt):
-    """A SchedulingAttempt whose steps are methods of Nova's.
+    """A SchedulingAttempt whose steps are Nova's methods.
 
-    nova: steps.Steps.  It is decided in one turn.
+    nova: NovaSchedulerMixin.  It is decided in one turn.
     """
 
     def __init__(self, nova, *args):

@@ -6,7 +6,7 @@ from oslo_log import log as logging
 
 from nova_sched.plugins import nova_methods
 from nova_sched.plugins.row_api import attempt
-from nova_sched.plugins.row_api import steps
+from nova_sched.plugins.row_api.nova_scheduler import NovaSchedulerMixin
 from nova_sched.rules import ranking
 from nova_sched.scheduler.attempt import SchedulingAttempt
 from nova_sched.scheduler.client import report
@@ -58,9 +58,9 @@ class RowApi:
     @functools.cached_property
     def _steps(self):
         """The driver itself, or an object with Nova's steps for it."""
-        if isinstance(self, steps.Steps):
+        if isinstance(self, NovaSchedulerMixin):
             return self
-        made = steps.Steps()
+        made = NovaSchedulerMixin()
         made.conf, made.host_manager = self.conf, self.host_manager
         return made
 

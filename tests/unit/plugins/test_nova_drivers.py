@@ -275,12 +275,12 @@ class TestForm:
             """As in Pike."""
 
     def test_leaves_one_of_this_service_s_own_as_it_is(self):
-        served = driver_signatures.served(drivers.HostScheduler, 'x')
+        served = driver_signatures.adapt(drivers.HostScheduler, 'x')
 
         assert served is drivers.HostScheduler
 
     def test_of_one_that_takes_less_gives_it_less(self):
-        served = driver_signatures.served(self.Native, 'x')
+        served = driver_signatures.adapt(self.Native, 'x')
 
         assert issubclass(served, self.Native)
         assert not served.WANTS_SUMMARIES
@@ -289,7 +289,7 @@ class TestForm:
             None, None, None, offer='an offer', record=None) == []
 
     def test_shows_in_the_names_of_arguments(self):
-        served = driver_signatures.served(self.Mixed, 'x')
+        served = driver_signatures.adapt(self.Mixed, 'x')
 
         assert issubclass(served, self.Mixed)
         assert served.WANTS_SUMMARIES
@@ -301,19 +301,19 @@ class TestForm:
             def select_destinations(self, *args, alloc_reqs_by_rp_uuid=None):
                 return [[driver_signatures.current().record]]
 
-        served = driver_signatures.served(Asking, 'x')('the options')
+        served = driver_signatures.adapt(Asking, 'x')('the options')
 
         record = Decision()
         record.picked(None)
 
         assert served.select_destinations(
             None, None, None, record=record) == [[record]]
-        assert driver_signatures.current() is driver_signatures.NOBODY
+        assert driver_signatures.current() is driver_signatures.NO_CALL
 
     def test_of_another_release_is_refused_at_the_start(self):
         with pytest.raises(exception.ConfigurationError,
                            match='from Queens to Wallaby'):
-            driver_signatures.served(self.Older, '[scheduler] driver')
+            driver_signatures.adapt(self.Older, '[scheduler] driver')
 
 
 class Working:

@@ -1,4 +1,4 @@
-"""Nova's methods of a host manager, in the forms of any release."""
+"""Nova's methods of a host manager, with the signatures of any release."""
 
 import functools
 
@@ -55,8 +55,8 @@ class WeightHandler(weights.HostWeightHandler):
                                        weighed.weights.tolist(), strict=True)]
 
 
-class Methods:
-    """Of a class with the methods of scheduler.host_manager.HostManager.
+class NovaHostManagerMixin:
+    """A mixin for classes with the methods of host_manager.HostManager.
 
     Names and signatures are Nova's; what came or went with a release is there
     for all.  ``conf`` is the configuration.
@@ -164,7 +164,8 @@ class Methods:
     def get_all_host_states(self, context):
         """The states of all hosts; as ``get_host_states_by_uuids`` does."""
         # An override of the one may call the other.
-        return Methods.get_host_states_by_uuids(self, context, None, None)
+        return NovaHostManagerMixin.get_host_states_by_uuids(
+            self, context, None, None)
 
     def get_host_states_by_uuids(self, context, compute_uuids, spec_obj=None):
         """The states of hosts as they are at this moment: iterator.

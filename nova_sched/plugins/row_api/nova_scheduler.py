@@ -1,4 +1,4 @@
-"""Nova's steps of a request, in the forms of any release."""
+"""Nova's steps of a request, with the signatures of any release."""
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from nova_sched.scheduler import claims
 from nova_sched.scheduler import selections
 
 
-class Steps:
-    """Of a driver whose ``host_manager`` is managing.Methods.
+class NovaSchedulerMixin:
+    """Of a driver whose ``host_manager`` is a NovaHostManagerMixin.
 
     ``conf`` is the configuration.
     """
