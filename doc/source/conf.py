@@ -5,8 +5,9 @@ what leads somewhere for those who read the files.  ``lead_to_pages`` has the
 same links lead somewhere on the site.
 """
 
-import logging as standard_logging
+import pathlib
 import posixpath
+import sys
 from urllib import parse
 
 from docutils import nodes
@@ -14,21 +15,20 @@ from sphinx.util import logging
 
 from nova_sched import version as installed
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'ext'))
+
 LOG = logging.getLogger(__name__)
 
 project = 'nova_sched'
 author = copyright = 'The nova_sched authors'
 version = release = installed.version_string()
-extensions = ['openstackdocstheme', 'oslo_config.sphinxext']
-html_theme = 'openstackdocs'
-openstackdocs_auto_name = openstackdocs_auto_version = False
+extensions = ['oslo_config.sphinxext', 'from_code', 'request_path']
+html_theme = 'furo'
+html_title = f'nova_sched {release}'
+html_show_sourcelink = False
 #: Files that the pages link to, beside each other; the site has copies.
 html_extra_path = ['../../DESIGN.md',
                    '../../etc/nova-sched/nova-sched.conf.sample']
-
-# The theme shows a commit, and warns in a tree that has none.
-standard_logging.getLogger('sphinx.openstackdocstheme.ext').addFilter(
-    lambda record: 'gitsha' not in record.msg)
 
 
 def lead_to_pages(app, doctree, page):

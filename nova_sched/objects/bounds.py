@@ -1,67 +1,75 @@
 """How large a request may be: the limits that no sane request meets.
 
-Each is a constant here and a row of the table in ``doc/source/limits.rst``.
-What has no limit of its own is held by REQUEST_BYTES.  A larger request is
-refused by InvalidInput, which names the field, its size and the limit; what
-costs in proportion to its size, and little, is not limited but paid for.
+``doc/source/limits.rst`` shows each constant with its comment.  What has no
+limit of its own is bounded by REQUEST_BYTES.  A larger request is refused by
+InvalidInput, which names the field, its size and the limit; what costs in
+proportion to its size, and little, is not limited but paid for.
 """
 
 from nova_sched import exception
 
-#: Bytes of a message on the bus, unpacked; a larger one is never decoded, and
-#: nobody is answered.  Twice REQUEST_BYTES, so that what is refused is read.
+# Twice REQUEST_BYTES, so that what is refused is read.
+#: Bytes of a message, unpacked. A larger message is dropped unread, with a
+#: line in the log.
 MESSAGE_BYTES = 8 << 20
-#: Lists, objects and members of a message, by the characters that begin or
-#: part them; a message of more is never decoded.
+#: Lists, objects and members in a message: all ``[``, ``{`` and ``,`` in it.
+#: A message with more is dropped unread, too.
 MESSAGE_PARTS = 300_000
-#: Bytes of all arguments of a call, as JSON text.
+#: Bytes of all arguments of a call, as JSON.
 REQUEST_BYTES = 4 << 20
-#: Instances of a request, whatever [nova_sched] max_instances_per_request
-#: says.
+#: Instances of a request, whatever ``[nova_sched]
+#: max_instances_per_request`` says.
 INSTANCES = 10000
-#: Members of a server group, and hosts that it says they are on.
+#: Members of a server group; also the hosts that they run on.
 GROUP_MEMBERS = 10000
-#: Hosts or nodes in one list: to ignore, or forced.  A live migration without
-#: [DEFAULT] migrate_max_retries ignores each host that it has tried.
+# A live migration without [DEFAULT] migrate_max_retries ignores each host
+# that it has tried.
+#: Hosts or nodes in one list: forced, or to be ignored.
 HOSTS = 10000
-#: Names in one of these lists times instances of the request, each of which
-#: looks at all of them.
+#: Names in one such list, of hosts or of a server group, times the instances
+#: of the request.
 NAMED_WORK = 1_000_000
-#: Hosts that were tried before.
+#: Hosts that the request was tried on before.
 RETRIES = 100
-#: Scheduler hints, and values of one of them.
+#: Scheduler hints.
 HINTS = 1000
+#: Values of one scheduler hint.
 HINT_VALUES = 10000
-#: Extra specs of a flavor, and characters of a name or value; Nova's
-#: database holds 255.
+# Nova's database holds 255 characters.
+#: Extra specs of a flavor.
 EXTRA_SPECS = 500
+#: Characters of the name, and of the value, of an extra spec.
 EXTRA_SPEC_TEXT = 1024
 #: Properties of an image.
 IMAGE_PROPERTIES = 1000
 #: NUMA cells of a guest.
 NUMA_CELLS = 64
-#: The largest number of a CPU; Linux is built for 8,192 of them at most.
+# Linux is built for 8,192 CPUs at most.
+#: The largest number of a CPU.
 CPU_NUMBER = 8191
-#: Characters of a text of CPU numbers such as 0-3,^2,8.
+#: Characters of a list of CPU numbers such as ``0-3,^2``.
 CPU_TEXT = 16384
-#: PCI requests of an instance, and conditions in all their specifications.
+#: PCI requests of an instance.
 PCI_REQUESTS = 64
+#: Conditions in the specifications of all PCI requests of an instance.
 PCI_CONDITIONS = 1000
-#: Requested networks, and physical networks that they are on.
+#: Requested networks; also physical networks, and security groups.
 NETWORKS = 1000
-#: Groups of resources beside those of the flavor.
+#: Groups of resources besides the flavor's.
 REQUEST_GROUPS = 256
-#: Names in one list of a request group or destination: traits, resource
+#: Names in one list of such a group, or of a destination: traits, resource
 #: classes, aggregates.
 GROUP_NAMES = 10000
 
-#: Characters of a query of JsonFilter: what Nova's API lets through; lists
-#: within lists of it; and values of hosts that are looked at one by one to
-#: answer it for all instances of a request together, or of each host for one
-#: of many instances.
+# What Nova's API lets through.
+#: Characters of a query for JsonFilter.
 QUERY_TEXT = 112 << 10
+#: Lists within lists of such a query.
 QUERY_DEPTH = 100
+#: Values of hosts that are looked at one by one to answer such a query, for
+#: all instances of a request; each instance may use an equal share.
 QUERY_WORK = 2_000_000
+#: Values of each host that one instance may look at in any case.
 QUERY_HOST_WORK = 20
 
 

@@ -15,18 +15,6 @@ def headings(page):
     return re.findall(r'^(\S.*)\n=+$', PAGES[page], re.MULTILINE)
 
 
-def table(page):
-    """The first table of a page: name -> (link or None, other cells)."""
-    rows = re.split(r'^=+(?: +=+)+$', PAGES[page], flags=re.MULTILINE)[2]
-    found = {}
-    for row in rows.strip().splitlines():
-        first, *others = re.split(r' {2,}', row)
-        name, link = re.fullmatch(
-            r'`?(\w+)(?: <(\S+\.rst)>`_)?', first).groups()
-        found[name] = link, others
-    return found
-
-
 def blocks(kind):
     """The code blocks of a kind on all pages: list of (page, text)."""
     pattern = rf'^\.\. code-block:: {kind}\n\n((?:   .*\n|\n)+)'
@@ -44,13 +32,10 @@ def commands():
 
 
 def options():
-    """The options that pages explain: list of (page, section, name, words).
-
-    words: what stands in brackets behind the name: type, default, bound.
-    """
-    pattern = r'^``\[(\w+)\] (\w+)`` \((.+)\)$'
+    """The options that pages explain: list of (page, section, name)."""
     return [(page, *found) for page, text in PAGES.items()
-            for found in re.findall(pattern, text, re.MULTILINE)]
+            for found in re.findall(r'^:conf:`\[(\w+)\] (\w+)`$', text,
+                                    re.MULTILINE)]
 
 
 def reasons():

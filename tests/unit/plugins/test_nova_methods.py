@@ -1,6 +1,5 @@
 """A method of Nova's is called, or refused with what takes its place."""
 
-import re
 
 import pytest
 
@@ -14,7 +13,6 @@ from nova_sched.scheduler import chance
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import host_manager
-from tests.unit import doc_pages
 
 #: Heading on the page -> the class that one's own derives from.
 BASES = {
@@ -113,20 +111,6 @@ def test_a_misprinted_name_is_answered_with_the_right_one(cloud):
                        match='misprint of get_filtered_hosts'):
         host_manager.load_host_manager(cloud.conf(
             scheduler__host_manager=f'{__name__}.Misprinting'))
-
-
-@pytest.mark.parametrize('heading', TABLES)
-def test_the_page_says_so_of_each_method(heading):
-    page = doc_pages.PAGES['nova-methods.rst']
-    section = re.split(rf'^{heading}\n=+$', page, flags=re.MULTILINE)[1]
-    section = re.split(r'^\S.*\n=+$', section, flags=re.MULTILINE)[0]
-    rows = [' '.join(row.split()) for row in section.split('\n* ')[1:]]
-
-    assert [row.split('\n\n')[0] for row in rows] == [
-        f'``{name}`` is '
-        + (f'called: {method.called}' if method.called
-           else f'refused: {method.instead}')
-        for name, method in TABLES[heading].items()]
 
 
 @pytest.mark.parametrize('heading', TABLES)
