@@ -238,14 +238,6 @@ class TestDocumentation:
         if (module, name) not in BELOW:
             assert hasattr(importlib.import_module(module), name)
 
-    def test_lists_all_exceptions(self):
-        from nova import exception
-        text = re.search(r'^The exceptions are .*?\.$', PAGE, re.M | re.S)[0]
-
-        assert set(re.findall(r'``(\w+)``', text)) == {
-            name for name, member in vars(exception).items()
-            if isinstance(member, type)}
-
 
 def test_of_what_a_package_lacks_cannot_be_imported_from_it():
     with pytest.raises(ImportError, match='cannot import name'):
