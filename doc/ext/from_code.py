@@ -128,9 +128,9 @@ class Weighers(Rules):
         for cls in loading.all_weighers():
             weigher = cls()
             weigher.configure(conf)
-            rows.append((self.link(cls), self.summary(cls),
-                         f'{weigher.multiplier:g}'))
-        yield from table(('Weigher', 'Value of a host', 'Multiplier'), rows)
+            rows.append((self.link(cls), f'{weigher.multiplier:,}',
+                         self.summary(cls)))
+        yield from table(('Weigher', 'Multiplier', 'Value of a host'), rows)
 
 
 class NovaMethods(FromCode):
