@@ -2,6 +2,7 @@
 
 import argparse
 import configparser
+import importlib
 import json
 import re
 import shlex
@@ -109,6 +110,16 @@ def test_a_page_about_rules_has_a_configuration_and_a_request(page):
     assert page in dict(doc_pages.blocks('ini'))
     assert any('request call' in line for found, line in doc_pages.commands()
                if found == page)
+
+
+def test_the_picture_shows_classes_where_they_are():
+    steps = re.findall(r'^   (\w+): (\w+)/(\w+)\.py$',
+                       doc_pages.PAGES['index.rst'], re.MULTILINE)
+
+    assert len(steps) == 5
+    for cls, folder, module in steps:
+        assert hasattr(importlib.import_module(
+            f'nova_sched.{folder}.{module}'), cls)
 
 
 @pytest.mark.parametrize('page', doc_pages.PAGES)
