@@ -33,9 +33,8 @@ from nova_sched.rules import nova_classes
 
 LOG = logging.getLogger(__name__)
 
-_TYPES = {'Integer': 'integer', 'Port': 'integer', 'Float': 'number',
-          'String': 'string', 'Boolean': 'boolean', 'List': 'list',
-          'MultiString': 'list'}
+_TYPES = {'Integer': 'integer', 'Float': 'number', 'String': 'string',
+          'Boolean': 'boolean', 'List': 'list'}
 
 
 class FromCode(Directive):

@@ -1,8 +1,8 @@
 """How Sphinx makes a site of these pages; ``tox -e docs`` runs it.
 
-Pages link to each other, and to files of the tree, by their paths, which is
-what leads somewhere for those who read the files.  ``lead_to_pages`` has the
-same links lead somewhere on the site.
+Pages link to each other, and to files of the tree, by their paths, so that the
+links work for those who read the files.  ``lead_to_pages`` makes them work on
+the site.  ``doc/ext`` has the project's own directives.
 """
 
 import pathlib
@@ -26,7 +26,7 @@ extensions = ['oslo_config.sphinxext', 'from_code', 'request_path']
 html_theme = 'furo'
 html_title = f'nova_sched {release}'
 html_show_sourcelink = False
-#: Files that the pages link to, beside each other; the site has copies.
+#: Files that the pages link to; the site has copies, side by side.
 html_extra_path = ['../../DESIGN.md',
                    '../../etc/nova-sched/nova-sched.conf.sample']
 
@@ -34,8 +34,8 @@ html_extra_path = ['../../DESIGN.md',
 def lead_to_pages(app, doctree, page):
     """Turn links to files into links to what the site has of them.
 
-    page: that the links are on, without suffix.  One that leads nowhere is
-    warned of.
+    page: the page that has the links, without suffix.  A link that leads
+    nowhere is a warning.
     """
     copies = {posixpath.basename(path) for path in html_extra_path}
     for node in doctree.findall(nodes.reference):
@@ -54,5 +54,5 @@ def lead_to_pages(app, doctree, page):
 
 
 def setup(app):
-    """What Sphinx calls."""
+    """Register ``lead_to_pages`` with Sphinx."""
     app.connect('doctree-resolved', lead_to_pages)
