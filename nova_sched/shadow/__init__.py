@@ -1,1 +1,1 @@
-"""Deciding beside a live scheduler, to see whether both choose alike."""
+"""A scheduler that decides beside a live one, to compare the decisions."""

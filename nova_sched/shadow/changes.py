@@ -1,185 +1,292 @@
-"""What happened to the hosts of two decisions between the one and the other.
+"""What changed on the chosen hosts between two decisions on one request.
 
-Whatever it was, the two were made on different states, and tell nothing of
-who decides better. It is looked for on the hosts that were chosen: what
-others have taken of them in Placement, what differs in their rows, and what
-live schedulers put there for other requests, be it for a while.
+The live scheduler and the shadow decide at different moments. If the state
+of a chosen host changed in between, a difference says nothing about either
+of them. Three sources show a change: what other consumers hold in Placement,
+the rows of the compute services, and what live schedulers chose for other
+requests.
 
-What is on a host for a while shows neither before nor after. So requests of
-the same time count that were given the host and are not there any more, and
-those for several instances of which it does not show what they had: they may
-have claimed it and given it back.
+An instance that is on a host for a short time shows neither before nor
+after. So two kinds of other requests count as well: those that were given
+the host and have left it, and those for several instances of which not all
+show, because they may have claimed the host and released it.
 """
 
 import collections
 import dataclasses
 
 from nova_sched import exception
+from nova_sched.hosts import columns
 from nova_sched.observe import logs
-from nova_sched.shadow import moved
 
-#: Requests that are remembered, to see who else was put on a host.
-_RECENT = 1000
+#: Requests that are remembered, to see who else was given a host.
+_REMEMBERED = 1000
 
-#: Seconds before a decision here in which the pick of another request counts
-#: as made after the live one, where none is claimed in Placement.
+#: Seconds before the decision here in which another request's pick counts as
+#: made after the live decision, where nothing is claimed in Placement.
 _LAG = 1.0
-#: Seconds in which whoever has left a host may have been there still.
-_LINGERS = 5.0
+#: Seconds for which a request that has left a host counts as still there.
+_LINGERING = 5.0
+
+#: Columns that change all the time, or that other columns stand for.
+_NOT_COMPARED = {'updated', 'service', 'service_last_seen', 'service_up',
+                 'stats', 'uuid', 'host', 'nodename'}
+_COMPARED = tuple(name for name in columns.NAMES
+                  if name not in _NOT_COMPARED)
+#: Longest value in a text, in characters.
+_MAX_LENGTH = 40
 
 
 @dataclasses.dataclass(frozen=True)
-class Other:
+class OtherRequest:
     """A request besides the one that is compared.
 
-    places: uuid -> (host, node), as far as its live picks are seen.
-    elusive: whether it may have held more: it is for several instances, and
-        not all of them show.
-    until: when it was told of, in seconds, or later if its live decision may
-        be; None for one that is waited for.
+    places: uuid -> (host, node), the live picks that have been seen.
+    may_be_hidden: whether it may have held more than ``places``: it is for
+        several instances, and not all of them show.
+    decided_by: latest time of its live decision, in seconds; None while the
+        decision is pending.
     """
 
     request_id: str
     places: dict
-    elusive: bool
-    until: float | None = None
+    may_be_hidden: bool
+    decided_by: float | None = None
 
     @classmethod
-    def of(cls, one, until=None):
-        """What a watch.Waiting is for the others."""
-        several = max(one.record.instances, len(one.uuids)) > 1
-        # Of callers that name no instances none shows.
-        return cls(logs.field(one.record.request_id),
-                   dict(one.places),
-                   several and bool(one.left or not one.uuids), until)
+    def from_pending(cls, request, decided_by=None):
+        """Return what a watcher.PendingRequest is to the others."""
+        several = max(request.record.instances, len(request.uuids)) > 1
+        # No instance shows of a caller that names none.
+        return cls(logs.field(request.record.request_id),
+                   dict(request.places),
+                   several and bool(request.unplaced or not request.uuids),
+                   decided_by)
 
-    def since(self, when):
-        """Whether it was still to be decided at that time."""
-        return self.until is None or self.until > when
+    def undecided_at(self, time):
+        """Return whether its live decision may be later than a time."""
+        return self.decided_by is None or self.decided_by > time
 
-    def on(self, host):
-        """Its instances on a host: set of uuids."""
+    def instances_on(self, host):
+        """Return the uuids of its instances on a host: set."""
         return {uuid for uuid, place in self.places.items()
                 if place[0] == host}
 
 
-class Changes:
-    """Looks for them.
+class ChangeFinder:
+    """Finds what changed on hosts since a request was decided here.
 
-    decider: decide.Decider.  live: live.LivePicks.  placement:
-    reading.ReadOnly, or None.  most: candidates that Placement is asked for.
+    decider: decider.Decider.  live_picks: live_picks.LivePicks.
+    placement: read_only_placement.ReadOnlyPlacement, or None.
+    max_candidates: limit that Placement is given.
     """
 
-    def __init__(self, decider, live, placement, most):
-        self._decider, self._live = decider, live
-        self._placement, self._most = placement, most
-        self._recent = collections.deque(maxlen=_RECENT)
+    def __init__(self, decider, live_picks, placement, max_candidates):
+        self._decider, self._live_picks = decider, live_picks
+        self._placement, self._max_candidates = placement, max_candidates
+        self._recent = collections.deque(maxlen=_REMEMBERED)
 
-    def between(self, one, places, waiting=()):
-        """What has changed since a request was decided here: list of texts.
+    def find(self, request, places, pending=()):
+        """Return what changed since a request was decided here: texts.
 
-        one: watch.Waiting.  places: the live picks.  waiting: the Waiting
-        besides.
+        request: watcher.PendingRequest.  places: the live picks.
+        pending: the other PendingRequests.
         """
-        chosen = {(pick.host, pick.nodename) for pick in one.record.picks}
-        others = [*map(Other.of, waiting), *self._recent]
-        found = []
-        if one.candidates is not None and one.candidates.silent:
-            found.append('Placement did not answer when it was decided here')
+        chosen = {(pick.host, pick.nodename)
+                  for pick in request.record.picks}
+        others = [*map(OtherRequest.from_pending, pending), *self._recent]
+        candidates = request.candidates
+        changes = []
+        if candidates is not None and candidates.unanswered:
+            changes.append(
+                'Placement did not answer when it was decided here')
         try:
             self._decider.refresh()
-            running = self._live.running(one.uuids)
-            used = one.candidates.used() if one.candidates else None
+            running = self._live_picks.hosts_of(request.uuids)
+            usages = candidates.usages() if candidates else None
             for place in sorted({*chosen, *places}, key=str):
-                if place in one.early.values() and place[0] in one.ran:
-                    found.append(f'an instance of the request was on '
-                                 f'{place[0]} before it was decided here')
-                elif place[0] not in running:
-                    found += self._rows(one, place)
-                found += self._taken(one, place, used, others)
+                host = place[0]
+                if (place in request.seen_before.values()
+                        and host in request.ran_on):
+                    changes.append(f'an instance of the request was on '
+                                   f'{host} before it was decided here')
+                elif host not in running:
+                    changes += self._row_changes(request, place)
+                changes += self._other_usage(request, place, usages, others)
         except (exception.PlacementError,
                 exception.DatabaseUnavailable) as exc:
-            found.append(f'what has changed is not known: {exc}')
-        return found
+            changes.append(f'what has changed is not known: {exc}')
+        return changes
 
-    def seen(self, one, unseen):
+    def remember(self, request, unseen):
         """Remember what a request was given.
 
-        unseen: whether that does not show; it may be decided a while later.
+        unseen: whether its live decision does not show; it may be made a
+            while later.
         """
-        other = Other.of(one, one.ended)
-        if unseen and other.elusive:
-            other = dataclasses.replace(other, until=one.ended + _LINGERS)
+        other = OtherRequest.from_pending(request, request.reported_at)
+        if unseen and other.may_be_hidden:
+            other = dataclasses.replace(
+                other, decided_by=request.reported_at + _LINGERING)
         self._recent.append(other)
 
-    def _rows(self, one, place):
-        """What a compute service has reported of a host."""
+    def _row_changes(self, request, place):
+        """Return what the compute service reported of a host: texts."""
         now = self._decider.table()
-        if one.table is None or now is None:
+        if request.table is None or now is None:
             return []
-        return moved.rows(place, one.table, now)
+        return row_changes(place, request.table, now)
 
-    def _taken(self, one, place, used, others):
-        """What was given away of a host, as the first text that tells it.
+    def _other_usage(self, request, place, usages, others):
+        """Return how other requests used a host: texts, the first is enough.
 
-        used: provider -> class -> amount, as Placement told before it was
-        decided here; None where it played no part.
+        usages: provider -> class -> amount, as Placement answered for the
+            decision here; None where Placement plays no part.
         """
-        if used is None:
-            return _given(one, place, others)
-        provider = moved.provider(place, one.table)
-        holders = self._placement.holders(provider) if provider else {}
-        before = used.get(provider)
+        if usages is None:
+            return _given_to_another(request, place, others)
+        provider = provider_of(place, request.table)
+        allocations = (self._placement.provider_allocations(provider)
+                       if provider else {})
+        before = usages.get(provider)
         if before is None:
-            return (_early(one, place) or self._left_out(one, place)
-                    or _left(place, holders, others, one.asked, _LINGERS))
-        held = {}
-        for had in one.before.values():
-            held |= had.get(provider, {})
-        # What is gone since is seen, unless it was there for live alone.
-        # One request at a time has nobody besides that could be.
-        busy = any(other.since(one.asked) for other in others)
-        return moved.usages(
-            place[0], before, holders, (set(one.uuids), held)) or _left(
-                place, holders, others, one.asked, _LINGERS if busy else 0)
+            return (_claimed_before(request, place)
+                    or self._beyond_limit(request, place)
+                    or _left_by_another(place, allocations, others,
+                                        request.started_at, _LINGERING))
+        held_before = {}
+        for allocation in request.held_before.values():
+            held_before |= allocation.get(provider, {})
+        # The usages show what has left since, unless only the live scheduler
+        # counted it. Without other open requests there is no such.
+        concurrent = any(
+            other.undecided_at(request.started_at) for other in others)
+        return usage_changes(
+            place[0], before, allocations, set(request.uuids),
+            held_before) or _left_by_another(
+                place, allocations, others, request.started_at,
+                _LINGERING if concurrent else 0)
 
-    def _left_out(self, one, place):
-        """Whether Placement may have left a host out for their number."""
-        if one.candidates.most() < self._most:
+    def _beyond_limit(self, request, place):
+        """Return whether the limit may have excluded a host: texts."""
+        if request.candidates.max_count() < self._max_candidates:
             return []
         return [f'Placement may have left out {place[0]}: it offered as many '
-                f'as [scheduler] max_placement_results = {self._most}']
+                f'as [scheduler] max_placement_results = '
+                f'{self._max_candidates}']
 
 
-def _early(one, place):
-    """Of a host whose live claim was there at the first look: list."""
-    if place not in one.early.values():
+def _claimed_before(request, place):
+    """Return whether the live claim showed at the first look: texts."""
+    if place not in request.seen_before.values():
         return []
     return [f'{place[0]} was claimed before it was decided here']
 
 
-def _given(one, place, others):
-    """Of a host that live schedulers gave to another request: list."""
+def _given_to_another(request, place, others):
+    """Return which other request has a host, or had it: texts."""
     return [f'{place[0]} was given to request {other.request_id}, too'
             for other in others
-            if other.since(one.asked - _LAG) and other.on(place[0])
-            ][:1] or _left(place, {}, others, one.asked, 0)
+            if other.undecided_at(request.started_at - _LAG)
+            and other.instances_on(place[0])
+            ][:1] or _left_by_another(
+                place, {}, others, request.started_at, 0)
 
 
-def _left(place, holders, others, asked, lingers):
-    """Of a host that another request had for a while, or may have: list.
+def _left_by_another(place, allocations, others, started_at, lingering):
+    """Return which other request had a host, or may have had it: texts.
 
-    holders: consumers on it.  asked: when the decision here began.
-    lingers: seconds before, in which whoever has left it counts.
+    allocations: by consumer, those on the host.
+    started_at: when the decision here began.
+    lingering: seconds before that for which one that left still counts.
 
-    Who holds it to this day is no reason: the live pick had room beside it.
+    One that holds the host to this day is no reason: the live scheduler
+    found room beside it.
     """
     for other in others:
-        mine = other.on(place[0])
-        if other.since(asked - lingers) and mine - holders.keys():
+        instances = other.instances_on(place[0])
+        if (other.undecided_at(started_at - lingering)
+                and instances - allocations.keys()):
             return [f'{place[0]} was given to request {other.request_id}, '
                     f'which has left it since']
-        if other.elusive and other.since(asked):
+        if other.may_be_hidden and other.undecided_at(started_at):
             return [f'{place[0]} may have been held for request '
                     f'{other.request_id}, which is for several instances']
     return []
+
+
+def row_changes(place, before, after):
+    """Return the differences of a host between two HostTables: texts.
+
+    place: (host, node); a node of None means all nodes of the host.
+    """
+    changes = []
+    if _rows_of(after, place) and not _rows_of(before, place):
+        changes.append(
+            f'host {place[0]} was not read when it was decided here')
+    for row in _rows_of(before, place):
+        host, node = (_value(before, name, row)
+                      for name in ('host', 'nodename'))
+        row_after = after.row(host, node)
+        if row_after is None:
+            changes.append(f'host {host} is gone')
+            continue
+        for name in _COMPARED:
+            old = _value(before, name, row)
+            new = _value(after, name, row_after)
+            if old != new:
+                changes.append(f'{name} of {host}: {_shortened(old)} became '
+                               f'{_shortened(new)}')
+    return changes
+
+
+def usage_changes(host, before, allocations, consumers, held_before):
+    """Return how other consumers' usage of a provider changed: texts.
+
+    before: class -> amount in use before; other classes are not compared, as
+        older versions of Placement omit them.
+    allocations: consumer -> class -> amount, the present ones.
+    consumers: of the request itself.
+    held_before: class -> amount that those held before.
+    """
+    now = dict(held_before)
+    for consumer, amounts in allocations.items():
+        if consumer in consumers:
+            continue
+        for resource, amount in amounts.items():
+            now[resource] = now.get(resource, 0) + amount
+    return [f'{resource} of {host} taken by others in Placement: '
+            f'{before[resource]} became {now.get(resource, 0)}'
+            for resource in sorted(before)
+            if before[resource] != now.get(resource, 0)]
+
+
+def provider_of(place, table):
+    """Return the uuid of a host's resource provider, None if not known.
+
+    table: HostTable, or None.
+    """
+    rows = [] if table is None else _rows_of(table, place)
+    return _value(table, 'uuid', rows[0]) if rows else None
+
+
+def _rows_of(table, place):
+    host, node = place
+    if node is not None:
+        row = table.row(host, node)
+        return [] if row is None else [row]
+    return [row for row, _ in table.rows_of({host})]
+
+
+def _value(table, name, row):
+    column = table.columns[name]
+    if hasattr(column, 'codes'):
+        return column.values[column.codes.item(row)]
+    if hasattr(column, 'item'):
+        return column.item(row)
+    return column[row]
+
+
+def _shortened(value):
+    text = str(value)
+    return text if len(text) <= _MAX_LENGTH else 'another value'

@@ -1,4 +1,4 @@
-"""What a live scheduler chose, held against what would be chosen here."""
+"""The comparison of a live decision with the decision made here."""
 
 import dataclasses
 
@@ -7,13 +7,13 @@ from nova_sched.hosts import offer
 
 #: Agreement: the same hosts; other ones that weigh as much; none at all.
 SAME, EQUALS, BOTH_REFUSE = 'same hosts', 'among equals', 'both refuse'
-#: The live host is a good one here too, but others are better; or it is none
-#: here; or only one side finds any host; or there was an error here.
+#: Disagreement: the live host passes here, but others weigh more; it is
+#: rejected here; only one side finds a host; or the decision here failed.
 LOWER, REFUSED_HERE, NONE_HERE, NONE_THERE, FAILED = (
     'ranked lower', 'host refused here', 'no host here', 'no host there',
     'failed here')
-#: It cannot be told: the state moved between the two decisions, or what the
-#: live scheduler decided does not show.
+#: The state changed between the two decisions, or the live decision does not
+#: show.
 NOT_COMPARABLE = 'not comparable'
 
 AGREEMENTS = (SAME, EQUALS, BOTH_REFUSE)
@@ -21,7 +21,7 @@ AGREEMENTS = (SAME, EQUALS, BOTH_REFUSE)
 VERDICTS = (*AGREEMENTS, LOWER, REFUSED_HERE, NONE_HERE, NONE_THERE, FAILED,
             NOT_COMPARABLE)
 
-#: The step of a record in which Placement leaves hosts out.
+#: The step of a record that rejects hosts which Placement does not offer.
 OFFERED = 'allocation candidates'
 
 #: Weights are sums of floating point numbers, whose order may differ.
@@ -29,11 +29,12 @@ _TOLERANCE = 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
-class Live:
+class LiveDecision:
     """What a live scheduler decided.
 
-    places: (host, node) of each instance; a node is None where it does not
-    show.  Empty when it refused.  unseen: why that does not show, or None.
+    places: (host, node) of each instance, the node None where it does not
+        show; empty for a refusal.
+    unseen: why the decision does not show, or None.
     """
 
     places: tuple = ()
@@ -42,11 +43,13 @@ class Live:
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """What came of a request.
+    """The result of a comparison.
 
-    verdict: of VERDICTS.  rule: what it comes from, a filter's name or a few
-    words; None for agreement.  why: the same with hosts and figures.
-    otherwise: of what cannot be compared, what it looks like.
+    verdict: one of VERDICTS.
+    rule: its cause, a filter's name or a few words; None for agreement.
+    why: the cause with hosts and figures.
+    otherwise: the verdict that a NOT_COMPARABLE one would be without the
+        changes of state.
     """
 
     verdict: str
@@ -60,105 +63,109 @@ class Comparison:
         return self.verdict in AGREEMENTS
 
 
-def compare(record, live, moved=(), subset_size=1):
-    """Hold a live scheduler's decision against one's own: Comparison.
+def compare(record, live, changes=(), subset_size=1):
+    """Compare a live decision with the one made here: Comparison.
 
-    record: closed Decision, made here.  live: Live.
-    moved: what has changed between the two decisions, texts; with any, they
-        are not comparable.
-    subset_size: one of so many of the best is drawn.
+    record: closed Decision made here.  live: LiveDecision.
+    changes: what changed between the two decisions, texts; any of them makes
+        the two not comparable.
+    subset_size: number of the best hosts among which one is drawn.
     """
     if live.unseen:
         return Comparison(NOT_COMPARABLE, 'not seen', live.unseen)
-    found = _compared(record, live, subset_size)
-    if moved and found.verdict != FAILED:
-        return Comparison(NOT_COMPARABLE, 'state moved', '; '.join(moved),
-                          found.verdict)
-    return found
+    result = _compare(record, live, subset_size)
+    if changes and result.verdict != FAILED:
+        return Comparison(NOT_COMPARABLE, 'state moved', '; '.join(changes),
+                          result.verdict)
+    return result
 
 
-def _compared(record, live, subset_size):
+def _compare(record, live, subset_size):
     if record.outcome == decision.FAILED:
         return Comparison(FAILED, 'error', 'the log tells the error')
     if record.outcome == decision.REFUSED:
-        return _refused(record, live)
+        return _compare_refusal(record, live)
     if not live.places:
         return Comparison(NONE_THERE, 'refused there', 'here: ' + ', '.join(
             pick.host for pick in record.picks))
-    mine, theirs = _unmatched(record, live.places)
-    if not theirs:
+    picks, places = _unmatched(record, live.places)
+    if not places:
         return Comparison(SAME)
-    # The worst of them, each taken for that of our picks it suits best.
-    return max((min((_judged(record, place, index, subset_size)
-                     for index in mine), key=_badness)
-                for place in theirs), key=_badness)
+    # The worst place counts, each compared with the pick that suits it best.
+    return max((min((_compare_place(record, place, pick, subset_size)
+                     for pick in picks), key=_severity)
+                for place in places), key=_severity)
 
 
-def _badness(comparison):
+def _severity(comparison):
     return VERDICTS.index(comparison.verdict)
 
 
-def _refused(record, live):
-    """Of a request that no host is found for here."""
+def _compare_refusal(record, live):
+    """Compare a live decision with a refusal made here."""
     if not live.places:
         return Comparison(BOTH_REFUSE)
-    nothing = isinstance(record.offer, offer.NothingFound)
-    if nothing and record.offer != offer.NOTHING_FOUND:
+    no_candidates = isinstance(record.offer, offer.NothingFound)
+    if no_candidates and record.offer != offer.NOTHING_FOUND:
         return Comparison(FAILED, 'Placement', 'the log tells why Placement '
                           'named no candidates')
     for place in live.places:
         rule = _rejected_by(record, place)
         if rule is not None:
-            return _of_rule(NONE_HERE, rule, place)
-    if nothing:
-        return _of_rule(NONE_HERE, OFFERED, live.places[0])
+            return _rejection(NONE_HERE, rule, place)
+    if no_candidates:
+        return _rejection(NONE_HERE, OFFERED, live.places[0])
     return Comparison(NONE_HERE, 'refused before any filter',
                       f'live: {live.places[0][0]}')
 
 
 def _unmatched(record, places):
-    """What is not on both sides: (indices of picks, places)."""
-    mine, theirs = list(range(len(record.picks))), []
+    """Return what one side alone chose: (indices of picks, places)."""
+    indices, unmatched = list(range(len(record.picks))), []
     for place in places:
-        for index in mine:
+        for index in indices:
             pick = record.picks[index]
-            if _is((pick.host, pick.nodename), place):
-                mine.remove(index)
+            if _is_at((pick.host, pick.nodename), place):
+                indices.remove(index)
                 break
         else:
-            theirs.append(place)
-    return mine or [0], theirs
+            unmatched.append(place)
+    return indices or [0], unmatched
 
 
-def _is(ours, place):
-    """Whether (host, node) is a place, of which the node may be unknown."""
-    return ours[0] == place[0] and place[1] in (None, ours[1])
+def _is_at(host, place):
+    """Return whether a (host, node) is a place, whose node may be None."""
+    return host[0] == place[0] and place[1] in (None, host[1])
 
 
-def _judged(record, place, index, subset_size):
-    """What a live host is here, in place of one of the picks: Comparison."""
+def _compare_place(record, place, index, subset_size):
+    """Compare a live place with the pick of that index: Comparison."""
     weighed = (record.weighed[index] if index < len(record.weighed)
                else None)
     if weighed is not None:
         for rank, row in enumerate(weighed.rows.tolist()):
-            if _is(record.host_of(row), place):
-                return _weighed(record, place, index, rank, subset_size)
+            if _is_at(record.host_of(row), place):
+                return _compare_weights(
+                    record, place, index, rank, subset_size)
     rule = _rejected_by(record, place)
     if rule is not None:
-        return _of_rule(REFUSED_HERE, rule, place)
+        return _rejection(REFUSED_HERE, rule, place)
     if not _is_known(record, place):
         return Comparison(REFUSED_HERE, 'unknown host',
                           f'{place[0]} is none of the {record.hosts} hosts '
                           f'that were read')
     if weighed is None:
-        return Comparison(EQUALS)       # the driver draws them
+        return Comparison(EQUALS)       # the driver draws at random
     return Comparison(LOWER, 'weight',
                       f'{place[0]} is not among the best '
                       f'{len(weighed.rows)}')
 
 
-def _weighed(record, place, index, rank, subset_size):
-    """Of a live host that is the one of that rank here, 0 for the best."""
+def _compare_weights(record, place, index, rank, subset_size):
+    """Compare a live host with the pick by their weights.
+
+    rank: of the live host in the decision here, 0 for the best.
+    """
     weighed = record.weighed[index]
     weights = weighed.weights
     least = weights[min(subset_size, len(weights)) - 1]
@@ -171,23 +178,23 @@ def _weighed(record, place, index, rank, subset_size):
         f'{record.picks[index].weight:.6g}')
 
 
-def _of_rule(verdict, rule, place):
-    words = (f'Placement did not offer {place[0]}' if rule == OFFERED
-             else f'{rule} refuses {place[0]}')
-    return Comparison(verdict, rule, words)
+def _rejection(verdict, rule, place):
+    why = (f'Placement did not offer {place[0]}' if rule == OFFERED
+           else f'{rule} refuses {place[0]}')
+    return Comparison(verdict, rule, why)
 
 
 def _rejected_by(record, place):
-    """Name of the rule that rejected a host; None if none did."""
+    """Return the name of the rule that rejected a host, or None."""
     for rule, rows in record.rejected():
-        if any(_is(record.host_of(row), place) for row in rows.tolist()):
+        if any(_is_at(record.host_of(row), place) for row in rows.tolist()):
             return rule
     return None
 
 
 def _is_known(record, place):
-    """Whether a host was there; so it is for drivers that do not tell."""
+    """Return whether a host was read; True if the record has no hosts."""
     if not record.names:
         return True
-    return any(_is(record.host_of(row), place)
+    return any(_is_at(record.host_of(row), place)
                for row in range(len(record.names[0])))

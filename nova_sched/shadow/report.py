@@ -1,7 +1,7 @@
-"""What a shadow tells: a log line and a line of JSON a request, and totals.
+"""The report of a shadow: a log line and a line of JSON a request; totals.
 
-A line of JSON has ids, names of hosts and of rules, and figures; nothing that
-users wrote.
+A line of JSON holds ids, names of hosts and of rules, and figures; no text
+that users wrote.
 """
 
 import collections
@@ -19,31 +19,31 @@ from nova_sched.shadow import compare
 
 LOG = logging.getLogger(__name__)
 
-#: Verdicts of which nobody is warned.
-_QUIET = (*compare.AGREEMENTS, compare.NOT_COMPARABLE)
+#: Verdicts that are logged as INFO; the others are warnings.
+_INFO_VERDICTS = (*compare.AGREEMENTS, compare.NOT_COMPARABLE)
 
-#: What each line of it begins with.
+#: The beginning of each line of the file.
 _START = '{"at": '
-#: Of the file: its owner writes, its group reads.
+#: Mode of the file: its owner writes, its group reads.
 _MODE = 0o640
 
 
 class Report:
-    """Writes of each request, and counts.
+    """Writes and counts the requests that were compared.
 
-    path: of a file that a line of JSON is added to; None for none.
+    path: of the file that lines of JSON are added to; None for no file.
 
-    counted: (verdict, rule) -> requests.
+    counts: (verdict, rule) -> number of requests.
     """
 
     def __init__(self, path):
         self._path, self._failing = path, False
-        self.counted = collections.Counter()
+        self.counts = collections.Counter()
 
     def add(self, entry):
-        """One more request: a dict, as of ``entry``."""
-        self.counted[entry['verdict'], entry['rule']] += 1
-        LOG.log(logging.INFO if entry['verdict'] in _QUIET
+        """Add a request: a dict as of ``make_entry``."""
+        self.counts[entry['verdict'], entry['rule']] += 1
+        LOG.log(logging.INFO if entry['verdict'] in _INFO_VERDICTS
                 else logging.WARNING,
                 'Request for %(instances)s: %(verdict)s%(why)s; here '
                 '%(here)s, live %(live)s', {
@@ -56,19 +56,19 @@ class Report:
             self._write(json.dumps(entry) + '\n')
 
     def summary(self):
-        """The totals in words."""
-        return summary(self.counted)
+        """Return the totals in words."""
+        return summarize(self.counts)
 
     def _write(self, line):
         error = None
         try:
-            # Opened each time: the file may have been moved away since.
+            # Opened for each line, as log rotation may move the file away.
             file = os.open(self._path,
                            os.O_WRONLY | os.O_APPEND | os.O_CREAT, _MODE)
             try:
                 data = line.encode()
                 if os.write(file, data) < len(data):
-                    # What is torn ends here.
+                    # Ends the incomplete line.
                     os.write(file, b'\n')
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             finally:
@@ -82,12 +82,12 @@ class Report:
         self._failing = error is not None
 
 
-def entry(record, uuids, live, comparison, waited):
-    """A request as one line tells it: dict of plain JSON.
+def make_entry(record, uuids, live, comparison, waited):
+    """Return a request as a dict of plain JSON, one line of the file.
 
-    record: closed Decision.  uuids: of the instances.  live: compare.Live.
-    comparison: compare.Comparison.  waited: seconds until the live decision
-    was seen, or given up.
+    record: closed Decision.  uuids: of the instances.
+    live: compare.LiveDecision.  comparison: compare.Comparison.
+    waited: seconds until the live decision showed, or was given up.
     """
     return {
         'at': datetime.datetime.fromtimestamp(
@@ -116,26 +116,26 @@ def entry(record, uuids, live, comparison, waited):
 
 
 def read(path):
-    """The lines of a file, oldest first: yields dicts.
+    """Yield the entries of a file, oldest first: dicts.
 
-    Lines that are torn are left out, which the log tells; a last one that is
-    being written is not read yet.
-    Raises NovaSchedException for a file that cannot be read, or that is none
-    of a shadow's.
+    Incomplete lines are skipped with a warning; a last line that is being
+    written is left for the next time.
+    Raises NovaSchedException for a file that cannot be read, or that no
+    shadow has written.
     """
     good = bad = 0
     try:
         with open(path, encoding='utf-8', errors='replace') as lines:
             for line in lines:
-                one = _parsed(line)
+                entry = _parse(line)
                 if not line.endswith('\n') and line.startswith(
                         _START[:len(line)]):
-                    break       # the last one
-                if one is None:
+                    break       # the last line, being written
+                if entry is None:
                     bad += 1
                 else:
                     good += 1
-                    yield one
+                    yield entry
     except OSError as error:
         raise exception.NovaSchedException(
             f'{path} cannot be read: {error.strerror}') from error
@@ -144,53 +144,53 @@ def read(path):
             f'{path}: there is no line of a shadow in it; name the file of '
             f'[nova_sched] shadow_report')
     if bad:
-        LOG.warning('%(count)d line(s) of %(path)s are torn and left out',
+        LOG.warning('Skipped %(count)d incomplete line(s) of %(path)s',
                     {'count': bad, 'path': path})
 
 
-def _parsed(line):
-    """A line of a report as a dict, None for what is none."""
+def _parse(line):
+    """Return the entry in a line, None if it holds none."""
     try:
-        one = json.loads(line)
-        one['verdict'], one['rule'], one['here'], one['live']
+        entry = json.loads(line)
+        entry['verdict'], entry['rule'], entry['here'], entry['live']
     except (ValueError, KeyError, TypeError):
         return None
-    return one
+    return entry
 
 
 def totals(entries):
-    """How many requests came to what: rows (verdict, rule, count), tuples.
+    """Return the totals of a report: tuples (verdict, rule, count).
 
-    In the order of compare.VERDICTS, the most frequent rules first. Those of
-    what cannot be compared say what it looks like otherwise.
+    In the order of compare.VERDICTS, the most frequent rules first. The rule
+    of a request that cannot be compared includes its other verdict.
     """
-    counted = collections.Counter(
-        (one['verdict'], ', '.join(filter(None, (
-            one['rule'], one.get('otherwise'))))) for one in entries)
+    counts = collections.Counter(
+        (entry['verdict'], ', '.join(filter(None, (
+            entry['rule'], entry.get('otherwise'))))) for entry in entries)
     return [(*key, count) for key, count in sorted(
-        counted.items(), key=lambda item: (
+        counts.items(), key=lambda item: (
             compare.VERDICTS.index(item[0][0])
             if item[0][0] in compare.VERDICTS else len(compare.VERDICTS),
             -item[1], item[0][1]))]
 
 
-def agreement(counted):
-    """(requests that agree, requests that can be compared).
+def agreement(counts):
+    """Return (requests that agree, requests that can be compared).
 
-    counted: (verdict, rule) -> requests.
+    counts: (verdict, rule) -> number of requests.
     """
-    comparable = sum(count for (verdict, _), count in counted.items()
+    comparable = sum(count for (verdict, _), count in counts.items()
                      if verdict != compare.NOT_COMPARABLE)
-    return (sum(count for (verdict, _), count in counted.items()
+    return (sum(count for (verdict, _), count in counts.items()
                 if verdict in compare.AGREEMENTS), comparable)
 
 
-def summary(counted):
-    """Totals in words: text.  counted: (verdict, rule) -> requests."""
+def summarize(counts):
+    """Return totals in words.  counts: (verdict, rule) -> requests."""
     by_verdict = collections.Counter()
-    for (verdict, _), count in counted.items():
+    for (verdict, _), count in counts.items():
         by_verdict[verdict] += count
-    agree, comparable = agreement(counted)
+    agree, comparable = agreement(counts)
     parts = ', '.join(f'{by_verdict[verdict]} {verdict}'
                       for verdict in compare.VERDICTS if by_verdict[verdict])
     return (f'{agree} of {comparable} comparable requests agree'
@@ -198,5 +198,5 @@ def summary(counted):
 
 
 def _hosts(side):
-    """One side of an entry in words."""
+    """Return one side of an entry in words."""
     return ', '.join(side['hosts'][:10]) or side['outcome']

@@ -1,9 +1,9 @@
 """``nova-sched --shadow``: one process that decides what others are asked.
 
-One thread does all of it, in turn: it takes requests from the tap and decides
-them at once, looks what the live schedulers have made of those before, and
-says now and then how it stands. It answers nothing, claims nothing and writes
-nothing but its report.
+One thread does all the work in turn: it takes requests from the tap and
+decides them, looks for the live decisions on earlier ones, and logs its
+state from time to time. It answers no caller, claims nothing, and writes
+only its report.
 """
 
 import contextlib
@@ -20,54 +20,55 @@ from nova_sched import supervisor
 from nova_sched import version
 from nova_sched.db import engine
 from nova_sched.options import spelling
-from nova_sched.shadow import decide
-from nova_sched.shadow import live
+from nova_sched.shadow import decider
+from nova_sched.shadow import live_picks
 from nova_sched.shadow import report
 from nova_sched.shadow import tap
-from nova_sched.shadow import watch
+from nova_sched.shadow import watcher
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds that a message is waited for, and so for a stop at most.
-_IDLE = 0.2
-#: Requests that are decided before it is looked for live decisions again.
+#: Longest wait for a message, in seconds; a stop takes no longer.
+_MESSAGE_WAIT = 0.2
+#: Requests that are decided between two looks for live decisions.
 _BURST = 8
-#: Seconds between two tries at a broker, and between two lines of how it is.
+#: Seconds between two attempts at a broker, and between two health lines.
 _RETRY, _HEALTH = 3, 60
-#: [scheduler] periodic_task_interval = 0 means this many seconds.
+#: Seconds that [scheduler] periodic_task_interval = 0 stands for.
 _PERIOD = 60
 
 
 class Shadow:
-    """The service.
+    """The shadow service.
 
-    conf: ConfigOpts, checked.  Raises ConfigurationError for what keeps a
-    shadow from running.
-    notifier: systemd.Notifier.
+    conf: ConfigOpts that are valid.  notifier: systemd.Notifier.
+
+    Raises ConfigurationError if a shadow cannot run with them.
     """
 
     def __init__(self, conf, notifier):
         self._conf, self._notifier = conf, notifier
         self._stopping = threading.Event()
         self._tap = tap.Tap(conf)
-        self._placement = decide.placement_of(conf)
-        self._decider = decide.Decider(conf, self._placement)
-        self._live = live.LivePicks(conf, self._placement, self._decider)
+        self._placement = decider.connect_placement(conf)
+        self._decider = decider.Decider(conf, self._placement)
+        self._live_picks = live_picks.LivePicks(
+            conf, self._placement, self._decider)
         self.report = report.Report(conf.nova_sched.shadow_report)
-        self._watch = watch.Watch(conf, self._decider, self._live,
-                                  self._placement, self.report)
-        self._told = self._worked = time.monotonic()
-        self._lost = None
+        self._watcher = watcher.LiveDecisionWatcher(
+            conf, self._decider, self._live_picks, self._placement,
+            self.report)
+        self._last_health = self._last_periodic = time.monotonic()
+        self._last_error = None
 
     def stop(self):
-        """Have ``run`` return, after one answer that is waited for at most.
-        """
+        """Make ``run`` return, after one pending answer at most."""
         self._stopping.set()
         if self._placement is not None:
             self._placement.stop()
 
     def run(self):
-        """Compare until ``stop``."""
+        """Compare requests until ``stop`` is called."""
         self._notifier.keep_alive(self._stopping)
         LOG.info('Starting as a shadow (version %s): nothing is answered, '
                  'claimed or written', version.version_string())
@@ -79,12 +80,13 @@ class Shadow:
             self._notifier.stopping()
             self._tap.close()
             self._decider.driver.stop()
-            self._live.close()
+            self._live_picks.close()
             LOG.info('Stopped: %(summary)s; %(left)d not compared', {
-                'summary': self.report.summary(), 'left': len(self._watch)})
+                'summary': self.report.summary(),
+                'left': len(self._watcher)})
 
     def _start(self):
-        """Wait for the database, and have the driver read its first state."""
+        """Wait for the database, then start the driver."""
         self._notifier.waiting('the database')
         while not self._stopping.is_set():
             try:
@@ -100,7 +102,7 @@ class Shadow:
             raise exception.DatabaseUnavailable('stopped meanwhile')
 
     def _listen(self):
-        """Compare what comes through the tap, until it is lost."""
+        """Compare the requests of the tap until its connection is lost."""
         url = config.masked(config.transport_url(self._conf))
         try:
             self._tap.open()
@@ -108,78 +110,80 @@ class Shadow:
                      'at %(url)s', {
                          'topic': self._conf.scheduler_topic, 'url': url,
                          'exchange': self._conf.control_exchange})
-            self._lost = None
+            self._last_error = None
             self._notifier.ready()
             while not self._stopping.is_set():
-                self._turn()
+                self._work()
             return
-        except tap.Lost as exc:
+        except tap.ConnectionLost as exc:
             error = str(exc)
-        if error != self._lost:
-            LOG.error('Nothing is heard at %(url)s, tried again every '
+        if error != self._last_error:
+            LOG.error('Cannot listen at %(url)s, next attempts every '
                       '%(wait)d seconds: %(error)s',
                       {'url': url, 'wait': _RETRY, 'error': error})
-        self._lost = error
+        self._last_error = error
         self._notifier.waiting(f'the message broker at {url}')
         end = time.monotonic() + _RETRY
-        while time.monotonic() < end and not self._stopping.wait(_IDLE):
-            self._watch.look()
+        while (time.monotonic() < end
+               and not self._stopping.wait(_MESSAGE_WAIT)):
+            self._watcher.poll()
 
-    def _turn(self):
-        """Some requests, the live decisions that are due, and the rest."""
+    def _work(self):
+        """Decide some requests, look for live decisions, do the rest."""
         for _ in range(_BURST):
-            if not self._one():
+            if not self._handle_message():
                 break
-        self._watch.look()
-        self._periodic()
+        self._watcher.poll()
+        self._run_periodic_tasks()
         now = time.monotonic()
-        if now - self._told >= _HEALTH:
-            self._told = now
+        if now - self._last_health >= _HEALTH:
+            self._last_health = now
             with contextlib.suppress(exception.DatabaseUnavailable):
-                # Those that were found last go on otherwise.
-                self._live.refresh()
-            self._tell_health()
+                # On failure the cells that are known stay in use.
+                self._live_picks.refresh_cells()
+            self._log_health()
 
-    def _one(self):
-        """Whether there was a message, which is decided."""
+    def _handle_message(self):
+        """Return whether there was a message; decide it if it is a request.
+        """
         problem = None
         try:
-            call = self._tap.next(_IDLE)
+            call = self._tap.next(_MESSAGE_WAIT)
             if call is None:
                 return False
-            if call.asks_for_hosts:
-                self._watch.take(call)
-        except tap.Lost:
+            if call.is_select_destinations:
+                self._watcher.add(call)
+        except tap.ConnectionLost:
             raise
         except ValueError as exc:
             problem = exc
         except Exception:
-            # Neither callers nor live schedulers suffer from it.
+            # Callers and live schedulers are not affected.
             LOG.exception('A request cannot be compared')
         if problem is not None:
-            LOG.warning('A message on the topic is left out: %s', problem)
+            LOG.warning('Ignored a message on the topic: %s', problem)
         return True
 
-    def _tell_health(self):
-        waiting, most = self._tap.waiting(), self._conf.nova_sched
+    def _log_health(self):
+        waiting = self._tap.queue_length()
+        max_length = self._conf.nova_sched.shadow_queue
         LOG.info('Shadow: %(summary)s; %(open)d without a live decision yet, '
                  '%(waiting)d waiting at the broker', {
                      'summary': self.report.summary(),
-                     'open': len(self._watch), 'waiting': waiting})
-        if waiting >= most.shadow_queue:
+                     'open': len(self._watcher), 'waiting': waiting})
+        if waiting >= max_length:
             LOG.warning('[nova_sched] shadow_queue = %d is full: the oldest '
-                        'requests are dropped, and not compared',
-                        most.shadow_queue)
+                        'requests are dropped, and not compared', max_length)
 
-    def _periodic(self):
-        """The driver's periodic work, if it has any."""
+    def _run_periodic_tasks(self):
+        """Run the driver's periodic tasks, if it has any and they are due."""
         interval = self._conf.scheduler.periodic_task_interval or _PERIOD
         now = time.monotonic()
         if (not self._decider.driver.PERIODIC or interval < 0
                 or not self._conf.periodic_enable
-                or now - self._worked < interval):
+                or now - self._last_periodic < interval):
             return
-        self._worked = now
+        self._last_periodic = now
         problem = None
         try:
             self._decider.driver.run_periodic_tasks(
@@ -194,7 +198,7 @@ class Shadow:
 
 @spelling.errors_as_written
 def problems(conf):
-    """What a shadow cannot run with: list of ConfigurationError."""
+    """Return why a shadow cannot run: list of ConfigurationError."""
     try:
         tap.check(conf)
     except exception.ConfigurationError as error:
@@ -203,10 +207,9 @@ def problems(conf):
 
 
 def run(conf, notifier):
-    """Run as a shadow until a signal ends it; the exit status.
+    """Run as a shadow until SIGTERM or SIGINT, and return the exit status.
 
-    SIGTERM and SIGINT end it.  SIGHUP changes nothing: what a comparison is
-    about must not change in its course.
+    SIGHUP changes nothing: a comparison needs one configuration throughout.
     """
     shadow = Shadow(conf, notifier)
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,11 +1,11 @@
-"""A copy of what the live schedulers are asked.
+"""A tap on the messages that live schedulers receive.
 
-The tap is a queue of its own, bound to their exchange under their topic: the
-broker puts each request into it and into theirs. It is bounded, the oldest
-requests going first, and ends with the process.
+The tap is a queue of its own, bound to the live schedulers' exchange by their
+topic, so that the broker copies each request into it. The queue is bounded,
+drops its oldest requests first, and ends with the process.
 
-The exchange is looked for and never made: whoever makes it decides how long
-it lives, and others that mean it otherwise are refused by the broker.
+The exchange is only looked up, never declared: who declares an exchange sets
+its properties, and the broker refuses others that declare it differently.
 """
 
 import collections
@@ -23,30 +23,30 @@ from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.rpc import brokers
 
-#: What goes wrong with a broker.
+#: Errors of a connection to a broker.
 _ERRORS = (amqp.AMQPError, kombu_exceptions.KombuError, OSError)
 
-#: Requests that are taken ahead; the others wait at the broker.
-_AHEAD = 16
+#: Messages that are prefetched; the others wait at the broker.
+_PREFETCH = 16
 
 #: Milliseconds for which a quorum queue outlives its consumer: it cannot be
-#: bound to a connection, as others are.
-_KEPT = 60_000
+#: exclusive to a connection, as other queues are.
+_EXPIRES = 60_000
 
 _CONTEXT = '_context_'
 
 
-class Lost(exception.NovaSchedException):
-    """There is no tap, or not any more; the text says why."""
+class ConnectionLost(exception.NovaSchedException):
+    """The tap has no connection to the broker; the text says why."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """A message to the scheduler.
+    """An RPC call to the scheduler.
 
-    method: name, after that of its namespace, if it has one.  args: dict of
-    plain JSON.  context: the caller's, as on the wire.  arrived: when it was
-    taken, seconds since the epoch.
+    method: its name, preceded by its namespace if it has one.
+    args: dict of plain JSON.  context: the caller's, as on the wire.
+    arrived: when the tap received it, seconds since the epoch.
     """
 
     method: str
@@ -55,10 +55,10 @@ class Call:
     arrived: float = dataclasses.field(default_factory=time.time)
 
     @classmethod
-    def of(cls, body):
-        """Read from a message's body: a dict, as JSON gives it.
+    def from_body(cls, body):
+        """Read the call in a message's body, a dict of plain JSON.
 
-        Raises ValueError when it is no message of an RPC caller.
+        Raises ValueError for a message that is no RPC call.
         """
         try:
             inner = (json.loads(body['oslo.message'])
@@ -74,8 +74,8 @@ class Call:
         return cls(method, args, context)
 
     @property
-    def asks_for_hosts(self):
-        """Whether it is a request of select_destinations."""
+    def is_select_destinations(self):
+        """Whether it calls select_destinations."""
         return self.method == 'select_destinations'
 
 
@@ -91,112 +91,115 @@ def check(conf):
 
 
 class Tap:
-    """The queue, and the connection to it; of one thread.
+    """The queue and the connection to it; for use by one thread.
 
-    conf: ConfigOpts.  Raises ConfigurationError when its broker is no
-    RabbitMQ.
+    conf: ConfigOpts.
 
-    queue: its name.
+    queue: name of the queue.
+    Raises ConfigurationError if the broker is no RabbitMQ.
     """
 
     def __init__(self, conf):
         self._conf = conf
         self._connection = self._bound = None
-        self._arrived = collections.deque()
+        self._messages = collections.deque()
         self.queue = f'{conf.scheduler_topic}_shadow_{uuid.uuid4().hex}'
         check(conf)
         self._url = config.transport_url(conf)
         self._hosts = len(brokers.urls(conf, self._url))
 
     def open(self):
-        """Have a copy of each request put into the queue from now on.
+        """Bind the queue, so that it gets a copy of each request.
 
-        Drops what may be left in it, for it is too late to decide that.
-        Raises Lost.
+        Drops requests that are left in it, which are too old to compare.
+        Raises ConnectionLost.
         """
         self.close()
-        with self._losing():
+        with self._translated_errors():
             self._connection = brokers.connection(
                 self._conf, self._url, self.queue)
             self._connection.ensure_connection(
                 max_retries=self._hosts, interval_start=0, interval_step=0)
-            self._bound = self._described()(self._connection.channel())
+            self._bound = self._kombu_queue()(self._connection.channel())
             self._bound.declare()
             self._bound.purge()
             self._connection.Consumer(
                 [self._bound], channel=self._bound.channel,
-                prefetch_count=_AHEAD,
-                on_message=self._arrived.append).consume()
+                prefetch_count=_PREFETCH,
+                on_message=self._messages.append).consume()
 
     def next(self, seconds):
-        """The next message that comes in so many seconds: Call, or None.
+        """Return the next Call, or None if none arrives in that time.
 
-        Raises Lost, and ValueError for a message that cannot be read.
+        Raises ConnectionLost, and ValueError for a message that is no call.
         """
-        with self._losing():
-            if not self._arrived:
+        with self._translated_errors():
+            if not self._messages:
                 with contextlib.suppress(TimeoutError):
                     self._connection.drain_events(timeout=seconds)
                 self._connection.heartbeat_check()
-            if not self._arrived:
+            if not self._messages:
                 return None
-            message = self._arrived.popleft()
+            message = self._messages.popleft()
             message.ack()
         try:
-            return Call.of(message.payload)
+            return Call.from_body(message.payload)
         except kombu_exceptions.KombuError as error:
             raise ValueError(str(error)) from error
 
-    def waiting(self):
-        """How many requests the broker holds for it.  Raises Lost."""
-        with self._losing():
-            # An exchange that was made anew knows nothing of the queue.
+    def queue_length(self):
+        """Return the number of messages that wait at the broker.
+
+        Raises ConnectionLost.
+        """
+        with self._translated_errors():
+            # Binds it again to an exchange that was declared anew.
             self._bound.declare()
             return self._bound.queue_declare(passive=True).message_count
 
     def close(self):
-        """Remove the queue, as far as the broker can be reached."""
+        """Delete the queue if the broker can be reached."""
         connection, self._connection = self._connection, None
-        self._arrived.clear()
+        self._messages.clear()
         if connection is None:
             return
         with contextlib.suppress(*_ERRORS):
-            # Without that it ends with the connection, or after _KEPT.
+            # Otherwise it ends with the connection, or after _EXPIRES.
             if connection.connected and self._bound is not None:
                 self._bound.delete()
         self._bound = None
         with contextlib.suppress(*_ERRORS):
             connection.release()
 
-    def _described(self):
-        """The kombu.Queue, of the kind that the cloud's queues are of."""
-        kept = self._conf.oslo_messaging_rabbit.rabbit_quorum_queue
+    def _kombu_queue(self):
+        """Return the kombu.Queue, of the type of the cloud's queues."""
+        quorum = self._conf.oslo_messaging_rabbit.rabbit_quorum_queue
         arguments = {'x-max-length': self._conf.nova_sched.shadow_queue,
                      'x-overflow': 'drop-head'}
-        if kept:
-            arguments |= {'x-queue-type': 'quorum', 'x-expires': _KEPT}
+        if quorum:
+            arguments |= {'x-queue-type': 'quorum', 'x-expires': _EXPIRES}
         return kombu.Queue(
             self.queue, kombu.Exchange(
                 self._conf.control_exchange, type='topic', passive=True),
-            routing_key=self._conf.scheduler_topic, durable=kept,
-            exclusive=not kept, auto_delete=not kept,
+            routing_key=self._conf.scheduler_topic, durable=quorum,
+            exclusive=not quorum, auto_delete=not quorum,
             queue_arguments=arguments)
 
     @contextlib.contextmanager
-    def _losing(self):
-        """A context in which trouble with the broker is a Lost."""
+    def _translated_errors(self):
+        """Raise ConnectionLost in place of the broker's errors."""
         try:
             yield
         except amqp.NotFound as error:
             if self._conf.control_exchange not in str(error):
-                raise Lost(_words(error)) from error
-            raise Lost(
+                raise ConnectionLost(_text(error)) from error
+            raise ConnectionLost(
                 f'there is no exchange {self._conf.control_exchange}; start '
                 f'the live scheduler, or set [DEFAULT] control_exchange as '
                 f'it stands there') from error
         except _ERRORS as error:
-            raise Lost(_words(error)) from error
+            raise ConnectionLost(_text(error)) from error
 
 
-def _words(error):
+def _text(error):
     return str(error) or type(error).__name__

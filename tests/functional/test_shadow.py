@@ -147,7 +147,7 @@ def test_its_queue_is_bounded_and_goes_with_it(stage, options, kind):
     try:
         assert is_there(stage, listener.queue)
         publish(stage, conf, 100)
-        processes.until(lambda: listener.waiting() == 3, 'a full queue')
+        processes.until(lambda: listener.queue_length() == 3, 'a full queue')
         numbers = []
         while call := listener.next(2):
             numbers.append(call.args['number'])
@@ -276,7 +276,7 @@ def test_a_broker_that_hangs_keeps_no_listener_from_ending():
         listener = tap.Tap(conf)
         listener.open()
         own.hang()
-        with pytest.raises(tap.Lost):
+        with pytest.raises(tap.ConnectionLost):
             while True:
                 listener.next(0.2)
         listener.close()

@@ -41,7 +41,7 @@ def test_each_disagreement_can_be_listed(run, file):
 def test_a_side_is_shown_by_its_hosts_or_else_its_outcome(run, tmp_path):
     path = tmp_path / 'shadow.jsonl'
     path.write_text(json.dumps(lines.an_entry(
-        lines.LOWER, lines.compare.Live())) + '\n')
+        lines.LOWER, lines.compare.LiveDecision())) + '\n')
 
     ended = run('shadow', 'report', '--each', path, '-c', 'Here',
                 '-c', 'Live')

@@ -5,11 +5,11 @@ What the live scheduler does is what Placement and the database say then.
 
 from urllib import parse
 
-from nova_sched.shadow import decide
-from nova_sched.shadow import live
+from nova_sched.shadow import decider
+from nova_sched.shadow import live_picks
 from nova_sched.shadow import report
 from nova_sched.shadow import tap
-from nova_sched.shadow import watch
+from nova_sched.shadow import watcher
 from tests.builders import http_placement
 from tests.builders import requests
 from tests.builders.clouds import a_uuid
@@ -38,22 +38,22 @@ class Stage:
                         'placement__endpoint_override': server.url}
         conf = cloud.conf(**options)
         conf.set_override('shadow_patience', PATIENCE, 'nova_sched')
-        self.placement = placement = decide.placement_of(conf)
-        self.decider = decide.Decider(conf, placement)
+        self.placement = placement = decider.connect_placement(conf)
+        self.decider = decider.Decider(conf, placement)
         self.decider.driver.start()
-        self._live = live.LivePicks(conf, placement, self.decider)
-        self.watch = watch.Watch(
-            conf, self.decider, self._live, placement,
+        self._live_picks = live_picks.LivePicks(conf, placement, self.decider)
+        self.watcher = watcher.LiveDecisionWatcher(
+            conf, self.decider, self._live_picks, placement,
             report.Report(self.path), clock=lambda: self.now)
 
     def close(self):
         self.decider.driver.stop()
-        self._live.close()
+        self._live_picks.close()
 
     def ask(self, count=1, uuids=None, **request):
         """Have a request decided; the uuids of its instances."""
         uuids = uuids or [a_uuid() for _ in range(count)]
-        self.watch.take(tap.Call('select_destinations', {
+        self.watcher.add(tap.Call('select_destinations', {
             'spec_obj': requests.a_request(
                 num_instances=len(uuids), instance_uuid=uuids[0],
                 **request).obj_to_primitive(),
@@ -76,7 +76,7 @@ class Stage:
     def later(self, seconds=1.0):
         """Look again after a while."""
         self.now += seconds
-        self.watch.look()
+        self.watcher.poll()
 
     def told(self):
         """What was reported so far: list of dicts."""

@@ -10,7 +10,7 @@ from nova_sched.hosts.labels import Labels
 from nova_sched.hosts.offer import NOTHING_FOUND
 from nova_sched.hosts.offer import NothingFound
 from nova_sched.shadow import compare
-from nova_sched.shadow.compare import Live
+from nova_sched.shadow.compare import LiveDecision
 from nova_sched.weights import Weighed
 
 HOSTS = ['a', 'b', 'c', 'd', 'e', 'f']
@@ -41,7 +41,7 @@ def a_record(*picks, rejected=True, outcome=decision.PLACED):
 
 
 def live(*hosts):
-    return Live(tuple((host, f'{host}.org') for host in hosts))
+    return LiveDecision(tuple((host, f'{host}.org') for host in hosts))
 
 
 def verdict(record, *hosts, **kwargs):
@@ -55,12 +55,12 @@ def test_the_same_host_is_agreement():
 
 
 def test_a_host_counts_without_the_node_where_that_does_not_show():
-    assert compare.compare(a_record('a'), Live((('a', None),))
+    assert compare.compare(a_record('a'), LiveDecision((('a', None),))
                            ).verdict == compare.SAME
 
 
 def test_another_node_of_the_host_is_another_place():
-    assert compare.compare(a_record('a'), Live((('a', 'other'),))
+    assert compare.compare(a_record('a'), LiveDecision((('a', 'other'),))
                            ).verdict != compare.SAME
 
 
@@ -137,21 +137,21 @@ def test_an_error_here_is_no_refusal():
     record = a_record(outcome=decision.FAILED)
 
     assert verdict(record) == compare.FAILED
-    assert verdict(record, 'a', moved=['a moved']) == compare.FAILED
+    assert verdict(record, 'a', changes=['a moved']) == compare.FAILED
 
 
 def test_what_moved_cannot_be_compared():
     """Agreement neither; what it looks like is told beside."""
     for host, otherwise in (('a', compare.SAME), ('c', compare.LOWER)):
         found = compare.compare(a_record('a'), live(host),
-                                moved=['RAM of a', 'disk of a'])
+                                changes=['RAM of a', 'disk of a'])
         assert (found.verdict, found.otherwise, found.why) == (
             compare.NOT_COMPARABLE, otherwise, 'RAM of a; disk of a')
         assert not found.agrees
 
 
 def test_what_does_not_show_cannot_be_compared():
-    found = compare.compare(a_record('a'), Live(unseen='nobody knows'))
+    found = compare.compare(a_record('a'), LiveDecision(unseen='nobody knows'))
 
     assert (found.verdict, found.rule, found.why) == (
         compare.NOT_COMPARABLE, 'not seen', 'nobody knows')

@@ -13,7 +13,7 @@ from nova_sched.hosts.decision import Pick
 from nova_sched.shadow import compare
 from nova_sched.shadow import report
 from nova_sched.shadow.compare import Comparison
-from nova_sched.shadow.compare import Live
+from nova_sched.shadow.compare import LiveDecision
 
 SAME = Comparison(compare.SAME)
 LOWER = Comparison(compare.LOWER, 'weight', 'b weighs less')
@@ -21,7 +21,7 @@ MOVED = Comparison(compare.NOT_COMPARABLE, 'state moved', 'RAM of a',
                    compare.SAME)
 
 
-ON_A = Live((('a', 'a.org'),))
+ON_A = LiveDecision((('a', 'a.org'),))
 
 
 def an_entry(comparison=SAME, live=ON_A, reason=None):
@@ -29,7 +29,7 @@ def an_entry(comparison=SAME, live=ON_A, reason=None):
     record = Decision(request_id='req-1', arrived=1_800_000_000.25, hosts=7)
     record.picked(Pick(0, 'uuid1', 'a', 'a.org', 1.5))
     record.close(decision.PLACED, reason)
-    return report.entry(record, ['uuid1'], live, comparison, 0.1234)
+    return report.make_entry(record, ['uuid1'], live, comparison, 0.1234)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def path(tmp_path):
 
 
 def test_a_line_tells_both_sides_and_what_they_come_to(path):
-    report.Report(path).add(an_entry(LOWER, Live((('b', None),))))
+    report.Report(path).add(an_entry(LOWER, LiveDecision((('b', None),))))
 
     [line] = path.read_text().splitlines()
     told = json.loads(line)
@@ -91,7 +91,7 @@ def test_a_disagreement_is_a_warning_and_agreement_is_none(caplog):
     caplog.set_level(logging.INFO)
     told = report.Report(None)
     told.add(an_entry())
-    told.add(an_entry(LOWER, Live()))
+    told.add(an_entry(LOWER, LiveDecision()))
 
     agreed, differed = caplog.records
     assert (agreed.levelname, agreed.message) == (
@@ -108,8 +108,8 @@ def test_a_log_line_names_the_first_ten_instances_and_hosts(caplog):
         record.picked(Pick(number, f'u{number}', f'h{number}', 'n', 1.0))
     record.close(decision.PLACED)
     uuids = [f'u{number}' for number in range(11)]
-    live = Live(tuple((f'l{number}', None) for number in range(11)))
-    report.Report(None).add(report.entry(record, uuids, live, SAME, 0))
+    live = LiveDecision(tuple((f'l{number}', None) for number in range(11)))
+    report.Report(None).add(report.make_entry(record, uuids, live, SAME, 0))
 
     def ten(letter):
         return ', '.join(f'{letter}{number}' for number in range(10))
@@ -144,13 +144,13 @@ def test_totals_are_by_verdict_and_by_what_it_comes_from():
 
 
 @pytest.mark.parametrize('text', ['no JSON', '[]', '{}', '7', '{"at": "20'])
-def test_a_line_that_is_torn_costs_itself_alone(path, text, caplog):
+def test_an_incomplete_line_costs_itself_alone(path, text, caplog):
     line = json.dumps(an_entry())
     path.write_text(f'{line}\n{text}\n{text}\n{line}\n')
 
     assert len(list(report.read(path))) == 2
     assert caplog.messages == [
-        f'2 line(s) of {path} are torn and left out']
+        f'Skipped 2 incomplete line(s) of {path}']
 
 
 def test_a_file_of_something_else_is_refused(path):
@@ -173,8 +173,8 @@ def test_a_disk_that_is_full_in_the_middle_of_a_line_ends_it(
 
 
 def test_what_callers_wrote_begins_no_line_of_the_log():
-    found = report.entry(
-        Decision(request_id='a\nb'), ['c\nd'], Live(), SAME, 0)
+    found = report.make_entry(
+        Decision(request_id='a\nb'), ['c\nd'], LiveDecision(), SAME, 0)
 
     assert (found['request_id'], found['instances']) == ('a\\nb', ['c\\nd'])
 
@@ -185,7 +185,7 @@ def test_a_file_that_is_not_there_is_told(path):
 
 
 @pytest.mark.parametrize('length', [3, 20, -1])
-def test_a_line_that_is_being_written_is_not_torn(path, caplog, length):
+def test_a_line_that_is_being_written_is_not_incomplete(path, caplog, length):
     line = json.dumps(an_entry()) + '\n'
     path.write_text(line + line[:length])
 

@@ -7,7 +7,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.scheduler import filter_scheduler
-from nova_sched.shadow import reading
+from nova_sched.shadow import read_only_placement
 from nova_sched.shadow import runner
 from nova_sched.shadow import tap
 from nova_sched.systemd import Notifier
@@ -28,7 +28,7 @@ class Tap:
     def __init__(self, waiting, messages=()):
         self._waiting, self.messages = waiting, list(messages)
 
-    def waiting(self):
+    def queue_length(self):
         return self._waiting
 
     def next(self, seconds):
@@ -38,7 +38,7 @@ class Tap:
         return found
 
 
-class Watch:
+class Watcher:
     """Notes what it is asked; fails at requests of which it is told to."""
 
     def __init__(self, *failing):
@@ -47,13 +47,13 @@ class Watch:
     def __len__(self):
         return 3
 
-    def take(self, call):
-        self.asked.append('take')
+    def add(self, call):
+        self.asked.append('add')
         if call in self._failing:
             raise ZeroDivisionError('a fault')
 
-    def look(self):
-        self.asked.append('look')
+    def poll(self):
+        self.asked.append('poll')
 
 
 class BusyScheduler(filter_scheduler.FilterScheduler):
@@ -100,12 +100,12 @@ def test_a_stop_ends_what_is_asked_of_placement(shadow, server):
     server.on('GET', '/allocations/', http_placement.held({}))
     made = shadow(placement__auth_type='none',
                   placement__endpoint_override=server.url)
-    assert made._placement.held(a_uuid()) == {}
+    assert made._placement.consumer_allocations(a_uuid()) == {}
 
     made.stop()
 
-    with pytest.raises(reading.Stopped):
-        made._placement.held(a_uuid())
+    with pytest.raises(read_only_placement.ShadowStopping):
+        made._placement.consumer_allocations(a_uuid())
 
 
 @pytest.mark.parametrize(('waiting', 'warnings'), [
@@ -117,7 +117,7 @@ def test_says_how_many_requests_wait_and_warns_when_the_queue_is_full(
     made._tap = Tap(waiting)
     caplog.set_level(logging.INFO)
 
-    made._tell_health()
+    made._log_health()
 
     health, *more = caplog.messages
     assert health.endswith(f'{waiting} waiting at the broker')
@@ -135,52 +135,54 @@ def clock(monkeypatch):
 
 def test_decides_eight_requests_before_it_looks_for_live_decisions(shadow):
     made = shadow()
-    made._tap, made._watch = Tap(0, [ASKED] * 9), Watch()
+    made._tap, made._watcher = Tap(0, [ASKED] * 9), Watcher()
 
-    made._turn()
-    made._turn()
+    made._work()
+    made._work()
 
-    assert made._watch.asked == [*['take'] * 8, 'look', 'take', 'look']
+    assert made._watcher.asked == [*['add'] * 8, 'poll', 'add', 'poll']
 
 
 def test_leaves_out_what_asks_for_no_hosts(shadow):
     made = shadow()
-    made._tap, made._watch = Tap(0, [PING, ASKED]), Watch()
+    made._tap, made._watcher = Tap(0, [PING, ASKED]), Watcher()
 
-    made._turn()
+    made._work()
 
-    assert made._watch.asked == ['take', 'look']
+    assert made._watcher.asked == ['add', 'poll']
 
 
 def test_goes_on_after_a_message_that_cannot_be_read(shadow, caplog):
     made = shadow()
-    made._tap, made._watch = Tap(0, [ValueError('no JSON'), ASKED]), Watch()
+    made._tap = Tap(0, [ValueError('no JSON'), ASKED])
+    made._watcher = Watcher()
 
-    made._turn()
+    made._work()
 
-    assert made._watch.asked == ['take', 'look']
+    assert made._watcher.asked == ['add', 'poll']
     assert caplog.messages == [
-        'A message on the topic is left out: no JSON']
+        'Ignored a message on the topic: no JSON']
 
 
 def test_goes_on_after_a_fault_which_is_logged(shadow, caplog):
     """Neither callers nor live schedulers suffer from it."""
     made, odd = shadow(), tap.Call('select_destinations', {'odd': 1}, {})
-    made._tap, made._watch = Tap(0, [odd, ASKED]), Watch(odd)
+    made._tap, made._watcher = Tap(0, [odd, ASKED]), Watcher(odd)
 
-    made._turn()
+    made._work()
 
-    assert made._watch.asked == ['take', 'take', 'look']
+    assert made._watcher.asked == ['add', 'add', 'poll']
     assert caplog.messages == ['A request cannot be compared']
     assert 'ZeroDivisionError' in caplog.text
 
 
 def test_ends_its_turn_when_the_broker_is_lost(shadow):
     made = shadow()
-    made._tap, made._watch = Tap(0, [tap.Lost('it is away')]), Watch()
+    made._tap = Tap(0, [tap.ConnectionLost('it is away')])
+    made._watcher = Watcher()
 
-    with pytest.raises(tap.Lost):
-        made._turn()
+    with pytest.raises(tap.ConnectionLost):
+        made._work()
 
 
 def test_says_how_it_stands_once_a_minute(shadow, clock, caplog):
@@ -191,11 +193,11 @@ def test_says_how_it_stands_once_a_minute(shadow, clock, caplog):
         found.append(clock.now)
         raise exception.DatabaseUnavailable('it is away')
 
-    made._tap, made._watch = Tap(0), Watch()
-    made._live.refresh = refresh
+    made._tap, made._watcher = Tap(0), Watcher()
+    made._live_picks.refresh_cells = refresh
     caplog.set_level(logging.INFO)
     for clock.now in (1059.9, 1060.0, 1119.0, 1120.0, 1121.0):
-        made._turn()
+        made._work()
 
     assert found == [1060.0, 1120.0]
     assert caplog.messages == [
@@ -217,7 +219,7 @@ def test_does_the_periodic_work_of_its_driver(shadow, clock, caplog, options,
         'scheduler__driver': f'{__name__}.BusyScheduler', **options})
     driver, done = made._decider.driver, []
     for clock.now in range(1000, 1131, 10):
-        made._periodic()
+        made._run_periodic_tasks()
         done += [clock.now] * (
             len(getattr(driver, 'rounds', ())) - len(done))
 

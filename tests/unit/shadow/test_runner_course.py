@@ -74,7 +74,7 @@ def on(caplog):
 def conf(hosts, broker, monkeypatch):
     """Function of options: of a shadow that soon tries again."""
     monkeypatch.setattr(runner, '_RETRY', 0.01)
-    monkeypatch.setattr(runner, '_IDLE', 0.005)
+    monkeypatch.setattr(runner, '_MESSAGE_WAIT', 0.005)
     cloud = hosts()
 
     def conf(**options):
@@ -159,7 +159,7 @@ def test_a_broker_that_is_lost_is_told_once_and_tried_again(
     monkeypatch.setattr(runner, '_RETRY', 0.05)
     notes, looks = Notes(), []
     made = runner.Shadow(conf(), notes)
-    made._watch.look = lambda: looks.append(len(notes.told))
+    made._watcher.poll = lambda: looks.append(len(notes.told))
 
     def waiting(what):
         notes.told.append(what)
@@ -176,9 +176,10 @@ def test_a_broker_that_is_lost_is_told_once_and_tried_again(
     said = on({LISTENING: listening})
     made.run()
 
-    lost = [line for line in caplog.messages if line.startswith('Nothing is')]
-    assert lost == ['Nothing is heard at rabbit://nova:***@localhost:1/, '
-                    'tried again every 0 seconds: it is away'] * 2
+    lost = [line for line in caplog.messages
+            if line.startswith('Cannot listen')]
+    assert lost == ['Cannot listen at rabbit://nova:***@localhost:1/, '
+                    'next attempts every 0 seconds: it is away'] * 2
     assert notes.told[:3] == [
         'the database',
         *['the message broker at rabbit://nova:***@localhost:1/'] * 2]

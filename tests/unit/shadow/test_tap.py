@@ -23,21 +23,22 @@ def captured(name):
     '34-simple-flavor', 'queens-simple-flavor', '34-kilo-style-call',
     'queens-cap-4-2-legacy-dicts'])
 def test_a_captured_call_is_read_with_its_context(name):
-    call = tap.Call.of(captured(name))
+    call = tap.Call.from_body(captured(name))
 
-    assert call.asks_for_hosts
+    assert call.is_select_destinations
     assert call.args.keys() & {'spec_obj', 'request_spec'}
     assert call.context['request_id'].startswith('req-')
 
 
 def test_a_ping_asks_for_no_hosts():
-    call = tap.Call.of(captured('34-baseapi-ping'))
+    call = tap.Call.from_body(captured('34-baseapi-ping'))
 
-    assert (call.method, call.asks_for_hosts) == ('baseapi.ping', False)
+    assert (call.method, call.is_select_destinations) == (
+        'baseapi.ping', False)
 
 
 def test_what_is_shown_of_a_call_holds_no_token_and_nothing_of_a_user():
-    shown = repr(tap.Call.of(captured('34-simple-flavor')))
+    shown = repr(tap.Call.from_body(captured('34-simple-flavor')))
 
     assert 'select_destinations' in shown
     assert not [word for word in ('tok', 'spec_obj', 'nova_object')
@@ -50,7 +51,7 @@ def test_what_is_shown_of_a_call_holds_no_token_and_nothing_of_a_user():
     [], 'text', None, 7])
 def test_what_is_no_message_is_refused(body):
     with pytest.raises(ValueError):
-        tap.Call.of(body)
+        tap.Call.from_body(body)
 
 
 def test_a_broker_that_is_no_rabbitmq_is_refused():
@@ -65,7 +66,7 @@ def test_a_broker_that_is_away_is_told_without_a_wait(monkeypatch):
     found = tap.Tap(rules.a_conf(DEFAULT__transport_url=(
         'rabbit://u:p@127.0.0.1:1,u:p@127.0.0.1:2/')))
 
-    with pytest.raises(tap.Lost, match='refused'):
+    with pytest.raises(tap.ConnectionLost, match='refused'):
         found.open()
 
     assert waits == []

@@ -57,11 +57,11 @@ def test_of_other_topics_nothing_is_heard(broker, listening):
 
 def test_it_tells_how_many_requests_wait(broker, listening):
     found = listening()
-    assert found.waiting() == 0
+    assert found.queue_length() == 0
     broker.call()
     broker.call()
 
-    assert found.waiting() == 2
+    assert found.queue_length() == 2
 
 
 def test_an_exchange_that_was_made_anew_gets_its_queue_again(
@@ -69,7 +69,7 @@ def test_an_exchange_that_was_made_anew_gets_its_queue_again(
     found = listening()
     broker.state.clear()
     broker.declare()
-    found.waiting()
+    found.queue_length()
     broker.call('one')
 
     assert methods(found, 1) == ['one']
@@ -154,7 +154,8 @@ def test_it_makes_no_exchange_and_says_what_to_do(broker, listening):
     """Whoever makes it decides how long it lives."""
     broker.state.clear()
 
-    with pytest.raises(tap.Lost, match='there is no exchange nova; start '):
+    with pytest.raises(tap.ConnectionLost,
+                       match='there is no exchange nova; start '):
         listening()
     assert 'nova' not in broker.state.exchanges
 
@@ -163,8 +164,8 @@ def test_a_queue_that_is_gone_is_no_missing_exchange(broker, listening):
     found = listening()
     broker.forgetful = True
 
-    with pytest.raises(tap.Lost, match='no queue '):
-        found.waiting()
+    with pytest.raises(tap.ConnectionLost, match='no queue '):
+        found.queue_length()
 
 
 @pytest.mark.parametrize(('error', 'words'), [
@@ -174,5 +175,5 @@ def test_a_broker_that_goes_away_is_a_loss(broker, listening, error, words):
     found = listening()
     broker.down = error
 
-    with pytest.raises(tap.Lost, match=words):
+    with pytest.raises(tap.ConnectionLost, match=words):
         found.next(SOON)

@@ -1,6 +1,6 @@
 """What counts as a change of a host between two decisions."""
 
-from nova_sched.shadow import moved
+from nova_sched.shadow import changes
 from tests.builders import hosts
 
 A, B = ('a', 'a.org'), ('b', 'b.org')
@@ -14,23 +14,23 @@ def a_table(**values):
 
 
 def test_a_column_that_differs_is_told_with_both_values():
-    assert moved.rows(A, a_table(free_ram_mb=4096),
+    assert changes.row_changes(A, a_table(free_ram_mb=4096),
                       a_table(free_ram_mb=2048)) == [
         'free_ram_mb of a: 4096 became 2048']
 
 
 def test_other_hosts_do_not_matter():
-    assert moved.rows(B, a_table(free_ram_mb=4096),
+    assert changes.row_changes(B, a_table(free_ram_mb=4096),
                       a_table(free_ram_mb=2048)) == []
 
 
 def test_heartbeats_are_no_change():
-    assert moved.rows(A, a_table(), a_table(
+    assert changes.row_changes(A, a_table(), a_table(
         updated=hosts.NOW + 60, service_last_seen=hosts.NOW + 10)) == []
 
 
 def test_a_host_that_is_taken_out_of_service_has_changed():
-    [text] = moved.rows(A, a_table(), a_table(service_disabled=True))
+    [text] = changes.row_changes(A, a_table(), a_table(service_disabled=True))
 
     assert text == 'service_disabled of a: False became True'
 
@@ -38,28 +38,29 @@ def test_a_host_that_is_taken_out_of_service_has_changed():
 def test_a_host_that_is_gone_has_changed():
     gone = a_table().without([0])
 
-    assert moved.rows(A, a_table(), gone) == ['host a is gone']
-    assert moved.rows(A, gone, gone) == []
+    assert changes.row_changes(A, a_table(), gone) == ['host a is gone']
+    assert changes.row_changes(A, gone, gone) == []
 
 
 def test_a_host_that_came_has_changed():
-    assert moved.rows(A, a_table().without([0]), a_table()) == [
+    assert changes.row_changes(A, a_table().without([0]), a_table()) == [
         'host a was not read when it was decided here']
 
 
 def test_without_a_node_all_nodes_of_the_host_are_looked_at():
-    assert len(moved.rows(('a', None), a_table(num_instances=1),
+    assert len(changes.row_changes(('a', None), a_table(num_instances=1),
                           a_table(num_instances=2))) == 1
 
 
 def test_the_provider_of_a_host_is_its_compute_node():
-    assert moved.provider(A, a_table()) == 'A'
-    assert moved.provider(('c', None), a_table()) is None
-    assert moved.provider(A, None) is None
+    assert changes.provider_of(A, a_table()) == 'A'
+    assert changes.provider_of(('c', None), a_table()) is None
+    assert changes.provider_of(A, None) is None
 
 
 def taken(before, now, consumers=('me',), held=None):
-    return moved.usages('a', before, now, (set(consumers), held or {}))
+    return changes.usage_changes(
+        'a', before, now, set(consumers), held or {})
 
 
 def test_what_others_hold_of_a_provider_must_be_as_before():

@@ -3,7 +3,7 @@
 import pytest
 
 from nova_sched.shadow import compare
-from nova_sched.shadow import watch
+from nova_sched.shadow import watcher
 from tests.builders import http_placement
 from tests.builders.clouds import a_uuid
 from tests.unit.shadow.stage import PATIENCE
@@ -12,14 +12,14 @@ from tests.unit.shadow.stage import PATIENCE
 def test_a_live_decision_is_looked_for_less_and_less_often(stage):
     """After a tenth of a second at first, and every two seconds at last."""
     stage.ask()
-    [one], pauses = stage.watch._waiting, []
+    [one], pauses = stage.watcher._pending, []
     for _ in range(10):
-        due, asked = one.due, len(stage.server.asked)
+        due, asked = one.due_at, len(stage.server.asked)
         pauses.append(due - stage.now)
         stage.later(due - stage.now - 0.001)
         assert len(stage.server.asked) == asked
         stage.now = due
-        stage.watch.look()
+        stage.watcher.poll()
         assert len(stage.server.asked) > asked
 
     assert pauses == pytest.approx([
@@ -28,10 +28,10 @@ def test_a_live_decision_is_looked_for_less_and_less_often(stage):
 
 
 def test_of_too_many_requests_the_oldest_is_given_up(stage, monkeypatch):
-    monkeypatch.setattr(watch, '_REQUESTS', 2)
+    monkeypatch.setattr(watcher, '_MAX_PENDING', 2)
     [first], *_ = [stage.ask() for _ in range(3)]
 
-    assert len(stage.watch) == 2
+    assert len(stage.watcher) == 2
     [entry] = stage.told()
     assert entry['instances'] == [first]
     assert (entry['rule'], entry['why']) == (
@@ -40,20 +40,20 @@ def test_of_too_many_requests_the_oldest_is_given_up(stage, monkeypatch):
 
 def test_a_fault_costs_its_own_request_alone(stage, caplog):
     [odd], [uuid] = stage.ask(), stage.ask()
-    places = stage._live.places
+    places = stage._live_picks.find_places
 
     def failing(uuids, before):
         if odd in uuids:
             raise ZeroDivisionError('a fault')
         return places(uuids, before)
-    stage._live.places = failing
+    stage._live_picks.find_places = failing
     stage.claim(uuid, 'a')
     stage.later()
 
     assert [entry['instances'] for entry in stage.told()] == [[uuid]]
     assert caplog.messages == [
-        f'What was decided about request req-{odd} cannot be compared']
-    assert len(stage.watch) == 0
+        f'Cannot compare the decisions on request req-{odd}']
+    assert len(stage.watcher) == 0
 
 
 def test_a_placement_that_fails_to_the_end_says_nothing_of_a_decision(stage):

@@ -4,7 +4,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.hosts import offer
-from nova_sched.shadow import reading
+from nova_sched.shadow import read_only_placement
 from tests.builders import http_placement
 from tests.builders import http_server
 
@@ -20,19 +20,20 @@ def server():
 @pytest.fixture
 def way(server, tmp_path):
     """A ReadOnly that leads to the server."""
-    return reading.ReadOnly(http_placement.a_conf(
+    return read_only_placement.ReadOnlyPlacement(http_placement.a_conf(
         tmp_path, auth_type='none', endpoint_override=server.url))
 
 
 @pytest.fixture
 def client(way, tmp_path):
-    return reading.Client(http_placement.a_conf(tmp_path), way)
+    return read_only_placement.ReadOnlyReportClient(
+        http_placement.a_conf(tmp_path), way)
 
 
 @pytest.mark.parametrize('method', ['PUT', 'POST', 'DELETE', 'PATCH'])
 def test_what_would_change_anything_is_refused_and_not_sent(
         server, way, method):
-    with pytest.raises(reading.ShadowWrites):
+    with pytest.raises(read_only_placement.WriteAttempted):
         way.ask(method, '/allocations/an-instance', body={})
 
     assert server.asked == []
@@ -61,19 +62,19 @@ def test_how_much_was_taken_of_each_provider_is_kept(server, way, client):
     """As of the queries since it was asked to be collected."""
     server.on('GET', '/allocation_candidates', http_placement.candidates(
         http_placement.a_candidate(A), others=[B]))
-    before, after = way.collect(), way.collect()
+    before, after = way.collect_candidates(), way.collect_candidates()
     client.candidates([http_placement.Query()], http_placement.CONTEXT)
 
-    assert before.used() == {}
-    assert after.used() == {A: {'VCPU': 0}, B: {'VCPU': 0}}
+    assert before.usages() == {}
+    assert after.usages() == {A: {'VCPU': 0}, B: {'VCPU': 0}}
 
 
 def test_what_a_consumer_holds_is_read(server, way):
     server.on('GET', '/allocations/me', http_placement.held(
         {A: {'VCPU': 2}}))
 
-    assert way.held('me') == {A: {'VCPU': 2}}
-    assert way.held('nobody') == {}
+    assert way.consumer_allocations('me') == {A: {'VCPU': 2}}
+    assert way.consumer_allocations('nobody') == {}
 
 
 def test_who_holds_a_provider_is_read(server, way):
@@ -82,7 +83,7 @@ def test_who_holds_a_provider_is_read(server, way):
                   'allocations': {'me': {'resources': {'VCPU': 2}}},
                   'resource_provider_generation': 3}))
 
-    assert way.holders(A) == {'me': {'VCPU': 2}}
+    assert way.provider_allocations(A) == {'me': {'VCPU': 2}}
 
 
 @pytest.mark.parametrize('answer', [
@@ -93,18 +94,19 @@ def test_an_answer_that_is_none_is_told_with_what_was_asked(
     for path in ('/allocations/', '/resource_providers/'):
         server.on('GET', path, answer)
 
-    for ask in (way.held, way.holders, way.root):
+    for read in (way.consumer_allocations, way.provider_allocations,
+                 way.root_provider):
         with pytest.raises(exception.PlacementError, match=A):
-            ask(A)
+            read(A)
 
 
 def test_silence_is_noted_of_the_request_that_it_answers(server, way, client):
     server.on('GET', '/allocation_candidates', http_server.DROP)
-    first = way.collect()
+    first = way.collect_candidates()
     client.candidates([http_placement.Query()], http_placement.CONTEXT)
-    second = way.collect()
+    second = way.collect_candidates()
 
-    assert (first.silent, second.silent) == (True, False)
+    assert (first.unanswered, second.unanswered) == (True, False)
 
 
 def test_the_answer_with_most_candidates_tells_their_number(
@@ -112,16 +114,16 @@ def test_the_answer_with_most_candidates_tells_their_number(
     server.on('GET', '/allocation_candidates', *(
         http_placement.candidates(*map(http_placement.a_candidate, providers))
         for providers in ([A, B], [A])))
-    answers = way.collect()
-    assert answers.most() == 0
+    answers = way.collect_candidates()
+    assert answers.max_count() == 0
 
     client.candidates([http_placement.Query()] * 2, http_placement.CONTEXT)
 
-    assert answers.most() == 2
+    assert answers.max_count() == 2
 
 
 def test_it_waits_as_long_as_the_configuration_says(server, tmp_path):
-    way = reading.ReadOnly(http_placement.a_conf(
+    way = read_only_placement.ReadOnlyPlacement(http_placement.a_conf(
         tmp_path, auth_type='none', endpoint_override=server.url, timeout=7))
 
     assert way.timeout == 7
@@ -130,9 +132,10 @@ def test_it_waits_as_long_as_the_configuration_says(server, tmp_path):
 def test_after_a_stop_nothing_is_asked(server, way, client):
     way.stop()
 
-    for ask in (way.held, way.holders, way.root):
+    for read in (way.consumer_allocations, way.provider_allocations,
+                 way.root_provider):
         with pytest.raises(exception.PlacementError, match='about to end'):
-            ask(A)
+            read(A)
     assert isinstance(client.candidates(
         [http_placement.Query()], http_placement.CONTEXT), offer.NothingFound)
     assert server.asked == []

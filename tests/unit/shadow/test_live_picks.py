@@ -4,15 +4,15 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.db.cells import CELL0_UUID
-from nova_sched.shadow import live
+from nova_sched.shadow import live_picks
 from tests.builders.clouds import a_uuid
 
 
 def test_once_closed_it_holds_no_connections(mapped_cloud, opened):
     """To the cells, nor to cell0."""
-    picks = live.LivePicks(mapped_cloud.conf(), None, None)
-    picks.refresh()
-    assert picks.running([a_uuid()]) == picks.refused([a_uuid()]) == set()
+    picks = live_picks.LivePicks(mapped_cloud.conf(), None, None)
+    picks.refresh_cells()
+    assert picks.hosts_of([a_uuid()]) == picks.find_refused([a_uuid()]) == set()
     assert opened() > 1
 
     picks.close()
@@ -22,9 +22,9 @@ def test_once_closed_it_holds_no_connections(mapped_cloud, opened):
 
 def test_a_cell0_that_cannot_be_found_is_told(mapped_cloud):
     mapped_cloud.change(CELL0_UUID, database_connection='{nonsense}')
-    picks = live.LivePicks(mapped_cloud.conf(), None, None)
+    picks = live_picks.LivePicks(mapped_cloud.conf(), None, None)
 
     with pytest.raises(exception.DatabaseUnavailable,
                        match='cell0 cannot be read: cell_mappings'):
-        picks.refused([a_uuid()])
+        picks.find_refused([a_uuid()])
     picks.close()

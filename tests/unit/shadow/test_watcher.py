@@ -30,7 +30,7 @@ def test_the_same_host_is_agreement(stage):
     stage.later()
 
     assert stage.verdict() == (compare.SAME, None, None)
-    assert len(stage.watch) == 0
+    assert len(stage.watcher) == 0
 
 
 def test_placement_is_read_and_nothing_else(stage):
@@ -202,7 +202,7 @@ def test_a_rebuild_shows_nowhere(stage):
 
 
 def test_callers_that_name_no_instances_cannot_be_followed(stage):
-    stage.watch.take(tap.Call('select_destinations', {
+    stage.watcher.add(tap.Call('select_destinations', {
         'spec_obj': requests.a_request(
             num_instances=2).obj_to_primitive()}, {}))
 
@@ -214,7 +214,7 @@ def test_callers_that_name_no_instances_cannot_be_followed(stage):
     {'what': 'else'}])
 def test_a_wrong_request_is_no_end(stage, args):
     """Nor is one that a live scheduler of another release understands."""
-    stage.watch.take(tap.Call('select_destinations', args, {}))
+    stage.watcher.add(tap.Call('select_destinations', args, {}))
     [uuid] = stage.ask()
     stage.claim(uuid, 'a')
     stage.later(PATIENCE + 1)
@@ -229,7 +229,7 @@ def test_a_placement_that_fails_is_told_once_and_waited_for(stage, caplog):
     for _ in range(3):
         stage.later()
     assert stage.told() == []
-    assert caplog.text.count('cannot be seen') == 1
+    assert caplog.text.count('Cannot read the decisions') == 1
 
     stage.server.on('GET', '/allocations/', stage.of_consumer)
     stage.claim(uuid, 'a')
@@ -243,7 +243,7 @@ def test_a_placement_that_fails_at_first_is_told_at_once(stage, caplog):
 
     stage.ask(2)
 
-    assert caplog.text.count('cannot be seen') == 1
+    assert caplog.text.count('Cannot read the decisions') == 1
 
 
 def test_a_pick_is_not_taken_for_what_an_instance_had_before(stage):
@@ -325,7 +325,7 @@ def test_a_placement_that_hangs_is_waited_for_once(hosts, server, tmp_path):
     stage.close()
 
     assert len(server.asked) == asked + 1
-    assert len(stage.watch) == 3
+    assert len(stage.watcher) == 3
 
 
 def test_where_an_instance_is_before_it_moves_is_no_live_decision(
@@ -338,10 +338,10 @@ def test_where_an_instance_is_before_it_moves_is_no_live_decision(
         instances=[an_instance('c', uuid=uuid)])
     stage = Stage(cloud, None, tmp_path)
 
-    stage.watch.take(tap.Call('select_destinations', {
+    stage.watcher.add(tap.Call('select_destinations', {
         'spec_obj': requests.a_request(
             instance_uuid=uuid, ignore_hosts=['c']).obj_to_primitive()}, {}))
     stage.close()
 
     assert stage.told() == []
-    assert len(stage.watch) == 1
+    assert len(stage.watcher) == 1

@@ -1,4 +1,4 @@
-"""Deciding as a scheduler does, with nothing coming of it."""
+"""A scheduler whose decisions have no effect."""
 
 from oslo_log import log as logging
 import oslo_messaging as messaging
@@ -11,82 +11,86 @@ from nova_sched.plugins.nova import reach
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
 from nova_sched.scheduler import offers
-from nova_sched.shadow import reading
+from nova_sched.shadow import read_only_placement
 
 LOG = logging.getLogger(__name__)
 
 
 class Decider:
-    """A driver that decides what others are asked; of one thread.
+    """A scheduler that answers calls to others; for use by one thread.
 
-    conf: ConfigOpts.  placement: reading.ReadOnly, or None.
+    conf: ConfigOpts.
+    placement: read_only_placement.ReadOnlyPlacement, or None.
 
     driver: the scheduler.driver.Scheduler.
     """
 
     def __init__(self, conf, placement):
-        client = reading.Client(conf, placement)
-        # What plug-ins claim and send by themselves comes of nothing, too.
+        client = read_only_placement.ReadOnlyReportClient(conf, placement)
+        # Plug-ins that claim or send by themselves have no effect either.
         reach.limit(client)
         self.driver = driver.load_driver(conf)
         if hasattr(self.driver, 'host_manager'):
-            # What is chosen here is in flight for nobody.
+            # A pick that has no effect is not in flight.
             self.driver.host_manager.remembers = False
         if hasattr(self.driver, 'placement_client'):
             self.driver.placement_client = client
-        self._kept = _Kept()
+        self._recorder = _LastRecord()
         self._manager = manager.SchedulerManager(
-            self.driver, offers.Offers(conf, self.driver, client), self._kept,
-            limits=manager.Limits.of(conf))
+            self.driver, offers.Offers(conf, self.driver, client),
+            self._recorder, limits=manager.Limits.of(conf))
 
     def decide(self, call):
-        """The record of a tap.Call that asks for hosts: closed Decision."""
-        asker = rpc.ContextSerializer().deserialize_context(call.context)
-        self._kept.record = None
+        """Decide a tap.Call of select_destinations.
+
+        Returns its closed Decision, also for a call that fails.
+        """
+        caller = rpc.ContextSerializer().deserialize_context(call.context)
+        self._recorder.record = None
         error = None
         try:
-            self._manager.select_destinations(asker, **call.args)
+            self._manager.select_destinations(caller, **call.args)
         except messaging.ExpectedException:
-            pass        # the record says what, and the manager logs the why
+            pass        # it is in the record, and the manager logs the reason
         except Exception as exc:
             error = exc
-        record = self._kept.record or decision.Decision(
-            request_id=asker.request_id)
+        record = self._recorder.record or decision.Decision(
+            request_id=caller.request_id)
         record.close(decision.FAILED)
         if error is not None:
             LOG.error('Request %(id)s cannot be decided here: %(error)r',
                       {'id': record.request_id, 'error': error},
                       exc_info=error)
-        # In place of the caller's, and its token, as this thread's own.
+        # Replaces the caller's context, and its token, in this thread.
         context.RequestContext(request_id=record.request_id)
         return record
 
     def refresh(self):
-        """Have ``table`` tell the hosts as they are at this moment.
+        """Read the hosts again.
 
-        Not those of a driver that reads them in its periodic work only.
+        Does nothing for a driver that reads them in its periodic work only.
         Raises DatabaseUnavailable.
         """
         refresh = getattr(getattr(self.driver, 'host_manager', None),
                           'refresh', None)
-        # One of Nova's form reads at each request, whatever else it does.
+        # A driver of Nova's form reads the hosts at each request as well.
         reads_later = self.driver.PERIODIC and not getattr(
             self.driver, 'NO_ARG_CONSTRUCTOR', False)
         if refresh is not None and not reads_later:
             refresh()
 
     def table(self):
-        """The hosts as last read, for a decision or by ``refresh``: HostTable.
+        """Return the HostTable last read, for a decision or by ``refresh``.
 
-        None where the driver's host manager does not tell.
+        None if the driver's host manager has no ``view``.
         """
         view = getattr(getattr(self.driver, 'host_manager', None), 'view',
                        None)
         return None if view is None else view().table
 
 
-class _Kept:
-    """Takes the record of each request, as the manager's recorder."""
+class _LastRecord:
+    """A recorder for the manager that keeps the last record only."""
 
     generation = 1
 
@@ -97,8 +101,8 @@ class _Kept:
         self.record = record
 
 
-def placement_of(conf):
-    """The way to Placement for reading, or None where there is none."""
+def connect_placement(conf):
+    """Return a ReadOnlyPlacement, or None where none is configured."""
     if not config.placement_configured(conf):
         return None
-    return reading.ReadOnly(conf)
+    return read_only_placement.ReadOnlyPlacement(conf)

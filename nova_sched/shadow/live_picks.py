@@ -1,0 +1,133 @@
+"""Where live schedulers put instances, and which instances they refused.
+
+With Placement, an instance's allocation shows the pick at once. Without it,
+the host in the instance's row does, as soon as a compute service has taken
+the instance. A conductor puts an instance that was refused into cell0.
+"""
+
+import numpy as np
+import sqlalchemy as sa
+
+from nova_sched import exception
+from nova_sched.db import api_reader
+from nova_sched.db import cells
+from nova_sched.db import engine
+from nova_sched.db import reader
+from nova_sched.db import tables
+
+
+class LivePicks:
+    """Reads what became of instances.
+
+    conf: ConfigOpts.
+    placement: read_only_placement.ReadOnlyPlacement, or None.
+    hosts: decider.Decider, of which ``table`` and ``refresh`` are used.
+
+    Its methods raise DatabaseUnavailable and, with Placement, PlacementError.
+    """
+
+    def __init__(self, conf, placement, hosts):
+        self._conf, self._placement, self._hosts = conf, placement, hosts
+        self._reader = reader.HostReader(conf, compute_node_columns=(
+            'uuid', 'host', 'hypervisor_hostname'))
+        self._cell0 = None
+
+    def close(self):
+        """Close idle connections."""
+        self._reader.close()
+        if self._cell0 is not None:
+            self._cell0.close()
+
+    def held(self, uuid):
+        """Return what an instance holds: provider -> class -> amount.
+
+        Without Placement, its host takes the provider's place, and nothing
+        is known of amounts.
+        """
+        if self._placement is not None:
+            return self._placement.consumer_allocations(uuid)
+        return {host: {} for host
+                in self._reader.locate_instances([uuid]).values()}
+
+    def find_places(self, uuids, held_before):
+        """Return where instances were placed: uuid -> (host, node).
+
+        Instances that have no new place are missing.
+        held_before: uuid -> what ``held`` returned before the request; that
+            is not its new place.
+        """
+        if self._placement is None:
+            hosts = self._reader.locate_instances(uuids)
+            return {uuid: (host, None) for uuid, host in hosts.items()
+                    if host not in held_before.get(uuid, ())}
+        places = {}
+        for uuid in uuids:
+            providers = (self._placement.consumer_allocations(uuid).keys()
+                         - held_before.get(uuid, {}))
+            if not providers:
+                # Instances of one request are claimed one after the other.
+                break
+            places[uuid] = self._place(sorted(providers))
+        return places
+
+    def refresh_cells(self):
+        """Read the cell mappings again."""
+        self._reader.use(self._reader.find_cells())
+
+    def hosts_of(self, uuids):
+        """Return the names of the hosts on which instances show: set."""
+        return set(self._reader.locate_instances(uuids).values())
+
+    def find_refused(self, uuids):
+        """Return which instances failed for want of a host: set of uuids."""
+        if self._cell0 is None:
+            self._cell0 = engine.Database(
+                self._cell0_url(), engine.options_from(self._conf))
+        c = tables.instances.c
+        with self._cell0.reading() as connection:
+            return set(connection.execute(sa.select(c.uuid).where(
+                c.uuid.in_(uuids), c.vm_state == 'error', c.host.is_(None),
+                c.deleted == 0)).scalars())
+
+    def _cell0_url(self):
+        """Return the URL of cell0's database.
+
+        That of ``[database]`` where cell0 is not mapped.
+        """
+        url = engine.connection_url(self._conf)
+        if not self._conf.api_database.connection:
+            return url
+        api = engine.database(self._conf, 'api_database')
+        rows = api_reader.ApiReader(api).cell_mappings()
+        api.close()
+        try:
+            return next((
+                cells.filled_in(row['database_connection'] or '', url)
+                for row in rows if row['uuid'] == cells.CELL0_UUID), url)
+        except exception.ConfigurationError as exc:
+            raise exception.DatabaseUnavailable(
+                f'cell0 cannot be read: {exc}') from exc
+
+    def _place(self, providers):
+        """Return the (host, node) of the first known of the providers."""
+        place = self._place_of_known(providers)
+        if place is None:
+            providers = [self._placement.root_provider(uuid)
+                         for uuid in providers]
+            place = self._place_of_known(providers)
+        if place is None:
+            # The host may be new.
+            self._hosts.refresh()
+            place = self._place_of_known(providers)
+        return place or (f'of provider {providers[0]}', None)
+
+    def _place_of_known(self, providers):
+        table = self._hosts.table()
+        column = None if table is None else table.columns['uuid']
+        for uuid in providers if column is not None else ():
+            rows = np.flatnonzero(column.codes == column.code(uuid))
+            if len(rows):
+                return tuple(name.values[name.codes.item(rows[0])] for name
+                             in (table.columns['host'],
+                                 table.columns['nodename']))
+        return None

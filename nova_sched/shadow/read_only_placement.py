@@ -1,0 +1,210 @@
+"""Placement as a shadow uses it: everything is read, nothing changed."""
+
+import contextlib
+import dataclasses
+import json
+import zlib
+
+from nova_sched import exception
+from nova_sched import links
+from nova_sched.hosts import offer
+from nova_sched.placement import allocations
+from nova_sched.placement import answers
+from nova_sched.placement import connection
+from nova_sched.scheduler.client import report
+
+_CANDIDATES = '/allocation_candidates'
+_FOUND = 200
+
+#: Microversion of the requests for allocations; any that Nova uses will do.
+_VERSION = '1.17'
+
+
+class ReadOnlyPlacement:
+    """A connection to Placement that sends GET requests only.
+
+    conf: ConfigOpts.
+    """
+
+    def __init__(self, conf):
+        self._server = connection.Connection(conf)
+        self._candidates, self._stopped = CandidateResponses(), False
+
+    def stop(self):
+        """Fail every further request at once with ShadowStopping."""
+        self._stopped = True
+
+    def collect_candidates(self):
+        """Return the CandidateResponses that all later answers are added to.
+        """
+        self._candidates = CandidateResponses()
+        return self._candidates
+
+    @property
+    def timeout(self):
+        """As of placement.connection.Connection."""
+        return self._server.timeout
+
+    def spoken(self):
+        """As of placement.connection.Connection."""
+        with self._noting_silence():
+            return self._server.spoken()
+
+    def ask(self, method, path, *args, **kwargs):
+        """As of placement.connection.Connection.
+
+        Raises WriteAttempted for any method but GET.
+        """
+        if method != 'GET':
+            raise WriteAttempted(f'{method} {path} is not for a shadow')
+        with self._noting_silence():
+            answer = self._server.ask(method, path, *args, **kwargs)
+        if path.startswith(_CANDIDATES):
+            self._candidates.add(answer)
+        return answer
+
+    def consumer_allocations(self, consumer):
+        """Return what a consumer holds: provider uuid -> class -> amount.
+
+        Raises PlacementError.
+        """
+        return self._read(
+            f'/allocations/{consumer}',
+            lambda document: allocations.Held.of(document).allocations)
+
+    def provider_allocations(self, provider):
+        """Return who holds what of a provider: consumer -> class -> amount.
+
+        Raises PlacementError.
+        """
+        return self._read(
+            f'/resource_providers/{provider}/allocations',
+            lambda document: {
+                consumer: dict(allocation['resources'])
+                for consumer, allocation
+                in document['allocations'].items()})
+
+    def root_provider(self, provider):
+        """Return the uuid of the root of a provider's tree.
+
+        Raises PlacementError.
+        """
+        return self._read(f'/resource_providers/{provider}',
+                          lambda document: document['root_provider_uuid'])
+
+    @contextlib.contextmanager
+    def _noting_silence(self):
+        """Note in the present CandidateResponses if there is no answer."""
+        try:
+            self._check_running()
+            yield
+        except connection.Unreachable:
+            self._candidates.unanswered = True
+            raise
+
+    def _check_running(self):
+        if self._stopped:
+            raise ShadowStopping
+
+    def _read(self, path, read):
+        """Return what ``read`` makes of the JSON document at a path."""
+        self._check_running()
+        answer, problem = self._server.ask('GET', path, _VERSION), None
+        try:
+            if answer.status == _FOUND:
+                return read(answer.document())
+        except (ValueError, KeyError, TypeError, AttributeError):
+            problem = 'it tells something else'
+        raise answers.Refused(f'Placement does not tell of {path}.', answer,
+                              problem)
+
+
+class WriteAttempted(exception.NovaSchedException):
+    """A request of a shadow that would change something: a program error."""
+
+
+class ShadowStopping(connection.Unreachable):
+    """A request to Placement while the shadow stops."""
+
+    def __init__(self):
+        exception.PlacementError.__init__(
+            self, 'The shadow is about to end, and asks Placement no more.')
+        self.why = links.Why.SILENT
+
+
+class CandidateResponses:
+    """Placement's allocation candidates for one request, compressed.
+
+    True if there is any.
+    unanswered: whether a request to Placement got no answer.
+    """
+
+    def __init__(self):
+        self._packed, self.unanswered = [], False
+
+    def __bool__(self):
+        return bool(self._packed)
+
+    def add(self, answer):
+        """Add a placement.answers.Answer if it has candidates."""
+        if answer.status == _FOUND:
+            self._packed.append(zlib.compress(answer.text.encode(), 1))
+
+    def max_count(self):
+        """Return the largest number of candidates in one answer."""
+        return max((count for _, count in self._parsed()), default=0)
+
+    def usages(self):
+        """Return what was in use of each provider: uuid -> class -> amount.
+
+        Answers that do not have Placement's form are left out.
+        """
+        usages = {}
+        for usage, _ in self._parsed():
+            usages |= usage
+        return usages
+
+    def _parsed(self):
+        """Yield (usages, number of candidates) of each answer."""
+        for packed in self._packed:
+            with contextlib.suppress(ValueError, KeyError, TypeError,
+                                     AttributeError):
+                document = json.loads(zlib.decompress(packed))
+                yield _usages(document), len(document['allocation_requests'])
+
+
+def _usages(document):
+    return {uuid: {name: amounts['used'] for name, amounts
+                   in summary['resources'].items()}
+            for uuid, summary in document['provider_summaries'].items()}
+
+
+class ReadOnlyReportClient(report.SchedulerReportClient):
+    """A Placement client that fetches candidates and claims none of them.
+
+    Every claim succeeds, and none is sent.
+    """
+
+    def candidates(self, queries, context):
+        """As of SchedulerReportClient."""
+        found = super().candidates(queries, context)
+        if isinstance(found, offer.NothingFound):
+            return found
+        return dataclasses.replace(found, claim=_claim, release=_release)
+
+    def claim_resources(self, *args, **kwargs):
+        """Return True, as for a plug-in's claim that succeeds."""
+        return True
+
+    def delete_allocation_for_instance(self, *args, **kwargs):
+        """Return True, as for a plug-in's release that succeeds."""
+        return True
+
+
+def _claim(instance_uuid, request, spec_obj):
+    """Return True: what Placement offers can be had."""
+    return True
+
+
+def _release(instance_uuid):
+    """Do nothing: nothing was claimed."""

@@ -1,0 +1,242 @@
+"""Requests that are decided here, until the live decision on them shows.
+
+The watcher looks for each live decision at growing intervals, and compares
+as soon as it shows: the longer it waits, the more else may change.
+"""
+
+import collections
+import dataclasses
+import time
+
+from oslo_log import log as logging
+
+from nova_sched import exception
+from nova_sched.hosts import decision
+from nova_sched.shadow import changes
+from nova_sched.shadow import compare
+from nova_sched.shadow import report
+
+LOG = logging.getLogger(__name__)
+
+#: Seconds between two looks for a live decision: the first pause, the factor
+#: by which it grows, and the longest one.
+_FIRST_PAUSE, _GROWTH, _MAX_PAUSE = 0.1, 1.5, 2.0
+
+#: Pending requests at most; beyond that the oldest is given up.
+_MAX_PENDING = 500
+
+_UNAVAILABLE = (exception.PlacementError, exception.DatabaseUnavailable)
+
+
+@dataclasses.dataclass(eq=False)
+class PendingRequest:
+    """A request that is decided here and waits for its live decision.
+
+    record: its Decision.  uuids: of its instances.
+    held_before: uuid -> what the instance held before, as LivePicks.held
+        returns it.
+    table: HostTable of the decision, or None.
+    candidates: read_only_placement.CandidateResponses, or None.
+    places: uuid -> (host, node), the live picks that have been seen.
+    seen_before: those of them that showed at the first look, and so may have
+        been there before the decision here; None until then.
+    ran_on: hosts on which its instances showed at the first look.
+    started_at, decided_at, due_at, reported_at: seconds, when the decision
+        here began and ended, of the next look, and of the report.
+    """
+
+    record: decision.Decision
+    uuids: list
+    held_before: dict
+    table: object
+    candidates: object
+    started_at: float
+    decided_at: float
+    due_at: float
+    reported_at: float | None = None
+    pause: float = _FIRST_PAUSE
+    places: dict = dataclasses.field(default_factory=dict)
+    seen_before: dict | None = None
+    ran_on: set = dataclasses.field(default_factory=set)
+
+    @property
+    def unplaced(self):
+        """The instances whose live picks have not been seen: list."""
+        return [uuid for uuid in self.uuids if uuid not in self.places]
+
+
+class LiveDecisionWatcher:
+    """Decides requests, waits for the live decisions, reports both.
+
+    conf: ConfigOpts.  decider: decider.Decider.
+    live_picks: live_picks.LivePicks.
+    placement: read_only_placement.ReadOnlyPlacement, or None.
+    reporter: report.Report.  clock: function that returns seconds.
+    """
+
+    def __init__(self, conf, decider, live_picks, placement, reporter,
+                 clock=time.monotonic):
+        self._decider, self._live_picks = decider, live_picks
+        self._placement, self._report = placement, reporter
+        self._clock = clock
+        self._changes = changes.ChangeFinder(
+            decider, live_picks, placement,
+            conf.scheduler.max_placement_results)
+        self._patience = conf.nova_sched.shadow_patience
+        self._subset_size = max(1, conf.filter_scheduler.host_subset_size)
+        self._pending = collections.deque()
+        self._failing = False
+
+    def __len__(self):
+        """Return the number of pending requests."""
+        return len(self._pending)
+
+    def add(self, call):
+        """Decide a tap.Call, and wait for the live decision on it."""
+        held_before, unseen = self._held_before(call)
+        started_at = self._clock()
+        candidates = self._placement and self._placement.collect_candidates()
+        record = self._decider.decide(call)
+        now = self._clock()
+        request = PendingRequest(
+            record, record.asked_uuids(), held_before,
+            self._decider.table(), candidates, started_at, now, now)
+        record.pack()
+        record.forget_request()
+        record.forget_offer()
+        LOG.debug('Request for %(uuids)s is decided here: %(outcome)s',
+                  {'uuids': ', '.join(request.uuids),
+                   'outcome': record.outcome})
+        unseen = unseen or _reason_unseen(record, request.uuids, call)
+        if unseen:
+            self._finish(request, compare.LiveDecision(unseen=unseen))
+            return
+        self._pending.append(request)
+        # The live decision may show already.
+        self._check(request)
+        if len(self._pending) > _MAX_PENDING:
+            self._finish(self._pending[0], compare.LiveDecision(
+                unseen='too many requests were waited for'))
+
+    def poll(self):
+        """Look for the live decisions that are due."""
+        now = self._clock()
+        for request in [request for request in self._pending
+                        if request.due_at <= now]:
+            try:
+                self._check(request)
+            except Exception:
+                # One fault must not keep the others from being compared.
+                LOG.exception('Cannot compare the decisions on request %s',
+                              request.record.request_id)
+                self._remove(request)
+            if self._failing:
+                # A time-out for each of the others would follow.
+                return
+
+    def _held_before(self, call):
+        """Return what the instance of a call holds before any decision.
+
+        Returns a dict as of PendingRequest.held_before, and None or why it is
+        not known. The instances of a call for several are new ones.
+        """
+        uuids = call.args.get('instance_uuids') or _uuid_in_request(call)
+        if not isinstance(uuids, list) or len(uuids) != 1:
+            return {}, None
+        try:
+            return {uuids[0]: self._live_picks.held(uuids[0])}, None
+        except _UNAVAILABLE as error:
+            return {}, f'what the instance had before is not known: {error}'
+
+    def _check(self, request):
+        """Report a request if its live decision shows, or is overdue."""
+        now = self._clock()
+        refused, problem = False, None
+        try:
+            request.places |= self._live_picks.find_places(
+                request.unplaced, request.held_before)
+            if request.seen_before is None:
+                seen = dict(request.places)
+                request.ran_on = (self._live_picks.hosts_of(seen) if seen
+                                  else set())
+                request.seen_before = seen
+            refused = bool(request.unplaced) and bool(
+                self._live_picks.find_refused(request.unplaced[:1]))
+        except _UNAVAILABLE as exc:
+            problem = exc
+        self._log_outage(problem)
+        if not request.unplaced:
+            self._finish(request, compare.LiveDecision(tuple(
+                request.places[uuid] for uuid in request.uuids)))
+        elif refused:
+            # What some of the instances held is released again.
+            request.places = {}
+            self._finish(request, compare.LiveDecision())
+        elif now - request.decided_at >= self._patience:
+            self._finish(request, _overdue_decision(request, problem))
+        else:
+            request.due_at = now + request.pause
+            request.pause = min(_MAX_PAUSE, request.pause * _GROWTH)
+
+    def _log_outage(self, problem):
+        """Log that live decisions cannot be read, once an outage."""
+        if problem is not None and not self._failing:
+            LOG.warning('Cannot read the decisions of the live scheduler: %s',
+                        problem)
+        self._failing = problem is not None
+
+    def _remove(self, request):
+        if request in self._pending:
+            self._pending.remove(request)
+
+    def _finish(self, request, live):
+        """Compare a request with a LiveDecision, report and remove it."""
+        self._remove(request)
+        request.reported_at = self._clock()
+        changed = ([] if live.unseen else self._changes.find(
+            request, live.places, self._pending))
+        self._changes.remember(request, bool(live.unseen))
+        self._report.add(report.make_entry(
+            request.record, request.uuids, live,
+            compare.compare(request.record, live, changed,
+                            self._subset_size),
+            request.reported_at - request.decided_at))
+
+
+def _uuid_in_request(call):
+    """Return the instance that a request before Pike bears itself: list."""
+    for name, *path in (('spec_obj', 'nova_object.data', 'instance_uuid'),
+                        ('request_spec', 'instance_properties', 'uuid')):
+        value = call.args.get(name)
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, str):
+            return [value]
+    return []
+
+
+def _reason_unseen(record, uuids, call):
+    """Return why the live decision on a call never shows; None if it does."""
+    if record.instances > len(uuids) or not uuids:
+        return 'the caller does not name the instances'
+    spec = call.args.get('spec_obj')
+    data = spec.get('nova_object.data') if isinstance(spec, dict) else None
+    hints = (data or {}).get('scheduler_hints') or {}
+    if '_nova_check_type' in hints:
+        return 'a rebuild stays where it is, and takes nothing'
+    return None
+
+
+def _overdue_decision(request, problem):
+    """Return the LiveDecision of a request whose patience is over."""
+    if problem is not None:
+        return compare.LiveDecision(unseen=str(problem))
+    if request.places:
+        return compare.LiveDecision(
+            unseen=f'{len(request.places)} of {len(request.uuids)} '
+                   f'instances have a host')
+    if any(request.held_before.values()):
+        return compare.LiveDecision(
+            unseen='the instance has nothing but what it had when its '
+                   'request was read')
+    return compare.LiveDecision()
