@@ -156,7 +156,7 @@ class Heart:
         if not self._registered:
             self._record.register()
             self._registered = True
-        elif not self._record.beat():
+        elif not self._record.heartbeat():
             self._record.register()
             LOG.warning(
                 'The record of this service, %(binary)s on host %(host)s, '
@@ -195,8 +195,8 @@ class Discoverer:
             LOG.info('Discovered %(count)i new hosts: %(hosts)s',
                      {'count': len(found.mapped),
                       'hosts': ','.join(found.mapped)})
-        if found.taken:
-            self._tell(found.taken)
+        if found.mapped_by_others:
+            self._tell(found.mapped_by_others)
 
     def _tell(self, hosts):
         """That somebody else does the same work: a warning, but once."""

@@ -1,10 +1,10 @@
-"""What is read of one cell: its hosts, and the instances on them.
+"""Reads one cell's database: its hosts, and the instances on them.
 
-A read is one connection, one read transaction and a statement or two with
-explicit columns per table.  Rows come out as the driver's own plain tuples:
-at 10,000 hosts an object per row would cost more than the query.
-A column that an era's schema lacks is selected as NULL; the schema is looked
-at once per table, not per read.
+A read uses one connection, one transaction, and one or two statements with
+explicit columns per table.  Rows are the driver's own plain tuples, because
+with 10,000 hosts an object per row costs more than the query.
+A column that a release's schema lacks is selected as NULL.  The schema is
+inspected once per table, not per read.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ INSTANCE_COLUMNS = (
     'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'instance_type_id',
     'image_ref')
 
-# Instances keep the properties of their image under keys that begin so.
+# Prefix of the keys of image properties in an instance's system metadata.
 _IMAGE = 'image_'
 
 _CHUNK = 500         # values in one IN (...) list
@@ -35,7 +35,7 @@ _CHUNK = 500         # values in one IN (...) list
 
 @dataclasses.dataclass(frozen=True)
 class CellRows:
-    """One cell's living rows, each ordered by id.
+    """One cell's rows that are not deleted, each list ordered by id.
 
     compute_nodes: tuples in the order of the reader's compute_node_columns.
     services: nova-compute services, tuples in the order of
@@ -50,7 +50,7 @@ class CellRows:
 
 
 class NamedNode(typing.NamedTuple):
-    """A compute node.  uuid: None where it has none yet."""
+    """A compute node and its names.  uuid: None if it has none yet."""
 
     uuid: str | None
     host: str
@@ -58,7 +58,11 @@ class NamedNode(typing.NamedTuple):
 
 
 class CellReader:
-    """The statements of one cell database, compiled at first use."""
+    """A reader of one cell; its statements are compiled at first use.
+
+    cell: cells.Cell.  options: of the engine, as of engine.options_from.
+    compute_node_columns: names of the columns to read of compute nodes.
+    """
 
     def __init__(self, cell, options, compute_node_columns):
         self.cell = cell
@@ -66,17 +70,17 @@ class CellReader:
         self._columns = compute_node_columns
         self._statements = self._nodes = None
         self._kept = kept.Kept()
-        #: Through which it is asked; None to be asked directly.
+        #: The guard.Guard for questions to it; None for no guard.
         self.guard = None
 
     def close(self):
-        """Close idle connections, and ask no more whether it answers."""
+        """Close idle connections and stop the guard's probes."""
         if self.guard is not None:
             self.guard.close()
         self.db.close()
 
-    def of(self, cell):
-        """Another reader of the same database, of a cell as it is then."""
+    def for_cell(self, cell):
+        """Return a reader of the same database for a changed Cell."""
         if cell == self.cell:
             return self
         reader = copy.copy(self)
@@ -84,17 +88,18 @@ class CellReader:
         return reader
 
     def probe(self):
-        """Return if hosts can be read; DatabaseUnavailable if not."""
+        """Raise DatabaseUnavailable if hosts cannot be read."""
         with self.db.reading() as connection:
             for table in (tables.compute_nodes, tables.services):
                 connection.execute(
                     sa.select(table.c.id).limit(1)).all()
 
     @contextlib.contextmanager
-    def needed(self):
-        """A context of statements without which a cell is as good as away.
+    def required(self):
+        """Treat a statement that fails as a cell that does not answer.
 
-        Raises DatabaseUnavailable for those that the database refuses, too.
+        A context manager that raises DatabaseUnavailable in place of
+        StatementFailed.
         """
         try:
             with self.db.translated():
@@ -103,16 +108,16 @@ class CellReader:
             raise exception.DatabaseUnavailable(str(error)) from error
 
     @contextlib.contextmanager
-    def moment(self):
-        """One read transaction: a Moment, that of the first question to it.
+    def transaction(self):
+        """Open a read transaction: CellTransaction.
 
-        Raises DatabaseUnavailable for whatever the database refuses.
+        A context manager.  Raises DatabaseUnavailable.
         """
         with self.db.reading() as connection:
-            yield Moment(self, connection)
+            yield CellTransaction(self, connection)
 
     def statements(self, connection):
-        """The statements for compute nodes and services: a pair."""
+        """Return the statements for compute nodes and services: a pair."""
         if self._statements is None:
             self._statements = self._prepare(connection)
         return self._statements
@@ -132,34 +137,37 @@ class CellReader:
     @staticmethod
     def _statement(connection, statement, key):
         statement = statement.order_by(key)
-        if statements.RememberingStatement.can_digest(connection):
-            return statements.RememberingStatement(connection, statement, key)
-        return statements.FixedStatement(connection, statement)
+        if statements.DigestStatement.is_supported(connection):
+            return statements.DigestStatement(connection, statement, key)
+        return statements.CompiledStatement(connection, statement)
 
-    def locate(self, uuids):
+    def locate_instances(self, uuids):
+        """Return the hosts of instances: instance uuid -> host name."""
         if not uuids:
             return {}
-        with self.moment() as moment:
-            return moment.locate(uuids)
+        with self.transaction() as transaction:
+            return transaction.locate_instances(uuids)
 
-    def on_hosts(self, hosts, names):
+    def instances_on(self, hosts, names):
+        """Return instances on hosts, as HostReader.instances_on does."""
         c = tables.instances.c
         statement = sa.select(*(c[name] for name in names)).where(
             c.deleted == 0)
-        # A few columns of many instances are mostly the same.
+        # Without the uuid, many instances have equal values.
         rows = self._chunks(
             statement.order_by(c.id) if 'uuid' in names
             else statement.distinct(), c.host, hosts)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def named(self, host, node):
+    def find_nodes(self, host, node):
+        """Return the compute nodes of a host or node: list of NamedNode."""
         c = tables.compute_nodes.c
-        with self.needed(), self.db.reading() as connection:
+        with self.required(), self.db.reading() as connection:
             if self._nodes is None:
                 self._nodes = self._prepare_nodes(connection)
             statement, host_of = self._nodes
             if host:
-                # Not host_of alone, for which no index is of use.
+                # No index helps a condition on host_of alone.
                 statement = statement.where(sa.or_(c.host == host, sa.and_(
                     c.host.is_(None), host_of == host)))
             if node:
@@ -167,7 +175,7 @@ class CellReader:
             return [NamedNode(*row) for row in connection.execute(statement)]
 
     def _prepare_nodes(self, connection):
-        """SELECT of NamedNodes, and the expression for their hosts."""
+        """Return a SELECT of NamedNodes and the expression for their host."""
         nodes = tables.compute_nodes
         schema = statements.Schema(connection, self.db)
         host = _node_host(schema)
@@ -176,22 +184,25 @@ class CellReader:
                 nodes.c.deleted == 0).order_by(nodes.c.id), host
 
     def image_properties(self, hosts, names):
+        """Return image properties, as HostReader.image_properties does."""
         instance = tables.instances.c
-        kept = tables.instance_system_metadata.c
-        whole = [_IMAGE + name for name in names if not name.endswith('*')]
-        wanted = [kept.key.in_(whole)] + [
-            kept.key.startswith(_IMAGE + name[:-1], autoescape=True)
+        metadata = tables.instance_system_metadata.c
+        exact = [_IMAGE + name for name in names if not name.endswith('*')]
+        matches = [metadata.key.in_(exact)] + [
+            metadata.key.startswith(_IMAGE + name[:-1], autoescape=True)
             for name in names if name.endswith('*')]
         rows = self._chunks(
-            sa.select(instance.host, instance.uuid, kept.key, kept.value)
-            .where(kept.instance_uuid == instance.uuid,
-                   instance.deleted == 0, kept.deleted == 0,
-                   kept.value.is_not(None), sa.or_(*wanted))
-            .order_by(kept.id), instance.host, hosts)
+            sa.select(instance.host, instance.uuid, metadata.key,
+                      metadata.value)
+            .where(metadata.instance_uuid == instance.uuid,
+                   instance.deleted == 0, metadata.deleted == 0,
+                   metadata.value.is_not(None), sa.or_(*matches))
+            .order_by(metadata.id), instance.host, hosts)
         return [(host, uuid, key.removeprefix(_IMAGE), value)
                 for host, uuid, key, value in rows]
 
-    def kept(self, hosts, name):
+    def instance_details(self, hosts, name):
+        """Return instance details, as HostReader.instance_details does."""
         if not hosts:
             return {}
         with self.db.reading() as connection:
@@ -207,23 +218,23 @@ class CellReader:
             return _in_chunks(connection, statement, column, values)
 
 
-class Moment:
-    """A cell at one moment: all answers are of the same state of it."""
+class CellTransaction:
+    """A read transaction: all that it reads is of the same moment."""
 
     def __init__(self, reader, connection):
         self._reader, self._connection = reader, connection
 
     def rows(self):
-        """The living compute nodes and services: CellRows."""
-        with self._reader.needed():
+        """Return the compute nodes and services: CellRows."""
+        with self._reader.required():
             return CellRows(self._reader.cell, *(
                 statement.rows(self._connection) for statement
                 in self._reader.statements(self._connection)))
 
-    def locate(self, uuids):
-        """dict instance uuid -> host name, of those that are on a host.
+    def locate_instances(self, uuids):
+        """Return the hosts of instances: instance uuid -> host name.
 
-        Raises StatementFailed.
+        Instances that are on no host are missing.  Raises StatementFailed.
         """
         c = tables.instances.c
         with self._reader.db.translated():
@@ -234,7 +245,7 @@ class Moment:
 
 
 def _in_chunks(connection, statement, column, values):
-    """The rows in which a column has one of the values: list."""
+    """Return the rows in which a column has one of the values: list."""
     rows = []
     for start in range(0, len(values), _CHUNK):
         rows += connection.execute(statement.where(
@@ -243,7 +254,10 @@ def _in_chunks(connection, statement, column, values):
 
 
 def _node_host(schema):
-    """A node's host; very old rows have it only through their service."""
+    """Return the expression for a node's host.
+
+    Rows of very old releases have it only through their service.
+    """
     nodes, services = tables.compute_nodes, tables.services
     if 'service_id' not in schema.columns(nodes):
         return nodes.c.host

@@ -1,8 +1,7 @@
-"""Compute hosts that no cell mapping knows yet: finding and mapping them.
+"""Host discovery: finds compute hosts without a mapping, and maps them.
 
-A compute service makes its rows in its cell's database; only once
-``host_mappings`` of the API database names its host do instances find their
-way there.
+A compute service creates its rows in its cell's database. Its host gets
+instances only after ``host_mappings`` of the API database names it.
 """
 
 import dataclasses
@@ -22,20 +21,20 @@ _CHUNK = 500    # values in one IN (...) list
 
 @dataclasses.dataclass(frozen=True)
 class Discovered:
-    """What one search came to: texts ``cell:host``, in order.
+    """The result of one discovery: lists of texts ``cell:host``.
 
     mapped: hosts that got a mapping.
-    taken: hosts that somebody else mapped in the same moment.
+    mapped_by_others: hosts that another process mapped at the same time.
     """
 
     mapped: list = dataclasses.field(default_factory=list)
-    taken: list = dataclasses.field(default_factory=list)
+    mapped_by_others: list = dataclasses.field(default_factory=list)
 
 
 class Discovery:
-    """Searches all mapped cells but cell0, at the same time.
+    """Host discovery in all mapped cells except cell0, in parallel.
 
-    A cell that does not answer is left out, and its guard tells of it.
+    A cell that does not answer is left out, and its guard logs that.
     """
 
     def __init__(self, conf):
@@ -43,46 +42,48 @@ class Discovery:
         self._api = engine.database(conf, 'api_database')
 
     def close(self):
-        """Close idle connections, and ask no more who answers."""
+        """Close idle connections and stop the guards' probes."""
         self._hosts.close()
         self._api.close()
 
     def run(self):
-        """Map what is found: Discovered.
+        """Map the hosts that have no mapping: Discovered.
 
         Raises DatabaseUnavailable if the API database does not answer.
         """
-        found, marks = Discovered(), {}
-        self._hosts.use(self._hosts.mapped_cells() or ())
+        discovered, marks = Discovered(), {}
+        self._hosts.set_cells(self._hosts.mapped_cells() or ())
         if not self._hosts.cells:
-            return found
-        for cell, nodes in self._hosts.each_cell(_unmapped).items():
+            return discovered
+        for cell, nodes in self._hosts.for_each_cell(_unmapped).items():
             if nodes:
-                marks[cell.uuid] = self._map_hosts(cell, nodes, found)
+                marks[cell.uuid] = self._map_hosts(cell, nodes, discovered)
         if any(marks.values()):
-            self._hosts.each_cell(_mark, marks)
-        return found
+            self._hosts.for_each_cell(_mark, marks)
+        return discovered
 
-    def _map_hosts(self, cell, nodes, found):
-        """Ids of the nodes whose hosts are mapped to this cell then: list.
+    def _map_hosts(self, cell, nodes, discovered):
+        """Map hosts to a cell; return the ids of their nodes: list.
 
-        nodes: dict id -> host.  found: the Discovered to add to.
+        nodes: id -> host.  discovered: the Discovered to add to.
         """
         cell_id, known = self._mappings(cell, set(nodes.values()))
         if cell_id is None:
-            return []    # its mapping has just been deleted
+            return []    # the cell's mapping has just been deleted
         for host in dict.fromkeys(nodes.values()):
             if host in known:
                 continue
             mapped = self._map(host, cell_id)
             known[host] = cell_id if mapped else None
-            (found.mapped if mapped else found.taken).append(
-                f'{cell.name or cell.uuid}:{host}')
+            hosts = (discovered.mapped if mapped
+                     else discovered.mapped_by_others)
+            hosts.append(f'{cell.name or cell.uuid}:{host}')
         return [node for node, host in nodes.items()
                 if known[host] == cell_id]
 
     def _mappings(self, cell, hosts):
-        """The cell's id, and dict host -> id of the cell it is mapped to."""
+        """Return the cell's id, and host -> id of the cell it is mapped to.
+        """
         cells, mappings = tables.cell_mappings.c, tables.host_mappings.c
         known = {}
         with self._api.reading() as connection:
@@ -95,7 +96,7 @@ class Discovery:
         return cell_id, known
 
     def _map(self, host, cell_id):
-        """Whether this has made the mapping, not somebody else."""
+        """Map a host; return False if another process has mapped it."""
         try:
             with self._api.writing() as connection:
                 connection.execute(tables.host_mappings.insert().values(
@@ -109,18 +110,18 @@ class Discovery:
 
 
 def _unmapped(cell_reader):
-    """A cell's compute nodes that are not marked as mapped: id -> host."""
+    """Return a cell's compute nodes that are not mapped: id -> host."""
     c = tables.compute_nodes.c
-    wanted = [c.deleted == 0, c.host.is_not(None)]
+    conditions = [c.deleted == 0, c.host.is_not(None)]
     with cell_reader.db.reading() as connection:
         if _has_marks(connection, cell_reader.db):
-            wanted.append(sa.or_(c.mapped < 1, c.mapped.is_(None)))
+            conditions.append(sa.or_(c.mapped < 1, c.mapped.is_(None)))
         return dict(connection.execute(sa.select(c.id, c.host).where(
-            *wanted).order_by(c.id)).all())
+            *conditions).order_by(c.id)).all())
 
 
 def _mark(cell_reader, marks):
-    """Mark compute nodes as mapped; marks: dict cell uuid -> their ids."""
+    """Mark compute nodes as mapped.  marks: cell uuid -> ids of nodes."""
     ids, c = marks.get(cell_reader.cell.uuid), tables.compute_nodes.c
     if not ids:
         return
@@ -134,7 +135,7 @@ def _mark(cell_reader, marks):
 
 
 def _has_marks(connection, db):
-    """Whether compute nodes have the column; those of Ocata have not."""
+    """Return whether compute_nodes has the column ``mapped``, since Pike."""
     return 'mapped' in statements.Schema(connection, db).columns(
         tables.compute_nodes)
 

@@ -1,9 +1,9 @@
-"""Connections to databases: engines from oslo.db's options, one per process.
+"""Database engines from oslo.db's options, one per process.
 
-A ``Database`` is made wherever a component is built, also before a fork, and
-opens nothing; its engine comes to life at the first use in each process.
-Whatever goes wrong with a connection or a statement leaves here as
-exception.DatabaseUnavailable, whose text names the URL without its password.
+A ``Database`` can be built before a fork, as it opens no connection; its
+engine is created at the first use in each process.  Every error of a
+connection or a statement is raised as exception.DatabaseUnavailable, whose
+text has the URL without its password.
 """
 
 import contextlib
@@ -20,20 +20,20 @@ from nova_sched import exception
 from nova_sched.conf import database as db_conf
 from nova_sched.db import timestamps
 
-# What oslo.db's engines.create_engine takes from [database], same names.
+# Options of [database] that are keywords of oslo.db's create_engine.
 _ENGINE_OPTIONS = (
     'sqlite_synchronous', 'mysql_sql_mode', 'mysql_wsrep_sync_wait',
     'connection_recycle_time', 'connection_debug', 'connection_trace',
     'max_pool_size', 'max_overflow', 'pool_timeout', 'connection_parameters')
 
-# libpq has no time-out for an answer: a host that is gone shows by its system
-# not answering for a minute.
+# libpq has no time-out for an answer.  TCP keepalives and its user time-out
+# detect a host that is gone within a minute.
 _LIBPQ = {'connect_timeout': '10', 'keepalives_idle': '30',
           'keepalives_interval': '10', 'keepalives_count': '3',
           'tcp_user_timeout': '60000'}    # milliseconds
 
-# Seconds.  A thread that waits for a dead server cannot be cancelled, so no
-# wait may be endless; an operator's own value in the URL wins.
+# Seconds.  A thread that waits for a dead server cannot be cancelled, so
+# every wait has a limit.  A value in the operator's URL takes precedence.
 _URL_DEFAULTS = {
     'pymysql': {'connect_timeout': '10', 'read_timeout': '60',
                 'write_timeout': '60'},
@@ -42,23 +42,23 @@ _URL_DEFAULTS = {
     'pysqlite': {'timeout': '30'},    # for another process's write lock
 }
 
-# What says that there is no connection, rather than a wrong statement.
+# Errors of the connection, rather than of a statement.
 _NO_CONNECTION = (db_exc.DBConnectionError, sa.exc.DisconnectionError,
                   sa.exc.TimeoutError)
 
 # Tables without which no request can be answered.
-_NEEDED = ('compute_nodes', 'services')
+_REQUIRED_TABLES = ('compute_nodes', 'services')
 
 
 class StatementFailed(exception.DatabaseUnavailable):
-    """A database that answers refuses one statement."""
+    """One statement that a database refuses; the database answers."""
 
 
 def parse_url(url):
-    """A SQLAlchemy URL with a driver this service brings, and with timeouts.
+    """Return a SQLAlchemy URL with a supported driver and time-outs.
 
-    Raises ConfigurationError when the text is no database URL; the message
-    does not repeat it, because a mistyped URL may well show its password.
+    Raises ConfigurationError for a text that is no database URL.  The message
+    does not repeat it, because a mistyped URL may show its password.
     """
     if isinstance(url, str):
         url = db_conf.driver_url(url)
@@ -77,19 +77,19 @@ def parse_url(url):
 
 
 def masked(url):
-    """The URL as it may be logged: password hidden, parameters left out."""
+    """Return the URL for logs: password hidden, parameters left out."""
     return sa.make_url(url)._replace(query={}).render_as_string(
         hide_password=True)
 
 
 def options_from(conf, group='database'):
-    """The group's engine options as keyword arguments of ``connect``."""
+    """Return a group's engine options, keyword arguments of ``connect``."""
     return {name: conf[group][name] for name in _ENGINE_OPTIONS
             if name in conf[group]}
 
 
 def connect(url, options=None):
-    """A new engine that has not connected yet.
+    """Return a new engine that has not connected yet.
 
     options: from options_from, or any keyword of oslo.db's create_engine.
     Raises ConfigurationError for a URL or driver that cannot be used.
@@ -110,17 +110,17 @@ def connect(url, options=None):
 
 
 def _tune_pymysql(engine):
-    """Read times with C code instead of PyMySQL's regular expression.
+    """Parse time stamps with C code instead of PyMySQL's pattern.
 
-    That expression is the costliest part of reading a services row, and
-    leaves 0000-00-00 and other relics as texts.
+    The pattern is the most expensive part of reading a row of services, and
+    returns 0000-00-00 and other invalid values as texts.
     """
     from pymysql import converters
     from pymysql.constants import FIELD_TYPE
 
     conversions = {**converters.conversions,
-                   FIELD_TYPE.DATETIME: timestamps.read,
-                   FIELD_TYPE.TIMESTAMP: timestamps.read}
+                   FIELD_TYPE.DATETIME: timestamps.parse,
+                   FIELD_TYPE.TIMESTAMP: timestamps.parse}
 
     @event.listens_for(engine, 'do_connect')
     def on_connect(dialect, record, args, kwargs):
@@ -128,10 +128,9 @@ def _tune_pymysql(engine):
 
 
 def _tune_sqlite(engine, synchronous):
-    """Let one file serve a writer and readers at the same time.
+    """Use synchronous=NORMAL, which is safe for a file in WAL mode.
 
-    The file is in WAL mode (``db sync`` sets it, it stays), where readers
-    never wait.  WAL loses nothing on a process crash with synchronous=NORMAL.
+    ``db sync`` sets that mode, in which readers never wait for a writer.
     """
     @event.listens_for(engine, 'connect')
     def on_connect(dbapi_connection, record):
@@ -141,18 +140,18 @@ def _tune_sqlite(engine, synchronous):
 
 @contextlib.contextmanager
 def writing(engine):
-    """A connection in a transaction that commits at the end of the block.
+    """Open a transaction that commits at the end of the block.
 
-    On SQLite it takes the write lock at its start: one that reads first and
-    locks later fails at once when another writer came in between, whatever
-    the busy timeout.
+    On SQLite it takes the write lock at its start.  A transaction that reads
+    first and locks later fails at once, whatever the busy time-out, if
+    another writer comes in between.
     """
     with engine.connect() as connection:
         if engine.dialect.name != 'sqlite':
             with connection.begin():
                 yield connection
             return
-        # With this mark oslo.db's own listener does not emit its BEGIN.
+        # This mark keeps oslo.db's listener from emitting its own BEGIN.
         connection.info['in_transaction'] = True
         with connection.begin():
             connection.exec_driver_sql('BEGIN IMMEDIATE')
@@ -160,68 +159,75 @@ def writing(engine):
 
 
 class Database:
-    """One database by URL; safe to share between threads and over forks."""
+    """A database by URL; safe to share between threads and over forks.
+
+    url: SQLAlchemy URL or text.  options: keyword arguments of ``connect``.
+    """
 
     def __init__(self, url, options=None):
         self.url = parse_url(url)
         self.masked = masked(self.url)
         self._options = options or {}
-        # A forked child must neither use nor close its parent's sockets, so
-        # the parent's engine stays referenced under the parent's pid.
+        # By pid: a forked child must neither use nor close the sockets of its
+        # parent's engine, which therefore stays referenced.
         self._engines = {}
 
     @property
     def engine(self):
-        """This process's engine, made at first use."""
+        """This process's engine, created at first use."""
         pid = os.getpid()
         if pid not in self._engines:
             self._engines.setdefault(pid, connect(self.url, self._options))
         return self._engines[pid]
 
     def close(self):
-        """Close this process's idle connections; a next use opens new."""
+        """Close this process's idle connections; a later use opens new ones.
+        """
         engine = self._engines.pop(os.getpid(), None)
         if engine is not None:
             engine.dispose()
 
     @contextlib.contextmanager
     def reading(self):
-        """A connection in one read transaction, given back rolled back.
+        """Open a read transaction that is rolled back after the block.
 
-        The transaction begins with the first statement of the block, so it
-        sees everything that was committed before the block; and no statement
-        of it sees what was committed after the first.
-        Raises DatabaseUnavailable for whatever the database refuses, and
-        of that StatementFailed for what the block asks wrongly.
+        It begins with the first statement of the block, so that it sees all
+        that was committed before the block, and nothing that was committed
+        after that statement.
+        Raises StatementFailed for a statement that the database refuses, and
+        DatabaseUnavailable for every other error.
         """
         with self.translated(), self._connection() as connection:
             if connection.dialect.name == 'postgresql':
-                # Its default shows each statement a state of its own.
+                # By default, each statement sees a snapshot of its own.
                 connection.execution_options(
                     isolation_level='REPEATABLE READ')
             yield connection
 
     def _connection(self):
-        """A new connection; DatabaseUnavailable if there is none to be had."""
+        """Return a connection; raise DatabaseUnavailable if there is none."""
         engine = self.engine
         try:
             return engine.connect()
         except Exception as error:
-            # Drivers meet a parameter that they do not know with a TypeError.
+            # Drivers raise TypeError for an unknown parameter in the URL.
             raise exception.DatabaseUnavailable(
                 f'Database {self.masked}: {reason(error)}') from error
 
     @contextlib.contextmanager
     def writing(self):
-        """A connection in a transaction that commits after the block."""
+        """Open a transaction that commits after the block.
+
+        Raises as ``reading`` does.
+        """
         with self.translated(), writing(self.engine) as connection:
             yield connection
 
     @contextlib.contextmanager
     def translated(self):
-        """A context of which errors leave in this service's vocabulary.
+        """Translate the errors of the database driver in a block.
 
-        Raises StatementFailed, or DatabaseUnavailable without a connection.
+        Raises StatementFailed, or DatabaseUnavailable for a lost connection.
         """
         try:
             yield
@@ -231,11 +237,11 @@ class Database:
             raise kind(
                 f'Database {self.masked}: {reason(error)}') from error
 
-    def check(self, needed=_NEEDED):
-        """Connect once, look for tables; DatabaseUnavailable if not."""
+    def check(self, required=_REQUIRED_TABLES):
+        """Raise DatabaseUnavailable if tables are missing, or no answer."""
         with self.reading() as connection:
             present = set(sa.inspect(connection).get_table_names())
-        missing = [name for name in needed if name not in present]
+        missing = [name for name in required if name not in present]
         if missing:
             raise exception.DatabaseUnavailable(
                 f'Database {self.masked}: it has no table '
@@ -244,18 +250,18 @@ class Database:
 
 
 def database(conf, group='database'):
-    """The Database of a configuration group, database or api_database."""
+    """Return the Database of a group, ``database`` or ``api_database``."""
     return Database(connection_url(conf, group),
                     options_from(conf, group))
 
 
 def connection_url(conf, group='database'):
-    """The group's URL text.
+    """Return the URL of a group: text.
 
-    Never ``slave_connection``: a replica lags behind, and a request is to be
-    decided on what was committed before it came.  Without any configuration
-    that is the embedded SQLite file.  Raises ConfigurationError when the
-    configured text is no URL.
+    It is never ``slave_connection``: a replica may lag behind, and a request
+    is decided on what was committed before it arrived.  The default is the
+    embedded SQLite file.
+    Raises ConfigurationError if the configured text is no URL.
     """
     if group == db_conf.GROUP:
         return db_conf.api_database_url(conf)
@@ -263,11 +269,11 @@ def connection_url(conf, group='database'):
 
 
 def wait_for_database(conf, log, sleep=time.sleep):
-    """Return when the configured database answers and has its tables.
+    """Wait until the configured database answers and has its tables.
 
-    One warning line per failed attempt.  ``[database] max_retries`` attempts,
-    ``retry_interval`` seconds apart; -1 means forever, 0 means one attempt.
-    Raises DatabaseUnavailable after the last one.
+    Logs one warning per failed attempt.  Makes ``[database] max_retries``
+    attempts, ``retry_interval`` seconds apart; -1 means forever, 0 means one.
+    Raises DatabaseUnavailable after the last attempt.
     """
     db = database(conf)
     try:
@@ -293,7 +299,10 @@ def _wait(db, limit, interval, log, sleep):
 
 
 def reason(error):
-    """The database's own words, without SQL, class names or web links."""
+    """Return the database's own text of an error.
+
+    It has no SQL, class names or web links.
+    """
     inner = getattr(error, 'inner_exception', None) or error
     inner = getattr(inner, 'orig', None) or inner
     args = getattr(inner, 'args', ())

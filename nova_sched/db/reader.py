@@ -1,6 +1,6 @@
-"""What the scheduler reads: hosts of every cell, aggregates, instances.
+"""Reads the hosts and instances of all cells, and the API database.
 
-Each cell is asked through its ``cell_reader.CellReader``, all at once.
+All cells are read in parallel, each through its ``cell_reader.CellReader``.
 """
 
 import functools
@@ -20,18 +20,18 @@ INSTANCE_COLUMNS = cell_reader.INSTANCE_COLUMNS
 
 
 class HostReader:
-    """Reads hosts from the cells and everything else from the API database.
+    """A reader of the cells and the API database.
 
-    The API database is ``[api_database] connection`` where that is set and
-    holds aggregates, as since Newton, else ``[database] connection``.
-    cells: the Cells to read; by default those that the API database maps, and
-        where it maps none that of ``[database] connection``.
-    compute_node_columns: what is read of compute nodes, a subset of
+    The API database is ``[api_database] connection`` if that is set and holds
+    aggregates, as since Newton, else ``[database] connection``.
+    cells: the Cells to read; by default those that the API database maps, or
+        that of ``[database] connection`` if it maps none.
+    compute_node_columns: columns to read of compute nodes, a subset of
         COMPUTE_NODE_COLUMNS for callers that need no long texts.
 
-    A database that does not answer within ``[nova_sched] cell_timeout``
-    seconds is not waited for again until it does.  Mapped cells that cannot
-    be read are left out, with a warning; otherwise all methods raise
+    After a database has not answered within ``[nova_sched] cell_timeout``
+    seconds, no caller waits for it until it answers again.  Mapped cells that
+    cannot be read are left out, with a warning; otherwise all methods raise
     DatabaseUnavailable.
     """
 
@@ -43,7 +43,7 @@ class HostReader:
         self._lock = threading.Lock()
         self._api, self._api_guard = _api_reader(conf)
         if cells is not None:
-            self.use(cells)
+            self.set_cells(cells)
 
     def close(self):
         """Close the idle connections of this process."""
@@ -54,27 +54,27 @@ class HostReader:
         self._api.close()
 
     @property
-    def api_apart(self):
+    def has_api_database(self):
         """Whether aggregates and mappings have a database of their own.
 
-        One of before Newton counts as such until it has been asked.
+        True for an API database from before Newton until its first read.
         """
         return self._api_guard is not None and (
-            self._api.read in (None, self._api.db))
+            self._api.active in (None, self._api.db))
 
     @property
     def cells(self):
         """The cells that are read, in the order of their mappings: tuple."""
-        return tuple(self._known())
+        return tuple(self._readers_by_cell())
 
-    def _known(self):
-        """The readers by cell: a dict that nobody changes."""
+    def _readers_by_cell(self):
+        """Return the readers by cell: a dict that is never changed."""
         if not self._readers:
-            self.use(self.find_cells())
+            self.set_cells(self.find_cells())
         return self._readers
 
-    def use(self, cells):
-        """Read these cells from here on; what is known of them is kept."""
+    def set_cells(self, cells):
+        """Set the cells to read; readers of the same databases are kept."""
         with self._lock:
             before = {(cell.uuid, cell.connection): reader
                       for cell, reader in self._readers.items()}
@@ -82,7 +82,7 @@ class HostReader:
             for cell in cells:
                 reader = before.pop((cell.uuid, cell.connection), None)
                 readers[cell] = (self._reader(cell) if reader is None
-                                 else reader.of(cell))
+                                 else reader.for_cell(cell))
             self._readers = readers
         for reader in before.values():
             reader.close()
@@ -98,74 +98,75 @@ class HostReader:
         return reader
 
     def find_cells(self):
-        """The cells there are: tuple of Cell.
+        """Return the cells of the cloud: tuple of Cell.
 
-        Those of ``cell_mappings`` but cell0, disabled ones included; where
-        there are no mappings, the one of ``[database] connection``.
+        Those of ``cell_mappings`` except cell0, disabled ones included; in a
+        cloud without mappings, the one of ``[database] connection``.
         """
         if self._fixed is not None:
             return tuple(self._fixed)
         mapped = self.mapped_cells()
-        return db_cells.only_one(self._conf) if mapped is None else mapped
+        return db_cells.single_cell(self._conf) if mapped is None else mapped
 
     def mapped_cells(self):
-        """The cells of ``cell_mappings`` but cell0: tuple of Cell.
+        """Return the cells of ``cell_mappings`` except cell0: tuple of Cell.
 
-        None in a cloud without mappings, or without an API database.
+        None for a cloud without mappings or without an API database.
         """
         if self._api_guard is None:
             return None
         rows = self._ask_api(self._api.cell_mappings)
-        # A loaded cloud has cells without databases of their own.
+        # The cells of a loaded cloud share its database.
         if not any(row['database_connection'] for row in rows):
             return None
-        return db_cells.of_mappings(rows, self._conf)
+        return db_cells.from_mappings(rows, self._conf)
 
     def _ask_api(self, function, *args):
         if self._api_guard is None:
             return function(*args)
         return guard.asking(self._api_guard, function)(*args)
 
-    def each_cell(self, read, *args, uuids=None):
-        """``read(reader, *args)`` of each cell's CellReader: dict by Cell.
+    def for_each_cell(self, read, *args, uuids=None):
+        """Call ``read(reader, *args)`` for each cell: results by Cell.
 
-        uuids: of the cells to ask; by default all.
-        Each cell has a thread of its own.  Those that do not answer are
-        missing; ``lost`` says why, or the log.
+        read: function of a CellReader, called in a thread per cell.
+        uuids: of the cells to read; by default all.
+        Cells that do not answer are missing; ``unavailable_cells`` or the log
+        says why.
         """
-        return _asked([
-            reader for cell, reader in self._known().items()
+        return _ask_all([
+            reader for cell, reader in self._readers_by_cell().items()
             if uuids is None or cell.uuid in uuids], read, *args)
 
-    def lost(self):
-        """Why cells are not asked: dict Cell -> text."""
-        return _lost(self._readers.values())
+    def unavailable_cells(self):
+        """Return why cells are not read at present: Cell -> text."""
+        return _unavailable(self._readers.values())
 
     def locate_instances(self, uuids, needed=()):
-        """dict instance uuid -> host name, of those that are on a host.
+        """Return the hosts of instances: instance uuid -> host name.
 
-        needed: uuids of the cells whose hosts are decided on.  Others that
-            were lost before are left out, as their hosts are.
-        Raises DatabaseUnavailable for a cell that does not answer this
-        question: what a request asks for beside or far from an instance
-        would be void.
+        Instances that are on no host are missing.
+        needed: uuids of the cells whose hosts the decision is about.  Other
+            cells that are unavailable already are left out.
+        Raises DatabaseUnavailable if a cell does not answer, because the
+        affinity of a request could not be judged.
         """
-        answers = self._all_answers(
+        answers = self._ask_required_cells(
             'The hosts of instances that a request names cannot be looked up',
-            needed, cell_reader.CellReader.locate, list(uuids))
-        return {uuid: host for found in answers
-                for uuid, host in found.items()}
+            needed, cell_reader.CellReader.locate_instances, list(uuids))
+        return {uuid: host for hosts in answers
+                for uuid, host in hosts.items()}
 
-    def _all_answers(self, trouble, needed, read, *args):
-        """``read(reader, *args)`` of each cell that may not be left out.
+    def _ask_required_cells(self, trouble, needed, read, *args):
+        """Call ``read(reader, *args)`` for the cells that must answer: list.
 
-        trouble: what it means if one of them gives no answer.
+        trouble: the error text if one of them does not.
         """
-        readers = self._known().values()
-        lost = _lost(readers)
+        readers = self._readers_by_cell().values()
+        lost = _unavailable(readers)
         readers = [reader for reader in readers
                    if reader.cell not in lost or reader.cell.uuid in needed]
-        answers = _asked(readers, read, *args)
+        answers = _ask_all(readers, read, *args)
         for reader in readers:
             if reader.cell not in answers:
                 raise exception.DatabaseUnavailable(
@@ -174,39 +175,42 @@ class HostReader:
         return [answers[reader.cell] for reader in readers]
 
     def instances_on(self, hosts, names=INSTANCE_COLUMNS, needed=()):
-        """The living instances of these hosts, any state: list of dicts.
+        """Return the instances on hosts, in any state: list of dicts.
 
-        names: of columns, of INSTANCE_COLUMNS; instances that differ in none
-            of them are one.
-        memory_mb is MiB, the disk sizes GiB.
-        needed: as of ``locate_instances``, which asks the same cells.
+        names: columns to read, of INSTANCE_COLUMNS.  Without ``uuid`` among
+            them, equal rows are returned once.
+        memory_mb is in MiB, the disk sizes in GiB.
+        needed: as for ``locate_instances``, which reads the same cells.
         """
-        return [row for part in self._all_answers(
+        return [row for part in self._ask_required_cells(
             'The instances on hosts cannot be read', needed,
-            cell_reader.CellReader.on_hosts, list(hosts), tuple(names))
+            cell_reader.CellReader.instances_on, list(hosts), tuple(names))
             for row in part]
 
     def find_nodes(self, host, node, cell_uuid=None):
-        """The compute nodes of a host or node name: list of NamedNode.
+        """Return the compute nodes of a host or node name: list of NamedNode.
 
         host, node: None if it does not matter.
-        cell_uuid: where to look; by default everywhere, but not for a mere
-            node in disabled cells.
-        Those of the first cell that has any, an enabled one if there is one.
-        Where none has, cells that were mapped or enabled meanwhile are looked
-        at, too, and used from here on.
+        cell_uuid: the cell to search; by default all, but for a node name
+            alone no disabled cells.
+        The nodes are those of the first cell that has any, enabled cells
+        first.  If there are none, the cell mappings are read again, and
+        changed cells are searched and used from then on.
         """
-        return self._find_nodes(host, node, cell_uuid) or (
-            self._reread() and self._find_nodes(host, node, cell_uuid)) or []
+        nodes = self._find_nodes(host, node, cell_uuid)
+        if not nodes and self._refresh_cells():
+            nodes = self._find_nodes(host, node, cell_uuid)
+        return nodes
 
     def _find_nodes(self, host, node, cell_uuid):
         if self._is_single():
-            found = self.each_cell(cell_reader.CellReader.named, host, node)
+            found = self.for_each_cell(
+                cell_reader.CellReader.find_nodes, host, node)
             return self._in_mapped_cell(
-                [each for nodes in found.values() for each in nodes],
+                [node for nodes in found.values() for node in nodes],
                 host, cell_uuid)
-        found = self.each_cell(
-            cell_reader.CellReader.named, host, node,
+        found = self.for_each_cell(
+            cell_reader.CellReader.find_nodes, host, node,
             uuids=None if cell_uuid is None else {cell_uuid})
         for cell, nodes in sorted(found.items(),
                                   key=lambda item: item[0].disabled):
@@ -216,12 +220,12 @@ class HostReader:
         return []
 
     def _is_single(self):
-        """Whether one database holds all cells."""
+        """Return whether one database holds all cells."""
         return [cell.uuid for cell in self.cells] == [
             db_cells.SINGLE_CELL_UUID]
 
     def _in_mapped_cell(self, nodes, host, cell_uuid):
-        """Those that ``find_nodes`` may return, of one database's cells."""
+        """Return the nodes of one database that ``find_nodes`` may return."""
         if cell_uuid == db_cells.SINGLE_CELL_UUID or not nodes:
             return nodes
         if cell_uuid is not None:
@@ -233,97 +237,106 @@ class HostReader:
         return [node for node in nodes
                 if cells.get(node.host) not in disabled]
 
-    def _reread(self):
-        """Whether the cells are others than before, and used."""
+    def _refresh_cells(self):
+        """Read the cell mappings again; return whether they have changed."""
         if self._api_guard is None:
             return False
         try:
             cells = self.find_cells()
         except exception.DatabaseUnavailable:
-            return False    # the guard has said so
+            return False    # the guard logs it
         if cells == self.cells:
             return False
-        self.use(cells)
+        self.set_cells(cells)
         return True
 
     def image_properties(self, hosts, names, needed=()):
-        """What the instances on these hosts keep of their images: list.
+        """Return the image properties of the instances on hosts: list.
 
-        names: of the properties; one that ends in * stands for all that
-        begin with the rest of it.
         Returns tuples (host, instance uuid, name, text).
-        needed: as of ``locate_instances``, which asks the same cells.
+        names: of the properties; a final * matches any rest.
+        needed: as for ``locate_instances``, which reads the same cells.
         """
-        return [row for part in self._all_answers(
+        return [row for part in self._ask_required_cells(
             'The image properties of instances cannot be read', needed,
             cell_reader.CellReader.image_properties, list(hosts), list(names))
             for row in part]
 
     def instance_details(self, hosts, name, needed=()):
-        """What is kept of the instances on these hosts: {uuid: value}.
+        """Return one detail of the instances on hosts: {uuid: value}.
 
-        name: of a column, whose values are as they are stored, or
-            ``metadata`` or ``system_metadata``: dicts.
-        Instances of which there is none are left out, as are those of a cell
-        that has no such column.
-        needed: as of ``locate_instances``, which asks the same cells.
+        name: of a column, whose values are returned as they are stored, or
+            ``metadata`` or ``system_metadata``, whose values are dicts.
+        Instances without a value are missing, as are all of a cell that has
+        no such column.
+        needed: as for ``locate_instances``, which reads the same cells.
         """
-        found = {}
-        for part in self._all_answers(
+        details = {}
+        for part in self._ask_required_cells(
                 f'The {name} of instances cannot be read', needed,
-                cell_reader.CellReader.kept, list(hosts), name):
-            found |= part
-        return found
+                cell_reader.CellReader.instance_details, list(hosts), name):
+            details |= part
+        return details
 
     def host_cells(self):
-        """dict host name -> cell uuid; empty in a database without cells."""
+        """Return the cells of hosts: host name -> cell uuid.
+
+        Empty in a database without cells.
+        """
         return self._ask_api(self._api.host_cells)
 
     def disabled_cells(self):
-        """Uuids of the disabled cells that one database holds: set."""
+        """Return the uuids of the disabled cells: set."""
         return {row['uuid'] for row in self._ask_api(self._api.cell_mappings)
                 if row['disabled']}
 
     def aggregates(self):
-        """All aggregates by id: list of dicts id, uuid, name, hosts, metadata.
+        """Return all aggregates, ordered by id: list of dicts.
 
-        uuid is None in databases of Kilo; hosts is a list of host names,
-        metadata a dict of texts.
+        The keys are id, uuid (None in databases of Kilo), name, hosts (list
+        of host names) and metadata (dict of texts).
         """
         return self._ask_api(self._api.aggregates)
 
     def api_stamp(self):
-        """Equal to the last one while no aggregate or cell mapping changed.
+        """Return a stamp that changes with aggregates and cell mappings.
 
-        One statement.  Counts tell deletions, ids insertions, times updates.
-        Whole-second times cannot tell a second change within one second, and
-        a slow commit can arrive behind a newer time: until the newest change
-        is a few seconds old the value equals nothing.
+        Reads it with one statement: counts show deletions, ids insertions,
+        times updates.  Times in whole seconds hide a second change within the
+        same second, and a slow commit can follow one with a newer time; so
+        the stamp equals no other until the newest change is a few seconds
+        old.
         """
         return self._ask_api(self._api.stamp)
 
 
-def _asked(readers, read, *args):
-    """``read(reader, *args)`` of each that answers: dict by Cell."""
-    free = {reader.cell: read(reader, *args) for reader in readers
-            if reader.guard is None}
-    return free | guard.answers([
+def _ask_all(readers, read, *args):
+    """Call ``read(reader, *args)`` for readers in parallel: results by Cell.
+
+    Cells that do not answer are missing.
+    """
+    unguarded = {reader.cell: read(reader, *args) for reader in readers
+                 if reader.guard is None}
+    return unguarded | guard.answers([
         (reader.cell, reader.guard, functools.partial(read, reader, *args))
         for reader in readers if reader.guard is not None])
 
 
-def _lost(readers):
-    """Why cells are not asked: dict Cell -> text."""
+def _unavailable(readers):
+    """Return why cells are not read at present: Cell -> text."""
     reasons = {reader.cell: reader.guard and reader.guard.down
                for reader in readers}
     return {cell: why for cell, why in reasons.items() if why is not None}
 
 
 def _api_reader(conf):
-    """The ApiReader, and the Guard of a database of its own, or None."""
+    """Return the ApiReader, and its Guard or None.
+
+    Only an API database of its own has a guard.
+    """
     if not conf.api_database.connection:
         return api_reader.ApiReader(db_engine.database(conf)), None
     api = api_reader.ApiReader(db_engine.database(conf, 'api_database'),
-                               older=db_engine.database(conf))
+                               fallback=db_engine.database(conf))
     return api, guard.Guard('all cells', 'aggregates and mappings', api.probe,
                             conf.nova_sched.cell_timeout)

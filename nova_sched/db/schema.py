@@ -1,4 +1,4 @@
-"""Making and upgrading the scheduler's own database (``db sync|version``)."""
+"""Creates and upgrades the scheduler's own database (``db sync|version``)."""
 
 import os
 
@@ -11,18 +11,18 @@ import sqlalchemy as sa
 from nova_sched import exception
 from nova_sched.db import engine as db_engine
 
-# Alembic's default name belongs to Nova, whose database may be the same one.
+# Alembic's default name is Nova's, which may use the same database.
 VERSION_TABLE = 'nova_sched_alembic_version'
-# Where Nova, and others, keep the version of what they have made.
-_VERSIONS_OF_OTHERS = ('migrate_version', 'alembic_version')
+# Version tables of Nova and of other services.
+_FOREIGN_VERSION_TABLES = ('migrate_version', 'alembic_version')
 
 
 def sync(conf):
     """Create or upgrade the tables in ``[database] connection``.
 
-    Returns the schema version; does nothing when it is current.  Raises
-    ConfigurationError for a database whose tables others made, and
-    DatabaseUnavailable.
+    Returns the schema version; does nothing if it is current.
+    Raises ConfigurationError for a database whose tables this service did
+    not create, and DatabaseUnavailable.
     """
     db = db_engine.database(conf)
     try:
@@ -32,7 +32,7 @@ def sync(conf):
 
 
 def version(conf):
-    """The schema version in ``[database] connection``; None before sync."""
+    """Return the schema version of ``[database]``; None before ``sync``."""
     db = db_engine.database(conf)
     try:
         with db.reading() as connection:
@@ -42,10 +42,11 @@ def version(conf):
 
 
 def sync_database(db):
-    """As sync, for an engine.Database (tests have one in memory)."""
+    """Create or upgrade the tables in an engine.Database, as ``sync`` does.
+    """
     _make_directory(db)
     if present := _tables(db):
-        _check_maker(db, present)
+        _check_owner(db, present)
     if db.engine.dialect.name == 'sqlite':
         _use_write_ahead_log(db)
     with db.writing() as connection:
@@ -55,17 +56,17 @@ def sync_database(db):
         return _version(connection)
 
 
-def check_ours(db):
-    """Raise ConfigurationError for a database that ``sync`` has not made.
+def check_own_schema(db):
+    """Raise ConfigurationError unless ``sync`` created the database.
 
-    To be asked before anything is written that is not the service's record.
+    To be called before writing anything but the service's own record.
     db: engine.Database.
     """
-    _check_maker(db, _tables(db))
+    _check_owner(db, _tables(db))
 
 
-def _check_maker(db, present):
-    others = sorted(present.intersection(_VERSIONS_OF_OTHERS))
+def _check_owner(db, present):
+    others = sorted(present.intersection(_FOREIGN_VERSION_TABLES))
     if VERSION_TABLE in present and not others:
         return
     found = (f'a table {(others or sorted(present))[0]}' if present
@@ -84,13 +85,13 @@ def _tables(db):
 
 
 def head():
-    """The schema version that this code makes."""
+    """Return the schema version of this release."""
     return alembic.script.ScriptDirectory.from_config(
         _alembic_config()).get_current_head()
 
 
 def _make_directory(db):
-    """SQLite makes its file, but not the directory it is to be in."""
+    """Create the directory of a SQLite file, which SQLite does not."""
     path = db.url.database
     if db.url.get_backend_name() != 'sqlite' or not path or ':' in path:
         return
@@ -104,9 +105,9 @@ def _make_directory(db):
 
 
 def _use_write_ahead_log(db):
-    """Readers and one writer side by side; a property of the file, it stays.
+    """Set WAL mode, in which readers and one writer do not block each other.
 
-    Not possible inside a transaction.
+    The mode is stored in the file.  It cannot be set inside a transaction.
     """
     with db.reading() as connection:
         connection.connection.driver_connection.execute(

@@ -1,7 +1,7 @@
-"""The service's own row in ``services``, and those of its like.
+"""The service record: this service's row in ``services``.
 
-Operators see in it, and newer Novas' schedulers decide by it who leads,
-whether this service is up.  The row is in the database of ``[database]``, and
+It shows operators whether the service is up, and schedulers of newer releases
+of Nova elect a leader by it.  The row is in the database of ``[database]``;
 all workers and daemons on one host share it.
 """
 
@@ -17,24 +17,24 @@ from nova_sched.db import tables
 BINARY = 'nova-scheduler'
 TOPIC = 'scheduler'
 
-#: What the nova-scheduler of 34.0.0 writes; it only shows in listings.
+#: The version that nova-scheduler 34.0.0 writes; it only shows in listings.
 VERSION = 74
 
 _LIVENESS = ('host', 'disabled', 'forced_down', 'last_seen_up', 'created_at')
 
 
-def _crossed(error):
-    """Whether a transaction failed because of another one."""
+def _is_conflict(error):
+    """Return whether a transaction failed because of another one."""
     return isinstance(error.__cause__,
                       (db_exc.DBDuplicateEntry, db_exc.DBDeadlock))
 
 
 class ServiceRecord:
-    """The living row of this service; a soft-deleted one is left alone.
+    """The row of this service that is not deleted.
 
     db: engine.Database.  host: ``[DEFAULT] host``.
-    Columns that an era's schema lacks are neither read nor written; the
-    schema is looked at once.
+    Columns that a release's schema lacks are neither read nor written; the
+    schema is inspected once.
     All methods raise DatabaseUnavailable.
     """
 
@@ -44,11 +44,11 @@ class ServiceRecord:
         self._statement = None
 
     @db_api.wrap_db_retry(max_retries=5, retry_interval=0.2, jitter=True,
-                          exception_checker=_crossed)
+                          exception_checker=_is_conflict)
     def register(self):
-        """Make the row, or write this release's version into it.
+        """Create the row, or update its version.
 
-        Whoever makes it at the same time makes the same one, once.
+        Several processes may do so at once; there is one row in the end.
         """
         row = self._present({
             'uuid': uuidutils.generate_uuid(), 'host': self.host,
@@ -59,10 +59,11 @@ class ServiceRecord:
             if not self._set_version(connection):
                 connection.execute(tables.services.insert().values(row))
 
-    def beat(self):
-        """Say that the service is up; False if there is no row to say it in.
+    def heartbeat(self):
+        """Record that the service is up; return False if there is no row.
 
-        One statement.  An admin's ``disabled`` and ``forced_down`` stay.
+        Takes one statement.  ``disabled`` and ``forced_down``, which an
+        administrator sets, stay.
         """
         now = timeutils.utcnow()
         values = self._present({
@@ -72,10 +73,11 @@ class ServiceRecord:
             return self._update(connection, values)
 
     def leader(self, down_time):
-        """The first host, by name, whose scheduler works; None without one.
+        """Return the first host by name whose scheduler is up, or None.
 
-        down_time: seconds without heartbeat after which another one is down.
-        This one is up, as it asks.  Disabled or forced down, none leads.
+        A scheduler that is disabled or forced down is no leader.  This
+        service counts as up.
+        down_time: seconds without a heartbeat after which another is down.
         """
         with self.db.reading() as connection:
             if self._statement is None:
@@ -92,17 +94,17 @@ class ServiceRecord:
     def _prepare(self, connection):
         c = tables.services.c
         schema = statements.Schema(connection, self.db)
-        return statements.FixedStatement(connection, schema.select(
+        return statements.CompiledStatement(connection, schema.select(
             tables.services, _LIVENESS).where(
                 c.deleted == 0, c.binary == BINARY))
 
     def _set_version(self, connection):
-        """Whether there is a row, which has our version then."""
+        """Set the version; return whether there is a row."""
         c = tables.services.c
         names = self._present({'id': None, 'version': None})
         found = connection.execute(sa.select(
             *(c[name] for name in names)).where(
-                *self._mine())).mappings().first()
+                *self._conditions())).mappings().first()
         if found is None:
             return False
         if found.get('version', VERSION) != VERSION:
@@ -111,19 +113,20 @@ class ServiceRecord:
         return True
 
     def _update(self, connection, values):
-        """Whether there was a row."""
+        """Update the row; return whether there is one."""
         return bool(connection.execute(tables.services.update().where(
-            *self._mine()).values(values)).rowcount)
+            *self._conditions()).values(values)).rowcount)
 
-    def _mine(self):
+    def _conditions(self):
+        """Return the conditions that the row meets."""
         c = tables.services.c
         return c.host == self.host, c.binary == BINARY, c.deleted == 0
 
     def _present(self, values):
-        """Without the columns that the database does not have."""
+        """Return the values of the columns that the database has."""
         if self._columns is None:
-            # On a connection of its own: after MySQL's was asked for this,
-            # oslo.db is not told of errors on it any more.
+            # On a connection of its own: after inspecting one of MySQL's,
+            # oslo.db misses later errors on it.
             with self.db.reading() as connection:
                 self._columns = statements.Schema(
                     connection, self.db).columns(tables.services)
@@ -132,6 +135,9 @@ class ServiceRecord:
 
 
 def is_fresh(seen, now, down_time):
-    """Whether a heartbeat, a time or None, is recent: seconds, either way."""
+    """Return whether a heartbeat is within the down time, in either direction.
+
+    seen, now: naive UTC datetimes, seen may be None.  down_time: seconds.
+    """
     return seen is not None and (
         abs((now - seen).total_seconds()) <= down_time)

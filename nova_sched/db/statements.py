@@ -1,4 +1,4 @@
-"""Statements as fast as the driver, on whatever columns a database has."""
+"""Compiled statements for the columns that a database has."""
 
 import sqlalchemy as sa
 
@@ -6,73 +6,80 @@ from nova_sched import exception
 from nova_sched.db import tables
 from nova_sched.db import timestamps
 
-#: Columns -> what says the same where an era's table lacks them.  Kilo's
-#: services are seen by what a heartbeat leaves in the row.
-_INSTEAD = {tables.services.c.last_seen_up: tables.services.c.updated_at}
+#: Substitutes for columns that a release's table lacks.  In Kilo, a heartbeat
+#: of a service shows in updated_at only.
+_SUBSTITUTES = {tables.services.c.last_seen_up: tables.services.c.updated_at}
 
 
 class Schema:
-    """Which of our columns a database really has."""
+    """The columns that a database has.
+
+    connection: an open one.  db: its engine.Database, for error texts.
+    """
 
     def __init__(self, connection, db):
         self._inspector = sa.inspect(connection)
         self._db = db
 
     def columns(self, table):
-        """Names of the columns there; DatabaseUnavailable without table."""
+        """Return the names of a table's columns: set.
+
+        Raises DatabaseUnavailable if there is no such table.
+        """
         try:
-            found = self._inspector.get_columns(table.name)
+            columns = self._inspector.get_columns(table.name)
         except sa.exc.NoSuchTableError as error:
             raise exception.DatabaseUnavailable(
                 f'Database {self._db.masked}: it has no table '
                 f'{table.name}; "nova-sched-manage db sync" makes it in a '
                 f'database of its own') from error
-        return {column['name'] for column in found}
+        return {column['name'] for column in columns}
 
     def present(self, table):
-        """As ``columns``, but nothing of a table that is not there: set."""
+        """Return the names of a table's columns: set, empty without table."""
         try:
             return self.columns(table)
         except exception.DatabaseUnavailable:
             return set()
 
     def select(self, table, names, **instead):
-        """SELECT of names in order; instead: other expressions by name.
+        """Return a SELECT of the columns in this order.
 
-        NULL for a column that is not there, unless another says the same.
+        A column that is missing is selected as its substitute, or as NULL.
+        instead: expressions that replace columns, by name.
         """
         present = self.columns(table)
         return sa.select(*(
             instead.get(name, table.c[name]).label(name)
             if name in present
-            else _stand_in(table.c[name], present).label(name)
+            else _substitute(table.c[name], present).label(name)
             for name in names)).select_from(table)
 
 
-def _stand_in(column, present):
-    other = _INSTEAD.get(column)
+def _substitute(column, present):
+    other = _SUBSTITUTES.get(column)
     return other if other is not None and other.name in present else sa.null()
 
 
-class FixedStatement:
-    """A statement without parameters, compiled to the database's SQL once."""
+class CompiledStatement:
+    """A statement without parameters, compiled once to the dialect's SQL."""
 
     def __init__(self, connection, statement):
         dialect = connection.dialect
         self._sql = str(statement.compile(
             dialect=dialect, compile_kwargs={'literal_binds': True}))
-        # Only what the driver gives in another type needs work per row:
-        # SQLite's times are texts.  Booleans stay 0 and 1.
+        # SQLite returns times as texts, the only values to convert per row.
+        # Booleans stay 0 and 1.
         self._times = [
             index for index, column in enumerate(statement.selected_columns)
             if isinstance(column.type, sa.DateTime)
             and dialect.name == 'sqlite']
 
     def rows(self, connection, keys=()):
-        """All rows as a list of tuples, straight from the driver.
+        """Return all rows as the driver's tuples: list.
 
-        Times are naive UTC datetimes or None, see timestamps.read.
-        keys: integers, what a statement with a list of ``_KEYS`` looks for.
+        Times are naive UTC datetimes or None, see timestamps.parse.
+        keys: integers that take the place of ``_KEYS`` in the statement.
         """
         sql = self._sql
         if keys:
@@ -86,39 +93,41 @@ class FixedStatement:
     def _with_times(self, row):
         row = list(row)
         for index in self._times:
-            row[index] = timestamps.read(row[index])
+            row[index] = timestamps.parse(row[index])
         return tuple(row)
 
 
-class RememberingStatement:
-    """All rows of a statement, of which only changed ones are fetched.
+class DigestStatement:
+    """A statement that fetches only the rows that changed since the last call.
 
-    The database digests every row, which costs a fraction of sending it and
-    of making Python objects of its columns. Whatever changes a row is seen:
-    no time stamp, clock or order of commits plays a part. Only on databases
-    that ``can_digest``. Within one transaction the digests and the rows are of
-    one moment; without such a guarantee a row may be newer than its digest,
-    and is fetched once more by the next call.
+    The database computes a digest of every row, which costs a fraction of
+    sending the row and of creating Python objects for its columns. Every
+    change of a row changes its digest, whatever time stamps, clocks and the
+    order of commits say. Databases other than those of ``is_supported`` lack
+    the functions for it.
+    Within one transaction, digests and rows are of the same moment. Without
+    that guarantee a row may be newer than its digest, and the next call
+    fetches it again.
 
     key: the statement's integer primary key column, by which it is ordered.
     """
 
     def __init__(self, connection, statement, key):
         keyed = statement.with_only_columns(key, *statement.selected_columns)
-        listed = key.in_([sa.literal_column(_KEYS)])
-        self._digests = FixedStatement(
+        by_keys = key.in_([sa.literal_column(_KEYS)])
+        self._digests = CompiledStatement(
             connection, statement.with_only_columns(key, _digest(statement)))
-        self._all = FixedStatement(connection, keyed)
-        self._some = FixedStatement(connection, keyed.where(listed))
+        self._all = CompiledStatement(connection, keyed)
+        self._some = CompiledStatement(connection, keyed.where(by_keys))
         self._known = {}
 
     @staticmethod
-    def can_digest(connection):
-        """Is this a MySQL or MariaDB?  SQLite has no digest and needs none."""
+    def is_supported(connection):
+        """Return whether the database is MySQL or MariaDB."""
         return connection.dialect.name in ('mysql', 'mariadb')
 
     def rows(self, connection):
-        """All rows as a list of tuples; unchanged ones are the same tuples."""
+        """Return all rows: list of tuples, unchanged rows the same objects."""
         digests = dict(self._digests.rows(connection))
         known = {key: self._known[key] for key, digest in digests.items()
                  if digest is not None
@@ -132,21 +141,22 @@ class RememberingStatement:
     def _fetch(self, connection, keys):
         if not keys:
             return []
-        if len(keys) > _MANY:
+        if len(keys) > _MAX_KEYS:
             return self._all.rows(connection)
         return self._some.rows(connection, keys)
 
 
-#: Rows up to which naming them is quicker than reading all.
-_MANY = 500
+#: Number of rows up to which selecting them by key beats reading all.
+_MAX_KEYS = 500
 _KEYS = '/* keys */'
 
 
 def _digest(statement):
-    """SHA1 of a row's columns, told apart and from NULL whatever they hold.
+    """Return the SHA1 expression over a row's columns.
 
-    Hexadecimal text holds neither the comma nor the tilde, and columns of
-    several character sets can be put together as such.
+    Texts are hexadecimal, so that a comma separates columns and a tilde marks
+    NULL whatever they hold, and so that columns of several character sets can
+    be concatenated.
     """
     return sa.func.sha1(sa.func.concat_ws(',', *(
         sa.func.coalesce(

@@ -7,7 +7,7 @@ so that the same statements read a Nova database and the embedded one.
 What lives where: compute_nodes, services, instances and
 instance_system_metadata belong to a cell's database, the rest to the API
 database; the embedded database holds both.  Cell tables are soft-deleted
-(``deleted`` is 0 for a living row, else the row's own id), API tables are
+(``deleted`` is 0, or the row's own id once it is deleted), API tables are
 deleted for good.  Timestamps are naive UTC; MySQL keeps whole seconds.
 """
 

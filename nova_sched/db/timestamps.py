@@ -1,7 +1,7 @@
-"""Times as databases give them: texts and datetimes, some of them unreadable.
+"""Parses the time stamps of databases, some of which are invalid.
 
-Columns of SQLite hold whatever was written to them, and those of MySQL and
-MariaDB may hold the zero date.
+Columns of SQLite hold any text, and those of MySQL and MariaDB may hold the
+zero date.
 """
 
 import datetime
@@ -12,11 +12,11 @@ from oslo_log import log as logging
 LOG = logging.getLogger(__name__)
 
 
-def read(value):
-    """A text in ISO 8601 form as a naive UTC datetime; None for None.
+def parse(value):
+    """Return a text in ISO 8601 form as a naive UTC datetime.
 
-    Anything else is None too, with one warning for each distinct value: a
-    row must not suffer from one column, nor the others from one row.
+    None stays None.  Any other value is None as well, with one warning per
+    distinct value: one bad column must not make its row unreadable.
     """
     if value is None:
         return None

@@ -64,7 +64,7 @@ class ApiInventory:
         try:
             return self._read()
         except exception.DatabaseUnavailable as error:
-            if self._taken.cells is None or not self._reader.api_apart:
+            if self._taken.cells is None or not self._reader.has_api_database:
                 raise
             LOG.debug('Aggregates and cells are those of before: %s', error)
             return dataclasses.replace(

@@ -95,7 +95,7 @@ class HostCache:
         """Read all, and take it over only if all of it worked."""
         mapped = self._api.read()
         if mapped.cells != self._reader.cells:
-            self._reader.use(mapped.cells)
+            self._reader.set_cells(mapped.cells)
         found = self._read_cells()
         nodes, changed = self._nodes.patched({
             cell.number: changes.nodes for cell, changes in found.items()})
@@ -128,7 +128,7 @@ class HostCache:
             return cell and cell.read(reader, wanted)
 
         found = {(cell.uuid, cell.disabled): changes for cell, changes
-                 in self._reader.each_cell(read).items()}
+                 in self._reader.for_each_cell(read).items()}
         return {cell: found.get(key) or cell.lost()
                 for key, cell in self._cells.items()}
 
@@ -147,7 +147,8 @@ class HostCache:
         reads = tuple((cell.uuid, changes.began)
                       for cell, changes in found.items()
                       if changes.rows is not None)
-        read, lost = {uuid for uuid, _ in reads}, self._reader.lost()
+        read = {uuid for uuid, _ in reads}
+        lost = self._reader.unavailable_cells()
         return host_table.Cells(
             reads, tuple((str(cell), lost.get(cell) or 'it cannot be read')
                          for cell in mapped.cells if cell.uuid not in read),

@@ -24,7 +24,7 @@ class Changes:
         of one that was not there, or is not there any more.
     rows: all that was read, a db.cell_reader.CellRows.
     began: seconds since the epoch when the read began.
-    located: instance uuid -> host name or None, as of the same moment, of
+    located: instance uuid -> host name or None, as of the same transaction, of
         those that were asked for.
     """
 
@@ -47,7 +47,7 @@ class CellInventory:
         self._nodes, self._services = [], []
 
     def read(self, reader, wanted):
-        """Read the cell at one moment: ``Changes``.
+        """Read the cell in one transaction: ``Changes``.
 
         reader: db.cell_reader.CellReader.
         wanted: function of the set of names of hosts whose compute nodes
@@ -57,14 +57,14 @@ class CellInventory:
         Raises DatabaseUnavailable.
         """
         began = time.time()
-        with reader.moment() as moment:
-            rows = moment.rows()
+        with reader.transaction() as transaction:
+            rows = transaction.rows()
             nodes = differences(self._nodes, rows.compute_nodes)
             uuids = wanted({row[_NODE_HOST] for pair in nodes
                             for row in pair if row is not None} - {None})
             located = dict.fromkeys(uuids)
             if located:
-                located = _located(reader, moment, located)
+                located = _located(reader, transaction, located)
         services = differences(self._services, rows.services)
         if nodes:
             _check_named('compute_nodes', rows.compute_nodes, _NODE_HOST)
@@ -84,11 +84,11 @@ class CellInventory:
             ([], []) if rows is None else (rows.compute_nodes, rows.services))
 
 
-def _located(reader, moment, uuids):
+def _located(reader, transaction, uuids):
     """dict uuid -> host or None; of a mapped cell empty if that alone fails.
     """
     try:
-        return uuids | moment.locate(uuids)
+        return uuids | transaction.locate_instances(uuids)
     except engine.StatementFailed as error:
         if reader.guard is None:
             raise

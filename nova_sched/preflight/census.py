@@ -81,7 +81,7 @@ class Computes:
 def api(conf):
     """What the API database holds: Api.  Raises DatabaseUnavailable."""
     db = engine.database(conf, 'api_database')
-    reader = api_reader.ApiReader(db, older=engine.database(conf))
+    reader = api_reader.ApiReader(db, fallback=engine.database(conf))
     try:
         aggregates = len(reader.aggregates())
         return Api(_layout(db, _API_LAYOUTS), reader.cell_mappings(),
@@ -100,7 +100,7 @@ def schedulers(conf, down_time):
     try:
         with db.reading() as connection:
             c = tables.services.c
-            rows = statements.FixedStatement(
+            rows = statements.CompiledStatement(
                 connection, statements.Schema(connection, db).select(
                     tables.services, _SCHEDULER_COLUMNS).where(
                         c.deleted == 0, c.binary == services.BINARY)
@@ -121,8 +121,8 @@ def computes(cell, conf, down_time):
     reader = cell_reader.CellReader(
         cell, engine.options_from(conf), _NODE_COLUMNS)
     try:
-        with reader.moment() as moment:
-            rows = moment.rows()
+        with reader.transaction() as transaction:
+            rows = transaction.rows()
         layout = _layout(reader.db, _CELL_LAYOUTS)
     finally:
         reader.close()

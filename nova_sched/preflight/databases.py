@@ -60,13 +60,13 @@ class Databases:
         mappings = self._api.answer().cells if self._has_api else []
         # A loaded cloud has cells without databases of their own.
         if not any(row['database_connection'] for row in mappings):
-            yield from db_cells.only_one(self._conf)
+            yield from db_cells.single_cell(self._conf)
             return
         for row in mappings:
             if row['uuid'] == db_cells.CELL0_UUID:
                 continue
             try:
-                yield db_cells.of_mapping(row, self._conf)
+                yield db_cells.from_mapping(row, self._conf)
             except exception.ConfigurationError as error:
                 yield Row(f'cell {row["name"] or row["uuid"]}', ERROR,
                           f'its URL cannot be used: {error.hint}',
@@ -116,7 +116,7 @@ class Databases:
         place = _place(engine.connection_url(self._conf))
         for row in mappings:
             try:
-                if _place(db_cells.url_of(row, self._conf)) == place:
+                if _place(db_cells.mapping_url(row, self._conf)) == place:
                     return ('the database of cell '
                             f'{row["name"] or row["uuid"]}')
             except exception.ConfigurationError:

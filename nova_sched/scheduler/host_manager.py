@@ -166,7 +166,7 @@ class HostManager:
     def lost_cells(self):
         """The cells that do not answer: ``lost`` of hosts.table.Cells."""
         return tuple((str(cell), why)
-                     for cell, why in self._reader.lost().items())
+                     for cell, why in self._reader.unavailable_cells().items())
 
     def lock(self, exclusive=0):
         """Return the context that requests are decided in.

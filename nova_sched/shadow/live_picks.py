@@ -72,7 +72,7 @@ class LivePicks:
 
     def refresh_cells(self):
         """Read the cell mappings again."""
-        self._reader.use(self._reader.find_cells())
+        self._reader.set_cells(self._reader.find_cells())
 
     def hosts_of(self, uuids):
         """Return the names of the hosts on which instances show: set."""
@@ -102,7 +102,7 @@ class LivePicks:
         api.close()
         try:
             return next((
-                cells.filled_in(row['database_connection'] or '', url)
+                cells.fill_template(row['database_connection'] or '', url)
                 for row in rows if row['uuid'] == cells.CELL0_UUID), url)
         except exception.ConfigurationError as exc:
             raise exception.DatabaseUnavailable(

@@ -22,10 +22,10 @@ def make_tables(directory):
 def cell_rows(hosts):
     """What a HostReader reads of the hosts: one CellRows a cell."""
     def rows(cell):
-        with cell.moment() as moment:
-            return moment.rows()
+        with cell.transaction() as transaction:
+            return transaction.rows()
 
-    return list(hosts.each_cell(rows).values())
+    return list(hosts.for_each_cell(rows).values())
 
 
 class CloudDatabase:

@@ -218,7 +218,7 @@ def test_the_record_of_the_service_is_made_once_and_beats(cloud):
                for host in ('b', 'a', 'b')]
     for record in records:
         record.register()
-        assert record.beat()
+        assert record.heartbeat()
 
     assert records[0].leader(60) == 'a'
     cloud.execute(cloud.cell0, sa.update(tables.services).where(
@@ -239,7 +239,7 @@ def test_new_hosts_are_mapped_to_their_cells_and_marked(cloud, hosts):
     finally:
         search.close()
 
-    assert (again.mapped, again.taken) == ([], [])
+    assert (again.mapped, again.mapped_by_others) == ([], [])
     assert hosts.host_cells() == {'a': ONE, 'b': ONE, 'c': TWO}
 
 
@@ -263,7 +263,7 @@ def test_a_mapping_that_somebody_else_makes_first_is_taken(cloud):
     finally:
         search.close()
 
-    assert (found.mapped, found.taken) == ([], ['two:c'])
+    assert (found.mapped, found.mapped_by_others) == ([], ['two:c'])
 
 
 @pytest.mark.parametrize('made', [conftest.POSTGRESQL], indirect=True)
@@ -280,12 +280,12 @@ def test_a_cell_that_takes_no_connections_is_left_out_until_it_does(
         'WHERE datname = :name').bindparams(name=name))
     [rows] = cell_rows(hosts)
     assert rows.cell.name == 'one'
-    assert len(hosts.lost()) == 1
+    assert len(hosts.unavailable_cells()) == 1
 
     cloud.execute(cloud.one, sa.text(
         f'ALTER DATABASE {name} ALLOW_CONNECTIONS true'))
     until(lambda: len(cell_rows(hosts)) == 2, 'the cell is back')
-    assert hosts.lost() == {}
+    assert hosts.unavailable_cells() == {}
 
 
 #: Kind -> how a table is locked so that nobody reads it.
@@ -300,10 +300,10 @@ def test_a_cell_that_hangs_is_left_out_until_it_answers(cloud, hosts):
         connection.exec_driver_sql(LOCKS[cloud.kind])
         [rows] = cell_rows(hosts)
         assert rows.cell.name == 'one'
-        assert [*hosts.lost().values()] == [
+        assert [*hosts.unavailable_cells().values()] == [
             f'no answer within {TIMEOUT} seconds']
         # That ends the lock, of whatever kind it is.
         connection.invalidate()
 
     until(lambda: len(cell_rows(hosts)) == 2, 'the cell is back')
-    assert hosts.lost() == {}
+    assert hosts.unavailable_cells() == {}

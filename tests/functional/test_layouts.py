@@ -146,7 +146,7 @@ class AnyLayout:
         for database in {layout.main, layout.grouped, *layout.cells.values()}:
             before = database.rows('aggregates')
             made = engine.Database(database.url)
-            for write in (schema.check_ours, schema.sync_database):
+            for write in (schema.check_own_schema, schema.sync_database):
                 with pytest.raises(exception.ConfigurationError,
                                    match='Nothing was changed'):
                     write(made)
@@ -235,7 +235,7 @@ class AnyLayout:
         """Of which every column there is, is written."""
         record = services.ServiceRecord(engine.database(conf), 'sched')
         record.register()
-        assert record.beat()
+        assert record.heartbeat()
         assert record.leader(60) == 'sched'
         record.db.close()
 

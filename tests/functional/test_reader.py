@@ -55,7 +55,7 @@ def hosts(conf):
 def sent(hosts, monkeypatch):
     """Texts of the statements that the reader sends from now on."""
     texts = []
-    [engine] = hosts.each_cell(lambda cell: cell.db.engine).values()
+    [engine] = hosts.for_each_cell(lambda cell: cell.db.engine).values()
     sa.event.listen(engine, 'before_cursor_execute',
                     lambda *args: texts.append(args[2]))
     return texts

@@ -150,11 +150,11 @@ def test_a_race_of_many_makes_one_row_and_no_error(database):
 
     def register(db):
         record = services.ServiceRecord(db, 'here')
-        assert not record.beat()
+        assert not record.heartbeat()
         start.wait()
         try:
             record.register()
-            assert record.beat()
+            assert record.heartbeat()
         except Exception as error:
             failed.append(error)
         db.close()

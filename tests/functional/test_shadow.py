@@ -170,7 +170,7 @@ def test_a_connection_that_breaks_is_made_anew(
     watching = shadow(**kind, nova_sched__shadow_patience=1,
                       DEFAULT__transport_url=stage.url_through(door))
     door.close()
-    watching.wait_until_said('Nothing is heard')
+    watching.wait_until_said('Cannot listen at')
     door.open()
     watching.wait_until_said('Listening to topic', times=2)
 
@@ -199,7 +199,7 @@ def test_an_exchange_is_waited_for_and_never_made(stage, options, shadow):
     """Whoever made it might make it otherwise than the live services."""
     stage.cloud(4, live=False)
     watching = shadow(listening=False)
-    [line] = watching.wait_until_said('Nothing is heard')
+    [line] = watching.wait_until_said('Cannot listen at')
     assert f'there is no exchange {stage.conf.control_exchange}' in line
     with channel(stage) as bus, pytest.raises(amqp.NotFound):
         bus.exchange_declare(stage.conf.control_exchange, 'topic',

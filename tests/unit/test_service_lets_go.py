@@ -90,10 +90,10 @@ class TestConnections:
     def test_of_cells_that_are_mapped_no_more_are_closed(self, cloud, opened):
         cloud.load(hosts=2)
         hosts = reader.HostReader(cloud.conf())
-        hosts.each_cell(lambda cell: cell.probe())
+        hosts.for_each_cell(lambda cell: cell.probe())
         before = opened()
 
-        hosts.use(())
+        hosts.set_cells(())
 
         assert opened() == before - 1
 

@@ -245,7 +245,8 @@ class TestDiscovery:
             self, discoverer, lines, monkeypatch):
         monkeypatch.setattr(
             discoverer._discovery, 'run',
-            lambda: discovery.Discovered(taken=['one:host1']))
+            lambda: discovery.Discovered(
+                mapped_by_others=['one:host1']))
         discoverer()
         discoverer()
         (level, text), = lines()

@@ -153,7 +153,7 @@ class Call(lister.Lister):
     def _cloud(self):
         """The fake cloud that instances are put on; nobody else's."""
         database = db_engine.database(self.app.conf)
-        schema.check_ours(database)
+        schema.check_own_schema(database)
         return fake_cloud.FakeCloud(database.engine)
 
     def _give_back(self, uuids, answer):

@@ -172,7 +172,7 @@ def test_a_host_that_somebody_else_maps_meanwhile_is_told_apart(
 
     found = search.run()
 
-    assert found.taken == ['one:host1']
+    assert found.mapped_by_others == ['one:host1']
     assert found.mapped == ['one:host2']
     assert databases.mappings() == {'host1': ONE, 'host2': ONE}
 

@@ -237,19 +237,20 @@ class TestSeveralCells:
 class TestMoment:
     @staticmethod
     def ask(hosts, ask):
-        """What ``ask(moment)`` returns in the only cell."""
+        """What ``ask(transaction)`` returns in the only cell."""
         def read(cell_reader):
-            with cell_reader.moment() as moment:
-                return ask(moment)
-        answer, = hosts.each_cell(read).values()
+            with cell_reader.transaction() as transaction:
+                return ask(transaction)
+        answer, = hosts.for_each_cell(read).values()
         return answer
 
     def test_gives_the_rows_and_where_instances_are(self, load, hosts):
         server = clouds.an_instance('host2')
         load(hosts=2, instances=[server])
 
-        rows, located = self.ask(hosts, lambda moment: (
-            moment.rows(), moment.locate([server['uuid'], 'nobody'])))
+        rows, located = self.ask(hosts, lambda transaction: (
+            transaction.rows(),
+            transaction.locate_instances([server['uuid'], 'nobody'])))
 
         assert rows == cell_rows(hosts)[0]
         assert located == {server['uuid']: 'host2'}
@@ -259,11 +260,12 @@ class TestMoment:
         server = clouds.an_instance('host1')
         load(hosts=1, instances=[server])
 
-        def ask(moment):
-            rows = moment.rows()
+        def ask(transaction):
+            rows = transaction.rows()
             execute("UPDATE instances SET host = 'host2'")
             execute('UPDATE compute_nodes SET vcpus_used = 9')
-            return moment.rows() == rows, moment.locate([server['uuid']])
+            return (transaction.rows() == rows,
+                    transaction.locate_instances([server['uuid']]))
 
         assert self.ask(hosts, ask) == (True, {server['uuid']: 'host1'})
         assert hosts.locate_instances([server['uuid']]) == {

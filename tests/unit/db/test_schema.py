@@ -111,12 +111,12 @@ class TestSync:
 
 class TestOurs:
     def test_is_what_was_synchronized(self, conf, db):
-        schema.check_ours(db)
+        schema.check_own_schema(db)
 
     def test_is_not_what_is_empty(self, conf):
         with pytest.raises(exception.ConfigurationError,
                            match='holds no tables'):
-            schema.check_ours(engine.database(conf))
+            schema.check_own_schema(engine.database(conf))
 
     def test_is_not_what_others_have_a_version_of(self, conf, db):
         with db.writing() as connection:
@@ -124,7 +124,7 @@ class TestOurs:
                 'CREATE TABLE migrate_version (version INTEGER)')
         with pytest.raises(exception.ConfigurationError,
                            match='a table migrate_version'):
-            schema.check_ours(db)
+            schema.check_own_schema(db)
 
 
 class TestVersion:

@@ -143,11 +143,11 @@ class TestRegister:
         assert row['report_count'] == 0
 
 
-class TestBeat:
+class TestHeartbeat:
     def test_counts_and_says_when(self, record, rows):
         record.register()
-        assert record.beat()
-        assert record.beat()
+        assert record.heartbeat()
+        assert record.heartbeat()
         row, = rows()
         assert row['report_count'] == 2
         assert row['last_seen_up'] == row['updated_at']
@@ -157,7 +157,7 @@ class TestBeat:
         insert(disabled=True, disabled_reason='maintenance',
                forced_down=True)
         before, = rows()
-        record.beat()
+        record.heartbeat()
         after, = rows()
         changed = {name for name in before if before[name] != after[name]}
         assert changed == {'report_count', 'last_seen_up', 'updated_at'}
@@ -168,13 +168,13 @@ class TestBeat:
             self, record, insert, rows, columns):
         insert(**columns)
         before = rows()
-        assert not record.beat()
+        assert not record.heartbeat()
         assert rows() == before
 
     def test_in_a_database_of_kilo_sets_updated_at(
             self, kilo, record, rows):
         record.register()
-        assert record.beat()
+        assert record.heartbeat()
         row, = rows()
         assert row['report_count'] == 1
         assert seconds_old(row['updated_at']) < 30
@@ -185,14 +185,14 @@ class TestBeat:
         sent = []
         sa.event.listen(record.db.engine, 'before_cursor_execute',
                         lambda *args: sent.append(args[2]))
-        record.beat()
+        record.heartbeat()
         assert [text.partition(' ')[0] for text in sent] == [
             'BEGIN', 'UPDATE']
 
     def test_without_a_database_is_a_typed_error(self, tmp_path):
         db = engine.Database(f'sqlite:///{tmp_path}/none.sqlite')
         with pytest.raises(exception.DatabaseUnavailable):
-            services.ServiceRecord(db, HOST).beat()
+            services.ServiceRecord(db, HOST).heartbeat()
 
 
 class TestLeader:

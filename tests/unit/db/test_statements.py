@@ -60,7 +60,7 @@ class Nodes:
             raw.create_function('concat_ws', -1, _concat_ws)
             asked = Asked(connection)
             if self._statement is None:
-                self._statement = statements.RememberingStatement(
+                self._statement = statements.DigestStatement(
                     asked, STATEMENT, NODES.c.id)
             return self._statement.rows(asked), asked.sql
 
@@ -79,7 +79,7 @@ def nodes(cloud):
 
 def test_what_is_read_is_what_the_statement_says(cloud, nodes):
     with engine.Database(cloud.url).reading() as connection:
-        plain = statements.FixedStatement(connection, STATEMENT).rows(
+        plain = statements.CompiledStatement(connection, STATEMENT).rows(
             connection)
 
     assert nodes.read()[0] == plain
@@ -141,7 +141,7 @@ def test_rows_that_go_are_forgotten_and_fetched_when_they_come_back(nodes):
 def test_many_rows_that_changed_are_fetched_by_reading_all(
         nodes, monkeypatch):
     """No statement is as long as that; those that are the same stay."""
-    monkeypatch.setattr(statements, '_MANY', 1)
+    monkeypatch.setattr(statements, '_MAX_KEYS', 1)
     before, asked = nodes.read()
     assert 'IN (' not in asked[1]
     nodes.execute('UPDATE compute_nodes SET vcpus_used = 7 WHERE id > 1')
@@ -171,4 +171,4 @@ def test_only_mysql_and_mariadb_make_digests(name, can):
     connection = types.SimpleNamespace(
         dialect=types.SimpleNamespace(name=name))
 
-    assert statements.RememberingStatement.can_digest(connection) is can
+    assert statements.DigestStatement.is_supported(connection) is can

@@ -69,20 +69,20 @@ class TestMappings:
     @pytest.mark.parametrize('url', [
         'mysql://u:p{1@h/d', 'mysql://u:p{x}y@h/d', 'mysql://u:}{@h/d'])
     def test_with_a_brace_in_a_password_are_no_templates(self, url):
-        assert cells.filled_in(url, 'mysql://a:b@c/d') == url
+        assert cells.fill_template(url, 'mysql://a:b@c/d') == url
 
 
 def test_a_fault_costs_its_cell_only_and_is_told_once(
         cloud, monkeypatch, caplog):
     """With its traceback."""
-    driver, rows = cloud.driver(), cell_reader.Moment.rows
+    driver, rows = cloud.driver(), cell_reader.CellTransaction.rows
 
     def fault(moment):
         if moment._reader.cell.uuid == CELL2:
             raise ZeroDivisionError('of a driver')
         return rows(moment)
 
-    monkeypatch.setattr(cell_reader.Moment, 'rows', fault)
+    monkeypatch.setattr(cell_reader.CellTransaction, 'rows', fault)
     for _ in range(3):
         assert picks(driver, a_request()) < ['c']
 
@@ -155,8 +155,8 @@ def test_cells_may_change_while_they_are_asked(cloud):
 
     def change():
         while not stop.is_set():
-            reader.use(disabled)
-            reader.use(found)
+            reader.set_cells(disabled)
+            reader.set_cells(found)
 
     thread, interval = threading.Thread(target=change), (
         sys.getswitchinterval())
@@ -164,7 +164,7 @@ def test_cells_may_change_while_they_are_asked(cloud):
     thread.start()
     try:
         for _ in range(300):
-            assert len(reader.each_cell(lambda _: True)) == 2
+            assert len(reader.for_each_cell(lambda _: True)) == 2
     finally:
         stop.set()
         thread.join()
@@ -218,14 +218,14 @@ def _uuids(database, host):
 
 class TestFindNodes:
     def test_in_a_cell_asks_no_other(self, cloud, monkeypatch):
-        driver, named = cloud.driver(), cell_reader.CellReader.named
+        driver, named = cloud.driver(), cell_reader.CellReader.find_nodes
         asked = []
 
         def ask(reader, *names):
             asked.append(reader.cell.uuid)
             return named(reader, *names)
 
-        monkeypatch.setattr(cell_reader.CellReader, 'named', ask)
+        monkeypatch.setattr(cell_reader.CellReader, 'find_nodes', ask)
         assert driver.host_manager.find_nodes('a', None, CELL1)
 
         assert asked == [CELL1]
@@ -291,7 +291,7 @@ def test_a_hung_cell_is_left_alone_for_longer_each_time(
     """One whose probes are answered, and nothing else."""
     monkeypatch.setattr(guard, 'PROBE_INTERVAL', 0.01)
     driver = cloud.driver(nova_sched__cell_timeout=1)
-    rows = cell_reader.Moment.rows
+    rows = cell_reader.CellTransaction.rows
     awake = threading.Event()
 
     def hang(moment):
@@ -299,7 +299,7 @@ def test_a_hung_cell_is_left_alone_for_longer_each_time(
             awake.wait(20)
         return rows(moment)
 
-    monkeypatch.setattr(cell_reader.Moment, 'rows', hang)
+    monkeypatch.setattr(cell_reader.CellTransaction, 'rows', hang)
     [found] = [each.guard for each in driver.host_manager._reader
                ._readers.values() if each.cell.uuid == CELL2]
     end = time.monotonic() + 20

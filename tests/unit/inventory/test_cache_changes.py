@@ -227,21 +227,21 @@ class MemoryReader:
 
     cell = db_cells.Cell(clouds.CELL_UUID, None, 'sqlite://')
     cells = (cell,)
-    api_apart = False
+    has_api_database = False
 
     def __init__(self, pause=lambda: None):
         self.value, self.reads, self._pause = 0, 0, pause
 
-    def each_cell(self, read):
+    def for_each_cell(self, read):
         return {self.cell: read(self)}
 
     def find_cells(self):
         return self.cells
 
-    def lost(self):
+    def unavailable_cells(self):
         return {}
 
-    def moment(self):
+    def transaction(self):
         return contextlib.nullcontext(self)
 
     def rows(self):

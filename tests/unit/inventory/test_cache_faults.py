@@ -115,12 +115,12 @@ class SlowFailure:
     def __getattr__(self, name):
         return getattr(self._reader, name)
 
-    def each_cell(self, read):
+    def for_each_cell(self, read):
         self.reads += 1
         if self.reads > 1:
             time.sleep(0.2)
             raise self._error
-        return self._reader.each_cell(read)
+        return self._reader.for_each_cell(read)
 
 
 @pytest.mark.parametrize('error', [

@@ -89,8 +89,8 @@ def test_rows_differ_from_those_of_the_same_id(old, new, expected):
 class Reader:
     """An API database of no cells that can be read no more."""
 
-    def __init__(self, api_apart):
-        self.api_apart, self.is_there = api_apart, True
+    def __init__(self, has_api_database):
+        self.has_api_database, self.is_there = has_api_database, True
 
     def api_stamp(self):
         if not self.is_there:

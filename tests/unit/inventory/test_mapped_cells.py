@@ -115,14 +115,14 @@ class TestTemplates:
         ('{scheme}://other:{password}@db2/{path}_2#{fragment}',
          'mysql+pymysql://other:p%40ss@db2/nova_cell0_2#')])
     def test_take_their_parts_from_database_connection(self, template, meant):
-        assert cells.filled_in(template, self.URL) == meant
+        assert cells.fill_template(template, self.URL) == meant
 
     @pytest.mark.parametrize('template', [
         'mysql://{user}@h/d', '{0}', '{hostname', '{scheme.x}'])
     def test_with_other_names_are_refused(self, template):
         with pytest.raises(exception.ConfigurationError,
                            match='cell_mappings database_connection'):
-            cells.filled_in(template, self.URL)
+            cells.fill_template(template, self.URL)
 
     def test_name_the_database_that_is_read(self, cloud):
         cloud.change(CELL2, database_connection='{scheme}:///{path}/x'.replace(

@@ -23,7 +23,7 @@ def one(cloud):
     """Function: the Computes of the one database of a cloud."""
     def one(down_time=3600):
         conf = cloud.conf()
-        return census.computes(cells.only_one(conf)[0], conf, down_time)
+        return census.computes(cells.single_cell(conf)[0], conf, down_time)
     return one
 
 

@@ -54,7 +54,8 @@ class TestSilentCell:
     def driver(self, request, mapped_cloud, rule, monkeypatch):
         monkeypatch.setattr(guard, 'PROBE_INTERVAL', 3600)
         driver = mapped_cloud.driver(request.param, **rule.options)
-        for name in ('locate', 'on_hosts', 'image_properties'):
+        for name in ('locate_instances', 'instances_on',
+                     'image_properties'):
             monkeypatch.setattr(
                 cell_reader.CellReader, name, silent_in_cell_two(
                     getattr(cell_reader.CellReader, name)))
