@@ -1,1 +1,1 @@
-"""A whole cloud as a file, and a made-up one."""
+"""A cloud as a file, and a fake cloud."""

@@ -1,7 +1,7 @@
-"""The cloud that a configuration names as one dict, the form of ``file``.
+"""Exports the cloud of a configuration as one dict, in the form of ``file``.
 
-All cells are read, each at one moment.  Passwords are in no part of it: of
-a cell it has the uuid, the name and whether it is disabled.
+Every cell is read in one transaction.  The dict holds no passwords: of a cell
+it has the uuid, the name and whether it is disabled.
 """
 
 import contextlib
@@ -19,67 +19,70 @@ from nova_sched.db import reader
 from nova_sched.db import statements
 from nova_sched.db import tables
 
-#: What databases of before Ocata may lack.
+#: Tables that databases from before Ocata may lack.
 _SINCE_CELLS = (tables.cell_mappings, tables.host_mappings)
 
-#: What living rows have to themselves.
-_NAMES = {tables.compute_nodes: ('host', 'hypervisor_hostname'),
-          tables.services: ('host', 'binary')}
+#: Columns that are unique together among rows that are not deleted.
+_UNIQUE = {tables.compute_nodes: ('host', 'hypervisor_hostname'),
+           tables.services: ('host', 'binary')}
 
 
 def export(conf):
-    """The cloud as a dict that ``file.load`` and json.dump accept.
+    """Return the cloud as a dict that ``file.load`` and json.dump accept.
 
-    Soft-deleted hosts and instances are included; rows of several cells get
-    other ids.  Of one and the same row in several cells it is that of the
-    last, enabled cells after disabled ones.  Raises DatabaseUnavailable,
-    which names the cell, when any of it cannot be read.
+    Soft-deleted hosts and instances are included.  With several cells, rows
+    get new ids, and a row that several cells have is taken from the last,
+    enabled cells following disabled ones.
+    Raises DatabaseUnavailable, naming the cell, if a part cannot be read.
     """
     cloud = {'now': cloud_file.utcnow().isoformat()}
     cloud |= {table.name: [] for table in cloud_file.CELL_TABLES}
     with contextlib.closing(reader.HostReader(conf)) as hosts:
         cells = hosts.find_cells()
-        api = _read(engine.database(
-            conf, 'api_database' if hosts.api_apart else 'database'), _api)
+        api = _read(engine.database(conf, (
+            'api_database' if hosts.has_api_database else 'database')),
+            _api_tables)
         for cell in sorted(cells, key=lambda cell: not cell.disabled):
             _add(cloud, cell, _cell_rows(cell, conf))
-    if hosts.api_apart and api['cells']:
+    if hosts.has_api_database and api['cells']:
         api['host_mappings'] = cloud.pop('host_mappings')
     cloud.pop('host_mappings', None)
     return cloud | api
 
 
 def _cell_rows(cell, conf):
-    """One cell's rows: dict of table -> list of dicts."""
+    """Return one cell's rows: table -> list of dicts."""
     try:
         return _read(engine.Database(
-            cell.connection, engine.options_from(conf)), _cell)
+            cell.connection, engine.options_from(conf)), _cell_tables)
     except exception.DatabaseUnavailable as error:
         raise exception.DatabaseUnavailable(
             f'Cell {cell} cannot be exported. {error}') from error
 
 
-def _read(database, what):
+def _read(database, read_tables):
+    """Call a function with the _TableReader of a database, then close it."""
     with (contextlib.closing(database),
           database.reading() as connection):
-        return what(_Tables(connection, database))
+        return read_tables(_TableReader(connection, database))
 
 
-def _add(cloud, cell, found):
+def _add(cloud, cell, cell_rows):
     """Add a cell's rows, with ids that no other cell's rows have."""
-    for table, rows in found.items():
+    for table, rows in cell_rows.items():
         into = cloud[table.name]
         if table is tables.instance_system_metadata:
             into += rows
             continue
         first = max((row['id'] for row in into), default=0)
-        taken = set().union(*(_names(table, row) for row in rows))
-        into[:] = [row for row in into if not _names(table, row) & taken]
+        keys = set().union(*(_unique_keys(table, row) for row in rows))
+        into[:] = [row for row in into
+                   if not _unique_keys(table, row) & keys]
         into += [row | {'id': row['id'] + first,
                         'deleted': row['deleted'] and row['deleted'] + first}
                  for row in rows]
     hosts = dict.fromkeys(
-        row['host'] for row in found[tables.compute_nodes]
+        row['host'] for row in cell_rows[tables.compute_nodes]
         if row['host'] is not None and not row['deleted'])
     cloud['host_mappings'] = [
         mapping for mapping in cloud.get('host_mappings', ())
@@ -87,27 +90,26 @@ def _add(cloud, cell, found):
         {'host': host, 'cell_uuid': cell.uuid} for host in hosts]
 
 
-def _names(table, row):
-    """What no other row of the table may be called: a set."""
-    names = {(row.get('uuid'),)}
-    if table in _NAMES and not row['deleted']:
-        names.add(tuple(row[name] for name in _NAMES[table]))
-    return {name for name in names if None not in name}
+def _unique_keys(table, row):
+    """Return the values that no other row of the table may have: set."""
+    keys = {(row.get('uuid'),)}
+    if table in _UNIQUE and not row['deleted']:
+        keys.add(tuple(row[name] for name in _UNIQUE[table]))
+    return {key for key in keys if None not in key}
 
 
-class _Tables:
-    """Reads whole tables, whichever of our columns they have."""
+class _TableReader:
+    """A reader of tables, with the columns that a database has."""
 
     def __init__(self, connection, database):
         self._connection, self._masked = connection, database.masked
         self._schema = statements.Schema(connection, database)
         self._present = set(sa.inspect(connection).get_table_names())
 
-    def rows(self, table, alive=False, **instead):
-        """All rows by id: list of dicts.
+    def rows(self, table, deleted=True, **instead):
+        """Return the rows of a table, ordered by id: list of dicts.
 
-        alive: without soft-deleted rows.  instead: names of columns that
-            other eras have in the place of ours.
+        instead: names of columns that other releases have instead, by name.
         """
         if table in _SINCE_CELLS and table.name not in self._present:
             return []
@@ -119,13 +121,13 @@ class _Tables:
         for name, other in replaced.items():
             statement = statement.add_columns(
                 sa.literal_column(f'{table.name}.{other}').label(name))
-        if alive:
-            statement = api_reader.alive(self._schema, table, statement)
+        if not deleted:
+            statement = api_reader.not_deleted(self._schema, table, statement)
         try:
-            found = self._connection.execute(statement.order_by(table.c.id))
-            names = list(found.keys())
+            result = self._connection.execute(statement.order_by(table.c.id))
+            names = list(result.keys())
             return [{name: _plain(value) for name, value
-                     in zip(names, row, strict=True)} for row in found]
+                     in zip(names, row, strict=True)} for row in result]
         except (db_exc.DBError, sa.exc.SQLAlchemyError, ValueError,
                 TypeError) as error:
             raise exception.DatabaseUnavailable(
@@ -139,52 +141,55 @@ def _plain(value):
     return value
 
 
-def _cell(read):
+def _cell_tables(source):
     *whole, metadata = cloud_file.CELL_TABLES
-    return {table: read.rows(table) for table in whole} | {metadata: [
+    return {table: source.rows(table) for table in whole} | {metadata: [
         {name: row[name] for name in cloud_file.METADATA_KEYS}
-        for row in read.rows(metadata) if not row['deleted']]}
+        for row in source.rows(metadata) if not row['deleted']]}
 
 
-def _api(read):
-    cells = read.rows(tables.cell_mappings)
+def _api_tables(source):
+    cells = source.rows(tables.cell_mappings)
     uuids = {cell['id']: cell['uuid'] for cell in cells}
     return {
-        'aggregates': _aggregates(read), 'instance_groups': _groups(read),
+        'aggregates': _aggregates(source),
+        'instance_groups': _groups(source),
         'cells': [{'uuid': cell['uuid'], 'name': cell['name'],
                    'disabled': bool(cell['disabled'])} for cell in cells],
         'host_mappings': [
             {'host': row['host'], 'cell_uuid': uuids[row['cell_id']]}
-            for row in read.rows(tables.host_mappings)]}
+            for row in source.rows(tables.host_mappings)]}
 
 
-def _by(rows, parent):
+def _group_by(rows, parent):
     grouped = {}
     for row in rows:
         grouped.setdefault(row[parent], []).append(row)
     return grouped
 
 
-def _aggregates(read):
-    hosts = _by(read.rows(tables.aggregate_hosts, alive=True), 'aggregate_id')
-    items = _by(read.rows(tables.aggregate_metadata, alive=True),
-                'aggregate_id')
+def _aggregates(source):
+    hosts = _group_by(
+        source.rows(tables.aggregate_hosts, deleted=False), 'aggregate_id')
+    items = _group_by(
+        source.rows(tables.aggregate_metadata, deleted=False), 'aggregate_id')
     return [
         {'id': row['id'], 'uuid': row['uuid'], 'name': row['name'],
          'hosts': [host['host'] for host in hosts.get(row['id'], ())],
          'metadata': {item['key']: item['value']
                       for item in items.get(row['id'], ())}}
-        for row in read.rows(tables.aggregates, alive=True)]
+        for row in source.rows(tables.aggregates, deleted=False)]
 
 
-def _groups(read):
-    """Groups with both spellings of their policy, for either era's reader."""
-    policies = _by(read.rows(tables.instance_group_policy, alive=True),
-                   'group_id')
-    members = _by(read.rows(tables.instance_group_member, alive=True,
-                            instance_uuid='instance_id'), 'group_id')
+def _groups(source):
+    """Return groups with both spellings of their policy, old and new."""
+    policies = _group_by(
+        source.rows(tables.instance_group_policy, deleted=False), 'group_id')
+    members = _group_by(source.rows(
+        tables.instance_group_member, deleted=False,
+        instance_uuid='instance_id'), 'group_id')
     groups = []
-    for row in read.rows(tables.instance_groups, alive=True):
+    for row in source.rows(tables.instance_groups, deleted=False):
         own = policies.get(row['id'], ())
         groups.append({
             **{name: row[name]
@@ -198,7 +203,7 @@ def _groups(read):
 
 
 def _rules(group, text):
-    """The rules of a group's policy: dict or None."""
+    """Return the rules of a group's policy: dict or None."""
     try:
         return json.loads(text) if text else None
     except ValueError as error:

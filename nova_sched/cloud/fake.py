@@ -1,8 +1,8 @@
 """A fake cloud in a database: hosts that send heartbeats and fill up.
 
-To the scheduler it looks like Nova's compute services: they write their
-compute node and service rows, count heartbeats, and after a boot their
-resource audit reports what is left.
+The scheduler sees what Nova's compute services would write: rows of compute
+nodes and services, heartbeats, and after a boot the usage that the resource
+audit reports.
 """
 
 import logging
@@ -18,9 +18,9 @@ from nova_sched.db import tables
 LOG = logging.getLogger(__name__)
 
 _COMPUTE_VERSION = 74            # of a 2026.2 compute service
-_TROUBLE_FROM = 20               # hosts; smaller clouds are all healthy
+_TROUBLE_FROM = 20               # hosts; smaller clouds have no dead host
 _FORCED_DOWN_FROM = 100
-_OURS = 'fake-%'
+_HOST_PATTERN = 'fake-%'
 _USAGE = ('vcpus_used', 'memory_mb_used', 'local_gb_used', 'free_ram_mb',
           'free_disk_gb', 'disk_available_least', 'running_vms', 'stats')
 _COUNTED = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'vm_state',
@@ -29,12 +29,13 @@ _SERVER = {'memory_mb': 4096, 'vcpus': 2, 'root_gb': 20, 'ephemeral_gb': 0}
 
 
 class FakeCloud:
-    """Hosts fake-0001 ... in the database behind a SQLAlchemy engine.
+    """Hosts fake-0001 and so on, in the database of a SQLAlchemy engine.
 
-    hosts: how many.  seed: the same one makes the same cloud.
-    servers_per_host: on the average, small ones, there from the start.
-    From 20 hosts on the last one is dead and the one before disabled; from
-    100 on the third from the end is forced down.
+    hosts: their number.  seed: of the random values; equal seeds give equal
+        clouds.
+    servers_per_host: average number of small servers at the start.
+    With 20 hosts or more the last one is dead and the one before it disabled;
+    with 100 or more the third from the end is forced down.
     """
 
     def __init__(self, engine, hosts=20, seed=1, servers_per_host=0):
@@ -110,23 +111,26 @@ class FakeCloud:
             for node in rng.choices(nodes, k=count)]
 
     def heartbeat(self):
-        """Every host but the dead one reports; returns how many did."""
+        """Record a heartbeat of each host but the dead one; return the count.
+        """
         c = tables.services.c
         now = cloud_file.utcnow()
         with db_engine.writing(self.engine) as connection:
             return connection.execute(
                 tables.services.update()
                 .where(c.binary == 'nova-compute', c.deleted == 0,
-                       c.host.like(_OURS), c.host != (self.dead_host or ''))
+                       c.host.like(_HOST_PATTERN),
+                       c.host != (self.dead_host or ''))
                 .values(report_count=c.report_count + 1,
                         last_seen_up=now, updated_at=now)).rowcount
 
     def boot(self, instance_uuid, host, node, flavor, **extra):
-        """A server comes up on a host, as conductor and compute would do it.
+        """Create a server on a host, as conductor and compute service do.
 
+        The host reports it with its next audit.
         flavor: dict with memory_mb (MiB), vcpus, root_gb, ephemeral_gb (GiB)
-        and perhaps id.  extra: other columns of instances, for example
-        project_id or task_state.  The host reports it with its next audit.
+            and optionally id.
+        extra: other columns of instances, such as project_id.
         """
         row = {'vm_state': 'active', 'created_at': cloud_file.utcnow(),
                'project_id': 'fake-project', 'user_id': 'fake-user',
@@ -138,7 +142,7 @@ class FakeCloud:
             connection.execute(tables.instances.insert(), row)
 
     def delete(self, instance_uuid):
-        """The server is deleted (softly); its host notices at an audit."""
+        """Soft-delete a server; its host reports that with its next audit."""
         c = tables.instances.c
         with db_engine.writing(self.engine) as connection:
             connection.execute(
@@ -147,10 +151,10 @@ class FakeCloud:
                 .values(deleted=c.id, deleted_at=cloud_file.utcnow()))
 
     def audit(self):
-        """Every node's resource audit; returns how many rows changed.
+        """Run the resource audit of every node; return the number of changes.
 
-        As in Nova a row is only written, and its updated_at set, when its
-        usage differs from what it says already.
+        As in Nova, a row is written, and its updated_at set, only if its
+        usage has changed.
         """
         with db_engine.writing(self.engine) as connection:
             held = _instances_by_node(connection)
@@ -171,10 +175,10 @@ class FakeCloud:
         return len(changed)
 
     def run(self, stop_event, interval=10):
-        """Heartbeats and audits every interval seconds until the event.
+        """Send heartbeats and audits every ``interval`` seconds until stopped.
 
-        stop_event: a threading.Event.  A database that refuses once is
-        reported and tried again.
+        stop_event: a threading.Event.  An error of the database is logged and
+        the next interval tries again.
         """
         while not stop_event.is_set():
             try:
@@ -190,7 +194,10 @@ class FakeCloud:
 
 
 def _aggregates(nodes, rng):
-    """Three availability zones, dealt out in turn, and every fourth on SSD."""
+    """Return three availability zones of equal size, and one SSD aggregate.
+
+    Every fourth host has an SSD.
+    """
     hosts = [node['host'] for node in nodes]
     members = {f'az{n + 1}': hosts[n::3] for n in range(3)}
     aggregates = [
@@ -208,14 +215,14 @@ def _nodes(connection):
     return connection.execute(
         sa.select(c.id, c.host, c.hypervisor_hostname, c.vcpus, c.memory_mb,
                   c.local_gb, *(c[name] for name in _USAGE))
-        .where(c.deleted == 0, c.host.like(_OURS))).mappings()
+        .where(c.deleted == 0, c.host.like(_HOST_PATTERN))).mappings()
 
 
 def _instances_by_node(connection):
     c = tables.instances.c
     return _by_node(connection.execute(
         sa.select(c.host, c.node, *(c[name] for name in _COUNTED))
-        .where(c.deleted == 0, c.host.like(_OURS))).mappings())
+        .where(c.deleted == 0, c.host.like(_HOST_PATTERN))).mappings())
 
 
 def _by_node(servers):

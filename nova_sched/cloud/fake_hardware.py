@@ -1,6 +1,6 @@
-"""Rows of believable compute nodes, in the texts a compute service writes.
+"""Realistic rows of compute nodes, with the texts a compute service writes.
 
-Four kinds of machine, dealt out at random; see PROFILES for their sizes.
+PROFILES has four types of machine, which are chosen at random.
 """
 
 import collections
@@ -26,8 +26,8 @@ PROFILES = (
             8002002, ('asimd', 'crc32', 'sha2'), True, False, 1),
 )
 
-# What a compute node keeps for itself: MiB of memory (Nova's default), and
-# percent of the disk that images and overhead take from the free space.
+# Reserved on a compute node: MiB of memory (Nova's default), and the percent
+# of the disk that images and overhead take.
 RESERVED_MB = 512
 _DISK_OVERHEAD_PERCENT = 5
 
@@ -39,14 +39,14 @@ _SUPPORTED = {
 
 
 def host_name(number):
-    """Name of the host with this number, counted from 1: fake-0001."""
+    """Return the name of a host by its number, from 1: fake-0001."""
     return f'fake-{number:04d}'
 
 
 def compute_node(number, rng, now):
-    """A compute_nodes row without instances.
+    """Return a row of compute_nodes without instances.
 
-    rng: random.Random that deals the profile and the uuid; now: text.
+    rng: random.Random for the profile and the uuid.  now: text.
     """
     profile = rng.choices(PROFILES, [p.weight for p in PROFILES])[0]
     row = {
@@ -76,7 +76,7 @@ def compute_node(number, rng, now):
 
 
 def random_uuid(rng):
-    """A uuid4 text that the same seed gives again."""
+    """Return a uuid4 from a random.Random: text."""
     return str(uuid.UUID(int=rng.getrandbits(128), version=4))
 
 
@@ -112,7 +112,10 @@ def _pci_pool():
 
 
 def _numa(profile):
-    """One NUMA cell per socket; threads of a core are n and n + all cores."""
+    """Return a NUMA topology with a cell per socket: JSON text.
+
+    The threads of core n are n, n + cores, and so on.
+    """
     per_cell = profile.memory_mb // profile.sockets
     all_cores = profile.sockets * profile.cores
     cells = []
@@ -139,7 +142,7 @@ def _pages(size_kb, total):
 
 
 def usage(node, instances):
-    """The usage columns of a node that holds these instances.
+    """Return the usage columns of a node with these instances.
 
     node: its totals vcpus, memory_mb (MiB), local_gb (GiB).  instances: rows
     with vcpus, memory_mb, root_gb, ephemeral_gb, vm_state, task_state,
@@ -182,5 +185,5 @@ def _stats(instances):
 
 
 def generator(seed):
-    """The random.Random that a seed stands for."""
+    """Return the random.Random of a seed."""
     return random.Random(seed)

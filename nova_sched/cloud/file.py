@@ -1,11 +1,12 @@
-"""A cloud as one JSON file: load it into a database; ``export`` makes one.
+"""Loads a cloud from one JSON file into a database.
 
-The form is a dict of lists of rows: compute_nodes, services, instances,
-instance_system_metadata (columns as in the tables), aggregates (id, uuid,
-name, hosts, metadata), instance_groups (id, uuid, name, project_id, user_id,
-members, and ``policies``, or ``policy`` with ``rules``), cells (uuid, name,
-disabled), host_mappings (host, cell_uuid), and ``now``, the UTC time that the
-time stamps in it, ``YYYY-MM-DDTHH:MM:SS``, are relative to.
+``export`` writes such a file.  Its form is a dict of lists of rows:
+compute_nodes, services, instances, instance_system_metadata (columns as in
+the tables), aggregates (id, uuid, name, hosts, metadata), instance_groups
+(id, uuid, name, project_id, user_id, members, and ``policies``, or ``policy``
+with ``rules``), cells (uuid, name, disabled), host_mappings (host,
+cell_uuid), and ``now``, the UTC time to which the time stamps in it,
+``YYYY-MM-DDTHH:MM:SS``, are relative.
 """
 
 import datetime
@@ -21,25 +22,26 @@ from nova_sched.db import tables
 CELL_TABLES = (tables.compute_nodes, tables.services, tables.instances,
                 tables.instance_system_metadata)
 _API_LISTS = ('aggregates', 'instance_groups', 'cells', 'host_mappings')
-# What a database refuses whatever the cloud says; the rest is about the rows.
-_DATABASE_TROUBLE = (
+# Errors of the database; other errors come from the rows of the cloud.
+_DATABASE_ERRORS = (
     db_exc.DBConnectionError, db_exc.DBNonExistentDatabase,
     db_exc.DBNonExistentTable, db_exc.DBDeadlock)
 METADATA_KEYS = ('instance_uuid', 'key', 'value')
 
 
 class NotACloud(exception.NovaSchedException):
-    """A file that should hold a cloud holds something else."""
+    """A file or dict that does not hold a cloud."""
 
 
 def load(engine, cloud, now=None, shift=False):
-    """Replace the database's hosts, servers, aggregates, groups and cells.
+    """Replace the database's hosts, instances, aggregates, groups and cells.
 
-    cloud: the dict of the module's docstring.  shift: add (now - the cloud's
-    own ``now``) to all its time stamps, so that heartbeats are as old as they
-    were; now: a naive UTC datetime, by default the current one.
-    Returns the number of compute nodes.  Raises NotACloud for something that
-    is no cloud, and DatabaseUnavailable; both leave the database as it was.
+    cloud: the dict that the module's docstring describes.
+    now: a naive UTC datetime, by default the current time.
+    shift: whether to move the cloud's time stamps by the difference between
+        ``now`` and its own ``now``, so that heartbeats keep their age.
+    Returns the number of compute nodes.  Raises NotACloud for an invalid
+    cloud, and DatabaseUnavailable; both leave the database unchanged.
     """
     _check(cloud)
     now = now or utcnow()
@@ -52,7 +54,7 @@ def load(engine, cloud, now=None, shift=False):
     try:
         with db_engine.writing(engine) as connection:
             _replace(connection, rows)
-    except _DATABASE_TROUBLE as error:
+    except _DATABASE_ERRORS as error:
         raise exception.DatabaseUnavailable(
             f'Database {db_engine.masked(engine.url)}: '
             f'{db_engine.reason(error)}') from error
@@ -74,14 +76,14 @@ def _replace(connection, rows):
 
 
 def _advance_sequence(connection, table):
-    """PostgreSQL does not count the ids that were given explicitly."""
+    """Advance PostgreSQL's sequence, which ignores explicit ids."""
     connection.execute(sa.select(sa.func.setval(
         sa.func.pg_get_serial_sequence(table.name, 'id'),
         sa.select(sa.func.max(table.c.id)).scalar_subquery())))
 
 
 def utcnow():
-    """The current time as the database keeps it: UTC without a zone."""
+    """Return the current time as databases keep it: naive UTC, seconds."""
     return datetime.datetime.now(datetime.UTC).replace(
         tzinfo=None, microsecond=0)
 
@@ -102,7 +104,7 @@ def _check(cloud):
 
 
 def _cell_rows(table, rows, delta):
-    """Rows with every column of the table; unknown columns are left out."""
+    """Return rows with every column of the table and no other column."""
     required = [c.name for c in table.c if not c.nullable and c.name != 'id']
     times = [c.name for c in table.c if isinstance(c.type, sa.DateTime)]
     made = []
