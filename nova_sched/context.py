@@ -1,8 +1,7 @@
-"""The request context: who asks, and under which request id.
+"""The request context: a caller's identity and request id.
 
-It travels as one flat dict whose keys differ by release; see RPC messages'
-``_context_*`` keys.  Whatever is known is read, nothing that is missing or
-unknown is an error, and unknown keys are passed on.
+In RPC messages it is a flat dict, the ``_context_*`` keys, which differ by
+release.  A missing or unknown key is no error, and unknown keys are passed on.
 """
 
 import copy
@@ -10,10 +9,11 @@ import datetime
 
 from oslo_context import context
 
-#: Keys read or made from attributes below; all others are passed on as is.
+#: Keys of attributes that oslo.context does not have.
 _EXTRA = (
     'service_catalog', 'read_deleted', 'remote_address', 'quota_class')
-_TAKEN = frozenset((
+#: Keys that are read into attributes; all others are passed on unchanged.
+_KNOWN = frozenset((
     'user', 'user_id', 'user_name', 'tenant', 'project', 'project_id',
     'project_name', 'domain', 'user_domain', 'project_domain',
     'domain_name', 'user_domain_name', 'project_domain_name', 'is_admin',
@@ -30,12 +30,12 @@ _DEFAULTS = {'is_admin': False, 'read_only': False, 'show_deleted': False,
 
 
 class RequestContext(context.RequestContext):
-    """A caller's identity and request id, as Nova's releases send it.
+    """A caller's identity and request id, as Nova's releases send them.
 
     service_catalog: list of services.  read_deleted: 'no', 'yes' or 'only'.
-    timestamp: time of the user's request, UTC without zone.
-    extra: keys of the wire form that are not known here.
-    Everything else: oslo.context.
+    timestamp: time of the user's request, naive UTC.
+    extra: unknown keys of the wire form.
+    Other arguments are those of oslo.context.
     """
 
     def __init__(self, *, service_catalog=None, read_deleted='no',
@@ -52,16 +52,17 @@ class RequestContext(context.RequestContext):
 
     @classmethod
     def from_dict(cls, values, **kwargs):
-        """A context from its wire form, of any release.
+        """Return a context from the wire form of any release.
 
-        values: dict or None.  kwargs: constructor arguments that win.
-        Raises nothing for missing, unknown or odd keys.
+        values: dict or None.  kwargs: constructor arguments that take
+            precedence.
+        Missing and unknown keys, and invalid values, raise no error.
         """
         values = values or {}
-        found = {name: values.get(name, _DEFAULTS.get(name))
-                 for name in _SAME_NAME}
+        fields = {name: values.get(name, _DEFAULTS.get(name))
+                  for name in _SAME_NAME}
         roles = values.get('roles')
-        found.update(
+        fields.update(
             user_id=values.get('user_id') or values.get('user'),
             project_id=(values.get('project_id') or values.get('project')
                         or values.get('tenant')),
@@ -73,14 +74,14 @@ class RequestContext(context.RequestContext):
             read_deleted=values.get('read_deleted') or 'no',
             remote_address=values.get('remote_address'),
             quota_class=values.get('quota_class'),
-            timestamp=_moment(values.get('timestamp')),
+            timestamp=_parse_time(values.get('timestamp')),
             extra={name: value for name, value in values.items()
-                   if name not in _TAKEN})
-        found.update(kwargs)
-        return cls(**found)
+                   if name not in _KNOWN})
+        fields.update(kwargs)
+        return cls(**fields)
 
     def to_dict(self):
-        """The wire form, with the keys of all releases."""
+        """Return the wire form, with the keys of all releases: dict."""
         return {
             **self._extra,
             **super().to_dict(),
@@ -96,7 +97,7 @@ class RequestContext(context.RequestContext):
         }
 
     def get_logging_values(self):
-        """What a log line may show: neither token nor unknown keys."""
+        """Return the values for log lines, without token or unknown keys."""
         values = super().get_logging_values()
         for name in ('service_catalog', *self._extra):
             values.pop(name, None)
@@ -104,9 +105,9 @@ class RequestContext(context.RequestContext):
         return values
 
     def elevated(self, read_deleted=None):
-        """A copy with administrator rights; this context stays as it is.
+        """Return a copy with administrator rights.
 
-        read_deleted: 'no', 'yes' or 'only' for the copy; None leaves it.
+        read_deleted: of the copy, 'no', 'yes' or 'only'; None keeps it.
         """
         twin = copy.copy(self)
         twin.is_admin = True
@@ -123,26 +124,26 @@ class RequestContext(context.RequestContext):
 
 
 def forget():
-    """This thread works for nobody any more, and logs so."""
+    """Remove the context of this thread, also from its log lines."""
     context._request_store.context = None
 
 
 def get_admin_context():
-    """A context for the service's own work: administrator, no user."""
+    """Return an administrator's context for the service's own work."""
     return RequestContext(is_admin=True, roles=['admin'], overwrite=False)
 
 
 def get_context():
-    """A context of nobody, who is no administrator; for plug-ins."""
+    """Return a context without user or administrator rights; for plug-ins."""
     return RequestContext(is_admin=False, overwrite=False)
 
 
-def _moment(text):
-    """A timestamp's datetime in UTC without zone; None if it is none."""
+def _parse_time(text):
+    """Return a time stamp as a naive UTC datetime; None if it is invalid."""
     try:
-        moment = datetime.datetime.fromisoformat(text)
-        if moment.tzinfo is not None:
-            moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
-        return moment
+        time = datetime.datetime.fromisoformat(text)
+        if time.tzinfo is not None:
+            time = time.astimezone(datetime.UTC).replace(tzinfo=None)
+        return time
     except (TypeError, ValueError, OverflowError):
         return None

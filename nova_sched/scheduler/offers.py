@@ -45,12 +45,12 @@ class Offers:
         that it may go to.  record: the Decision that notes the time taken.
         Raises NoValidHost for a host that is not there and for a request
         that is offered nothing, InvalidInput for one that cannot be asked
-        for, DatabaseUnavailable, and what ``Prefilters.edited`` raises.
+        for, DatabaseUnavailable, and what ``Prefilters.apply`` raises.
         """
         if self.placement_client is None or spec_obj.is_rebuild:
             return spec_obj, offer.NOT_ASKED
         with record.timed('placement'):
-            spec_obj = self._prefilters.edited(context, spec_obj)
+            spec_obj = self._prefilters.apply(context, spec_obj)
             node = self._bound(spec_obj, record)
             found = self.placement_client.candidates(utils.resource_requests(
                 spec_obj, max_results=self._max_results, target_node=node,

@@ -1,4 +1,4 @@
-"""What happens to a request before Placement is asked: request filters."""
+"""Runs Nova's request filters on a request before the query to Placement."""
 
 import functools
 import time
@@ -14,29 +14,29 @@ LOG = logging.getLogger(__name__)
 
 
 class Prefilters:
-    """Nova's request filters, with what they ask.
+    """Nova's request filters, with the sources that they read from.
 
-    host_manager: scheduler.host_manager.HostManager, or None; one that
-        cannot tell aggregates and versions is taken to know none.
+    host_manager: scheduler.host_manager.HostManager, or None.  One without
+        ``aggregates`` and ``oldest_compute`` counts as having none.
     placement: scheduler.client.report.SchedulerReportClient.
-    clock: function that gives seconds.
+    clock: function that returns seconds.
     """
 
     def __init__(self, conf, host_manager, placement, clock=time.monotonic):
         self._options, self._clock = request_filter.Options.of(conf), clock
         self._neutron = Neutron(conf, clock=clock)
-        # A third party's host manager may not know how.
+        # A third party's host manager may lack these methods.
         self._aggregates = getattr(host_manager, 'aggregates', list)
         self._oldest_compute = getattr(
             host_manager, 'oldest_compute', lambda: None)
         self._placement = placement
 
-    def edited(self, context, spec_obj):
-        """A copy of a RequestSpec that the request filters have edited.
+    def apply(self, context, spec_obj):
+        """Return a copy of a RequestSpec that the request filters edited.
 
-        context: of the request, whose token ports are read with.
+        context: of the request; its token reads the ports.
         Raises NoValidHost for a request that can have no host, InvalidInput
-        for one that is wrong, DatabaseUnavailable,
+        for an invalid one, DatabaseUnavailable,
         ResourceProviderAggregateRetrievalFailed, and what network.neutron
         raises for ports and networks.
         """
@@ -56,7 +56,7 @@ class Prefilters:
 
 
 class _Facts:
-    """What filters ask for one request, as of request_filter; each once."""
+    """The facts of one request, as of request_filter; each is read once."""
 
     def __init__(self, networks, aggregates_of, aggregates, oldest_compute):
         self.aggregates = functools.cache(aggregates)
@@ -69,7 +69,7 @@ class _Facts:
 
 
 def _aggregates_of(placement, context, deadline, segment):
-    """The aggregates of a segment; None if Placement does not tell in time."""
+    """Return the aggregates of a segment; None without a timely answer."""
     if deadline.left() > 0:
         return placement.aggregates_of(segment, context)
     LOG.warning('Placement is not asked for the aggregates of segment %s: '

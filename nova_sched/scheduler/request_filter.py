@@ -1,7 +1,6 @@
-"""The request filters of Nova, in their order: ``process_reqspec``.
+"""Nova's request filters in Nova's order: ``process_reqspec``.
 
-What they do is in ``nova_sched.rules.prefilters``; which of them there are,
-and in which order, is Nova's.
+The filters themselves are in ``nova_sched.rules.prefilters``.
 """
 
 import dataclasses
@@ -34,7 +33,7 @@ FILTERS = (
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """The options of [scheduler] that request filters obey, all bool."""
+    """The options of [scheduler] for request filters, all bool."""
 
     limit_tenants_to_placement_aggregate: bool = False
     placement_aggregate_required_for_tenants: bool = False
@@ -45,7 +44,7 @@ class Options:
 
     @classmethod
     def of(cls, conf):
-        """As a ConfigOpts has them."""
+        """Read the options of a ConfigOpts."""
         return cls(*(conf.scheduler[field.name]
                      for field in dataclasses.fields(cls)))
 
@@ -53,26 +52,26 @@ class Options:
 def process_reqspec(spec_obj, facts, options, clock):
     """Run all request filters on a RequestSpec, which they edit.
 
-    facts: what filters ask, each question an I/O:
+    facts: object with methods that filters call, each of which does I/O:
 
         aggregates()                all objects.Aggregate: list
-        oldest_compute()            least version of all compute services:
+        oldest_compute()            lowest version of all compute services:
                                     int, or None without any
         port(port_id)               an object with ``vnic_type``,
                                     ``network_id`` and ``subnet_id``, that of
                                     the first fixed address, or None
         segments_of_network(id)     uuids of the segments of a network's
-        segments_of_subnet(id)      subnets, or of one: list, or None if
-                                    Neutron does not tell
+        segments_of_subnet(id)      subnets, or of one subnet: list, or None
+                                    without an answer of Neutron
         aggregates_of(segment)      uuids of a segment's aggregates: list, or
-                                    None if Placement does not tell
+                                    None without an answer of Placement
 
-    options: Options.  clock: function that gives seconds.
+    options: Options.  clock: function that returns seconds.
     Raises RequestFilterFailed for a request that can have no host,
-    InvalidInput for one that is wrong, and what ``facts`` raises.
+    InvalidInput for an invalid one, and what ``facts`` raises.
     """
     for request_filter in FILTERS:
-        begin = clock()
+        start = clock()
         if request_filter(spec_obj, facts, options):
             LOG.debug('Request filter %r took %.1f seconds',
-                      request_filter.__name__, clock() - begin)
+                      request_filter.__name__, clock() - start)

@@ -7,7 +7,7 @@ from nova_sched import objects
 from nova_sched import rpc
 from nova_sched.objects.legacy import dicts as legacy_dicts
 
-#: What ``[upgrade_levels] scheduler`` may name instead of a version.
+#: Release names that ``[upgrade_levels] scheduler`` accepts.
 VERSION_ALIASES = {
     'grizzly': '2.6', 'havana': '2.9', 'icehouse': '3.0', 'juno': '3.0',
     'kilo': '4.2', 'liberty': '4.2', 'mitaka': '4.3', 'newton': '4.3',
@@ -18,10 +18,10 @@ _REMOTE = {cls.__name__: cls for cls in (exception.NoValidHost,
 
 
 class SchedulerAPI:
-    """Calls a scheduler over RPC.
+    """A client that calls a scheduler over RPC.
 
     conf: ConfigOpts with this project's options.
-    transport: an oslo.messaging transport; None makes one from conf.
+    transport: an oslo.messaging transport; by default one made from conf.
     """
 
     def __init__(self, conf, transport=None):
@@ -35,16 +35,15 @@ class SchedulerAPI:
 
     def select_destinations(self, ctxt, spec_obj, instance_uuids,
                             return_objects=False, return_alternates=False):
-        """Choose a host for each instance; see SchedulerManager.
+        """Select a host for each instance; see SchedulerManager.
 
-        Returns lists of Selection per instance with return_objects, else one
-        dict per instance.
-
-        Raises NoValidHost and InvalidInput as the server did;
-        SelectionObjectsWithOldRPCVersionNotSupported when objects or
-        alternates are asked for under a version cap below 4.5;
-        oslo_messaging.MessagingTimeout when no answer comes, and
-        oslo_messaging.RemoteError for any other fault of the server.
+        Returns a list of Selections per instance with return_objects, else
+        one dict per instance.
+        Raises NoValidHost and InvalidInput as the server does;
+        SelectionObjectsWithOldRPCVersionNotSupported for objects or
+        alternates under a version cap below 4.5;
+        oslo_messaging.MessagingTimeout without an answer in time; and
+        oslo_messaging.RemoteError for any other error of the server.
         """
         version, args = self._form(spec_obj, instance_uuids, return_objects,
                                    return_alternates)
@@ -61,7 +60,7 @@ class SchedulerAPI:
 
     def _form(self, spec_obj, instance_uuids, return_objects,
               return_alternates):
-        """The version to send, and the arguments as of that version."""
+        """Return the version to send and the arguments of that version."""
         envelope = spec_obj
         if isinstance(spec_obj, objects.RequestSpec):
             envelope = spec_obj.obj_to_primitive()
@@ -84,13 +83,13 @@ class SchedulerAPI:
         return '4.4', {'spec_obj': envelope, 'instance_uuids': instance_uuids}
 
     def ping(self, ctxt, arg=None):
-        """The answer of any scheduler that is there: service name and arg."""
+        """Return the answer of any scheduler: service name and arg."""
         call = self._client.prepare(version='1.0', namespace='baseapi')
         return call.call(ctxt, 'ping', arg=arg)
 
 
 def _local(error):
-    """A server's exception as this project's own class, where it has one."""
+    """Return a server's exception as this project's class, if it has one."""
     cls = _REMOTE.get(error.exc_type)
     if cls is None:
         return error

@@ -1,8 +1,8 @@
-"""The operator's JSON file of options for plug-ins, reread when it changes.
+"""The operator's JSON file of options for plug-ins, read when it changes.
 
-``[DEFAULT] scheduler_json_config_location`` names it. Its content goes to
-filters and weighers as it is: ``filter_properties['config_options']``, or
-``spec_obj.config_options``; nothing built in reads it.
+``[DEFAULT] scheduler_json_config_location`` names it. Filters and weighers get
+its content as ``filter_properties['config_options']`` or as
+``spec_obj.config_options``; no built-in one uses it.
 """
 
 import json
@@ -15,30 +15,30 @@ LOG = logging.getLogger(__name__)
 
 
 class SchedulerOptions:
-    """The content of the file at a path; an empty path means none.
+    """The content of the file at a path; an empty path means no file.
 
-    A file that is missing or broken is logged once, and the last good
-    content stays.
+    A missing or invalid file is logged once, and the last valid content
+    stays.
     """
 
     def __init__(self, path):
         self._path = path
         self._lock = threading.Lock()
-        self._seen = None
+        self._last_stamp = None
         self._content = {}
 
     def get_configuration(self):
-        """The content as a dict; {} without a file.
+        """Return the content as a dict, {} without a file.
 
-        All callers get the same one, which none may change: a RequestSpec
-        shows plug-ins a copy.
+        All callers share the dict and must not change it; a RequestSpec gives
+        plug-ins a copy.
         """
         if not self._path:
             return {}
         with self._lock:
-            seen = self._stamp()
-            if seen != self._seen:
-                self._seen = seen
+            stamp = self._stamp()
+            if stamp != self._last_stamp:
+                self._last_stamp = stamp
                 self._content = self._read()
             return self._content
 
@@ -47,8 +47,8 @@ class SchedulerOptions:
             status = os.stat(self._path)
         except OSError:
             return 'missing'
-        # Changed times too: a file that is made readable, or moved here with
-        # its old time stamp, is another one.
+        # ctime shows a file that is made readable, or moved here with its old
+        # mtime.
         return status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
     def _read(self):

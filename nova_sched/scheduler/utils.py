@@ -1,8 +1,8 @@
-"""From a request to the queries that Placement is asked for candidates.
+"""Builds the queries for allocation candidates from a request.
 
-``target`` says which host a request is bound to; the caller looks it up.
-``resource_requests`` makes the queries, as ResourceRequest objects that each
-microversion of Placement gets in its own words.
+``target`` returns the host that a request is bound to, which the caller looks
+up.  ``resource_requests`` returns the queries as ResourceRequests, which the
+client writes in the form of Placement's microversion.
 """
 
 import dataclasses
@@ -26,7 +26,8 @@ LOG = logging.getLogger(__name__)
 
 _SUFFIX = re.compile(flavors.SUFFIX)
 
-#: Hints that relate hosts to each other: a part of them will not do.
+#: Hints that relate hosts to each other, for which a part of the candidates
+#: does not suffice.
 _RELATING_HINTS = ('group', 'same_host', 'different_host')
 _MIB_PER_GIB = 1024
 
@@ -34,8 +35,8 @@ _MIB_PER_GIB = 1024
 class Target(typing.NamedTuple):
     """The host that a request is bound to, by any of its names.
 
-    host, node: None if it does not matter.  cell: uuid of the cell to look
-    in, or None.
+    host, node: None if it does not matter.  cell: uuid of the cell to search,
+    or None.
     """
 
     host: str | None
@@ -49,43 +50,46 @@ class Target(typing.NamedTuple):
 
 
 def target(spec_obj):
-    """The Target of a RequestSpec, or None if any host may do.
+    """Return the Target of a RequestSpec, or None if it names no host.
 
-    Host and node are each the requested destination's, else the first that
-    is forced.
+    Host and node are each the requested destination's, else the first of the
+    forced ones.
     """
-    wanted = spec_obj.requested_destination
-    host = (wanted and wanted.host) or _first(spec_obj.force_hosts)
-    node = (wanted and wanted.node) or _first(spec_obj.force_nodes)
+    destination = spec_obj.requested_destination
+    host = ((destination and destination.host)
+            or _first(spec_obj.force_hosts))
+    node = ((destination and destination.node)
+            or _first(spec_obj.force_nodes))
     if not (host or node):
         return None
-    cell = wanted and wanted.cell
+    cell = destination and destination.cell
     return Target(host, node, cell.uuid if cell else None)
 
 
 def resource_requests(spec_obj, *, max_results, fallback_pcpu_query=True,
                       target_node=None):
-    """The queries for a RequestSpec: one ResourceRequest, or two.
+    """Return the queries for a RequestSpec: one or two ResourceRequests.
 
-    max_results: most candidates to answer with.
-    fallback_pcpu_query: whether dedicated CPUs are asked for a second time,
-        as VCPU, for hosts that do not report PCPU.
+    max_results: limit of the number of candidates.
+    fallback_pcpu_query: whether a second query asks for dedicated CPUs as
+        VCPU, for hosts that do not report PCPU.
     target_node: uuid of the compute node that ``target`` names; None if it
         names several, or there is no target.
-    Raises InvalidInput if flavor and image contradict each other, or a
-    request group is wrong.
+    Raises InvalidInput if flavor and image contradict each other, or if a
+    request group is invalid.
     """
     wishes = Wishes(spec_obj)
-    asked = _asked(spec_obj, wishes)
-    asked.groups[''].in_tree = target_node
+    base = _base_request(spec_obj, wishes)
+    base.groups[''].in_tree = target_node
     if not _needs_all(spec_obj, target_node):
-        asked.limit = max_results
-    standard = _standard_amounts(spec_obj, asked)
-    _settle_groups(asked, spec_obj)
+        base.limit = max_results
+    standard = _standard_amounts(spec_obj, base)
+    _drop_empty_groups(base)
+    _default_group_policy(base, spec_obj)
     pins = pinning.of(wishes)
-    requests = [_completed(asked, standard, pins)]
+    requests = [_with_amounts(base, standard, pins)]
     if pins.amounts and fallback_pcpu_query:
-        unpinned = _completed(asked, standard, pinning.NONE)
+        unpinned = _with_amounts(base, standard, pinning.NONE)
         if unpinned not in requests:
             requests.append(unpinned)
     return requests
@@ -96,21 +100,21 @@ def _first(names):
 
 
 def _needs_all(spec_obj, target_node):
-    """Whether the right candidates may be missing from a part of them."""
+    """Return whether a limit could exclude the right candidates."""
     hints = spec_obj.scheduler_hints or {}
     return any(name in hints for name in _RELATING_HINTS) or (
         target_node is None and target(spec_obj) is not None)
 
 
-def _asked(spec_obj, wishes):
-    """All but the limit and the flavor's sizes: a ResourceRequest.
+def _base_request(spec_obj, wishes):
+    """Return a ResourceRequest without limit and without the flavor's sizes.
 
-    Amounts may be zero.
+    Its amounts may be zero.
     """
     groups = flavors.groups(wishes.extra_specs)
     groups[''].required.update(wishes.image.get('traits_required') or ())
-    for index, group in enumerate(_requested(spec_obj)):
-        _add_requested(groups, index, group)
+    for index, group in enumerate(_request_groups(spec_obj)):
+        _add_request_group(groups, index, group)
     devices.add(groups[''], wishes)
     _add_aggregates(groups[''], spec_obj.requested_destination)
     params = (given(spec_obj, 'request_level_params')
@@ -122,20 +126,20 @@ def _asked(spec_obj, wishes):
         root_forbidden=set(given(params, 'root_forbidden', ())))
 
 
-def _requested(spec_obj):
+def _request_groups(spec_obj):
     return given(spec_obj, 'requested_resources', ())
 
 
-def _add_requested(groups, index, wanted):
-    """Add a RequestGroup, of a port or a device, under its own name."""
-    suffix = given(wanted, 'requester_id', '')
+def _add_request_group(groups, index, requested):
+    """Add the RequestGroup of a port or a device, under its own name."""
+    suffix = given(requested, 'requester_id', '')
     group = Group(
-        resources=dict(given(wanted, 'resources', {})),
-        required=set(given(wanted, 'required_traits', ())),
-        forbidden=set(given(wanted, 'forbidden_traits', ())),
-        member_of=list(given(wanted, 'aggregates', ())),
-        forbidden_aggregates=set(given(wanted, 'forbidden_aggregates', ())),
-        in_tree=wanted.in_tree)
+        resources=dict(given(requested, 'resources', {})),
+        required=set(given(requested, 'required_traits', ())),
+        forbidden=set(given(requested, 'forbidden_traits', ())),
+        member_of=list(given(requested, 'aggregates', ())),
+        forbidden_aggregates=set(given(requested, 'forbidden_aggregates', ())),
+        in_tree=requested.in_tree)
     if not _SUFFIX.fullmatch(suffix):
         must = 'must be 1 to 64 letters, digits, - and _'
     elif suffix in groups:
@@ -149,17 +153,18 @@ def _add_requested(groups, index, wanted):
                          'requester_id').as_invalid_input()
 
 
-def _add_aggregates(group, wanted):
-    """Add the aggregates of a Destination, or of None."""
-    if wanted is not None:
+def _add_aggregates(group, destination):
+    """Add the aggregates of a Destination, which may be None."""
+    if destination is not None:
         group.member_of.extend(
-            uuids.split(',') for uuids in wanted.aggregates or ())
-        group.forbidden_aggregates.update(wanted.forbidden_aggregates or ())
+            uuids.split(',') for uuids in destination.aggregates or ())
+        group.forbidden_aggregates.update(
+            destination.forbidden_aggregates or ())
 
 
-def _standard_amounts(spec_obj, asked):
-    """The flavor's sizes in classes that no group mentions: a dict."""
-    mentioned = {name for group in asked.groups.values()
+def _standard_amounts(spec_obj, request):
+    """Return the flavor's sizes in classes that no group mentions: dict."""
+    mentioned = {name for group in request.groups.values()
                  for name in group.resources}
     flavor = spec_obj.flavor
     root_gb = 0 if spec_obj.is_bfv else flavor.root_gb
@@ -174,39 +179,45 @@ def _standard_amounts(spec_obj, asked):
             if name not in mentioned}
 
 
-def _settle_groups(asked, spec_obj):
-    """Drop amounts of zero and empty groups, then settle the policy."""
-    for group in asked.groups.values():
+def _drop_empty_groups(request):
+    """Drop amounts of zero, and then empty groups."""
+    for group in request.groups.values():
         group.drop_zeros()
-    asked.groups = {suffix: group for suffix, group in asked.groups.items()
-                    if group or not suffix}
-    suffixes = asked.groups.keys() - {''}
-    if asked.group_policy is not None or len(suffixes) < 2:
+    request.groups = {
+        suffix: group for suffix, group in request.groups.items()
+        if group or not suffix}
+
+
+def _default_group_policy(request, spec_obj):
+    """Warn of a missing group policy, and set one for groups of ports."""
+    suffixes = request.groups.keys() - {''}
+    if request.group_policy is not None or len(suffixes) < 2:
         return
     LOG.warning('There is more than one numbered request group in the '
                 'allocation candidate query but the flavor did not specify '
                 "any group policy. Set its extra spec group_policy to 'none' "
                 "(groups may share a provider) or 'isolate'.")
     of_flavor = suffixes - {group.requester_id
-                            for group in _requested(spec_obj)}
+                            for group in _request_groups(spec_obj)}
     if len(of_flavor) < 2:
         LOG.info('At least one numbered request group is defined outside of '
                  "the flavor: its group policy defaults to 'none'.")
-        asked.group_policy = 'none'
+        request.group_policy = 'none'
 
 
-def _completed(asked, standard, pins):
-    """The query with amounts of CPUs, memory and disk: ResourceRequest.
+def _with_amounts(request, standard, pins):
+    """Return a ResourceRequest with amounts of CPUs, memory and disk.
 
-    standard: the flavor's sizes.  pins: Pins, which go before them.
+    standard: the flavor's sizes.  pins: Pins, which take precedence.
     """
-    group = asked.groups['']
+    group = request.groups['']
     if classes.PCPU in pins.amounts:
         standard = {name: amount for name, amount in standard.items()
                     if name != classes.VCPU}
-    made = dataclasses.replace(
+    completed = dataclasses.replace(
         group, resources={**standard, **group.resources, **pins.amounts},
         required=group.required | pins.required,
         forbidden=group.forbidden | pins.forbidden)
-    made.drop_zeros()
-    return dataclasses.replace(asked, groups={**asked.groups, '': made})
+    completed.drop_zeros()
+    return dataclasses.replace(
+        request, groups={**request.groups, '': completed})

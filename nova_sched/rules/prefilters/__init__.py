@@ -1,7 +1,8 @@
-"""Request filters: what edits a request before Placement is asked.
+"""Request filters, which edit a request before the query to Placement.
 
-Each is a function of Nova's name, ``(spec_obj, facts, options)``, that edits
-the RequestSpec in place and returns whether it had anything to do.  facts,
-options: see ``nova_sched.scheduler.request_filter``, which runs them.  What
-a filter adds narrows what is there: aggregates are joined by "and".
+Each has Nova's name and the arguments ``(spec_obj, facts, options)``.  It
+edits the RequestSpec in place and returns whether it applies.  ``facts`` and
+``options`` are those of ``nova_sched.scheduler.request_filter``, which runs
+the filters.  A filter only adds conditions: the lists of aggregates that
+several filters require are combined by "and".
 """

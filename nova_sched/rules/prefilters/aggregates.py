@@ -1,4 +1,4 @@
-"""Request filters that choose among host aggregates by their metadata."""
+"""Request filters that restrict a request to host aggregates."""
 
 from oslo_log import log as logging
 
@@ -14,9 +14,10 @@ _REQUIRED = 'required'
 
 
 def require_tenant_aggregate(spec_obj, facts, options):
-    """Send a project to the aggregates whose metadata name it.
+    """Restrict a project to the aggregates whose metadata name it.
 
-    Raises RequestFilterFailed for a project that must have one and has none.
+    Raises RequestFilterFailed for a project without an aggregate, if one is
+    required.
     """
     if not options.limit_tenants_to_placement_aggregate:
         return False
@@ -36,7 +37,7 @@ def require_tenant_aggregate(spec_obj, facts, options):
 
 
 def map_az_to_placement_aggregate(spec_obj, facts, _options):
-    """Send a request to the aggregates of its availability zone.
+    """Restrict a request to the aggregates of its availability zone.
 
     A zone without an aggregate, such as the default one, requires nothing.
     """
@@ -53,13 +54,13 @@ def map_az_to_placement_aggregate(spec_obj, facts, _options):
 
 
 def isolate_aggregates(spec_obj, facts, options):
-    """Keep a request from aggregates whose traits it does not require."""
+    """Forbid the aggregates whose traits a request does not require."""
     if not options.enable_isolated_aggregate_filtering:
         return False
-    asked = _required_traits(spec_obj)
+    traits = _required_traits(spec_obj)
     found = _uuids(facts, lambda metadata: any(
         key.startswith(_TRAIT_KEY) and value == _REQUIRED
-        and key.removeprefix(_TRAIT_KEY) not in asked
+        and key.removeprefix(_TRAIT_KEY) not in traits
         for key, value in metadata.items()))
     if found:
         edits.forbid_all(spec_obj, found)
@@ -67,17 +68,17 @@ def isolate_aggregates(spec_obj, facts, options):
 
 
 def _uuids(facts, fits):
-    """The uuids of the aggregates whose metadata fit, in their order."""
+    """Return the uuids of the aggregates whose metadata fit, in order."""
     return [aggregate.uuid for aggregate in facts.aggregates()
             if aggregate.uuid and fits(aggregate.metadata or {})]
 
 
 def _required_traits(spec_obj):
-    """The traits that flavor, in any of its groups, and image require."""
+    """Return the traits that the flavor, in any group, and image require."""
     wishes = Wishes(spec_obj)
-    found = set(wishes.image.get('traits_required') or ())
+    traits = set(wishes.image.get('traits_required') or ())
     for key, value in wishes.extra_specs.items():
         group, _, trait = key.partition(':')
         if group.startswith('trait') and value == _REQUIRED:
-            found.add(trait)
-    return found
+            traits.add(trait)
+    return traits

@@ -1,29 +1,30 @@
-"""What request filters write into a request."""
+"""The edits that request filters make to a request."""
 
 from nova_sched import objects
 
 
 def require(spec_obj, trait):
-    """Have the root provider of the host report a trait."""
+    """Require a trait of the host's root provider."""
     spec_obj.request_level_params.root_required.add(trait)
 
 
 def forbid(spec_obj, trait):
-    """Keep the request from hosts whose root provider reports a trait."""
+    """Forbid a trait of the host's root provider."""
     spec_obj.request_level_params.root_forbidden.add(trait)
 
 
 def require_any(spec_obj, aggregates):
-    """Have the host be in one of these aggregates: uuids, at least one."""
-    wanted = _destination(spec_obj)
-    wanted.aggregates = [*(wanted.aggregates or ()), ','.join(aggregates)]
+    """Require the host to be in one of these aggregates: uuids, not empty."""
+    destination = _destination(spec_obj)
+    destination.aggregates = [*(destination.aggregates or ()),
+                              ','.join(aggregates)]
 
 
 def forbid_all(spec_obj, aggregates):
-    """Have the host be in none of these aggregates: uuids."""
-    wanted = _destination(spec_obj)
-    wanted.forbidden_aggregates = {
-        *(wanted.forbidden_aggregates or ()), *aggregates}
+    """Forbid the host to be in any of these aggregates: uuids."""
+    destination = _destination(spec_obj)
+    destination.forbidden_aggregates = {
+        *(destination.forbidden_aggregates or ()), *aggregates}
 
 
 def _destination(spec_obj):

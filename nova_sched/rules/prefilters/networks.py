@@ -1,4 +1,4 @@
-"""Request filters that ask about the networks and ports of a request."""
+"""Request filters for the networks and ports of a request."""
 
 import os_traits
 from oslo_log import log as logging
@@ -9,21 +9,21 @@ from nova_sched.rules.resources.wishes import given
 
 LOG = logging.getLogger(__name__)
 
-#: In place of a network: Neutron is to make one, or none is wanted.
+#: Values in place of a network: Neutron creates one, or there is none.
 _NO_NETWORKS = ('auto', 'none')
 _REMOTE_MANAGED = 'remote-managed'
 
 
 def routed_networks_filter(spec_obj, facts, options):
-    """Send a request to hosts that reach the segments of its networks.
+    """Restrict a request to hosts that reach the segments of its networks.
 
-    Raises RequestFilterFailed where Neutron or Placement do not tell which
-    aggregates a segment has; and what ``facts`` raises.
+    Raises RequestFilterFailed if Neutron or Placement do not return the
+    aggregates of a segment, and what ``facts`` raises.
     """
     if not options.query_placement_for_routed_network_aggregates:
         return False
-    for wanted in _networks(spec_obj):
-        network_id, found = _reachable(wanted, facts)
+    for requested in _networks(spec_obj):
+        network_id, found = _reachable(requested, facts)
         if found:
             edits.require_any(spec_obj, found)
             LOG.debug('routed_networks_filter request filter added the '
@@ -33,13 +33,13 @@ def routed_networks_filter(spec_obj, facts, options):
 
 
 def remote_managed_ports_filter(spec_obj, facts, _options):
-    """Ask for a host whose ports are managed elsewhere, for such a port.
+    """Require a host with remote-managed ports if a port is such a one.
 
     Raises what ``facts`` raises.
     """
-    for wanted in _networks(spec_obj):
-        if wanted.port_id and (
-                facts.port(wanted.port_id).vnic_type == _REMOTE_MANAGED):
+    for requested in _networks(spec_obj):
+        if requested.port_id and (
+                facts.port(requested.port_id).vnic_type == _REMOTE_MANAGED):
             edits.require(spec_obj, os_traits.COMPUTE_REMOTE_MANAGED_PORTS)
             LOG.debug('remote_managed_ports_filter request filter added '
                       'trait %s', os_traits.COMPUTE_REMOTE_MANAGED_PORTS)
@@ -51,15 +51,15 @@ def _networks(spec_obj):
     return networks.objects if networks else ()
 
 
-def _reachable(wanted, facts):
-    """The aggregates of hosts that reach what a NetworkRequest asks for.
+def _reachable(requested, facts):
+    """Return the aggregates of hosts that reach a NetworkRequest.
 
     Returns (id of the network, or None for a port with an address; list of
-    aggregate uuids, which is empty where every host does).
+    aggregate uuids, which is empty if every host reaches it).
     """
-    network_id = wanted.network_id
-    if wanted.port_id:
-        port = facts.port(wanted.port_id)
+    network_id = requested.network_id
+    if requested.port_id:
+        port = facts.port(requested.port_id)
         if port.subnet_id:
             return None, _aggregates(
                 facts.segments_of_subnet(port.subnet_id), facts,
@@ -72,14 +72,17 @@ def _reachable(wanted, facts):
 
 
 def _aggregates(segments, facts, where):
-    """The aggregates of segments, which must have some: list of uuids."""
+    """Return the aggregates of segments: list of uuids.
+
+    Raises RequestFilterFailed if a segment has none.
+    """
     found = []
-    for segment in dict.fromkeys(_told(segments, where)):
-        found += _told(facts.aggregates_of(segment) or None, where)
+    for segment in dict.fromkeys(_required(segments, where)):
+        found += _required(facts.aggregates_of(segment) or None, where)
     return list(dict.fromkeys(found))
 
 
-def _told(answer, where):
+def _required(answer, where):
     if answer is None:
         raise exception.RequestFilterFailed(
             f'Aggregates not found for the {where}')

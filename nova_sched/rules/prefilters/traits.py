@@ -1,7 +1,4 @@
-"""Request filters that ask the host for traits.
-
-Names of traits: os-traits.
-"""
+"""Request filters that require traits of the host, by names of os-traits."""
 
 import os_traits
 from oslo_log import log as logging
@@ -17,8 +14,8 @@ LOG = logging.getLogger(__name__)
 _ADDED = '%s request filter added required trait %s'
 _SKIPPED = '%s skipped'
 
-#: Image property -> how the trait begins that its value makes. That of
-#: hw_viommu_model makes none of os-traits', in Nova as here.
+#: Image property -> prefix of the trait that its value completes. The traits
+#: of hw_viommu_model are not in os-traits; Nova has the same prefix.
 _PREFIXES = {
     'hw_cdrom_bus': 'COMPUTE_STORAGE_BUS_',
     'hw_disk_bus': 'COMPUTE_STORAGE_BUS_',
@@ -37,13 +34,13 @@ _TPM_SECRETS = {
     'host': os_traits.COMPUTE_SECURITY_TPM_SECRET_SECURITY_HOST,
     'deployment': os_traits.COMPUTE_SECURITY_TPM_SECRET_SECURITY_DEPLOYMENT}
 
-#: The version of nova-compute, as of its services' rows, since which all
-#: providers that it makes have the trait OWNER_NOVA.
+#: The service version of nova-compute from which on all its providers have
+#: the trait OWNER_NOVA.
 OWNER_NOVA_SINCE = 73
 
 
 def require_image_type_support(spec_obj, _facts, options):
-    """Ask for a host that boots images of the disk format."""
+    """Require a host that boots images of the disk format."""
     if (not options.query_placement_for_image_type_support
             or spec_obj.is_bfv):
         return False
@@ -57,7 +54,7 @@ def require_image_type_support(spec_obj, _facts, options):
 
 
 def compute_status_filter(spec_obj, _facts, _options):
-    """Leave out hosts whose compute service is disabled."""
+    """Exclude hosts whose compute service is disabled."""
     edits.forbid(spec_obj, os_traits.COMPUTE_STATUS_DISABLED)
     LOG.debug('compute_status_filter request filter added forbidden trait %s',
               os_traits.COMPUTE_STATUS_DISABLED)
@@ -65,7 +62,7 @@ def compute_status_filter(spec_obj, _facts, _options):
 
 
 def transform_image_metadata(spec_obj, _facts, options):
-    """Ask for what properties of the image need: all of it or nothing."""
+    """Require the traits of the image's properties: all of them or none."""
     if not options.image_metadata_prefilter:
         return False
     image = Wishes(spec_obj).image
@@ -80,7 +77,7 @@ def transform_image_metadata(spec_obj, _facts, options):
 
 
 def accelerators_filter(spec_obj, _facts, _options):
-    """Ask for a host with accelerators for a flavor with a profile."""
+    """Require accelerators for a flavor with a device profile."""
     if Wishes(spec_obj).flavor('accel:device_profile'):
         edits.require(spec_obj, os_traits.COMPUTE_ACCELERATORS)
         LOG.debug(_ADDED, 'accelerators_filter',
@@ -89,7 +86,7 @@ def accelerators_filter(spec_obj, _facts, _options):
 
 
 def packed_virtqueue_filter(spec_obj, _facts, _options):
-    """Ask for packed virtio rings.
+    """Require packed virtio rings.
 
     Raises InvalidInput if flavor and image contradict each other.
     """
@@ -102,7 +99,7 @@ def packed_virtqueue_filter(spec_obj, _facts, _options):
 
 
 def ephemeral_encryption_filter(spec_obj, _facts, _options):
-    """Ask for encryption of local disks, and for its format.
+    """Require encryption of local disks, and its format.
 
     Raises InvalidInput if flavor and image contradict each other.
     """
@@ -113,15 +110,15 @@ def ephemeral_encryption_filter(spec_obj, _facts, _options):
         return False
     traits = [os_traits.COMPUTE_EPHEMERAL_ENCRYPTION]
     name = 'hw_ephemeral_encryption_format'
-    wanted = wishes.agreed('hw:ephemeral_encryption_format', name,
-                           _ENCRYPTION_FORMATS)
-    if wanted is not None:
-        if wanted not in _ENCRYPTION_FORMATS:
+    format_ = wishes.agreed('hw:ephemeral_encryption_format', name,
+                            _ENCRYPTION_FORMATS)
+    if format_ is not None:
+        if format_ not in _ENCRYPTION_FORMATS:
             raise image_refused(
-                f'must be one of {", ".join(_ENCRYPTION_FORMATS)}', wanted,
+                f'must be one of {", ".join(_ENCRYPTION_FORMATS)}', format_,
                 name)
         traits.append(
-            f'{os_traits.COMPUTE_EPHEMERAL_ENCRYPTION}_{wanted.upper()}')
+            f'{os_traits.COMPUTE_EPHEMERAL_ENCRYPTION}_{format_.upper()}')
     for trait in traits:
         edits.require(spec_obj, trait)
         LOG.debug('ephemeral_encryption_filter added trait %s', trait)
@@ -129,7 +126,7 @@ def ephemeral_encryption_filter(spec_obj, _facts, _options):
 
 
 def virtio_sound_filter(spec_obj, _facts, _options):
-    """Ask for virtio sound.
+    """Require virtio sound.
 
     Raises InvalidInput if flavor and image contradict each other.
     """
@@ -144,27 +141,27 @@ def virtio_sound_filter(spec_obj, _facts, _options):
 
 
 def tpm_secret_security_filter(spec_obj, _facts, _options):
-    """Ask for the way in which the secrets of a TPM are to be kept.
+    """Require support for the security of a TPM's secrets.
 
-    Raises RequestFilterFailed for a way that is not known, and InvalidInput
-    if flavor and image contradict each other.
+    Raises RequestFilterFailed for an unknown kind of security, and
+    InvalidInput if flavor and image contradict each other.
     """
     wishes = Wishes(spec_obj)
     if wishes.agreed('hw:tpm_version', 'hw_tpm_version',
                      _TPM_VERSIONS) is None:
         LOG.debug(_SKIPPED, 'tpm_secret_security_filter')
         return False
-    wanted = wishes.flavor('hw:tpm_secret_security') or 'user'
-    if wanted not in _TPM_SECRETS:
-        reason = f"TPM secret security '{wanted}' is not supported."
+    security = wishes.flavor('hw:tpm_secret_security') or 'user'
+    if security not in _TPM_SECRETS:
+        reason = f"TPM secret security '{security}' is not supported."
         LOG.warning('%s', reason)
         raise exception.RequestFilterFailed(reason)
-    edits.require(spec_obj, _TPM_SECRETS[wanted])
+    edits.require(spec_obj, _TPM_SECRETS[security])
     return True
 
 
 def owner_nova_filter(spec_obj, facts, _options):
-    """Ask for providers of Nova's own, once all of Nova's say so."""
+    """Require Nova's own providers once all compute services mark theirs."""
     oldest = facts.oldest_compute() or 0
     if oldest < OWNER_NOVA_SINCE:
         LOG.warning('OWNER_NOVA trait not added to scheduling request: not '
@@ -185,7 +182,8 @@ def owner_nova_filter(spec_obj, facts, _options):
 
 
 def _known(trait):
-    """A computed trait's name, or None with an error if there is none."""
+    """Return a computed trait's name; log an error and return None if unknown.
+    """
     if hasattr(os_traits, trait):
         return trait
     LOG.error('Computed trait name %r is not valid; is os-traits up to date?',
@@ -194,7 +192,7 @@ def _known(trait):
 
 
 def _agreed_flag(wishes, key, name):
-    """What extra spec or image property say; None if neither does."""
+    """Return the flag of the extra spec or image property; None if unset."""
     flavor, image = wishes.flag(key), wishes.image.get(name)
     if flavor is not None and image is not None and flavor != image:
         raise wishes.differs(key, name)
@@ -202,7 +200,7 @@ def _agreed_flag(wishes, key, name):
 
 
 def _of_flavor_devices(spec_obj):
-    """The request groups that were made of the flavor's PCI requests."""
+    """Return the request groups that come from the flavor's PCI requests."""
     pci = spec_obj.pci_requests
     prefixes = tuple(
         f'{request.request_id}-' for request in (pci.requests if pci else ())

@@ -62,7 +62,7 @@ def edited(neutron, placement, hosts, tmp_path):
         return prefilters.Prefilters(
             conf, kwargs.get('host_manager', hosts),
             report.SchedulerReportClient(conf),
-            kwargs.get('clock', time.monotonic)).edited(
+            kwargs.get('clock', time.monotonic)).apply(
                 a_context(neutron.url), spec_obj)
     return edited
 
