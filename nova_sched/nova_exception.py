@@ -1,15 +1,15 @@
-"""What objects raise that plug-ins look up, as ``nova.exception`` has it.
+"""Exceptions of the class methods that plug-ins call on objects.
 
-Plug-ins catch these under Nova's names (``plugins/nova/exception.py``).
+Plug-ins catch them by Nova's names (``plugins/nova/exception.py``).
 """
 
 from nova_sched import exception
 
 
 class NovaException(exception.RemoteNovaException):
-    """Base class; ``msg_fmt`` is filled with the keywords.
+    """Base class of these exceptions.
 
-    message: the text itself, instead.
+    message: the text; by default ``msg_fmt`` filled with the keywords.
     """
 
     msg_fmt = 'An unknown exception occurred.'
@@ -19,32 +19,32 @@ class NovaException(exception.RemoteNovaException):
             try:
                 message = self.msg_fmt % kwargs
             except KeyError:
-                # As in Nova: a missing word must not hide what went wrong.
+                # As in Nova, a missing keyword must not hide the error.
                 message = self.msg_fmt
         Exception.__init__(self, message)
         self.kwargs = {'code': self.code, **kwargs}
 
 
 class NotFound(NovaException):
-    """Something that was asked for is not there."""
+    """A resource does not exist."""
 
     msg_fmt = 'Resource could not be found.'
     code = 404
 
 
 class HostNotFound(NotFound):
-    """There is no such host."""
+    """A host does not exist."""
 
     msg_fmt = 'Host %(host)s could not be found.'
 
 
 class ComputeHostNotFound(HostNotFound):
-    """There is no such compute host."""
+    """A compute host does not exist."""
 
     msg_fmt = 'Compute host %(host)s could not be found.'
 
 
 class InstanceNotFound(NotFound):
-    """There is no such instance."""
+    """An instance does not exist."""
 
     msg_fmt = 'Instance %(instance_id)s could not be found.'

@@ -1,13 +1,13 @@
-"""For the tests of filters and weighers, whoever writes them.
+"""Helpers for the tests of filters and weighers.
 
-A test builds hosts and a request and looks at what a rule makes of them
-(``survivors``, ``weights``); ``check_filter`` and ``check_weigher`` try what
-every rule must keep to. ``doc/source/plugins.rst`` has an example.
+A test builds hosts and a request and asserts what a rule makes of them
+(``survivors``, ``weights``); ``check_filter`` and ``check_weigher`` check the
+contract of every rule. ``doc/source/plugins.rst`` has an example.
 
-Needs no pytest, and nothing else that the service itself does not need.
-Importing it makes Nova's module names importable where Nova is not
-installed: a plug-in that imports from ``nova`` needs it imported before, best
-in ``conftest.py``.
+The package needs nothing that the service does not need, not even pytest.
+Importing it makes Nova's module names importable where Nova is not installed,
+so a test imports it before a plug-in that imports ``nova``, best in
+``conftest.py``.
 """
 
 from nova_sched import conf as config

@@ -1,14 +1,14 @@
-"""What every filter and weigher must keep to.
+"""The contract of filters and weighers.
 
-Each is tried on ``ROUNDS`` made-up cases, the same in every run:
+A rule is checked with ``ROUNDS`` generated cases, the same in every run:
 
 1. No hosts give an empty answer.
-2. Nothing is raised, and there is an answer for each host.
-3. Hosts and request stay as they were; only attributes of a host state may
-   be set, such as its ``limits``.
-4. Asked again, a rule answers the same: it keeps nothing of a request.
-5. A host gets the same answer alone as among others, in whatever order.
-6. What a caller is told of a filter that rejected hosts is not about hosts.
+2. There is an answer for each host, and no exception.
+3. Hosts and request are not changed; only attributes of a host state may be
+   set, such as its ``limits``.
+4. The same question gives the same answer: a rule keeps no state of a request.
+5. A host gets the same answer alone and among others, in any order.
+6. The text that callers see of a filter that rejects hosts is not about hosts.
 """
 
 import copy
@@ -28,15 +28,15 @@ ROUNDS = 60
 
 
 def check_filter(cls, hosts=(), requests=(), together=False, **options):
-    """Assert that a filter class keeps to the contract.
+    """Assert that a filter class keeps the contract.
 
-    hosts: some of ``a_host``, and requests: some of ``a_request``, that show
-        what the filter is about; they are mixed with made-up ones.
-    together: whether the filter looks at all hosts to judge one, so that (5)
-        does not hold for it.
+    hosts, requests: results of ``a_host`` and of ``a_request`` for which the
+        filter matters; they are mixed with generated ones.
+    together: whether the filter judges a host by the other hosts, so that
+        (5) does not apply.
     options: of the configuration, see ``a_conf``.
-    Raises AssertionError that names the case; ConfigurationError for a class
-    that the service would not load.
+    Raises AssertionError that names the case, and ConfigurationError for a
+    class that the service does not load.
     """
     rule = plugins.make_filter(cls, rules.a_conf(**options))
 
@@ -57,10 +57,10 @@ def check_filter(cls, hosts=(), requests=(), together=False, **options):
 
 
 def check_weigher(cls, hosts=(), requests=(), together=False, **options):
-    """Assert that a weigher class keeps to the contract.
+    """Assert that a weigher class keeps the contract.
 
-    Arguments and errors as for ``check_filter``. An answer is the weight
-    before normalizing, with the multiplier; neither may be NaN.
+    Arguments and errors are those of ``check_filter``. An answer is the
+    weight before normalizing, and the multiplier; neither may be NaN.
     """
     rule = plugins.make_weigher(cls, rules.a_conf(**options))
 
@@ -101,9 +101,9 @@ def _check_case(ask, case, together):
     assert again == answer, f'the answer was {answer}, and then {again}'
     if together:
         return
-    turned = case.hosts()
-    turned = turned.snapshot.block(turned.rows[::-1])
-    assert ask(turned, case.request())[::-1] == answer, (
+    reversed_ = case.hosts()
+    reversed_ = reversed_.snapshot.block(reversed_.rows[::-1])
+    assert ask(reversed_, case.request())[::-1] == answer, (
         'the order of the hosts makes a difference')
     for row, expected in enumerate(answer):
         alone, = ask(host_builders.one(case.hosts(), row), case.request())
@@ -113,9 +113,9 @@ def _check_case(ask, case, together):
 
 
 def _fingerprint(block, spec_obj):
-    """All that a rule could have changed in what it was given."""
+    """Return all that a rule could change in its arguments."""
     columns = {name: copy.deepcopy(block.objects(name))
                for name in host_columns.NAMES if name != 'aggregates'}
-    aggregates = [[dict(aggregate.metadata) for aggregate in found]
-                  for found in block.objects('aggregates')]
+    aggregates = [[dict(aggregate.metadata) for aggregate in of_host]
+                  for of_host in block.objects('aggregates')]
     return columns, aggregates, block.rows.tolist(), repr(spec_obj)

@@ -1,4 +1,4 @@
-"""Made-up hosts and requests, biased towards what plug-ins trip over."""
+"""Generated hosts and requests, biased towards what plug-ins get wrong."""
 
 import copy
 import dataclasses
@@ -8,7 +8,7 @@ import random
 from nova_sched.testing import host_builders
 from nova_sched.testing import request_builders
 
-#: In all texts that only operators may read.
+#: Part of all generated texts that only operators may see.
 PRIVATE = 'fuzz'
 
 _AMOUNTS = (-2048, -1, 0, 1, 511, 512, 1024, 65536)
@@ -31,30 +31,30 @@ class Case:
     spec_obj: object
 
     def hosts(self):
-        """The hosts as a HostBlock that nobody has seen yet."""
+        """Return the hosts as a new HostBlock."""
         return host_builders.hosts(*copy.deepcopy(self.records),
                                    running=self.running)
 
     def request(self):
-        """A RequestSpec that nobody has seen yet."""
+        """Return the request as a new RequestSpec."""
         return copy.deepcopy(self.spec_obj)
 
 
 def case(number, records, requests):
-    """The case of a number, always the same.
+    """Return the case of a number, always the same: Case.
 
-    records, requests: hosts and requests of whoever tests, to mix in.
+    records, requests: hosts and requests of the test, to mix in.
     """
     draw = random.Random(number)
-    made = [_a_host(draw, f'{PRIVATE}{i}') for i in range(draw.randint(0, 4))]
-    made += draw.sample(list(records), draw.randint(0, len(records)))
-    draw.shuffle(made)
-    names = [record['host'] for record in made if 'host' in record]
+    hosts = [_a_host(draw, f'{PRIVATE}{i}') for i in range(draw.randint(0, 4))]
+    hosts += draw.sample(list(records), draw.randint(0, len(records)))
+    draw.shuffle(hosts)
+    names = [record['host'] for record in hosts if 'host' in record]
     running = {uuid: draw.choice(names) for uuid in _UUIDS
                if names and draw.random() < 0.5}
     spec_obj = (draw.choice(requests) if requests and draw.random() < 0.7
                 else _a_request(draw))
-    return Case(made, running, spec_obj)
+    return Case(hosts, running, spec_obj)
 
 
 def _a_host(draw, name):

@@ -1,4 +1,4 @@
-"""Hosts for tests: valid defaults, and no database behind them."""
+"""Hosts for tests, with valid defaults and without a database."""
 
 import datetime
 import fnmatch
@@ -19,7 +19,7 @@ from nova_sched.testing import request_builders
 
 NOW = 1_700_000_000.0
 
-#: Of a flavor and of an instance, by the same names.
+#: Sizes that a flavor and an instance have by the same names.
 _SIZES = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')
 
 _DEFAULTS = {
@@ -36,15 +36,15 @@ _DEFAULTS = {
     'host_ip': '192.0.2.1', 'stats': {}, 'metrics': None, 'pci_stats': '[]',
     'supported_instances': '[["x86_64", "kvm", "hvm"]]'}
 
-#: What a host is like whose compute service never reported its usage, where
-#: that is not the default.
+#: Columns of a host whose compute service has never reported its usage, where
+#: they differ from the defaults.
 NEVER_REPORTED = {
     name: value for name, value in columns.NOT_REPORTED.items()
     if name != 'metrics' and value != _DEFAULTS.get(name, ...)}
 
 
 def a_host(host=None, **values):
-    """One host as a dict of columns; a free one that is up unless told so.
+    """Return a host as a dict of columns; by default it is up and empty.
 
     aggregates: list of metadata dicts, or of Aggregate.
     disabled_reason: of its service.
@@ -66,7 +66,7 @@ def a_host(host=None, **values):
 
 
 def _a_service(record):
-    """A row of the database: a service that has no name yet."""
+    """Return a database row of a service without a name."""
     seen = datetime.datetime.fromtimestamp(
         record['service_last_seen'], datetime.UTC).replace(tzinfo=None)
     return rows.Service(
@@ -79,7 +79,7 @@ def _a_service(record):
 
 
 def _named(record, number):
-    """A host's record with all that goes by its name or number."""
+    """Return a host's record with all that derives from its name or number."""
     host = record.get('host', f'host{number}')
     service = record['service']
     if service.host is None:
@@ -94,13 +94,13 @@ def _uuid(name):
 
 
 def an_aggregate(metadata, **values):
-    """An aggregate with this metadata."""
+    """Return an aggregate with this metadata."""
     return objects.Aggregate(metadata=metadata,
                              **{'id': 1, 'name': 'agg'} | values)
 
 
 def table(*records):
-    """A HostTable of hosts; those without a name are host0, host1 ..."""
+    """Return a HostTable of hosts; those without a name are host0, host1."""
     made = host_table.HostTable.from_records([
         _named(record, number) for number, record in enumerate(records)])
     made._check()
@@ -108,7 +108,7 @@ def table(*records):
 
 
 def hosts(*records, running=None, images=None):
-    """All the hosts as a HostBlock of a snapshot of their own.
+    """Return the hosts as a HostBlock of a snapshot of their own.
 
     running, images: as of ``instances_on``.
     """
@@ -117,21 +117,21 @@ def hosts(*records, running=None, images=None):
 
 
 def instances_on(running, images):
-    """The Instances that there are.
+    """Return the Instances of a cloud.
 
     running: {uuid: host name}, or {uuid: dict of fields} with the host.
         ``flavor`` among them is a Flavor, or a dict of a_flavor's keywords;
         its sizes are those of the instance.
-    images: {uuid: {name: text}} of image properties that they keep.
+    images: {uuid: {name: text}}, their image properties.
     """
     rows = {uuid: {'uuid': uuid, **(
         fields if isinstance(fields, dict) else {'host': fields})}
             for uuid, fields in running.items()}
     flavors = {uuid: _a_flavor(row.pop('flavor'))
                for uuid, row in rows.items() if 'flavor' in row}
-    for of, flavor in flavors.items():
-        rows[of] = {'instance_type_id': flavor.id, **{
-            size: getattr(flavor, size) for size in _SIZES}, **rows[of]}
+    for uuid, flavor in flavors.items():
+        rows[uuid] = {'instance_type_id': flavor.id, **{
+            size: getattr(flavor, size) for size in _SIZES}, **rows[uuid]}
     return _Instances(
         flavors,
         lambda uuids: {uuid: rows[uuid]['host'] for uuid in uuids
@@ -145,7 +145,7 @@ def instances_on(running, images):
 
 
 class _Instances(instances.Instances):
-    """Instances that have flavors, or one that asks for little.
+    """Instances with flavors, by default a small one.
 
     flavors: {uuid: Flavor}.  Other arguments are the base class's.
     """
@@ -156,8 +156,8 @@ class _Instances(instances.Instances):
 
     def on_host(self, host):
         found = super().on_host(host)
-        for of, instance in found.items():
-            flavor = self._flavors.get(of) or request_builders.a_flavor()
+        for uuid, instance in found.items():
+            flavor = self._flavors.get(uuid) or request_builders.a_flavor()
             instance.flavor = flavor
             instance.get_flavor = functools.partial(_flavor_of, flavor)
         return found
@@ -169,15 +169,15 @@ def _a_flavor(flavor):
 
 
 def _flavor_of(flavor, namespace=None):
-    """As ``Instance.get_flavor``: no made-up instance is being resized."""
+    """Return the flavor, as ``Instance.get_flavor`` outside of a resize."""
     return flavor if namespace is None else None
 
 
 def one(block, row):
-    """One row of a block as a block of its own."""
+    """Return one row of a block as a block of its own."""
     return block.snapshot.block(np.array([block.rows[row]]))
 
 
 def names(block):
-    """The host names of a block, in its order."""
+    """Return the host names of a block, in its order."""
     return block.objects('host')

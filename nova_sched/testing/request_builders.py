@@ -1,4 +1,4 @@
-"""Requests for tests: valid by default, a test names what matters to it."""
+"""Requests for tests, valid by default: a test sets what matters to it."""
 
 from nova_sched import objects
 
@@ -10,13 +10,13 @@ _FLAVOR = {'memory_mb': 512, 'vcpus': 1, 'root_gb': 1, 'ephemeral_gb': 0,
 
 
 def a_flavor(**kw):
-    """A Flavor; keywords are its fields."""
+    """Return a Flavor; keywords are its fields."""
     return objects.Flavor(**{
         'id': 5, 'name': 'm1.tiny', 'flavorid': '1', **_FLAVOR, **kw})
 
 
 def an_image(properties=None, **kw):
-    """An ImageMeta; properties is a dict of any names."""
+    """Return an ImageMeta; properties is a dict of any names."""
     return objects.ImageMeta(**{
         'id': IMAGE_ID, 'name': 'cirros', 'disk_format': 'qcow2',
         'min_ram': 0, 'min_disk': 0, 'size': 16300544,
@@ -26,21 +26,21 @@ def an_image(properties=None, **kw):
 
 def a_group(policy='anti-affinity', members=(), hosts=(), rules=None,
             uuid=GROUP_UUID):
-    """An InstanceGroup; rules is a dict such as {'max_server_per_host': 2}."""
+    """Return an InstanceGroup; rules is a dict: {'max_server_per_host': 2}."""
     return objects.InstanceGroup(
         uuid=uuid, name='group', policy=policy, members=list(members),
         hosts=list(hosts), _rules=rules or {})
 
 
 def a_retry(*hosts, num_attempts=None):
-    """SchedulerRetries after failures on the (host, node) pairs."""
+    """Return SchedulerRetries after failures on (host, node) pairs."""
     return objects.SchedulerRetries.from_dict({
         'num_attempts': num_attempts or len(hosts) + 1,
         'hosts': [list(pair) for pair in hosts]})
 
 
 def a_destination(**kw):
-    """A Destination; keywords are its fields, cell a uuid or an object."""
+    """Return a Destination; keywords are its fields, cell a uuid or object."""
     if isinstance(kw.get('cell'), str):
         kw['cell'] = objects.CellMapping(uuid=kw['cell'], name='cell')
     return objects.Destination(**kw)
@@ -48,7 +48,7 @@ def a_destination(**kw):
 
 def a_request(*, hints=None, image_properties=None, group=None, retry=None,
               wire_version='1.15', **kw):
-    """A RequestSpec that any host with 512 MiB, 1 CPU and 1 GiB can take.
+    """Return a RequestSpec that needs 512 MiB, 1 CPU and 1 GiB.
 
     memory_mb, vcpus, root_gb, ephemeral_gb, swap, extra_specs: go to the
         flavor, unless ``flavor`` is given.

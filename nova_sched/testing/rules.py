@@ -1,4 +1,4 @@
-"""Filters and weighers for tests, configured as the service does it."""
+"""Filters and weighers for tests, configured as the service does."""
 
 from nova_sched import conf as config
 from nova_sched import weights as base_weights
@@ -6,7 +6,7 @@ from nova_sched.testing import request_builders
 
 
 def a_conf(**options):
-    """A configuration without files.
+    """Return a configuration without files.
 
     options: of [filter_scheduler]; those of other groups as
     ``group__option``, of [DEFAULT] as ``DEFAULT__option``.
@@ -21,16 +21,16 @@ def a_conf(**options):
 
 
 def configured(cls, **options):
-    """A filter or weigher with these options; see a_conf."""
+    """Return a filter or weigher with these options; see a_conf."""
     rule = cls()
     rule.configure(a_conf(**options))
     return rule
 
 
 def weights(weigher, block, spec_obj=None):
-    """The weights of a HostBlock's hosts, in their order, by one weigher.
+    """Return the weights of a HostBlock's hosts, in order, by one weigher.
 
-    spec_obj: by default a request that asks for little.
+    spec_obj: by default a small request.
     """
     weighed = base_weights.WeightHandler().weigh(
         [weigher], block, spec_obj or request_builders.a_request())
@@ -40,5 +40,5 @@ def weights(weigher, block, spec_obj=None):
 
 
 def survivors(rule, block, spec_obj):
-    """The names of the hosts a filter leaves of a HostBlock."""
+    """Return the names of the hosts in a HostBlock that pass a filter."""
     return block.where(rule.keep(block, spec_obj)).objects('host')

@@ -211,7 +211,7 @@ def _uuids(database, host):
     reader = cell_reader.CellReader(
         cells.Cell(CELL2, None, database.url), {}, ('id',))
     try:
-        return [node.uuid for node in reader.named(host, None)]
+        return [node.uuid for node in reader.find_nodes(host, None)]
     finally:
         reader.close()
 
