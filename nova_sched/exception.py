@@ -1,31 +1,32 @@
-"""Every exception this service raises on purpose.
+"""The exceptions of this service.
 
 Exception
- +-- NovaSchedException         the base; ``str()`` is for whoever must act
+ +-- NovaSchedException         the base; ``str()`` is for the operator
       +-- ConfigurationError    an option's value that the service cannot use
       +-- DatabaseUnavailable   a database is out of reach or has no tables
       +-- PlacementError        Placement is out of reach, or refuses to act
-      +-- RequestFilterFailed   a request that is given up before any host
+      +-- RequestFilterFailed   a request filter rejects a request
       +-- RemoteNovaException   crosses RPC under the class path of Nova's own
            +-- NoValidHost      too few hosts for a request: an answer
-           +-- InvalidInput     a request that is wrong; names the field
+           +-- InvalidInput     a request is invalid; names the field
            +-- ComputeHostMetricNotFound
-                                a host lacks a metric that must be there
+                                a host lacks a required metric
            +-- HostMappingNotFound
-                                a plug-in asks for the cell of a host that is
-                                not among those decided on
+                                a plug-in asks for the cell of a host that
+                                takes no part in the decision
            +-- SelectionObjectsWithOldRPCVersionNotSupported
-                                a client's version cap rules out what it wants
+                                a client's version cap is too low
            +-- AllocationUpdateFailed
-                                somebody else claims for the same instance
+                                another process claims for the same instance
            +-- ResourceProviderAggregateRetrievalFailed
-                                Placement does not tell a segment's aggregates
-           +-- NovaException    Neutron does not tell of a port or network
-           +-- PortNotFound     Neutron knows no such port
-           +-- Unauthorized     the caller's token is not good for Neutron
-           +-- Forbidden        Neutron does not let a user read something
+                                Placement does not return the aggregates of a
+                                segment
+           +-- NovaException    Neutron does not return a port or network
+           +-- PortNotFound     Neutron has no such port
+           +-- Unauthorized     Neutron does not accept the caller's token
+           +-- Forbidden        Neutron's policy forbids a read
            +-- NeutronAdminCredentialConfigurationInvalid
-                                the log-in of [neutron] is not good
+                                the credentials of [neutron] are invalid
 
 oslo.messaging sends the class name, ``__module__``, ``args`` and ``kwargs`` of
 an exception; a Nova client imports ``nova.exception`` and rebuilds the class
@@ -38,9 +39,9 @@ class NovaSchedException(Exception):
 
 
 class ConfigurationError(NovaSchedException):
-    """One option that stops the start: which, what it holds, what to write.
+    """An option's value with which the service cannot run.
 
-    option: ``[group] name``.  value: as found.  hint: what to do about it.
+    option: ``[group] name``.  value: as configured.  hint: what to do.
     """
 
     def __init__(self, option, value, hint):
@@ -49,15 +50,15 @@ class ConfigurationError(NovaSchedException):
 
 
 class DatabaseUnavailable(NovaSchedException):
-    """A database cannot be reached, or it has no scheduler tables."""
+    """A database cannot be reached, or lacks the scheduler's tables."""
 
 
 class PlacementError(NovaSchedException):
-    """Placement cannot be reached, or does not do what it was asked."""
+    """Placement cannot be reached, or refuses a request."""
 
 
 class RequestFilterFailed(NovaSchedException):
-    """A request filter finds that a request can have no host.
+    """A request filter rejects a request, which can have no host.
 
     The text is Nova's, and part of the caller's NoValidHost.
     """
@@ -69,7 +70,7 @@ class RequestFilterFailed(NovaSchedException):
 class RemoteNovaException(NovaSchedException):
     """An exception that callers catch under Nova's class path.
 
-    kwargs fill the class's msg_fmt; ``code`` is the HTTP code Nova gives it.
+    kwargs fill the class's msg_fmt; ``code`` is Nova's HTTP code for it.
     """
 
     msg_fmt = '%(reason)s'
@@ -84,16 +85,16 @@ class RemoteNovaException(NovaSchedException):
         cls.__module__ = 'nova.exception'
 
     def format_message(self):
-        """The message alone, as Nova's exceptions offer it."""
+        """Return the message, as Nova's exceptions do."""
         return self.args[0]
 
 
 class NoValidHost(RemoteNovaException):
     """No host, or fewer hosts than instances, can be selected.
 
-    reason: all that there is to say, for operators.
-    nova: what Nova says of it; by default that hosts are not enough.
-    filters: what a tenant may know; by default what Nova says.
+    reason: the full text, for operators.
+    nova: Nova's text; by default that there are not enough hosts.
+    filters: the text for tenants; by default Nova's.
     """
 
     msg_fmt = 'No valid host was found. %(reason)s'
@@ -104,8 +105,8 @@ class NoValidHost(RemoteNovaException):
         self.nova = self.nova if nova is None else nova
         self.filters = filters
 
-    def told(self, text):
-        """The exception as it goes to a caller.
+    def for_caller(self, text):
+        """Return the exception as it goes to a caller.
 
         text: a choice of ``[nova_sched] no_valid_host_text``.
         """
@@ -116,17 +117,18 @@ class NoValidHost(RemoteNovaException):
 
 
 class InvalidInput(RemoteNovaException):
-    """The request is wrong; the reason names the field and its value."""
+    """A request is invalid; the reason names the field and its value."""
 
     msg_fmt = 'Invalid input received: %(reason)s'
     code = 400
-    #: The name of the plug-in whose words the reason is; None for ours.
+    #: Name of the plug-in that the reason comes from; None for our reasons.
     refused_by = None
 
-    def told(self, text):
-        """As of NoValidHost; our reasons are about what the caller sent.
+    def for_caller(self, text):
+        """Return the exception as it goes to a caller, see NoValidHost.
 
-        What those of a plug-in are about nobody knows.
+        Our own reasons are about the request only; a plug-in's reason may be
+        about anything, and is replaced.
         """
         if text == 'full':
             return self
@@ -134,8 +136,8 @@ class InvalidInput(RemoteNovaException):
             reason=self.kwargs.get('reason', '') if self.refused_by is None
             else f'{self.refused_by} refuses the request')
 
-    def of_rule(self, rule):
-        """Note that a filter or weigher, perhaps a plug-in, has raised it."""
+    def set_rule(self, rule):
+        """Record the filter or weigher that raises it, for plug-ins."""
         if not type(rule).__module__.startswith('nova_sched.'):
             self.refused_by = type(rule).__name__
 
@@ -147,8 +149,11 @@ class ComputeHostMetricNotFound(RemoteNovaException):
                '%(host)s.%(node)s.')
     code = 404
 
-    def told(self, text):
-        """As of NoValidHost; what Nova says names metric and host."""
+    def for_caller(self, text):
+        """Return the exception as it goes to a caller, see NoValidHost.
+
+        Nova's text names metric and host.
+        """
         if text == 'full':
             return self
         if text == 'nova':
@@ -159,7 +164,7 @@ class ComputeHostMetricNotFound(RemoteNovaException):
 
 
 class ClassNotFound(RemoteNovaException):
-    """A path leads to no class of the kind that is looked for."""
+    """A path names no class of the expected kind."""
 
     msg_fmt = 'Class %(class_name)s could not be found: %(exception)s'
     code = 404
@@ -183,7 +188,7 @@ class SelectionObjectsWithOldRPCVersionNotSupported(RemoteNovaException):
 class AllocationUpdateFailed(RemoteNovaException):
     """Two requests claim for the same instance at the same time.
 
-    consumer_uuid: of the instance.  error: what Placement says.
+    consumer_uuid: of the instance.  error: Placement's text.
     """
 
     msg_fmt = ('Placement holds other allocations of instance '
@@ -192,7 +197,7 @@ class AllocationUpdateFailed(RemoteNovaException):
 
 
 class ResourceProviderAggregateRetrievalFailed(RemoteNovaException):
-    """Placement refuses to tell the aggregates of a provider.
+    """Placement does not return the aggregates of a provider.
 
     uuid: of the resource provider, which may be a network segment.
     """
@@ -202,18 +207,18 @@ class ResourceProviderAggregateRetrievalFailed(RemoteNovaException):
 
 
 class NovaException(RemoteNovaException):
-    """Neutron does not tell what it is asked; the reason names it."""
+    """Neutron does not return a resource; the reason names it."""
 
 
 class PortNotFound(RemoteNovaException):
-    """Neutron knows no port with this port_id, or hides it."""
+    """Neutron has no port with this port_id, or hides it."""
 
     msg_fmt = 'Port id %(port_id)s could not be found.'
     code = 404
 
 
 class Unauthorized(RemoteNovaException):
-    """There is no token for Neutron, or none that it takes."""
+    """There is no token for Neutron, or Neutron does not accept it."""
 
     code = 401
 
@@ -225,7 +230,7 @@ class Forbidden(RemoteNovaException):
 
 
 class NeutronAdminCredentialConfigurationInvalid(RemoteNovaException):
-    """Neutron, or Keystone, does not take the credentials of [neutron]."""
+    """Neutron or Keystone does not accept the credentials of [neutron]."""
 
     msg_fmt = ('Neutron does not accept the credentials of [neutron]; check '
                'user, password and project there.')

@@ -185,7 +185,7 @@ class FilterHandler:
         except Exception as exc:
             is_refusal = isinstance(exc, exception.InvalidInput)
             if is_refusal:
-                exc.of_rule(filter_)
+                exc.set_rule(filter_)
             # A plug-in that asks a built-in has the host noted twice.
             notes = dict.fromkeys(getattr(exc, '__notes__', ()))
             # What is wrong with a request its caller is to mend.

@@ -266,7 +266,7 @@ class WeightHandler:
                       {'name': type(weigher).__name__, 'count': len(hosts),
                        'exc': exc})
             if isinstance(exc, exception.InvalidInput):
-                exc.of_rule(weigher)
+                exc.set_rule(weigher)
             raise
 
 

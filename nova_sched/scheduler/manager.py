@@ -173,7 +173,7 @@ class SchedulerManager:
         except _TOLD as exc:
             _close(record, exc)
             # Anew, for its cause and its notes would travel in the traceback.
-            raise exc.told(self._text) from None
+            raise exc.for_caller(self._text) from None
         except BaseException as exc:
             _close(record, exc)
             raise

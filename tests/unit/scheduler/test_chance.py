@@ -29,7 +29,7 @@ def refusal(driver, spec):
     with pytest.raises(exception.NoValidHost) as refused:
         select(driver, spec)
     reason = refused.value.kwargs['reason']
-    assert {refused.value.told(text).kwargs['reason']
+    assert {refused.value.for_caller(text).kwargs['reason']
             for text in ('nova', 'filters')} == {reason}
     return reason
 

@@ -108,7 +108,7 @@ def test_a_failed_filter_leaves_no_valid_host_and_says_why(edited):
 
     assert str(caught.value) == ('No valid host was found. Scheduling '
                                  'failed: No hosts available for tenant')
-    assert {caught.value.told(text).kwargs['reason']
+    assert {caught.value.for_caller(text).kwargs['reason']
             for text in ('nova', 'filters', 'full')} == {
         'Scheduling failed: No hosts available for tenant'}
 
