@@ -1,1 +1,1 @@
-"""Measurements of the service against an empty RPC round trip."""
+"""Benchmarks of the service, compared with an empty RPC round trip."""

@@ -1,4 +1,4 @@
-"""Measure the service beside an empty RPC echo, in one run.
+"""Measures the service beside an empty RPC echo, in one run.
 
 Needs a real RabbitMQ and a MariaDB: ``tools/benchmark.sh`` starts both and
 runs this.  Prints the tables of benchmarks/README.md.
@@ -21,7 +21,7 @@ _HEAD = ('driver', 'hosts', 'callers', 'instances', 'p50 ms', 'p95 ms',
 
 
 def _arguments():
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog='benchmark', description=__doc__)
     parser.add_argument('--transport-url', required=True)
     parser.add_argument('--database-url', required=True)
@@ -40,9 +40,8 @@ def _numbers(text):
     return [int(number) for number in text.split(',')]
 
 
-
 def main():
-    """Run all measurements; exit code 1 if a figure is missed."""
+    """Run all measurements; return 1 if a limit is exceeded, else 0."""
     args = _arguments()
     logging.disable(logging.WARNING)
     print(f'{platform.python_implementation()} {platform.python_version()}, '
@@ -72,7 +71,7 @@ def _decisions(args, bed, figures):
 def _services(args, bed, figures):
     for hosts in args.hosts:
         bed.make_cloud(hosts)
-        with bed.reports():
+        with bed.compute_services():
             _one_cloud(args, bed, figures, hosts)
 
 
@@ -94,7 +93,7 @@ def _one_cloud(args, bed, figures, hosts):
 def _matrix(args, figures, driver, hosts, echo, call):
     for callers in args.callers:
         for instances in args.instances:
-            # The floor is taken anew beside each figure: machines are noisy.
+            # Machines are noisy: the floor is measured beside each figure.
             floor = load.run(echo, callers, args.seconds / 2, args.calls)
             result = load.run(lambda n=instances: call(n), callers,
                               args.seconds, args.calls)
@@ -119,20 +118,21 @@ def _print_row(cells):
 
 
 class _Figures:
-    """What was measured, held against what is to be reached."""
+    """The figures that were measured, and their limits."""
 
     def __init__(self):
         self.decision, self.read, self.service = {}, {}, {}
 
     def report(self):
-        """Print each figure to reach; 1 if one is missed, else 0."""
+        """Print each figure with its limit; return 1 if one is exceeded."""
         missed = sum(result.errors for result, _ in self.service.values())
         if missed:
             print(f'MISSED {missed} call(s) were not answered')
         for text, value, limit in self._limits():
-            kept = value <= limit
-            missed += not kept
-            print(f'{"ok    " if kept else "MISSED"} {text}: {value:.2f} ms, '
+            passed = value <= limit
+            missed += not passed
+            outcome = 'ok    ' if passed else 'MISSED'
+            print(f'{outcome} {text}: {value:.2f} ms, '
                   f'at most {limit:.2f} ms')
         return 1 if missed else 0
 

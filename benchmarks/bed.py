@@ -1,4 +1,4 @@
-"""The test bed: broker and database given, servers and clients made here."""
+"""The test bed: servers and clients on an existing broker and database."""
 
 import contextlib
 import json
@@ -44,9 +44,9 @@ _SPEC = json.loads(
 
 
 def request(instances):
-    """Arguments of one select_destinations call for small instances.
+    """Return the arguments of one select_destinations call: dict.
 
-    Plain JSON, as a conductor puts on the wire, with alternates asked for.
+    Plain JSON as a conductor sends it, for small instances, with alternates.
     """
     uuids = [uuidutils.generate_uuid() for _ in range(instances)]
     data = _SPEC['nova_object.data'] | {'instance_uuid': uuids[0],
@@ -57,10 +57,10 @@ def request(instances):
 
 
 class Bed:
-    """One broker and one database, and what is measured between them.
+    """A broker and a database, and the programs that are measured on them.
 
     transport_url, database_url: of a real broker and an empty database.
-    directory: where configuration and logs go.
+    directory: for configuration and logs.
 
     launcher: process id of the program that was started last.
     """
@@ -74,7 +74,7 @@ class Bed:
         self.transport = rpc.get_transport(self.conf)
 
     def configuration(self, driver):
-        """A ConfigOpts as the service under test has it."""
+        """Return the ConfigOpts of the service under test."""
         return config.new_conf([], [str(self._config_file(driver))])
 
     def _config_file(self, driver):
@@ -92,7 +92,7 @@ class Bed:
 
     @contextlib.contextmanager
     def floor(self):
-        """A running floor server: function that makes one call."""
+        """Run the floor server; yield a function that makes one call."""
         client = messaging.get_rpc_client(
             self.transport, messaging.Target(topic=floor.TOPIC, version='1.0'))
         with self._running('floor', 'benchmarks.floor', self.transport_url):
@@ -101,7 +101,7 @@ class Bed:
 
     @contextlib.contextmanager
     def service(self, driver):
-        """A running service: function of instances, makes one call."""
+        """Run the service; yield a function of instances, makes one call."""
         target = messaging.Target(topic=rpc.TOPIC, version='4.5')
         client = messaging.get_rpc_client(self.transport, target)
 
@@ -116,14 +116,15 @@ class Bed:
             _until(lambda: ping.call({}, 'ping', arg=None))
             yield call
 
-    def reports(self):
-        """For the time of a block, compute services report as they do."""
-        return self._running('reports', 'benchmarks.reports',
+    def compute_services(self):
+        """Run fake compute services for the time of a block."""
+        return self._running('compute_services',
+                             'benchmarks.compute_services',
                              self.database_url)
 
     @contextlib.contextmanager
     def _running(self, name, module, *args):
-        """A Python module that runs for the time of a block, with a log."""
+        """Run a Python module, with a log, for the time of a block."""
         with open(self.directory / f'{name}.log', 'w') as log:
             process = subprocess.Popen(
                 [sys.executable, '-m', module, *args], stdout=log, stderr=log,
@@ -136,7 +137,8 @@ class Bed:
                 _end(process)
 
     def bare_read(self):
-        """Function that reads the rows of one refresh with a bare cursor."""
+        """Return a function that reads the rows of a refresh by a bare cursor.
+        """
         url = sa.make_url(self.database_url)
         connection = pymysql.connect(
             host=url.host or 'localhost', port=url.port or 3306,

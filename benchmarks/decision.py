@@ -1,7 +1,7 @@
-"""The decision itself, in process, with the state in memory.
+"""Measures a decision in process, with the state in memory.
 
 From the hydrated request to the selections: snapshot, filters, weighers,
-pick, consumption, alternates.  No broker and no database are on this path.
+pick, consumption, alternates.  No broker or database is involved.
 """
 
 from benchmarks import bed
@@ -12,9 +12,9 @@ from nova_sched.scheduler import caching_scheduler
 
 
 def measure(conf, instances, calls):
-    """Result of ``calls`` decisions for so many instances each.
+    """Measure decisions for some instances each: load.Result.
 
-    conf: of a database that holds the cloud.
+    conf: of a database that holds the cloud.  calls: number of decisions.
     """
     scheduler = caching_scheduler.CachingScheduler(conf)
     scheduler.start()

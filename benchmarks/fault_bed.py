@@ -1,4 +1,4 @@
-"""A deployment in little of which each part can fail."""
+"""A small deployment of which each part can fail."""
 
 import collections
 import contextlib
@@ -18,28 +18,28 @@ from tests.functional import rabbitmq
 from tests.functional import stage as stages
 from tests.interop import placement as placements
 
-#: Seconds that the service waits for a cell, and for Placement.
+#: Seconds that the service waits for a cell and for Placement.
 TIMEOUT = 5
-#: Calls that a worker works on at a time.
+#: Calls that a worker handles at a time.
 THREADS = 16
 HOSTS = {'one': [f'one-{number}' for number in range(10)],
          'two': [f'two-{number}' for number in range(10)]}
-#: Queues -> what [oslo_messaging_rabbit] says of them, at both ends.
+#: Type of queues -> options of [oslo_messaging_rabbit], at both ends.
 QUEUES = {
     'default': {},
     'durable': {'amqp_durable_queues': True},
     'quorum': {'rabbit_quorum_queue': True,
                'rabbit_transient_quorum_queue': True}}
-#: More than is ever asked for.
+#: More than all requests together take.
 INVENTORY = {'VCPU': 10 ** 6, 'MEMORY_MB': 10 ** 9, 'DISK_GB': 10 ** 9}
 
 
 class Bed:
-    """Two cells, the API database, Placement, a broker; and the daemon.
+    """Two cells, the API database, Placement, a broker and the daemon.
 
     directory: for files.  Each of ``broker``, ``placement``, ``api`` and
-    ``cells`` (by name) can be stopped, started, hung and resumed.  The
-    daemon is there while it is ``serving``.
+    ``cells`` (by name) can be stopped, started, suspended and resumed.  The
+    daemon runs within ``serving``.
     """
 
     def __init__(self, directory):
@@ -80,9 +80,9 @@ class Bed:
 
     @contextlib.contextmanager
     def serving(self, queues='default'):
-        """Have a daemon serve for a block; its callers go with it.
+        """Run a daemon for the time of a block, which ends its callers too.
 
-        queues: of QUEUES.
+        queues: a key of QUEUES.
         """
         self._queues = {
             # Queues of two kinds cannot have the same name.
@@ -98,11 +98,11 @@ class Bed:
         return self._stage.daemon(
             workers=2, name=name, api_database__connection=self.api.url,
             nova_sched__cell_timeout=TIMEOUT, placement__timeout=TIMEOUT,
-            # Nobody beats for the compute services.
+            # The compute services send no heartbeats.
             DEFAULT__service_down_time=10 ** 9,
-            # So few that all of them are there before anything fails.
+            # Few enough that all threads exist before a fault begins.
             DEFAULT__executor_thread_pool_size=THREADS,
-            # So that all hosts get their share.
+            # Spreads instances over all hosts.
             filter_scheduler__host_subset_size=1000,
             **self._queues,
             **{f'placement__{name}': value for name, value
@@ -118,21 +118,21 @@ class Bed:
                 traits=['COMPUTE_NODE', 'OWNER_NOVA'])
 
     def clients(self, count):
-        """Callers with connections of their own, patient as conductors."""
+        """Return callers with own connections and a conductor's time-outs."""
         return [self._stage.client(DEFAULT__rpc_response_timeout=60,
                                    DEFAULT__long_rpc_timeout=1800,
                                    **self._queues)
                 for _ in range(count)]
 
     def decided_twice(self):
-        """How many instances the daemon has placed more than once."""
+        """Return the number of instances that were placed more than once."""
         placed = collections.Counter(
             uuid for line in self._daemon.said(' placed: ')
             for uuid in re.findall(r'([0-9a-f-]{36}) on ', line))
         return sum(times > 1 for times in placed.values())
 
     def usage(self):
-        """What the workers have in use: Usage."""
+        """Return the resources that the workers use: Usage."""
         workers = [psutil.Process(pid) for pid in self._daemon.children]
         return Usage(sum(worker.num_threads() for worker in workers),
                      sum(worker.num_fds() for worker in workers),
@@ -140,14 +140,14 @@ class Bed:
                      // 2 ** 20)
 
     def consumers(self):
-        """Uuids of all instances that hold something in Placement: set."""
+        """Return the uuids of the instances with allocations: set."""
         return {consumer for provider in self.placement.providers().values()
                 for consumer in self.placement.consumers(provider)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Usage:
-    """Threads, descriptors and resident MiB of all workers together."""
+    """Threads, file descriptors and resident MiB of all workers together."""
 
     threads: int
     descriptors: int

@@ -1,11 +1,11 @@
-"""What callers see while something fails, and what is left afterwards.
+"""Measures what callers see while a part fails, and what remains afterwards.
 
     tools/with-services.sh python -m benchmarks.faults
 
-runs the service with all that it needs as processes of their own, stops,
-hangs and restarts one after the other under a load of a few callers; then
-restarts the broker, several times for each kind of queues.  It prints the
-tables of doc/source/faults.rst.  Needs .venv-nova, see tools/nova-venv.sh.
+runs the service and all that it depends on as processes, and stops, suspends
+and restarts one after the other under a load of a few callers; then restarts
+the broker several times for each type of queues.  It prints the tables of
+doc/source/faults.rst.  Needs .venv-nova, see tools/nova-venv.sh.
 """
 
 import argparse
@@ -19,45 +19,45 @@ import time
 from benchmarks import fault_bed
 from tests.functional import load as loads
 
-#: Normal answers in a row, times the callers, after which all is well again.
+#: Normal answers in a row for each caller that show a recovery.
 IN_A_ROW = 3
-#: Seconds that this is waited for at most, and that idle workers then have
-#: to give up what they do not need.
-MOST, SETTLE = 120, 15
+#: Longest wait for a recovery, in seconds, and the idle time after which
+#: workers have released what they do not need.
+MAX_RECOVERY, IDLE_TIME = 120, 15
 
-_SEEN = ('fault', 'calls', 'answered', 'refused', 'errors', 'longest',
-         'normal', 'hosts')
-_LEFT = ('fault', 'threads', 'descriptors', 'MiB', 'held for nobody',
+_CALLER_COLUMNS = ('fault', 'calls', 'answered', 'refused', 'errors',
+                   'longest', 'normal', 'hosts')
+_DAEMON_COLUMNS = ('fault', 'threads', 'descriptors', 'MiB', 'held for nobody',
          'not held')
-_RESTARTED = ('queues', 'restarts', 'calls', 'answered', 'lost', 'at restarts',
-              'decided twice', 'longest')
+_RESTART_COLUMNS = ('queues', 'restarts', 'calls', 'answered', 'lost',
+                    'at restarts', 'decided twice', 'longest')
 
 
 @dataclasses.dataclass
-class Course:
-    """Calls in the course of a fault.
+class FaultCourse:
+    """The calls during a fault and until the recovery.
 
-    began, ended, well: time.monotonic(); well: when each caller had had
-    normal answers again; None: never.
-    normal: seconds that an answer may take to be one.
-    calls: list of Call, until then.
+    began, ended: of the fault, time.monotonic().
+    recovered_at: when each caller had normal answers again, or None.
+    normal: longest duration of a normal answer, in seconds.
+    calls: list of Call, until the recovery.
     """
 
     began: float
     ended: float
-    well: float | None
+    recovered_at: float | None
     normal: float
     calls: list
 
     @functools.cached_property
-    def touched(self):
-        """The calls that the fault may have touched."""
+    def affected(self):
+        """The calls that the fault may have affected."""
         return [call for call in self.calls
-                if call.ended > self.began and call.began < self.back]
+                if call.ended > self.began and call.began < self.normal_again]
 
     @functools.cached_property
-    def back(self):
-        """When the last call ended that was no normal one."""
+    def normal_again(self):
+        """Time when the last call ended that was not normal."""
         return max((call.ended for call in self.calls
                     if call.ended > self.began
                     and not _is_normal(call, self.normal)),
@@ -65,42 +65,45 @@ class Course:
 
     @property
     def answered(self):
-        """How many of them got a host."""
-        return sum(call.host is not None for call in self.touched)
+        """Number of the affected calls that got a host."""
+        return sum(call.host is not None for call in self.affected)
 
     @property
     def longest(self):
-        """Seconds."""
-        return max(call.took for call in self.touched)
+        """Longest duration of an affected call, in seconds."""
+        return max(call.took for call in self.affected)
 
 
 @dataclasses.dataclass
-class Story:
-    """One fault, and what it left; before, after: Usage."""
+class FaultResult:
+    """The result of one fault; before, after: Usage."""
 
     fault: str
-    course: Course
+    course: FaultCourse
     before: fault_bed.Usage
     after: fault_bed.Usage
     held_for_nobody: int
     not_held: int
 
-    def seen(self, cell):
-        """What callers saw, as _SEEN; cell: which the fault is of."""
+    def caller_row(self, cell):
+        """Return what callers saw: a row of _CALLER_COLUMNS.
+
+        cell: name of the cell that failed, or None.
+        """
         course = self.course
         errors = collections.Counter(
-            call.error for call in course.touched if call.error)
+            call.error for call in course.affected if call.error)
         refused = errors.pop('NoValidHost', 0)
-        return (self.fault, len(course.touched), course.answered, refused,
+        return (self.fault, len(course.affected), course.answered, refused,
                 ', '.join(f'{count} {name}' for name, count
                           in errors.items()) or '0',
                 f'{course.longest:.1f}',
-                'never' if course.well is None
-                else f'{max(0, course.back - course.ended):.1f}',
+                'never' if course.recovered_at is None
+                else f'{max(0, course.normal_again - course.ended):.1f}',
                 self._hosts_back(cell))
 
-    def left(self):
-        """What was left, as _LEFT."""
+    def daemon_row(self):
+        """Return what remained: a row of _DAEMON_COLUMNS."""
         return (self.fault, *(
             f'{getattr(self.before, name)} - {getattr(self.after, name)}'
             for name in ('threads', 'descriptors', 'memory')),
@@ -118,8 +121,8 @@ def _is_normal(call, seconds):
     return call.host is not None and call.took <= seconds
 
 
-class Teller:
-    """Tells the stories of one Bed that is serving.
+class FaultRunner:
+    """Runs faults on a Bed that is serving.
 
     args: the command line.
     """
@@ -130,61 +133,65 @@ class Teller:
         self._answered, self._known = set(), set()
 
     def warm_up(self):
-        """Have the workers open what they need."""
+        """Make the workers open all that they need."""
         with loads.Load(self._clients, self._args.pause) as load:
-            self._until_well(load, time.monotonic())
-        time.sleep(SETTLE)
+            self._wait_for_recovery(load, time.monotonic())
+        time.sleep(IDLE_TIME)
         self._held(load.calls)
 
-    def story(self, fault, begin, end):
-        """The Story of a fault, which begins and ends by these functions."""
+    def run_fault(self, fault, begin, end):
+        """Run a fault: FaultResult.
+
+        begin, end: functions that begin and end it.
+        """
         before = self._bed.usage()
         with loads.Load(self._clients, self._args.pause) as load:
-            self._until_well(load, time.monotonic())
+            self._wait_for_recovery(load, time.monotonic())
             course = self._course(load, begin, self._args.seconds, end)
-        time.sleep(SETTLE)
+        time.sleep(IDLE_TIME)
         course.calls = load.calls
-        return Story(fault, course, before, self._bed.usage(),
+        return FaultResult(fault, course, before, self._bed.usage(),
                      *self._held(load.calls))
 
-    def restarts(self, queues):
-        """What restarts of the broker have callers see, as _RESTARTED.
+    def run_restarts(self, queues):
+        """Restart the broker repeatedly: a row of _RESTART_COLUMNS.
 
-        One takes a second longer than the one before, because callers try
-        the broker at growing intervals, all of them at about the same time.
+        Each restart takes a second longer than the last, because all callers
+        try the broker at growing intervals, at about the same times.
         """
         broker, times = self._bed.broker, range(self._args.restarts)
         with loads.Load(self._clients, self._args.pause) as load:
-            self._until_well(load, time.monotonic())
+            self._wait_for_recovery(load, time.monotonic())
             courses = [self._course(load, broker.stop, seconds, broker.start)
                        for seconds in times]
-        lost = [len([call for call in course.touched if call.error])
+        lost = [len([call for call in course.affected if call.error])
                 for course in courses]
         return (queues, len(times),
-                sum(len(course.touched) for course in courses),
+                sum(len(course.affected) for course in courses),
                 sum(course.answered for course in courses), sum(lost),
                 sum(count > 0 for count in lost), self._bed.decided_twice(),
                 f'{max(course.longest for course in courses):.1f}')
 
     def _course(self, load, begin, seconds, end):
-        """The Course of a fault that lasts so many seconds."""
+        """Run a fault for some seconds: FaultCourse."""
         began = time.monotonic()
         begin()
         time.sleep(seconds)
         end()
         ended = time.monotonic()
-        well = self._until_well(load, ended)
-        return Course(began, ended, well, self._args.normal, load.calls)
+        recovered_at = self._wait_for_recovery(load, ended)
+        return FaultCourse(began, ended, recovered_at, self._args.normal,
+                           load.calls)
 
-    def _until_well(self, load, since):
-        while time.monotonic() < since + MOST:
-            if self._is_well(load.since(since)):
+    def _wait_for_recovery(self, load, since):
+        while time.monotonic() < since + MAX_RECOVERY:
+            if self._has_recovered(load.since(since)):
                 return time.monotonic()
             time.sleep(0.5)
         return None
 
-    def _is_well(self, calls):
-        """Whether calls end in enough normal answers, of all cells."""
+    def _has_recovered(self, calls):
+        """Return whether the last calls are normal and reach all cells."""
         last = calls[-len(self._clients) * IN_A_ROW:]
         cells = {call.host.partition('-')[0] for call in last if call.host}
         return (len(last) == len(self._clients) * IN_A_ROW
@@ -192,7 +199,7 @@ class Teller:
                 and cells == self._bed.cells.keys())
 
     def _held(self, calls):
-        """How many hold something for nobody, and how many do not hold."""
+        """Return the numbers of allocations too many and too few."""
         answered = {call.instance for call in calls if call.host is not None}
         self._answered |= answered
         held = self._bed.consumers()
@@ -202,7 +209,7 @@ class Teller:
 
 
 def _faults(bed):
-    """(name, cell, what begins it, what ends it) of each fault."""
+    """Yield (name, cell, function that begins it, that ends it) of faults."""
     def nothing():
         pass
 
@@ -217,7 +224,7 @@ def _faults(bed):
 
 
 def _print_table(head, rows):
-    """A simple table of reStructuredText."""
+    """Print a simple table of reStructuredText."""
     rows = [[str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column
               in zip(head, *rows, strict=True)]
@@ -243,53 +250,53 @@ def _arguments():
     parser.add_argument('--only', default='',
                         help='faults whose names begin so')
     parser.add_argument('--times', type=int, default=1,
-                        help='that all of them are told, to find small leaks')
+                        help='that all of them are run, to find small leaks')
     parser.add_argument('--restarts', type=int, default=5,
-                        help='of the broker, for each kind of queues')
+                        help='of the broker, for each type of queues')
     parser.add_argument('--logs', help='directory to leave the logs in')
     return parser.parse_args()
 
 
-def _stories(bed, args):
-    """Tell what faults do: rows as _SEEN, and as _LEFT."""
+def _run_faults(bed, args):
+    """Run the faults: rows of _CALLER_COLUMNS, and of _DAEMON_COLUMNS."""
     faults = [fault for fault in _faults(bed)
               if fault[0].startswith(args.only)] * args.times
     seen, left = [], []
     if not faults:
         return seen, left
     with bed.serving():
-        teller = Teller(bed, args)
-        teller.warm_up()
+        runner = FaultRunner(bed, args)
+        runner.warm_up()
         for name, cell, begin, end in faults:
-            story = teller.story(name, begin, end)
-            seen.append(story.seen(cell))
-            left.append(story.left())
+            result = runner.run_fault(name, begin, end)
+            seen.append(result.caller_row(cell))
+            left.append(result.daemon_row())
             print(seen[-1], left[-1], flush=True)
     return seen, left
 
 
-def _restarts(bed, args):
-    """Tell what restarts of the broker do: rows as _RESTARTED."""
+def _run_restarts(bed, args):
+    """Restart the broker: rows of _RESTART_COLUMNS."""
     if not args.restarts or not 'broker restarted'.startswith(args.only):
         return []
     rows = []
     for queues in fault_bed.QUEUES:
         with bed.serving(queues):
-            rows.append(Teller(bed, args).restarts(queues))
+            rows.append(FaultRunner(bed, args).run_restarts(queues))
         print(rows[-1], flush=True)
     return rows
 
 
 def main():
-    """Tell all stories and print the tables."""
+    """Run all faults and print the tables."""
     args = _arguments()
     logging.disable(logging.CRITICAL)
     with (tempfile.TemporaryDirectory() as directory,
           fault_bed.Bed(args.logs or directory) as bed):
-        seen, left = _stories(bed, args)
-        restarted = _restarts(bed, args)
-    for head, rows in ((_SEEN, seen), (_LEFT, left),
-                       (_RESTARTED, restarted)):
+        seen, left = _run_faults(bed, args)
+        restarted = _run_restarts(bed, args)
+    for head, rows in ((_CALLER_COLUMNS, seen), (_DAEMON_COLUMNS, left),
+                       (_RESTART_COLUMNS, restarted)):
         if rows:
             _print_table(head, rows)
 

@@ -1,6 +1,6 @@
-"""The floor: an RPC server that answers at once with nothing.
+"""The floor: an RPC server that returns nothing at once.
 
-Run as a process of its own: ``python -m benchmarks.floor TRANSPORT_URL``.
+Runs as a process of its own: ``python -m benchmarks.floor TRANSPORT_URL``.
 """
 
 import signal

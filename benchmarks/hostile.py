@@ -1,12 +1,12 @@
-"""Requests that are made to hurt, and what they cost everybody else.
+"""Measures what hostile requests cost other callers.
 
     tools/with-services.sh python -m benchmarks.hostile [driver]
 
-Each is sent to a running service with 1,000 hosts and rules that look at what
-it holds, first alone and then while another caller asks for plain instances
-again and again.  Printed are the seconds of the worker's CPU that it took, how
-it was answered, the slowest of the plain calls meanwhile, and the worker's
-memory.  The first row is a plain request.
+Each request goes to a running service with 1,000 hosts and rules that read its
+fields, first alone and then while another caller sends plain requests without
+a pause.  A row has the worker's CPU seconds, the kind of answer, the slowest
+plain call meanwhile, and the worker's memory.  The first row is a plain
+request.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from nova_sched import conf as config
 from nova_sched import rpc
 
 _HOSTS = 1000
-#: Seconds for which plain calls go on when nothing disturbs them.
+#: Duration of the plain calls when nothing disturbs them, in seconds.
 _QUIET = 5
 #: Seconds that a call may take.
 _PATIENCE = 120
@@ -37,8 +37,7 @@ _FILTERS = (
 
 
 class _Bed(test_bed.Bed):
-    """As of the other benchmarks, with the rules that hostile requests know.
-    """
+    """The test bed with the rules that hostile requests aim at."""
 
     def _config_file(self, driver):
         path = super()._config_file(driver)
@@ -53,7 +52,7 @@ def _envelope(name, version, **data):
 
 
 def _changed(instances=1, **changes):
-    """Arguments of a call with fields of the request changed."""
+    """Return the arguments of a call with changed fields."""
     call = test_bed.request(instances)
     data = call['spec_obj']['nova_object.data']
     call['spec_obj']['nova_object.data'] = data | changes
@@ -71,7 +70,7 @@ def _query(query):
 
 
 def _dicts(instance=None, image=None):
-    """Arguments of a call in the form of RPC 4.0."""
+    """Return the arguments of a call in the form of RPC 4.0."""
     return {'request_spec': {
         'num_instances': 1, 'image': {'properties': image or {}},
         'instance_properties': instance or {},
@@ -97,7 +96,7 @@ def _devices(requests, conditions=2):
 
 
 _CELL = {'id': 0, 'cpus': '0-65535', 'mem': {'total': 1}}
-#: What it is called, and the arguments of the call.
+#: Name of a request -> function that returns the arguments of its call.
 _REQUESTS = {
     'plain': lambda: _changed(),
     '300 looks at $limits': lambda: _query(
@@ -134,7 +133,7 @@ _REQUESTS = {
 
 
 class _Worker:
-    """The one worker of a service, as /proc sees it."""
+    """The only worker of a service, read from /proc."""
 
     def __init__(self, launcher):
         [self._pid] = [
@@ -142,12 +141,12 @@ class _Worker:
             if _parent(path) == launcher]
 
     def cpu_seconds(self):
-        """What it has used so far."""
+        """Return the CPU seconds that it has used."""
         fields = self._read('stat').rpartition(')')[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
     def resident_mb(self):
-        """The memory that it holds."""
+        """Return its resident memory in MiB."""
         [line] = [line for line in self._read('status').splitlines()
                   if line.startswith('VmRSS')]
         return int(line.split()[1]) // 1024
@@ -165,9 +164,9 @@ def _parent(path):
 
 
 class _Plain:
-    """Plain calls for the time of a block; ``slowest`` of them, in seconds.
+    """Plain calls for the time of a block; ``slowest`` in seconds.
 
-    In a process of its own, which no other caller's work holds up.
+    They run in a process of their own, so that no other caller delays them.
     """
 
     _processes = multiprocessing.get_context('spawn')
@@ -211,7 +210,7 @@ def _ask_until_told(transport_url, pipe):
 
 
 def _answer(ask, call):
-    """How a call ends, in a word."""
+    """Return how a call ends, in a word."""
     try:
         ask(call)
     except messaging.MessagingTimeout:

@@ -1,4 +1,4 @@
-"""What it costs to look up instances when a request asks.
+"""Measures the look-up of instances during a request.
 
 ``python -m benchmarks.instances --database-url URL [--hosts N] [--each N]``
 on an empty database of a real MariaDB, which it fills.
@@ -33,7 +33,7 @@ _PROPERTIES = ('os_distro', 'os_type', 'hw_disk_bus')
 
 
 class Counter:
-    """Counts what an engine sends and receives."""
+    """Counts the statements and rows of an engine."""
 
     def __init__(self, engine):
         self.statements = self.rows = 0
@@ -45,7 +45,7 @@ class Counter:
 
 
 def main():
-    """Fill the database, ask, and print a table."""
+    """Fill the database, measure, and print a table."""
     parser = argparse.ArgumentParser('python -m benchmarks.instances')
     parser.add_argument('--database-url', required=True)
     parser.add_argument('--hosts', type=int, default=1000)
@@ -60,14 +60,14 @@ def main():
     print('| question | statements | rows | ms |\n|---|---|---|---|')
     reader = db_reader.HostReader(conf)
     [cell] = reader.cells
-    engine = reader._known()[cell].db.engine
+    engine = reader._readers_by_cell()[cell].db.engine
     for what, question in _questions(reader, engine, hosts, uuids).items():
         _row(what, engine, question)
     _memory(reader, hosts)
 
 
 def _questions(reader, engine, hosts, uuids):
-    """Name -> function that asks as a request does, with nothing known."""
+    """Return the questions of a request: name -> function."""
     def asking():
         return instances.Instances(
             reader.locate_instances,
@@ -112,7 +112,7 @@ def _row(what, engine, question):
 
 
 def _memory(reader, hosts):
-    """Print what keeping all instances would take."""
+    """Print the memory that keeping all instances would take."""
     tracemalloc.start()
     kept = [types.SimpleNamespace(**row)
             for row in reader.instances_on(hosts)]
@@ -124,7 +124,7 @@ def _memory(reader, hosts):
 
 
 def _fill(conf, count, each):
-    """Make a cloud; names of its hosts, uuids of its instances."""
+    """Create a cloud; return its hosts' names and its instances' uuids."""
     schema.sync(conf)
     database = db_engine.database(conf)
     fake_cloud.FakeCloud(database.engine, count).create()

@@ -1,4 +1,4 @@
-"""A bounded load of RPC calls, and what came of it."""
+"""A bounded load of RPC calls, and its result."""
 
 import dataclasses
 import math
@@ -9,9 +9,9 @@ import time
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """Latencies of one load, in milliseconds, and calls per second.
+    """Latencies of a load in milliseconds, and calls per second.
 
-    errors: how many calls did not get the answer they should.
+    errors: number of calls that failed or got a wrong answer.
     """
 
     calls: int
@@ -22,12 +22,12 @@ class Result:
     per_second: float
 
 
-def run(call, concurrency, seconds, most):
-    """Call from ``concurrency`` threads, each as soon as its last returned.
+def run(call, concurrency, seconds, max_calls):
+    """Call without a pause from ``concurrency`` threads: Result.
 
-    call: function without arguments that raises when an answer is wrong.
-    Ends after ``seconds`` or ``most`` calls, whichever comes first; a first
-    call in each thread is not counted.
+    call: function without arguments that raises if its answer is wrong.
+    Ends after ``seconds`` or ``max_calls``, whichever comes first; the first
+    call of each thread is not counted.
     """
     latencies, errors, lock = [], [], threading.Lock()
     ready = threading.Barrier(concurrency + 1)
@@ -40,7 +40,8 @@ def run(call, concurrency, seconds, most):
         while True:
             with lock:
                 done = len(latencies) + len(errors)
-            if (time.perf_counter() - started[0] > seconds or done >= most):
+            if (time.perf_counter() - started[0] > seconds
+                    or done >= max_calls):
                 return
             _timed(call, own, errors)
             with lock:
@@ -60,10 +61,10 @@ def run(call, concurrency, seconds, most):
 
 
 def run_between(call, other, times):
-    """Result of ``call``, made ``times`` times with an ``other`` in between.
+    """Measure ``call``, made ``times`` times after an ``other``: Result.
 
-    For what a service does once a request: made again and again without a
-    pause it would find caches warmer than any request does.
+    For work that a service does once a request: without a pause its caches
+    would be warmer than those of any request.
     """
     latencies, errors, begin = [], [], time.perf_counter()
     for _ in range(times):
@@ -83,7 +84,7 @@ def _timed(call, latencies, errors):
 
 
 def summary(latencies, errors, seconds):
-    """The Result of latencies in milliseconds."""
+    """Return the Result of latencies in milliseconds."""
     if len(latencies) > 1:
         cuts = statistics.quantiles(latencies, n=100, method='inclusive')
     else:

@@ -1,4 +1,4 @@
-"""Fitting a guest of 8 NUMA cells on a host of 16, from easy to hopeless.
+"""Measures fitting a guest of 8 NUMA cells on a host of 16 cells.
 
 There are 16! / 8! = 518,918,400 ordered selections of 8 cells out of 16.
 """
@@ -21,7 +21,7 @@ _TIMES = 21
 
 
 def measure():
-    """Yields (what, whether it fits, milliseconds)."""
+    """Yield (case, whether it fits, milliseconds)."""
     for what, (topology, spec, devices) in _cases().items():
         times = []
         for _ in range(_TIMES):
@@ -34,7 +34,7 @@ def measure():
 
 
 def _cases():
-    """What makes it hard -> (HostTopology, RequestSpec, Pools or None)."""
+    """Return the cases: name -> (HostTopology, RequestSpec, Pools or None)."""
     even = [_MEMORY] * HOST_CELLS
     rising = [1024 * (number + 1) for number in range(HOST_CELLS)]
     wants = [1024] * GUEST_CELLS

@@ -1,13 +1,13 @@
-"""The search for NUMA cells beside the walk whose answers it gives.
+"""Measures the search for NUMA cells beside a plain walk.
 
 ``python -m benchmarks.numa_walk [--seconds 5]``.  The walk is the one that
 ``hardware/numa/search.py`` describes: over ``itertools.permutations`` of the
-host cells, each verdict asked for once.  It is given up after so many
-seconds; then ``>`` stands before its time and before the ratio.  Guests ask
-for big pages, of which host cell n has n + 1:
+host cells, with one verdict per pair of cells.  It ends after a time-out; then
+``>`` precedes its time and the ratio.  Guests need big pages, of which host
+cell n has n + 1:
 
 - ``at once``: every host cell has enough for every guest cell;
-- ``at last``: only the very last selection will do;
+- ``at last``: only the very last selection fits;
 - ``not``: two guest cells need the same host cell.
 """
 
@@ -58,7 +58,7 @@ class Walk(Fitting):
 
 
 def main():
-    """Measure and print; an error if the two answer differently."""
+    """Measure and print; exit with an error if the answers differ."""
     parser = argparse.ArgumentParser('python -m benchmarks.numa_walk')
     parser.add_argument('--seconds', type=float, default=5)
     seconds = parser.parse_args().seconds

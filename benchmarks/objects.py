@@ -1,9 +1,9 @@
-"""Reading, writing and copying a request: our objects and the library's.
+"""Measures reading, writing and copying a request, beside the library.
 
-``python -m benchmarks.objects [--times 300]``.  The library's are plain
-classes of oslo.versionedobjects with its own fields, made here of our
+``python -m benchmarks.objects [--times 300]``.  The library's objects are
+plain classes of oslo.versionedobjects with its own fields, created from our
 declarations: same names, versions and fields.  Both read the RequestSpec of
-``request.json``, in turns; figures are medians in microseconds.
+``request.json`` in turns; figures are medians in microseconds.
 """
 
 import argparse
@@ -56,7 +56,7 @@ class LibraryObject(ovo_base.VersionedObject):
 
 
 def library_class(ours):
-    """The library's class with the fields of one of ours."""
+    """Return the library's class with the fields of one of ours."""
     name = ours.__name__
     if name not in LibraryRegistry.obj_classes():
         bases = ((ovo_base.ObjectListBase, LibraryObject)
@@ -71,7 +71,7 @@ def library_class(ours):
 
 
 def library_type(read):
-    """The library's type of field for what one of our functions reads."""
+    """Return the library's type of field for one of our read functions."""
     if read in _SCALARS:
         return _SCALARS[read]()
     inner = inspect.getclosurevars(read).nonlocals
@@ -96,7 +96,7 @@ def library_type(read):
 
 
 def plain(value):
-    """The set fields of an object as a dict, objects within as well."""
+    """Return the set fields of an object and of nested ones as dicts."""
     if isinstance(value, ovo_base.VersionedObject):
         return {name: plain(getattr(value, name)) for name in value.fields
                 if value.obj_attr_is_set(name)}
@@ -106,7 +106,7 @@ def plain(value):
 
 
 def main():
-    """Check that both read the same; measure and print."""
+    """Check that both read the same values, measure, and print."""
     parser = argparse.ArgumentParser('python -m benchmarks.objects')
     parser.add_argument('--times', type=int, default=300)
     times = parser.parse_args().times
@@ -134,14 +134,14 @@ def main():
 
 
 def _medians(times, *functions):
-    """Median microseconds of each function, called in turns."""
-    taken = [[] for _ in functions]
+    """Return the median microseconds of each function, called in turns."""
+    times_of = [[] for _ in functions]
     for _ in range(times):
-        for function, found in zip(functions, taken, strict=True):
+        for function, found in zip(functions, times_of, strict=True):
             start = time.perf_counter()
             function()
             found.append((time.perf_counter() - start) * 1e6)
-    return map(statistics.median, taken)
+    return map(statistics.median, times_of)
 
 
 def _row(*cells):

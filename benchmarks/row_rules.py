@@ -1,7 +1,7 @@
-"""Some rules as a plug-in author would write them: one host at a time.
+"""Some rules as a plug-in author writes them: one host at a time.
 
-Functions of a host state and a request, without logging or extras, so that
-the columns are held against the quickest honest alternative.
+Functions of a host state and a request without logging, so that columns are
+compared with the fastest alternative.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""A cloud on which every rule has something to say, and requests for each.
+"""A cloud for which every rule matters, and a request for each rule.
 
-Hosts are those of the fake cloud, with aggregates, metrics and instances
-added.  Nothing of it is in a database: what is measured is Python.
+The hosts are those of the fake cloud, with aggregates, metrics and instances.
+No database is involved: only Python is measured.
 """
 
 import json
@@ -24,12 +24,12 @@ IMAGE = uuidutils.generate_uuid()
 _STAMP = '2026-01-01T00:00:00'
 _RATIOS = (16.0, 1.5, 1.0)
 _METRICS = ('cpu.frequency', 'cpu.percent', 'cpu.user.time')
-#: Left out of what is timed: it asks a server.
+#: Rules that are not measured, because they ask a server.
 _NOT_TIMED = {'TrustedFilter'}
 _HARDWARE = {'NUMATopologyFilter', 'PciPassthroughFilter'}
 
-#: Rules whose verdict is one per distinct value; the others, and those that
-#: are not named anywhere here, are held to the figure of numeric ones.
+#: Rules that judge distinct values; the limit of numeric rules applies to all
+#: others that are not named here.
 _REPEATED = {
     'AggregateCoreFilter', 'AggregateDiskFilter',
     'AggregateImagePropertiesIsolation', 'AggregateInstanceExtraSpecsFilter',
@@ -47,7 +47,10 @@ _REPEATED = {
 
 
 class RuleBed:
-    """So many hosts, the built-in rules, and a request for each rule."""
+    """Hosts, the built-in rules, and a request for each rule.
+
+    hosts: their number.
+    """
 
     def __init__(self, hosts):
         self.conf = config.new_conf([], [])
@@ -63,7 +66,7 @@ class RuleBed:
                       if cls.__name__ in _CHAIN]
 
     def rules(self):
-        """All built-in rules that are timed, configured."""
+        """Yield all built-in rules that are measured, configured."""
         for cls in (*plugins.all_filters(), *plugins.all_weighers()):
             if cls.__name__ not in _NOT_TIMED:
                 yield self._made(cls)
@@ -74,7 +77,7 @@ class RuleBed:
         return rule
 
     def table(self):
-        """A new generation of the hosts, of which nothing was asked yet."""
+        """Return a new HostTable, with nothing cached."""
         return host_table.HostTable.from_records(
             [host_rows.record(record['row'], record['cell_uuid'], _RATIOS)
              for record in self._records],
@@ -83,7 +86,7 @@ class RuleBed:
                    'row', 'host', 'cell_uuid')})
 
     def hosts(self, table):
-        """All hosts as one request gets them: HostBlock."""
+        """Return all hosts as a request gets them: HostBlock."""
         return table.snapshot(instances.Instances(
             lambda uuids: {uuid: self._running[uuid] for uuid in uuids
                            if uuid in self._running},
@@ -92,7 +95,7 @@ class RuleBed:
                 for uuid, host in self._running.items()])).block()
 
     def request(self, name):
-        """A request that a rule has to look at; None: for the chain."""
+        """Return a request for which a rule matters; None: for the chain."""
         values = {**_REQUESTS.get(name, {})}
         hints = {key: self.members[:3] if key.endswith('_host') else value
                  for key, value in values.pop('hints', {}).items()}
@@ -106,7 +109,7 @@ class RuleBed:
 
 
 def a_request(hints, extra_specs=None, properties=None, **values):
-    """A RequestSpec for a small instance."""
+    """Return a RequestSpec for a small instance."""
     return objects.RequestSpec(**{
         'project_id': PROJECT, 'user_id': PROJECT, 'num_instances': 1,
         'instance_uuid': uuidutils.generate_uuid(),

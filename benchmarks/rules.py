@@ -1,13 +1,13 @@
-"""Each built-in filter and weigher on a big cloud, as columns and by rows.
+"""Measures each built-in filter and weigher, as columns and by rows.
 
 ``python -m benchmarks.rules [--hosts 10000]``, also run by
-``tools/benchmark-rules.sh``.  No broker and no database are on this path.
+``tools/benchmark-rules.sh``.  No broker or database is involved.
 
 Per rule, in one process: ``cold``, the first answer on a new table; ``warm``,
-the median of further requests on that table; ``rows``, the same question put
-host by host through the row views that plug-ins get.  Rules that have a
-``plug-in`` figure are also written as a plug-in author would, in
-``row_rules.py``, and the ratio is to the quicker of the two.
+the median of further requests on that table; ``rows``, the same rule host by
+host through the row views of plug-ins.  Rules with a ``plug-in`` figure are
+also in ``row_rules.py``, written as a plug-in author does, and the ratio is to
+the faster of the two.
 """
 
 import argparse
@@ -24,14 +24,14 @@ from benchmarks import rule_bed
 from nova_sched import filters as base_filters
 from nova_sched.hosts import decision
 
-#: At least so many times faster than host by host.
+#: Least ratio of the time by rows to that by columns.
 NUMERIC, REPEATED = 20, 10
 _CHAIN_LIMIT = 5.0    # ms
 _WARM = 15            # requests
 
 
 def main():
-    """Measure and print; 1 if a figure to reach is missed, else 0."""
+    """Measure and print; return 1 if a limit is exceeded, else 0."""
     parser = argparse.ArgumentParser('python -m benchmarks.rules')
     parser.add_argument('--hosts', type=int, default=10000)
     parser.add_argument('--rows', type=int, default=1000,
@@ -70,7 +70,7 @@ def _one(bed, rule, rows):
 
 
 def _ask(bed, rule, table):
-    """(milliseconds, column) of one request's answer."""
+    """Return (milliseconds, column) of a rule's answer to one request."""
     hosts, spec = bed.hosts(table), bed.request(type(rule).__name__)
     start = time.perf_counter()
     answer = rule_bed.column(rule, hosts, spec)
@@ -78,7 +78,7 @@ def _ask(bed, rule, table):
 
 
 def _by_rows(bed, table, ask, name, rows):
-    """Milliseconds for all hosts, asked one by one."""
+    """Return the milliseconds for all hosts, one by one."""
     hosts, spec = bed.hosts(table), bed.request(name)
     sample = hosts.snapshot.block(
         np.linspace(0, len(hosts) - 1, rows).astype(int)).states()
@@ -90,7 +90,7 @@ def _by_rows(bed, table, ask, name, rows):
 
 
 def _chain(bed):
-    """The filters of Nova 34 but NUMA and PCI, one after another."""
+    """Measure the filters of Nova 34 except NUMA and PCI in one chain."""
     table, times = bed.table(), []
     for _ in range(_WARM + 1):
         hosts, spec = bed.hosts(table), bed.request(None)

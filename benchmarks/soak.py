@@ -1,10 +1,10 @@
-"""What a daemon holds after many requests of all kinds, beside at first.
+"""Measures a daemon's resources during many requests of all kinds.
 
     tools/with-services.sh python -m benchmarks.soak --requests 200000
 
-Calls of real conductors, right ones and wrong ones of two eras, go to one
-worker at a cloud of 1,000 hosts, as fast as they are answered; every now and
-then a row says what its process has in use.
+Calls of real conductors of two releases, valid and invalid ones, go to one
+worker with a cloud of 1,000 hosts without a pause.  Rows at regular intervals
+have the resources of its process.
 """
 
 import argparse
@@ -30,10 +30,10 @@ _HEAD = ('requests', 'calls/s', 'slowest s', 'RSS MiB', 'threads',
 
 @dataclasses.dataclass
 class Tally:
-    """What came of the calls so far.
+    """The results of the calls so far.
 
-    ends: how they ended, 'hosts' or the class of an error -> how many.
-    slowest: seconds that one has taken since it was last set to 0.
+    ends: result, 'hosts' or the class of an error -> number of calls.
+    slowest: duration of the slowest call since it was set to 0, in seconds.
     """
 
     ends: collections.Counter = dataclasses.field(
@@ -45,19 +45,19 @@ class Tally:
         return sum(self.ends.values())
 
     def add(self, reply, seconds):
-        """Note the inner message of a reply."""
+        """Count a reply by its inner message."""
         failure = json.loads(reply['failure'] or '{}')
         self.ends[failure.get('class', 'hosts')] += 1
         self.slowest = max(self.slowest, seconds)
 
 
-def _ask(url, number, tally, most):
-    """Call until there were ``most`` calls of all callers together."""
+def _call(url, number, tally, max_calls):
+    """Call until all callers together have made ``max_calls`` calls."""
     calls = [captures.load(name)['request'] for era in captures.ERAS
              for name in captures.names(era, captures.is_call)]
     rng = random.Random(number)
     with broker.wire(url) as wire:
-        while tally.count < most:
+        while tally.count < max_calls:
             began = time.monotonic()
             _, reply = wire.call(rng.choice(calls))
             tally.add(reply['decoded']['oslo.message'],
@@ -103,13 +103,13 @@ def _measure(args, directory):
         os.environ['NOVA_SCHED_TEST_MYSQL_URL'],
         scheduler__driver=args.driver, DEFAULT__control_exchange='nova',
         DEFAULT__host='sched1',
-        # The cloud would soon be full of instances that nobody builds.
+        # Otherwise instances that nobody builds would soon fill the cloud.
         nova_sched__pick_lifetime=10)
     try:
         stage.cloud(args.hosts)
         daemon, tally = stage.daemon(), Tally()
         callers = [threading.Thread(
-            target=_ask, daemon=True,
+            target=_call, daemon=True,
             args=(stage.transport_url, number, tally, args.requests))
             for number in range(args.callers)]
         for caller in callers:
@@ -123,7 +123,7 @@ def _measure(args, directory):
 
 
 def main():
-    """Ask, and print the table."""
+    """Send the calls and print the table."""
     logging.disable(logging.CRITICAL)
     args = _arguments()
     with tempfile.TemporaryDirectory() as directory:

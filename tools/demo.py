@@ -1,10 +1,9 @@
 """A tour of the service on a fake cloud of 20 hosts; see demo.sh.
 
-Everything here is what an operator types: the service, and commands of
-``nova-sched-manage``.  With the in-memory transport, which lives inside one
-process, service and commands share this one.
+It runs the service and commands of ``nova-sched-manage``, as an operator does.
+The in-memory transport needs both in one process, this one.
 
-The exit code is 1 when an answer is not what its heading says.
+The exit code is 1 if an answer is not the one that its heading says.
 """
 
 import argparse
@@ -33,7 +32,7 @@ _CONFIG = """
 [DEFAULT]
 transport_url = {transport_url}
 host = demo
-# Apart from a scheduler that may serve on the same broker.
+# Keeps apart from a scheduler on the same broker.
 control_exchange = nova_sched_demo
 [database]
 connection = {database_url}
@@ -46,52 +45,52 @@ driver = filter_scheduler
 TOO_MUCH_RAM_MB = 2_000_000
 
 
-class Surprise(Exception):
-    """The answer is not what the heading says."""
+class UnexpectedAnswer(Exception):
+    """An answer is not the one that its heading says."""
 
 
 class Tour:
-    """One service, one fake cloud, and the commands run against them."""
+    """One service, one fake cloud, and the commands that run on them."""
 
     def __init__(self, config_file):
         self._config_file = str(config_file)
         self.conf = config.new_conf([], [self._config_file])
 
     def say(self, text):
-        """A heading."""
+        """Print a heading."""
         print(f'\n== {text}\n', flush=True)
 
     def run(self, command, succeeds=True):
         """Print and run one command line of nova-sched-manage.
 
-        Raises Surprise when it fails, or does not where it should.
+        Raises UnexpectedAnswer unless it succeeds or fails as expected.
         """
         print(f'$ nova-sched-manage {command}', flush=True)
         code = self._manage(command)
         self.expect((code == 0) == succeeds, f'exit code {code}')
 
     def hosts(self):
-        """What "host list" shows, as {host: {column: value}}."""
+        """Return the rows of "host list": {host: {column: value}}."""
         listed = io.StringIO()
         with contextlib.redirect_stdout(listed):
             self.expect(self._manage('host list -f json') == 0, 'no hosts')
         return {row['Host']: row for row in json.loads(listed.getvalue())}
 
-    def expect(self, holds, otherwise):
-        """Raise Surprise with the words of ``otherwise`` unless it holds."""
-        if not holds:
-            raise Surprise(otherwise)
+    def expect(self, condition, found):
+        """Raise UnexpectedAnswer, saying what was found, unless it holds."""
+        if not condition:
+            raise UnexpectedAnswer(found)
 
     def _manage(self, command):
         code = manage.main(['--config-file', self._config_file,
                             *shlex.split(command)])
-        # Each command line adds a handler to the process it thinks its own.
+        # Each command adds a handler of its own to the process.
         logging.getLogger().handlers.clear()
         return code
 
     @contextlib.contextmanager
     def heartbeats(self):
-        """Keep the fake compute services alive."""
+        """Send heartbeats of the fake compute services during a block."""
         stop = threading.Event()
         cloud = fake_cloud.FakeCloud(
             db_engine.database(self.conf).engine, HOSTS)
@@ -105,7 +104,7 @@ class Tour:
 
     @contextlib.contextmanager
     def service(self):
-        """The scheduler service, in this process."""
+        """Run the scheduler service in this process during a block."""
         scheduler = service.SchedulerService(self.conf)
         scheduler.start()
         try:
@@ -115,12 +114,12 @@ class Tour:
 
 
 def last_decision(scheduler):
-    """The record of the service's last decision."""
+    """Return the record of the service's last decision."""
     return scheduler.decisions[-1]
 
 
 def show_decision(decision):
-    """The record of a decision, as two tables."""
+    """Print the record of a decision as two tables."""
     steps = prettytable.PrettyTable(['Filter', 'Hosts before', 'Hosts after'])
     for step in decision.steps:
         if step.index == 0:
@@ -139,12 +138,12 @@ def show_decision(decision):
 
 
 def number(value):
-    """A number with four digits behind the point; -0.00001 is 0.0000."""
+    """Format a number with four decimals; -0.00001 is 0.0000."""
     return f'{round(value, 4) + 0:.4f}'
 
 
 def show(tour):
-    """The whole tour."""
+    """Run the tour."""
     tour.say(f'A fake cloud of {HOSTS} hosts')
     tour.run('db sync')
     tour.run(f'cloud fake --hosts {HOSTS} --once')
@@ -184,7 +183,7 @@ def show(tour):
 
 
 def main():
-    """Parse the command line and show everything; returns an exit code."""
+    """Parse the command line, run the tour, and return an exit code."""
     parser = argparse.ArgumentParser(prog='demo.sh', description=__doc__)
     parser.add_argument(
         '--transport-url', default='fake://', metavar='URL',
@@ -199,8 +198,8 @@ def main():
             database_url=f'sqlite:///{directory}/nova_sched.sqlite'))
         try:
             show(Tour(config_file))
-        except Surprise as surprise:
-            print(f'\ndemo: that was not to be expected: {surprise}',
+        except UnexpectedAnswer as error:
+            print(f'\ndemo: unexpected answer: {error}',
                   file=sys.stderr)
             return 1
     return 0

@@ -1,16 +1,17 @@
-"""Changes the code, a little at a time, and sees whether a test notices.
+"""Mutation testing: changes the code and reports changes that no test fails.
 
     python -m tools.mutation STATE [--count N] [--seed N] [--only-report]
 
-STATE is a directory of its own, made if need be: a copy of the last commit
-(``tree``), which tests run which line (``coverage``), and what came out
-(``session.sqlite``, of cosmic-ray).  It can be stopped at any time; called
-again it goes on.  A new STATE begins anew.
+STATE is a directory, created if missing: a copy of the last commit (``tree``),
+the tests that run each line (``coverage``), and the results
+(``session.sqlite``, of cosmic-ray).  A run can be stopped at any time; with the
+same STATE the next one continues it.
 
-Each change is shown to the unit and property tests that run its line.  The
-report names those that none of them saw, which are also those of lines that
-none of them runs.  What nobody can see is in ``equivalents.toml``.  The exit
-code is 0 when all changes were made and 97 % of the others were seen.
+Each change is tested with the unit and property tests that run its line.  The
+report names the changes that none of them detects, among them those of lines
+that no test runs.  Changes that cannot be detected are in
+``equivalents.toml``.  The exit code is 0 if all changes were tested and 97 %
+of the others detected.
 """
 
 import argparse
@@ -41,11 +42,11 @@ cosmic_ray.plugins.OPERATOR_PROVIDERS['nova_sched'] = operators.Provider()
 
 
 def prepare(state):
-    """The copy, and what runs which line; each unless it is there."""
+    """Create the copy and its coverage data, unless they exist."""
     tree, packed = state / 'tree', state / 'tree.tar'
     if not packed.exists():
         subprocess.run(['git', 'archive', '-o', packed, 'HEAD'], check=True)
-    # Each time: a run that was killed may have left a change behind.
+    # In each run: one that was killed may leave a change behind.
     tree.mkdir(exist_ok=True)
     subprocess.run(['tar', '-x', '-f', packed, '-C', tree], check=True)
     os.chdir(tree)
@@ -64,7 +65,7 @@ def prepare(state):
 
 
 def choose(session, count, seed):
-    """Fill a session with changes, unless it has some."""
+    """Fill a session with changes, unless it has some already."""
     if session.num_work_items:
         return
     cosmic_ray.commands.init(sorted(
@@ -82,7 +83,7 @@ def choose(session, count, seed):
 
 
 def judge(session, state):
-    """Make each change that has no result yet, and keep what came out."""
+    """Test each change that has no result yet, and store the result."""
     data = coverage.CoverageData(str(state / 'coverage'))
     data.read()
     ran = {pathlib.Path(path).as_posix().rpartition('/nova_sched/')[2]: path
@@ -112,10 +113,10 @@ def judge(session, state):
 
 
 def command(state, tests, seconds):
-    """What runs these tests, up to a failure.
+    """Return the command that runs these tests up to the first failure.
 
-    It fails when it has used so many seconds of the processor, which does not
-    depend on what else the machine does.
+    It fails after some seconds of CPU time, which does not depend on the load
+    of the machine.
     """
     names = state / 'tests.txt'
     names.write_text('\n'.join(tests))
@@ -124,13 +125,13 @@ def command(state, tests, seconds):
 
 
 def report(session):
-    """Print what no test saw, and how much was seen; whether it is enough."""
+    """Print what no test detects; return whether enough is detected."""
     same = choice.equivalents(HERE / 'equivalents.toml')
     counts, used = collections.Counter(), set()
     for item, result in session.completed_work_items:
         module = item.mutations[0].module_path.as_posix()
         key = module, *choice.change(result.diff or '')
-        # Of its own operators cosmic-ray fails at some: not a change at all.
+        # cosmic-ray fails with some of its own operators: that is no change.
         outcome = ('not made' if (result.worker_outcome
                                   is WorkerOutcome.EXCEPTION) else
                    'unreached' if result.test_outcome is None else

@@ -1,4 +1,4 @@
-"""Which changes are made, which tests judge them, and which do not count."""
+"""Selects the changes, the tests for them, and those that do not count."""
 
 import collections
 import pathlib
@@ -7,7 +7,7 @@ import tomllib
 
 
 def sample(places, count, seed):
-    """Some of the places where the code can be changed: a list.
+    """Return some of the places where the code can be changed: list.
 
     places: list of (module, place, changes).  Every module has at least one
     in the answer, more in proportion to its places, and of each place's
@@ -27,12 +27,13 @@ def sample(places, count, seed):
 
 
 def judges(contexts, lines, directory=()):
-    """The tests that a change of these lines is shown to: list of node ids.
+    """Return the tests for a change of these lines: list of node ids.
 
-    contexts: {line: what ran it} of a file; a test is "node id|phase", and
-    '' is what imports it.  Where only importing runs a line, these are the
-    tests that run any of the file, and those of ``directory``, a list of
-    none or one.  None where nothing runs it.
+    contexts: {line: contexts that ran it} of a file; a context is a test's
+        "node id|phase", or '' for the import.
+    For a line that only the import runs, these are the tests that run any
+    line of the file, and those of ``directory``, a list of none or one.
+    None for a line that nothing runs.
     """
     ran, last = {context for line in lines
                  for context in contexts.get(line, ())}, []
@@ -47,7 +48,7 @@ def judges(contexts, lines, directory=()):
 
 
 def nearest_first(tests, module):
-    """The tests in an order in which the first probably see a change."""
+    """Return the tests, the most likely to detect a change first."""
     names = module.removesuffix('.py').split('/')
 
     def distance(test):
@@ -58,20 +59,20 @@ def nearest_first(tests, module):
 
 
 def nearest(module, tests):
-    """The directory of tests that mirrors a module's: list of one or none."""
+    """Return the directory of a module's tests: list of one or none."""
     path = pathlib.Path(tests, *pathlib.Path(module).parts[1:-1])
     return [str(path)] if path.is_dir() else []
 
 
 def equivalents(path):
-    """{(module, line before, line after): why} of changes nobody can see."""
+    """Return undetectable changes: {(module, line before, after): why}."""
     with open(path, 'rb') as file:
         return {(entry['module'], entry['before'], entry['after']):
                 entry['why'] for entry in tomllib.load(file)['change']}
 
 
 def change(diff):
-    """(line before, line after) of a unified diff; '' where there is none."""
+    """Return (line before, line after) of a unified diff, '' for none."""
     lines = [line for line in diff.splitlines()
              if line[:1] in '+-' and line[:3] not in ('+++', '---')]
     return tuple('\n'.join(line[1:].strip() for line in lines

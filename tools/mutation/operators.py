@@ -1,4 +1,4 @@
-"""A change that cosmic-ray does not know: a call that is not made."""
+"""An operator that cosmic-ray lacks: it removes a call."""
 
 from cosmic_ray.operators.operator import Example
 from cosmic_ray.operators.operator import Operator
@@ -6,7 +6,7 @@ import parso
 
 
 class CallRemover(Operator):
-    """Leaves out a call whose result nobody takes.
+    """Removes a call whose result is not used.
 
     Lines of the log at DEBUG are left alone: they are not behaviour.
     """
@@ -29,7 +29,7 @@ class CallRemover(Operator):
 
 
 class Provider(dict):
-    """The operators of this file by name, as cosmic-ray looks them up."""
+    """The operators of this file by name, for cosmic-ray."""
 
     def __init__(self):
         super().__init__(CallRemover=CallRemover)

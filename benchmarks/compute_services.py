@@ -1,8 +1,8 @@
-"""Fake compute services that report, at the pace of Nova's defaults.
+"""Fake compute services that report at Nova's default intervals.
 
-Each service sends a heartbeat every 10 seconds and each compute node its
-usage every 60. Run as a process of its own:
-``python -m benchmarks.reports DATABASE_URL``.
+Each service sends a heartbeat every 10 seconds, and each compute node its
+usage every 60. Runs as a process of its own:
+``python -m benchmarks.compute_services DATABASE_URL``.
 """
 
 import itertools
@@ -17,14 +17,14 @@ HEARTBEAT, AUDIT = 10, 60    # seconds
 
 
 def main(url):
-    """Report until killed: each second its share of the hosts."""
+    """Report until killed: each second an equal share of the hosts."""
     database = db_engine.Database(url)
     for second in itertools.count():
-        began = time.monotonic()
+        start = time.monotonic()
         with database.writing() as connection:
             for statement in _reports(second):
                 connection.execute(statement)
-        time.sleep(max(0, 1 - (time.monotonic() - began)))
+        time.sleep(max(0, 1 - (time.monotonic() - start)))
 
 
 def _reports(second):
