@@ -1,11 +1,11 @@
-"""Mutation testing: changes the code and reports changes that no test fails.
+"""Mutation testing: changes the code, and reports what no test detects.
 
     python -m tools.mutation STATE [--count N] [--seed N] [--only-report]
 
-STATE is a directory, created if missing: a copy of the last commit (``tree``),
-the tests that run each line (``coverage``), and the results
-(``session.sqlite``, of cosmic-ray).  A run can be stopped at any time; with the
-same STATE the next one continues it.
+STATE is a directory, created if missing: a copy of the last commit
+(``tree``), the tests that run each line (``coverage``), and the results
+(``session.sqlite``, of cosmic-ray).  A run can be stopped at any time; the
+next one with the same STATE continues it.
 
 Each change is tested with the unit and property tests that run its line.  The
 report names the changes that none of them detects, among them those of lines

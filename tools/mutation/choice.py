@@ -9,10 +9,11 @@ import tomllib
 def sample(places, count, seed):
     """Return some of the places where the code can be changed: list.
 
-    places: list of (module, place, changes).  Every module has at least one
-    in the answer, more in proportion to its places, and of each place's
-    changes there is one: about ``count`` in all.  The same for one seed, and
-    what one module holds moves nothing in another.
+    places: list of (module, place, changes).
+    count: approximate number of changes.  Every module gets one, and more in
+        proportion to its places; a place has one change at most.
+    seed: equal seeds give equal samples, in which one module does not
+        influence another.
     """
     modules = collections.defaultdict(list)
     for module, _, changes in sorted(places):
