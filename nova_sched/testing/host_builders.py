@@ -129,9 +129,9 @@ def instances_on(running, images):
             for uuid, fields in running.items()}
     flavors = {uuid: _a_flavor(row.pop('flavor'))
                for uuid, row in rows.items() if 'flavor' in row}
-    for uuid, flavor in flavors.items():
-        rows[uuid] = {'instance_type_id': flavor.id, **{
-            size: getattr(flavor, size) for size in _SIZES}, **rows[uuid]}
+    for instance, flavor in flavors.items():
+        rows[instance] = {'instance_type_id': flavor.id, **{
+            size: getattr(flavor, size) for size in _SIZES}, **rows[instance]}
     return _Instances(
         flavors,
         lambda uuids: {uuid: rows[uuid]['host'] for uuid in uuids
@@ -156,8 +156,8 @@ class _Instances(instances.Instances):
 
     def on_host(self, host):
         found = super().on_host(host)
-        for uuid, instance in found.items():
-            flavor = self._flavors.get(uuid) or request_builders.a_flavor()
+        for key, instance in found.items():
+            flavor = self._flavors.get(key) or request_builders.a_flavor()
             instance.flavor = flavor
             instance.get_flavor = functools.partial(_flavor_of, flavor)
         return found
