@@ -5,7 +5,6 @@ import os
 import alembic.command
 import alembic.config
 import alembic.migration
-import alembic.script
 import sqlalchemy as sa
 
 from nova_sched import exception
@@ -82,12 +81,6 @@ def _check_owner(db, present):
 def _tables(db):
     with db.reading() as connection:
         return set(sa.inspect(connection).get_table_names())
-
-
-def head():
-    """Return the schema version of this release."""
-    return alembic.script.ScriptDirectory.from_config(
-        _alembic_config()).get_current_head()
 
 
 def _make_directory(db):

@@ -57,11 +57,6 @@ class Comparison:
     why: str | None = None
     otherwise: str | None = None
 
-    @property
-    def agrees(self):
-        """Whether both sides choose alike."""
-        return self.verdict in AGREEMENTS
-
 
 def compare(record, live, changes=(), subset_size=1):
     """Compare a live decision with the one made here: Comparison.

@@ -176,8 +176,3 @@ def _flavor_of(flavor, namespace=None):
 def one(block, row):
     """Return one row of a block as a block of its own."""
     return block.snapshot.block(np.array([block.rows[row]]))
-
-
-def names(block):
-    """Return the host names of a block, in its order."""
-    return block.objects('host')

@@ -6,7 +6,6 @@ from nova_sched.testing.host_builders import a_host
 from nova_sched.testing.host_builders import an_aggregate
 from nova_sched.testing.host_builders import hosts
 from nova_sched.testing.host_builders import instances_on
-from nova_sched.testing.host_builders import names
 from nova_sched.testing.host_builders import one
 from nova_sched.testing.host_builders import table
 
@@ -21,3 +20,8 @@ __all__ = (
     'one',
     'table',
 )
+
+
+def names(block):
+    """The host names of a block, in its order."""
+    return block.objects('host')
