@@ -37,8 +37,8 @@ def _kinds(wish):
 def _all_kinds(guests):
     pinned = any(guest.is_pinned for guest in guests)
     yield (max((guest.memory for guest in guests), default=0),
-           'MB free' if pinned else 'MB', lambda cell: (
-        cell.free_memory if pinned else cell.memory))
+           'MB free' if pinned else 'MB',
+           lambda cell: cell.usable_memory(pinned))
     yield (max((len(guest.cpuset) for guest in guests), default=0),
            'floating CPUs', lambda cell: len(cell.cpuset))
     yield (max((len(guest.pcpuset) for guest in guests), default=0),

@@ -1,81 +1,172 @@
-"""Whether one guest cell fits on one host cell; it is written there if so.
+"""The fit of one guest cell on one host cell, and its DEBUG lines.
 
-``place`` holds the rules of today's hosts, ``place_queens`` those of compute
-services of before Train, whose cells do not tell pinned guests' CPUs from
-others'.  Both stop at the first rule that is broken; a page size that was
-settled before stays with the guest cell.
+``place`` holds the rules for current compute services, ``place_queens`` those
+for services older than Train, whose cells do not tell pinned guests' CPUs from
+others'.  Both stop at the first rule that is broken and return it with its
+figures.  A page size that was selected stays with the guest cell, even if a
+later rule is broken.
 """
+
+import typing
 
 from nova_sched.hardware.numa import pages as numa_pages
 from nova_sched.hardware.numa import pinning as numa_pinning
 
+_NO_PAGES = ('Host does not support requested memory pagesize. Requested: '
+             '%d kB')
+_PAGES = ('Selected memory pagesize: %d kB. Requested memory pagesize: %d '
+          '(small = -1, large = -2, any = -3)')
+_NO_MEMORY = ('Not enough host cell memory to fit instance cell. Required: '
+              '%d, actual: %d')
+_NO_FREE_MEMORY = (
+    'Not enough available memory to schedule instance. Oversubscription is '
+    'not possible with pinned instances. Required: %s, available: %s, total: '
+    '%s. ')
+_NO_CPUS = ('Not enough host cell CPUs to fit instance cell. Required: %d + '
+            '%d as overhead, actual: %d')
+_NO_FREE_CPUS = (
+    'Not enough available CPUs to schedule instance. Oversubscription is not '
+    'possible with pinned instances. Required: %d (%d + %d), actual: %d')
+_LIMITED = ('No pinning requested, considering limitations on usable cpu and '
+            'memory')
+_OVER_LIMIT = (
+    'Host cell has limitations on usable %s. There %s not enough free %s to '
+    'schedule this instance. Usage: %d, limit: %d')
 
-def place(host, guest, limits, reserve):
-    """Place a GuestCell on a HostCell; whether it fits.
+
+class Refusal(typing.NamedTuple):
+    """The rule that a guest cell breaks on a host cell.
+
+    text: Nova's DEBUG line, with places for the figures.
+    """
+
+    text: str
+    figures: tuple = ()
+
+    def __str__(self):
+        return self.text % self.figures
+
+
+def place_and_log(log, place, host, guest, *args):
+    """Place as ``place`` or ``place_queens`` does, and log the steps.
+
+    log: function that takes a text and its values.
+    """
+    log('Attempting to fit instance cell %s on host_cell %s', str(guest),
+        host)
+    refusal = place(host, guest, *args, log)
+    if refusal is not None:
+        log(refusal.text, *refusal.figures)
+    return refusal
+
+
+def place(host, guest, limits, reserve, log=None):
+    """Place a GuestCell on a HostCell of a current compute service.
 
     limits: Limits, or None for no overcommit limit.
-    reserve: whether the emulator wants a host CPU of its own.
+    reserve: whether the emulator needs a host CPU of its own.
+    log: function that takes the text of a step and its values, or None.
+    Returns the Refusal, or None if the cell is placed.
     """
-    if not _pages(host, guest) or (
-            guest.pagesize is None
-            and not numa_pages.fits_plainly(host, guest)):
-        return False
-    needed = len(guest.pcpuset) + reserve
-    if (guest.is_pinned and needed > len(host.pcpuset)) or (
-            guest.is_shared and len(guest.cpuset) > len(host.cpuset)):
-        return False
-    found = {}, frozenset()
+    refusal = (_refuse_memory(host, guest, log)
+               or _refuse_cpus(host, guest, reserve))
+    pinning = numa_pinning.NO_PINS
+    if not refusal and guest.is_pinned:
+        refusal, pinning = _pin(host, guest, len(guest.pcpuset), reserve,
+                                True, log)
+    if not refusal and guest.is_shared:
+        refusal = _refuse_overcommit(host, guest, limits, log)
+    return refusal or _write(host, guest, pinning)
+
+
+def place_queens(host, guest, limits, reserve, log=None):
+    """Place as ``place`` does, on a host of before Train."""
+    pinning = numa_pinning.NO_PINS
+    if guest.cpus + reserve > len(host.cpuset):
+        refusal = Refusal(_NO_CPUS, (guest.cpus, reserve, len(host.cpuset)))
+    elif guest.memory > host.memory:
+        refusal = Refusal(_NO_MEMORY, (guest.memory, host.memory))
+    elif guest.is_pinned:
+        refusal, pinning = _pin(host, guest, guest.cpus, reserve, False, log)
+    else:
+        refusal = _refuse_overcommit(host, guest, limits, log)
+    if not refusal and guest.pagesize is not None:
+        refusal = _refuse_pagesize(host, guest, log)
+    return refusal or _write(host, guest, pinning)
+
+
+def _refuse_memory(host, guest, log):
+    if guest.pagesize is not None:
+        return _refuse_pagesize(host, guest, log)
+    if numa_pages.fits_plainly(host, guest):
+        return None
     if guest.is_pinned:
-        found = needed <= len(host.free_cpus) and numa_pinning.pin(
-            host, guest, reserve)
-        if not found:
-            return False
-    if guest.is_shared and not _within(host, guest, limits):
-        return False
-    _write(host, guest, found)
-    return True
+        return _no_free_memory(host, guest)
+    return Refusal(_NO_MEMORY, (guest.memory, host.memory))
 
 
-def place_queens(host, guest, limits, reserve):
-    """As ``place``, on a host of before Train."""
-    if (guest.cpus + reserve > len(host.cpuset)
-            or guest.memory > host.memory):
-        return False
-    found = {}, frozenset()
-    if guest.is_pinned:
-        found = (guest.cpus + reserve <= len(host.free_cpus)
-                 and guest.memory <= host.free_memory
-                 and numa_pinning.pin(host, guest, reserve, newer=False))
-        if not found:
-            return False
-    elif not _within(host, guest, limits):
-        return False
-    if not _pages(host, guest):
-        return False
-    _write(host, guest, found)
-    return True
-
-
-def _pages(host, guest):
-    """Settle the page size of a guest that asks for one; whether it can."""
-    if guest.pagesize is None:
-        return True
-    size = numa_pages.choose(host, guest)
+def _refuse_pagesize(host, guest, log):
+    """Select the page size for a guest cell that asks for one."""
+    size, wanted = numa_pages.choose(host, guest), guest.pagesize
     if size is None:
-        return False
+        return Refusal(_NO_PAGES, (wanted,))
     guest.pagesize = size
-    return True
+    if log:
+        log(_PAGES, size, wanted)
+    return None
 
 
-def _within(host, guest, limits):
-    """Whether overcommit stays within its limits."""
-    return limits is None or (
-        host.cpu_usage + len(guest.cpuset)
-        <= len(host.cpuset) * limits.cpu_ratio
-        and host.memory_usage + guest.memory
-        <= host.memory * limits.ram_ratio)
+def _refuse_cpus(host, guest, reserve):
+    """Never overcommit a guest cell against itself."""
+    pinned, shared = len(guest.pcpuset), len(guest.cpuset)
+    if guest.is_pinned and pinned + reserve > len(host.pcpuset):
+        return Refusal(_NO_CPUS, (pinned, reserve, len(host.pcpuset)))
+    if guest.is_shared and shared > len(host.cpuset):
+        return Refusal(_NO_CPUS, (shared, 0, len(host.cpuset)))
+    return None
 
 
-def _write(host, guest, found):
+def _pin(host, guest, cpus, reserve, newer, log):
+    """Pin ``cpus`` guest CPUs: (Refusal or None, Pinning or None)."""
+    if log:
+        log('Pinning has been requested')
+    free = len(host.free_cpus)
+    if cpus + reserve > free:
+        return Refusal(_NO_FREE_CPUS,
+                       (cpus + reserve, cpus, reserve, free)), None
+    if not newer and guest.memory > host.free_memory:
+        return _no_free_memory(host, guest), None
+    pinning = numa_pinning.pin(host, guest, reserve, newer, log)
+    if pinning is None:
+        return Refusal(
+            'Failed to map instance cell CPUs to host cell CPUs'), None
+    if log:
+        log('Selected cores for pinning: %s, in cell %s',
+            sorted(pinning.pins.items()), host.id)
+    return None, pinning
+
+
+def _no_free_memory(host, guest):
+    return Refusal(_NO_FREE_MEMORY,
+                   (guest.memory, host.free_memory, host.memory))
+
+
+def _refuse_overcommit(host, guest, limits, log):
+    if limits is None:
+        return None
+    if log:
+        log(_LIMITED)
+    usage = host.memory_usage + guest.memory
+    limit = host.memory * limits.ram_ratio
+    if usage > limit:
+        return Refusal(_OVER_LIMIT, ('memory', 'is', 'memory', usage, limit))
+    usage = host.cpu_usage + len(guest.cpuset)
+    limit = len(host.cpuset) * limits.cpu_ratio
+    if usage > limit:
+        return Refusal(_OVER_LIMIT, ('CPUs', 'are', 'CPUs', usage, limit))
+    return None
+
+
+def _write(host, guest, pinning):
     guest.id = host.id
-    guest.pins, guest.reserved = found
+    guest.pins, guest.reserved = pinning

@@ -75,6 +75,16 @@ class HostCell:
         """Memory that no guest has been given."""
         return self.memory - self.memory_usage
 
+    def usable_memory(self, pinned):
+        """Return the memory for a guest cell; floating ones may overcommit."""
+        return self.free_memory if pinned else self.memory
+
+    @functools.cached_property
+    def pages_by_size(self):
+        """The Pages, largest size first: a list."""
+        return sorted(self.pages, key=lambda pages: pages.size_kb,
+                      reverse=True)
+
     @functools.cached_property
     def smallest_pages(self):
         """The Pages of the smallest size, or None."""

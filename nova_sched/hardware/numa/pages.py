@@ -26,7 +26,7 @@ def most_free(host, wanted):
 
 def _allowed(host, wanted):
     """The Pages of the sizes that are allowed, largest first: list."""
-    pages = sorted(host.pages, key=lambda pages: pages.size_kb, reverse=True)
+    pages = host.pages_by_size
     if wanted == SMALL:
         return pages[-1:]
     if wanted == LARGE:
@@ -44,8 +44,7 @@ def fits_plainly(host, guest):
     """
     smallest = host.smallest_pages
     if smallest is None:
-        return guest.memory <= (host.free_memory if guest.is_pinned
-                                else host.memory)
+        return guest.memory <= host.usable_memory(guest.is_pinned)
     needed = guest.memory * 1024
     count = smallest.free if guest.is_pinned else smallest.total
     return needed <= count * smallest.size_kb and (

@@ -5,44 +5,108 @@ as many, core after core.  More threads of fewer cores are preferred.
 """
 
 import itertools
+import typing
+
+_NO_THREADS = (
+    'Host does not support hyperthreading or hyperthreading is disabled, but '
+    "'require' threads policy was requested.")
+_PACKING = (
+    'Packing an instance onto a set of siblings:     available_siblings: %s'
+    '    instance_cell: %s    host_cell_id: %s    threads_per_core: %s')
+_NO_SIBLINGS = (
+    'No available siblings. This is likely due to a race caused by multiple '
+    'instances attempting to claim the same resources')
+# As Nova has it, without a blank between its two sentences.
+_NO_FREE_CORE = (
+    'Host does not have any fully free thread sibling sets.It is not possible '
+    'to emulate a non-SMT behavior for the isolate policy without this.')
+_PINS = ('Computed NUMA topology CPU pinning: usable pCPUs: %s, vCPUs '
+         'mapping: %s')
+_RESERVED = ('Computed NUMA topology reserved pCPUs: usable pCPUs: %s, '
+             'reserved pCPUs: %s')
 
 
-def pin(host, guest, reserve, newer=True):
-    """Where the pinned CPUs of a guest cell go: (pins, reserved) or None.
+class Pinning(typing.NamedTuple):
+    """Where CPUs are pinned to.
+
+    pins: guest CPU -> host CPU.  reserved: host CPUs for the emulator.
+    """
+
+    pins: dict
+    reserved: frozenset
+
+
+NO_PINS = Pinning({}, frozenset())
+
+
+def pin(host, guest, reserve, newer=True, log=None):
+    """Pin the CPUs of a guest cell: a Pinning, or None if they do not fit.
 
     host: HostCell.  guest: GuestCell.
-    reserve: whether one more CPU is wanted for the emulator.
+    reserve: whether the emulator needs one more CPU.
     newer: False for hosts of before Train, which may hold whole cores back on
         any host, and take the emulator's CPU from the cores used.
-    Returns a dict guest CPU -> host CPU and a set of host CPUs.
+    log: function that takes the text of a step and its values, or None.
     """
-    cpus = sorted(guest.pcpuset if newer else guest.cpuset | guest.pcpuset)
-    if not cpus and (reserve or guest.thread_policy == 'isolate'):
-        # To Nova, no pins are pins that were not found, but for this cell of
-        # a guest that mixes pinned and floating CPUs.
+    if log and host.siblings:
+        log('Using thread siblings for packing')
+    if guest.thread_policy == 'require' and not host.siblings:
+        if log:
+            log(_NO_THREADS)
         return None
-    packing = _Packing(host, cpus, reserve, newer)
+    packing = _Packing(host, guest, reserve, newer, log)
     if guest.thread_policy == 'isolate':
-        return packing.isolated()
+        return packing.isolate()
     if guest.thread_policy == 'require':
-        return packing.packed(2) if host.threads > 1 else None
-    return packing.packed(1)
+        return packing.pack(2)
+    return packing.pack(1)
 
 
 class _Packing:
-    def __init__(self, host, cpus, reserve, newer):
-        self._host, self._cpus = host, cpus
-        self._reserve, self._newer = reserve, newer
+    """Choosing host CPUs for one guest cell."""
+
+    def __init__(self, host, guest, reserve, newer, log):
+        self._host, self._reserve, self._newer = host, reserve, newer
+        self._cpus = sorted(guest.pcpuset if newer
+                            else guest.cpuset | guest.pcpuset)
+        self._log = log and self._log_start(guest, log)
+
+    def _log_start(self, guest, log):
+        """Log what there is to choose from.
+
+        Returns the function for further lines; None where Nova writes none.
+        """
+        cores = self._with(1)
+        log(_PACKING, cores, str(guest), self._host.id, self._host.threads)
+        if not cores:
+            log(_NO_SIBLINGS)
+            return None
+        log('Built sibling_sets: %s', {
+            threads: self._with(threads)
+            for threads in range(1, max(map(len, cores)) + 1)})
+        if guest.thread_policy:
+            log("Requested '%s' thread policy for %d cores",
+                guest.thread_policy, len(self._cpus))
+        else:
+            log('User did not specify a thread policy. Using default for %d '
+                'cores', len(self._cpus))
+        return log
 
     def _with(self, free):
-        """The cores that have at least so many free threads."""
+        """Return the cores that have at least so many free threads."""
         return [core for core in self._host.free_cores if len(core) >= free]
 
-    def isolated(self):
-        """One CPU a core that is wholly free; its other threads stay idle."""
+    def isolate(self):
+        """Pin one CPU a core that is wholly free; leave its others idle."""
         host, cores = self._host, self._with(self._host.threads)
-        if not cores or (self._newer and host.threads > 1 and (
-                host.pcpuset != host.cpuset)):
+        if not cores:
+            if self._log:
+                self._log(_NO_FREE_CORE)
+            return None
+        # To Nova, no pins are pins that were not found.  Only a guest that
+        # mixes pinned and floating CPUs has such a cell.
+        if not self._cpus or (self._newer and host.threads > 1
+                              and host.pcpuset != host.cpuset):
             return None
         pins = self._pin(cores, 1)
         if pins is None:
@@ -50,17 +114,27 @@ class _Packing:
         return self._complete(pins, self._with(1) if self._newer else cores,
                               whole=True)
 
-    def packed(self, fewest):
-        """As many threads a core as will do, but at least ``fewest``."""
+    def pack(self, fewest):
+        """Pin as many threads a core as will do, but at least ``fewest``."""
+        pinning = self._pack(fewest)
+        if pinning is None and fewest > 1 and self._log:
+            self._log('Skipping threads_no: %s, as it does not satisfy the '
+                      'require policy', 1)
+        return pinning
+
+    def _pack(self, fewest):
+        # As in ``isolate``.
+        if not self._cpus and self._reserve:
+            return None
         most = max(map(len, self._host.free_cores), default=0)
         pins = None
         for threads in range(most, fewest - 1, -1):
             cores = self._with(threads)
             pins = self._pin(cores, threads)
-            found = pins is not None and self._complete(
+            pinning = pins is not None and self._complete(
                 pins, self._with(1) if self._newer else cores)
-            if found:
-                return found
+            if pinning:
+                return pinning
         if pins is not None or fewest > 1:
             return None
         singles = [[cpu] for core in self._host.free_cores for cpu in core]
@@ -75,17 +149,29 @@ class _Packing:
         return dict(zip(self._cpus, chosen, strict=False))
 
     def _complete(self, pins, cores, whole=False):
-        """(pins, reserved), or None if no CPU is left for the emulator.
+        """Return the Pinning, or None if no CPU is left for the emulator.
 
-        whole: not of a core that a guest CPU is on.
+        whole: whether the emulator's CPU must not share a core with a guest
+            CPU.
         """
+        reserved = self._reserve_cpu(pins, cores, whole)
+        if reserved is None:
+            return None
+        if self._log:
+            usable = self._with(1)
+            self._log(_PINS, usable, sorted(pins.items()))
+            if reserved:
+                self._log(_RESERVED, usable, sorted(reserved))
+        return Pinning(pins, reserved)
+
+    def _reserve_cpu(self, pins, cores, whole):
         if not self._reserve:
-            return pins, frozenset()
+            return frozenset()
         taken = set(pins.values())
         for core in cores:
             if whole and taken.intersection(core):
                 continue
             for cpu in core:
                 if cpu not in taken:
-                    return pins, frozenset((cpu,))
+                    return frozenset((cpu,))
         return None

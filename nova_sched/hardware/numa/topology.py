@@ -16,13 +16,16 @@ mixes pinned and floating CPUs is unknown to them and placed by today's rules.
 import copy
 import json
 
+from oslo_log import log as logging
+
 from nova_sched.hardware import reports
 from nova_sched.hardware.numa import cell_fit
 from nova_sched.hardware.numa import cells as numa_cells
 from nova_sched.hardware.numa import matching
 from nova_sched.hardware.numa import search as numa_search
-from nova_sched.hardware.numa import telling
 from nova_sched.hardware.numa.selection import SelectionRules
+
+LOG = logging.getLogger(__name__)
 
 
 class HostTopology(reports.Report):
@@ -89,7 +92,7 @@ class Fitting:
         self._matching = matching.Matching(
             [cell.id for cell in self._hosts], len(self._guests),
             self._may_fit)
-        self._told = set()
+        self._logged = set()
 
     def verdicts(self, mappings):
         """Whether the guest fits with each candidate's mapping: list."""
@@ -102,42 +105,43 @@ class Fitting:
         mapping: of the allocation candidate, or None.
         final: whether this is the last attempt.
         """
-        tells = telling.is_on()
+        logs = LOG.isEnabledFor(logging.DEBUG)
         if self._matching.is_ruled_out or len(self._hosts) < len(self._guests):
-            if tells:
-                self._tell_too_few()
+            if logs:
+                self._log_too_few()
             return None
-        place = self._try_telling if tells else self._try
         found = numa_search.Search(
-            self._tokens(self._hosts, self._guests, place), self._matching,
+            self._tokens(self._hosts, self._guests,
+                         self._try_and_log if logs else self._try),
+            self._matching,
             SelectionRules.of(self._hosts, self._wish, self._pools, mapping),
             final).found()
         return None if found is None else self._guests
 
     def _try(self, index, position):
-        return self._place_on(self._guests[index], index, position)
+        """Place a guest cell on a host cell; return whether it fits."""
+        return self._place(self._hosts[position], self._guests[index],
+                           self._limits, self._reserves(index)) is None
 
-    def _try_telling(self, index, position):
-        """As ``_try``; each pair of cells is told of once."""
-        if (index, position) not in self._told:
-            self._told.add((index, position))
-            telling.tell(self._hosts[position], self._guests[index],
-                         self._limits, self._reserves(index),
-                         self._place is cell_fit.place)
-        return self._try(index, position)
+    def _try_and_log(self, index, position):
+        """As ``_try``; each pair of cells is logged once."""
+        if (index, position) in self._logged:
+            return self._try(index, position)
+        self._logged.add((index, position))
+        return cell_fit.place_and_log(
+            LOG.debug, self._place, self._hosts[position],
+            self._guests[index], self._limits, self._reserves(index)) is None
 
-    def _tell_too_few(self):
-        if not self._told and len(self._hosts) < len(self._guests):
-            self._told.add(None)
-            telling.tell_too_few(len(self._guests), len(self._hosts))
+    def _log_too_few(self):
+        if not self._logged and len(self._hosts) < len(self._guests):
+            self._logged.add(None)
+            LOG.debug('There are not enough NUMA nodes on the system to '
+                      'schedule the instance correctly. Required: %s, '
+                      'actual: %s', len(self._guests), len(self._hosts))
 
     def _reserves(self, index):
         """Whether the emulator's CPU comes from this guest cell's host."""
         return self._wish.isolate_emulator and index == 0
-
-    def _place_on(self, guest, index, position):
-        return self._place(self._hosts[position], guest, self._limits,
-                           self._reserves(index))
 
     def _may_fit(self, index, position):
         """Whether a guest cell fits with any page size it may come to."""
@@ -148,7 +152,8 @@ class Fitting:
                          for pages in cell.pages)
         for size in sizes:
             guest.pagesize = size
-            if self._place_on(guest, index, position):
+            if self._place(self._hosts[position], guest, self._limits,
+                           self._reserves(index)) is None:
                 return True
         return False
 

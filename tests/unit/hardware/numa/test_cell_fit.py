@@ -14,7 +14,7 @@ BUSY = a_cell(7, cpus=range(4), memory_usage=1024, cpu_usage=14)
 
 def places(host, limits=LIMITS, reserve=False, rule=cell_fit.place,
            **guest):
-    return rule(host, tried(**guest), limits, reserve)
+    return rule(host, tried(**guest), limits, reserve) is None
 
 
 @pytest.mark.parametrize(('cpus', 'memory', 'fits'), [
@@ -22,6 +22,16 @@ def places(host, limits=LIMITS, reserve=False, rule=cell_fit.place,
     (1, 4097, False)])
 def test_floating_guests_keep_to_the_overcommit_limits(cpus, memory, fits):
     assert places(BUSY, floating=cpus, memory=memory) == fits
+
+
+def test_a_cell_that_does_not_fit_tells_the_rule_and_its_figures():
+    refusal = cell_fit.place(BUSY, tried(floating=3, memory=1024), LIMITS,
+                             False)
+
+    assert refusal.figures == ('CPUs', 'are', 'CPUs', 17, 16.0)
+    assert str(refusal) == (
+        'Host cell has limitations on usable CPUs. There are not enough free '
+        'CPUs to schedule this instance. Usage: 17, limit: 16')
 
 
 def test_no_limits_no_overcommit_rules():
@@ -50,15 +60,14 @@ def test_the_emulators_cpu_counts():
 def test_a_placed_cell_takes_the_id_of_its_host_cell():
     guest = tried(floating=1)
 
-    assert cell_fit.place(BUSY, guest, LIMITS, False)
+    assert cell_fit.place(BUSY, guest, LIMITS, False) is None
     assert guest.id == 7
 
 
 def test_a_page_size_once_settled_stays_though_the_cell_does_not_fit():
     guest = tried(floating=9, pagesize=-3)
 
-    assert not cell_fit.place(a_cell(pages=[(2048, 512)]), guest, LIMITS,
-                                False)
+    assert cell_fit.place(a_cell(pages=[(2048, 512)]), guest, LIMITS, False)
     assert guest.pagesize == 2048
     assert guest.id == 0
 

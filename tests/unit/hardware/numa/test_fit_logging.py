@@ -1,4 +1,4 @@
-"""What DEBUG tells of guest cells on host cells."""
+"""The DEBUG lines about guest cells that are tried on host cells."""
 
 import json
 import logging
@@ -7,7 +7,7 @@ import pytest
 
 from nova_sched.hardware.numa import cell_fit
 from nova_sched.hardware.numa import guest as numa_guest
-from nova_sched.hardware.numa import telling
+from nova_sched.hardware.numa import topology
 from nova_sched.hardware.numa.topology import Fitting
 from tests.builders.numa import FOUR_CORES
 from tests.builders.numa import a_cell
@@ -48,41 +48,51 @@ CASES = [
      'Selected cores for pinning: [(0, 0), (1, 1)], in cell 0')]
 
 
-def last(host, guest, newer):
-    text, *values = [*telling.lines(a_cell(**host), tried(**guest), LIMITS,
-                                    False, newer)][-1]
-    return text % tuple(values)
+def tried_on(host, guest, reserve=False, newer=True):
+    """(what came of it, the lines about it: list of texts)."""
+    lines = []
+    place = cell_fit.place if newer else cell_fit.place_queens
+    refusal = cell_fit.place_and_log(
+        lambda text, *values: lines.append(text % values), place,
+        a_cell(**host), guest, LIMITS, reserve)
+    return refusal, lines
 
 
 @pytest.mark.parametrize('newer', [True, False])
 @pytest.mark.parametrize(('host', 'guest', 'said'), CASES)
 def test_the_last_line_says_what_came_of_it(host, guest, said, newer):
-    place = cell_fit.place if newer else cell_fit.place_queens
+    refusal, lines = tried_on(host, tried(**guest), newer=newer)
 
-    assert last(host, guest, newer) == said
-    assert place(a_cell(**host), tried(**guest), LIMITS, False) == (
-        said.startswith(('No pinning', 'Selected')))
+    assert lines[-1] == said
+    if said.startswith(('No pinning', 'Selected')):
+        assert refusal is None
+    else:
+        assert str(refusal) == said
 
 
 def test_page_sizes():
-    cell, guest = a_cell(pages=PAGES), tried(pinned=1, pagesize=-2)
-    said = [text % tuple(values) for text, *values in telling.lines(
-        cell, guest, LIMITS, False, True)]
+    guest = tried(pinned=1, pagesize=-2)
+    attempt, selected, pinning, *_ = tried_on({'pages': PAGES}, guest)[1]
 
-    assert said[1] == (
+    assert 'pagesize=-2' in attempt
+    assert selected == (
         'Selected memory pagesize: 2048 kB. Requested memory pagesize: -2 '
         '(small = -1, large = -2, any = -3)')
-    assert said[2] == 'Pinning has been requested'
-    assert guest.pagesize == -2
-    assert last({'pages': PAGES}, {'floating': 1, 'pagesize': 1 << 20},
-                False) == ('Host does not support requested memory pagesize. '
-                           'Requested: 1048576 kB')
+    assert pinning == 'Pinning has been requested'
+    assert guest.pagesize == 2048
+
+
+def test_no_page_size():
+    guest = tried(floating=1, pagesize=1 << 20)
+
+    assert tried_on({'pages': PAGES}, guest, newer=False)[1][-1] == (
+        'Host does not support requested memory pagesize. Requested: 1048576 '
+        'kB')
 
 
 def said(host, guest, reserve=False, newer=True):
     """The lines about how a pinned guest is packed: list of texts."""
-    lines = [text % tuple(values) for text, *values in telling.lines(
-        a_cell(**host), tried(**guest), LIMITS, reserve, newer)]
+    _, lines = tried_on(host, tried(**guest), reserve, newer)
     return lines[lines.index('Pinning has been requested') + 1:]
 
 
@@ -167,9 +177,9 @@ def test_too_few_cells(caplog):
 
 
 def test_nothing_is_made_up_without_debug(monkeypatch):
-    monkeypatch.setattr(telling, 'lines', None)
-    logging.getLogger(telling.__name__).setLevel(logging.INFO)
+    monkeypatch.setattr(cell_fit, 'place_and_log', None)
+    logging.getLogger(topology.__name__).setLevel(logging.INFO)
     try:
         assert fits([a_cell(0)], guest_cell(floating=1)) == [True, True]
     finally:
-        logging.getLogger(telling.__name__).setLevel(logging.NOTSET)
+        logging.getLogger(topology.__name__).setLevel(logging.NOTSET)
