@@ -130,10 +130,6 @@ COLUMNS = (
 )
 
 
-def _of_kind(kind):
-    return tuple(column.name for column in COLUMNS if column.kind == kind)
-
-
 def _read_from(table):
     """The columns of a table that are read, its key first."""
     names = [name for column in COLUMNS if column.of(table)
@@ -142,7 +138,7 @@ def _read_from(table):
 
 
 NAMES = tuple(column.name for column in COLUMNS)
-INTEGERS, LABELS = _of_kind(INTEGER), _of_kind(LABEL)
+LABELS = tuple(column.name for column in COLUMNS if column.kind == LABEL)
 #: Those of them that a compute node's record has.
 _RECORDED = tuple(column.name for column in COLUMNS
                   if column.kind == INTEGER and not column.of('services'))

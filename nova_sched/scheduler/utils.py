@@ -17,10 +17,10 @@ from nova_sched.objects.fields import MalformedError
 from nova_sched.rules.resources import devices
 from nova_sched.rules.resources import flavors
 from nova_sched.rules.resources import pinning
+from nova_sched.rules.resources.flavor_image import FlavorImageRequirements
+from nova_sched.rules.resources.flavor_image import get_set
 from nova_sched.rules.resources.query import Group
 from nova_sched.rules.resources.query import ResourceRequest
-from nova_sched.rules.resources.wishes import Wishes
-from nova_sched.rules.resources.wishes import given
 
 LOG = logging.getLogger(__name__)
 
@@ -78,15 +78,15 @@ def resource_requests(spec_obj, *, max_results, fallback_pcpu_query=True,
     Raises InvalidInput if flavor and image contradict each other, or if a
     request group is invalid.
     """
-    wishes = Wishes(spec_obj)
-    base = _base_request(spec_obj, wishes)
+    requirements = FlavorImageRequirements(spec_obj)
+    base = _base_request(spec_obj, requirements)
     base.groups[''].in_tree = target_node
     if not _needs_all(spec_obj, target_node):
         base.limit = max_results
     standard = _standard_amounts(spec_obj, base)
     _drop_empty_groups(base)
     _default_group_policy(base, spec_obj)
-    pins = pinning.of(wishes)
+    pins = pinning.of(requirements)
     requests = [_with_amounts(base, standard, pins)]
     if pins.amounts and fallback_pcpu_query:
         unpinned = _with_amounts(base, standard, pinning.NONE)
@@ -106,39 +106,40 @@ def _needs_all(spec_obj, target_node):
         target_node is None and target(spec_obj) is not None)
 
 
-def _base_request(spec_obj, wishes):
+def _base_request(spec_obj, requirements):
     """Return a ResourceRequest without limit and without the flavor's sizes.
 
     Its amounts may be zero.
     """
-    groups = flavors.groups(wishes.extra_specs)
-    groups[''].required.update(wishes.image.get('traits_required') or ())
+    groups = flavors.groups(requirements.extra_specs)
+    groups[''].required.update(requirements.image.get('traits_required') or ())
     for index, group in enumerate(_request_groups(spec_obj)):
         _add_request_group(groups, index, group)
-    devices.add(groups[''], wishes)
+    devices.add(groups[''], requirements)
     _add_aggregates(groups[''], spec_obj.requested_destination)
-    params = (given(spec_obj, 'request_level_params')
+    params = (get_set(spec_obj, 'request_level_params')
               or objects.RequestLevelParams())
     return ResourceRequest(
-        groups, flavors.policy(wishes.extra_specs),
-        same_subtree=list(given(params, 'same_subtree', ())),
-        root_required=set(given(params, 'root_required', ())),
-        root_forbidden=set(given(params, 'root_forbidden', ())))
+        groups, flavors.policy(requirements.extra_specs),
+        same_subtree=list(get_set(params, 'same_subtree', ())),
+        root_required=set(get_set(params, 'root_required', ())),
+        root_forbidden=set(get_set(params, 'root_forbidden', ())))
 
 
 def _request_groups(spec_obj):
-    return given(spec_obj, 'requested_resources', ())
+    return get_set(spec_obj, 'requested_resources', ())
 
 
 def _add_request_group(groups, index, requested):
     """Add the RequestGroup of a port or a device, under its own name."""
-    suffix = given(requested, 'requester_id', '')
+    suffix = get_set(requested, 'requester_id', '')
     group = Group(
-        resources=dict(given(requested, 'resources', {})),
-        required=set(given(requested, 'required_traits', ())),
-        forbidden=set(given(requested, 'forbidden_traits', ())),
-        member_of=list(given(requested, 'aggregates', ())),
-        forbidden_aggregates=set(given(requested, 'forbidden_aggregates', ())),
+        resources=dict(get_set(requested, 'resources', {})),
+        required=set(get_set(requested, 'required_traits', ())),
+        forbidden=set(get_set(requested, 'forbidden_traits', ())),
+        member_of=list(get_set(requested, 'aggregates', ())),
+        forbidden_aggregates=set(
+            get_set(requested, 'forbidden_aggregates', ())),
         in_tree=requested.in_tree)
     if not _SUFFIX.fullmatch(suffix):
         must = 'must be 1 to 64 letters, digits, - and _'

@@ -3,6 +3,8 @@
 import json
 
 from nova_sched import objects
+from nova_sched.hardware.pci.demand import Demand
+from nova_sched.hardware.pci.devices import Supply
 from nova_sched.hardware.pci.pools import Pools
 
 _FIELDS = {'vendor_id': '8086', 'product_id': '1520', 'numa_node': None,
@@ -31,6 +33,12 @@ def _envelope(name, **data):
 def some_pools(*pools):
     """Pools of these plain dicts."""
     return Pools.of(pci_stats(*pools))
+
+
+def take(pools, requests, mapping=None, cells=None):
+    """The Pools left after all requests, or None if there are too few."""
+    left, served = Supply(pools, Demand(requests)).taken(mapping, cells)
+    return left if served == len(requests) else None
 
 
 def a_pci_request(count=1, *specs, **values):

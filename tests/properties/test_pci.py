@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from nova_sched.hardware.pci import devices as pci_devices
 from nova_sched.hardware.pci.pools import Pools
 from tests.builders.pci import a_pci_request
+from tests.builders.pci import take
 from tests.properties.strategies import PCI_REQUESTS
 from tests.properties.strategies import PCI_STATS
 
@@ -38,7 +39,7 @@ def kinds(pools):
 @ANY
 def test_as_many_devices_go_as_are_asked_for(pools, requests, cells):
     """None of another kind comes, and no pool is overdrawn."""
-    left = pci_devices.apply(pools, requests, cells=cells)
+    left = take(pools, requests, cells=cells)
 
     if left is not None:
         assert left.free_devices == pools.free_devices - sum(
@@ -53,9 +54,9 @@ def test_requests_one_by_one_take_what_all_take_together(pools, requests,
                                                          cells):
     left = pools
     for request in requests:
-        left = left and pci_devices.apply(left, [request], cells=cells)
+        left = left and take(left, [request], cells=cells)
 
-    together = pci_devices.apply(pools, requests, cells=cells)
+    together = take(pools, requests, cells=cells)
     assert (left and left.pools) == (together and together.pools)
 
 
@@ -64,15 +65,15 @@ def test_requests_one_by_one_take_what_all_take_together(pools, requests,
 def test_what_is_to_be_had_near_cells_is_to_be_had_at_all(pools, requests,
                                                           cells):
     for request in requests:
-        if pci_devices.apply(pools, [request], cells=cells) is not None:
-            assert pci_devices.apply(pools, [request]) is not None
+        if take(pools, [request], cells=cells) is not None:
+            assert take(pools, [request]) is not None
 
 
 @given(pools=POOLS, number=st.integers(0, 3), cells=st.none() | CELLS)
 @ANY
 def test_devices_of_a_named_provider_are_its_own(pools, number, cells):
     """As many as the provider is listed for, whatever the request's count."""
-    left = pci_devices.apply(pools, [a_pci_request(
+    left = take(pools, [a_pci_request(
         count=number, spec=NAMES_A_PROVIDER)], cells=cells)
 
     if left is not None:
@@ -85,5 +86,5 @@ def test_devices_of_a_named_provider_are_its_own(pools, number, cells):
 @given(pools=POOLS, requests=FROM_ANYWHERE)
 @ANY
 def test_a_mapping_of_others_groups_is_as_good_as_none(pools, requests):
-    assert (pci_devices.apply(pools, requests, {'': ['u'], 'other-0': ['p9']})
-            == pci_devices.apply(pools, requests))
+    assert take(pools, requests, {'': ['u'], 'other-0': ['p9']}) == take(
+        pools, requests)

@@ -10,9 +10,9 @@ from oslo_utils import strutils
 from nova_sched import objects
 from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.numa import parse_cpus
-from nova_sched.rules.resources.wishes import Wishes
-from nova_sched.rules.resources.wishes import image_refused
-from nova_sched.rules.resources.wishes import refused
+from nova_sched.rules.resources.flavor_image import FlavorImageRequirements
+from nova_sched.rules.resources.flavor_image import invalid_extra_spec
+from nova_sched.rules.resources.flavor_image import invalid_image_property
 
 _PAGE_SIZES = {'small': -1, 'large': -2, 'any': -3}
 
@@ -23,29 +23,29 @@ def numa_topology(spec_obj):
     spec_obj: RequestSpec with a flavor, and perhaps an image.
     Raises InvalidInput for what Nova's API refuses.
     """
-    wishes = Wishes(spec_obj)
-    policy = wishes.agreed('hw:cpu_policy', 'hw_cpu_policy',
-                           ('shared', 'dedicated', 'mixed'))
-    pinned = _pinned(wishes, policy)
-    size = _page_size(wishes)
-    count = _number(wishes, 'hw:numa_nodes')
-    of_image = wishes.image.get('hw_numa_nodes')
+    needs = FlavorImageRequirements(spec_obj)
+    policy = needs.agreed('hw:cpu_policy', 'hw_cpu_policy',
+                          ('shared', 'dedicated', 'mixed'))
+    pinned = _pinned(needs, policy)
+    size = _page_size(needs)
+    count = _number(needs, 'hw:numa_nodes')
+    of_image = needs.image.get('hw_numa_nodes')
     if None not in (count, of_image) and count != of_image:
-        raise wishes.differs('hw:numa_nodes', 'hw_numa_nodes')
+        raise needs.differs('hw:numa_nodes', 'hw_numa_nodes')
     count = of_image if count is None else count
-    threads = wishes.agreed('hw:cpu_thread_policy', 'hw_cpu_thread_policy',
-                            ('prefer', 'isolate', 'require'))
-    emulator = wishes.flavor('hw:emulator_threads_policy',
-                             ('share', 'isolate'))
+    threads = needs.agreed('hw:cpu_thread_policy', 'hw_cpu_thread_policy',
+                           ('prefer', 'isolate', 'require'))
+    emulator = needs.flavor('hw:emulator_threads_policy',
+                            ('share', 'isolate'))
     for key, value in (('hw:cpu_thread_policy', threads),
                        ('hw:emulator_threads_policy',
                         emulator == 'isolate' and emulator)):
         if value and not pinned:
-            raise refused('needs dedicated CPUs', value, key)
+            raise invalid_extra_spec('needs dedicated CPUs', value, key)
     if (count is None and not pinned and size is None
-            and not wishes.flavor('hw:pmem')):
+            and not needs.flavor('hw:pmem')):
         return None
-    cells = _cells(wishes, count or 1, spec_obj.flavor.memory_mb)
+    cells = _cells(needs, count or 1, spec_obj.flavor.memory_mb)
     return objects.InstanceNUMATopology(
         emulator_threads_policy=emulator,
         cells=[objects.InstanceNUMACell(
@@ -55,38 +55,41 @@ def numa_topology(spec_obj):
             for number, (cpus, memory) in enumerate(cells)])
 
 
-def _cells(wishes, count, memory_mb):
+def _cells(needs, count, memory_mb):
     """What the cells hold, together each CPU once and all memory.
 
     List of (set of CPUs, MiB).
     """
-    cells = list(zip(_cpus(wishes, count), _memory(wishes, count, memory_mb),
+    cells = list(zip(_cpus(needs, count), _memory(needs, count, memory_mb),
                      strict=True))
     cpus = sorted(cpu for some, _ in cells for cpu in some)
-    if cpus != list(range(wishes.vcpus)) or not all(
+    if cpus != list(range(needs.vcpus)) or not all(
             some for some, _ in cells):
-        raise refused(f'cells must hold each of {wishes.vcpus} CPUs once, '
-                      'and one at least, and hold '
-                      f'{[sorted(some) for some, _ in cells]}', count,
-                      'hw:numa_nodes')
+        raise invalid_extra_spec(
+            f'cells must hold each of {needs.vcpus} CPUs once, '
+            'and one at least, and hold '
+            f'{[sorted(some) for some, _ in cells]}', count,
+            'hw:numa_nodes')
     memory = sum(some for _, some in cells)
     if memory != memory_mb:
-        raise refused(f'cells must hold {memory_mb} MB together, and hold '
-                      f'{memory} MB', count, 'hw:numa_nodes')
+        raise invalid_extra_spec(
+            f'cells must hold {memory_mb} MB together, and hold '
+            f'{memory} MB', count, 'hw:numa_nodes')
     return cells
 
 
-def _pinned(wishes, policy):
+def _pinned(needs, policy):
     """The guest's CPUs that have one of the host's each: set of numbers."""
-    every = set(range(wishes.vcpus))
+    every = set(range(needs.vcpus))
     if policy == 'dedicated':
         return every
     if policy != 'mixed':
         return set()
-    mask = (wishes.flavor('hw:cpu_dedicated_mask')
-            or wishes.flavor('hw:cpu_realtime_mask'))
+    mask = (needs.flavor('hw:cpu_dedicated_mask')
+            or needs.flavor('hw:cpu_realtime_mask'))
     if mask is None:
-        raise refused('needs hw:cpu_dedicated_mask', policy, 'hw:cpu_policy')
+        raise invalid_extra_spec(
+            'needs hw:cpu_dedicated_mask', policy, 'hw:cpu_policy')
     given = _parsed(mask, 'hw:cpu_dedicated_mask')
     return every - given if mask.startswith('^') else every & given
 
@@ -98,19 +101,20 @@ def _parsed(text, key):
             text = text.replace('^', '')
         return parse_cpus(text)
     except MalformedError:
-        raise refused('must be CPU numbers such as 0-3,^2', text, key
-                      ) from None
+        raise invalid_extra_spec(
+            'must be CPU numbers such as 0-3,^2', text, key) from None
 
 
-def _page_size(wishes):
+def _page_size(needs):
     """In KiB, or negative for a kind of size; None if nothing asks."""
-    text = wishes.flavor('hw:mem_page_size')
-    of_image = wishes.image.get('hw_mem_page_size')
+    text = needs.flavor('hw:mem_page_size')
+    of_image = needs.image.get('hw_mem_page_size')
     if of_image:
         if text not in ('large', 'any'):
-            raise refused('must be large or any for an image that has '
-                          f'hw_mem_page_size = {of_image}', text,
-                          'hw:mem_page_size')
+            raise invalid_extra_spec(
+                'must be large or any for an image that has '
+                f'hw_mem_page_size = {of_image}', text,
+                'hw:mem_page_size')
         text = of_image
     if not text:
         return None
@@ -121,52 +125,55 @@ def _page_size(wishes):
     try:
         return strutils.string_to_bytes(text, return_int=True) // 1024
     except ValueError:
-        raise refused('must be small, large, any, a number of KiB, or a size '
-                      'such as 2MB', text, 'hw:mem_page_size') from None
+        raise invalid_extra_spec(
+            'must be small, large, any, a number of KiB, or a size '
+            'such as 2MB', text, 'hw:mem_page_size') from None
 
 
-def _cpus(wishes, count):
+def _cpus(needs, count):
     """The CPUs of each cell: list of sets."""
-    if wishes.flavor('hw:numa_cpus.0') is not None:
-        return [_parsed(wishes.flavor(key) or '', key) for key in (
+    if needs.flavor('hw:numa_cpus.0') is not None:
+        return [_parsed(needs.flavor(key) or '', key) for key in (
             f'hw:numa_cpus.{number}' for number in range(count))]
-    if of_image := wishes.image.get('hw_numa_cpus'):
+    if of_image := needs.image.get('hw_numa_cpus'):
         return _one_each(of_image, count, 'hw_numa_cpus')
-    each = _even(wishes.vcpus, count, 'vcpus')
+    each = _even(needs.vcpus, count, 'vcpus')
     return [set(range(number * each, (number + 1) * each))
             for number in range(count)]
 
 
-def _memory(wishes, count, memory_mb):
+def _memory(needs, count, memory_mb):
     """The memory of each cell: list of MiB."""
-    if wishes.flavor('hw:numa_mem.0') is not None:
-        return [_number(wishes, f'hw:numa_mem.{number}') or 0
+    if needs.flavor('hw:numa_mem.0') is not None:
+        return [_number(needs, f'hw:numa_mem.{number}') or 0
                 for number in range(count)]
-    if of_image := wishes.image.get('hw_numa_mem'):
+    if of_image := needs.image.get('hw_numa_mem'):
         return _one_each(of_image, count, 'hw_numa_mem')
     return [_even(memory_mb, count, 'memory_mb')] * count
 
 
 def _one_each(values, count, name):
     if len(values) != count:
-        raise image_refused(f'must say it for each of {count} cells', values,
-                            name)
+        raise invalid_image_property(
+            f'must say it for each of {count} cells', values,
+            name)
     return list(values)
 
 
 def _even(amount, count, name):
     each, left = divmod(amount, count)
     if left:
-        raise refused(f'must divide {name} = {amount}, or cells must be '
-                      'given one by one', count, 'hw:numa_nodes')
+        raise invalid_extra_spec(
+            f'must divide {name} = {amount}, or cells must be '
+            'given one by one', count, 'hw:numa_nodes')
     return each
 
 
-def _number(wishes, key):
-    text = wishes.flavor(key)
+def _number(needs, key):
+    text = needs.flavor(key)
     if text is None:
         return None
     if not re.fullmatch('[0-9]+', text) or (
             key == 'hw:numa_nodes' and not int(text)):
-        raise refused('must be a whole number', text, key)
+        raise invalid_extra_spec('must be a whole number', text, key)
     return int(text)

@@ -52,19 +52,12 @@ class Cells:
                 if socket in wanted}
 
 
-def apply(pools, requests, mapping=None, cells=None):
-    """The pools left after all requests: ``Pools``, or None if too few.
-
-    pools: Pools.  requests: list of InstancePCIRequest.  Others as of
-    ``Supply.fits``; whoever asks about many hosts makes a Demand first.
-    """
-    left, served = Supply(pools, pci_demand.Demand(requests)).taken(
-        mapping, cells)
-    return left if served == len(requests) else None
-
-
 def fits(pools, requests, mapping=None, cells=None):
-    """Whether there are enough devices.  Arguments as of ``apply``."""
+    """Return whether a host has enough devices, as ``Supply.fits`` does.
+
+    pools: Pools.  requests: list of InstancePCIRequest.
+    Whoever asks about many hosts makes one Demand for all of them instead.
+    """
     return Supply(pools, pci_demand.Demand(requests)).fits(mapping, cells)
 
 

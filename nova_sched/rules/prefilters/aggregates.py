@@ -4,7 +4,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.rules.prefilters import edits
-from nova_sched.rules.resources.wishes import Wishes
+from nova_sched.rules.resources.flavor_image import FlavorImageRequirements
 
 LOG = logging.getLogger(__name__)
 
@@ -75,9 +75,9 @@ def _uuids(facts, fits):
 
 def _required_traits(spec_obj):
     """Return the traits that the flavor, in any group, and image require."""
-    wishes = Wishes(spec_obj)
-    traits = set(wishes.image.get('traits_required') or ())
-    for key, value in wishes.extra_specs.items():
+    requirements = FlavorImageRequirements(spec_obj)
+    traits = set(requirements.image.get('traits_required') or ())
+    for key, value in requirements.extra_specs.items():
         group, _, trait = key.partition(':')
         if group.startswith('trait') and value == _REQUIRED:
             traits.add(trait)

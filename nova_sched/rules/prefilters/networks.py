@@ -5,7 +5,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.rules.prefilters import edits
-from nova_sched.rules.resources.wishes import given
+from nova_sched.rules.resources.flavor_image import get_set
 
 LOG = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def remote_managed_ports_filter(spec_obj, facts, _options):
 
 
 def _networks(spec_obj):
-    networks = given(spec_obj, 'requested_networks')
+    networks = get_set(spec_obj, 'requested_networks')
     return networks.objects if networks else ()
 
 

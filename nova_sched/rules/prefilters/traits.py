@@ -5,9 +5,9 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.rules.prefilters import edits
-from nova_sched.rules.resources.wishes import Wishes
-from nova_sched.rules.resources.wishes import given
-from nova_sched.rules.resources.wishes import image_refused
+from nova_sched.rules.resources.flavor_image import FlavorImageRequirements
+from nova_sched.rules.resources.flavor_image import get_set
+from nova_sched.rules.resources.flavor_image import invalid_image_property
 
 LOG = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def transform_image_metadata(spec_obj, _facts, options):
     """Require the traits of the image's properties: all of them or none."""
     if not options.image_metadata_prefilter:
         return False
-    image = Wishes(spec_obj).image
+    image = FlavorImageRequirements(spec_obj).image
     traits = [
         _known(prefix + str(image.get(name)).upper().replace('-', '_'))
         for name, prefix in _PREFIXES.items() if image.get(name)]
@@ -78,7 +78,7 @@ def transform_image_metadata(spec_obj, _facts, options):
 
 def accelerators_filter(spec_obj, _facts, _options):
     """Require accelerators for a flavor with a device profile."""
-    if Wishes(spec_obj).flavor('accel:device_profile'):
+    if FlavorImageRequirements(spec_obj).flavor('accel:device_profile'):
         edits.require(spec_obj, os_traits.COMPUTE_ACCELERATORS)
         LOG.debug(_ADDED, 'accelerators_filter',
                   os_traits.COMPUTE_ACCELERATORS)
@@ -90,8 +90,8 @@ def packed_virtqueue_filter(spec_obj, _facts, _options):
 
     Raises InvalidInput if flavor and image contradict each other.
     """
-    if _agreed_flag(Wishes(spec_obj), 'hw:virtio_packed_ring',
-                    'hw_virtio_packed_ring'):
+    if FlavorImageRequirements(spec_obj).agreed_flag(
+            'hw:virtio_packed_ring', 'hw_virtio_packed_ring'):
         edits.require(spec_obj, os_traits.COMPUTE_NET_VIRTIO_PACKED)
         LOG.debug(_ADDED, 'virtqueue_filter',
                   os_traits.COMPUTE_NET_VIRTIO_PACKED)
@@ -103,18 +103,18 @@ def ephemeral_encryption_filter(spec_obj, _facts, _options):
 
     Raises InvalidInput if flavor and image contradict each other.
     """
-    wishes = Wishes(spec_obj)
-    if not _agreed_flag(wishes, 'hw:ephemeral_encryption',
-                        'hw_ephemeral_encryption'):
+    requirements = FlavorImageRequirements(spec_obj)
+    if not requirements.agreed_flag('hw:ephemeral_encryption',
+                                    'hw_ephemeral_encryption'):
         LOG.debug(_SKIPPED, 'ephemeral_encryption_filter')
         return False
     traits = [os_traits.COMPUTE_EPHEMERAL_ENCRYPTION]
     name = 'hw_ephemeral_encryption_format'
-    format_ = wishes.agreed('hw:ephemeral_encryption_format', name,
-                            _ENCRYPTION_FORMATS)
+    format_ = requirements.agreed('hw:ephemeral_encryption_format', name,
+                                    _ENCRYPTION_FORMATS)
     if format_ is not None:
         if format_ not in _ENCRYPTION_FORMATS:
-            raise image_refused(
+            raise invalid_image_property(
                 f'must be one of {", ".join(_ENCRYPTION_FORMATS)}', format_,
                 name)
         traits.append(
@@ -130,8 +130,9 @@ def virtio_sound_filter(spec_obj, _facts, _options):
 
     Raises InvalidInput if flavor and image contradict each other.
     """
-    if Wishes(spec_obj).agreed('hw:sound_model', 'hw_sound_model',
-                               _SOUND_MODELS) != 'virtio':
+    requirements = FlavorImageRequirements(spec_obj)
+    if requirements.agreed('hw:sound_model', 'hw_sound_model',
+                           _SOUND_MODELS) != 'virtio':
         LOG.debug(_SKIPPED, 'virtio_sound_filter')
         return False
     edits.require(spec_obj, os_traits.COMPUTE_SOUND_MODEL_VIRTIO)
@@ -146,12 +147,12 @@ def tpm_secret_security_filter(spec_obj, _facts, _options):
     Raises RequestFilterFailed for an unknown kind of security, and
     InvalidInput if flavor and image contradict each other.
     """
-    wishes = Wishes(spec_obj)
-    if wishes.agreed('hw:tpm_version', 'hw_tpm_version',
+    requirements = FlavorImageRequirements(spec_obj)
+    if requirements.agreed('hw:tpm_version', 'hw_tpm_version',
                      _TPM_VERSIONS) is None:
         LOG.debug(_SKIPPED, 'tpm_secret_security_filter')
         return False
-    security = wishes.flavor('hw:tpm_secret_security') or 'user'
+    security = requirements.flavor('hw:tpm_secret_security') or 'user'
     if security not in _TPM_SECRETS:
         reason = f"TPM secret security '{security}' is not supported."
         LOG.warning('%s', reason)
@@ -191,19 +192,11 @@ def _known(trait):
     return None
 
 
-def _agreed_flag(wishes, key, name):
-    """Return the flag of the extra spec or image property; None if unset."""
-    flavor, image = wishes.flag(key), wishes.image.get(name)
-    if flavor is not None and image is not None and flavor != image:
-        raise wishes.differs(key, name)
-    return image if flavor is None else flavor
-
-
 def _of_flavor_devices(spec_obj):
     """Return the request groups that come from the flavor's PCI requests."""
     pci = spec_obj.pci_requests
     prefixes = tuple(
         f'{request.request_id}-' for request in (pci.requests if pci else ())
         if request.alias_name is not None and request.request_id)
-    return [group for group in given(spec_obj, 'requested_resources', ())
+    return [group for group in get_set(spec_obj, 'requested_resources', ())
             if (group.requester_id or '').startswith(prefixes)]

@@ -10,8 +10,8 @@ import os_resource_classes as classes
 import os_traits
 from oslo_log import log as logging
 
-from nova_sched.rules.resources.wishes import image_refused
-from nova_sched.rules.resources.wishes import refused
+from nova_sched.rules.resources.flavor_image import invalid_extra_spec
+from nova_sched.rules.resources.flavor_image import invalid_image_property
 
 LOG = logging.getLogger(__name__)
 
@@ -32,38 +32,31 @@ _PCI_POLICIES = ('required', 'legacy', 'preferred', 'socket')
 _SECURE_BOOT = ('required', 'disabled', 'optional')
 
 
-def add(group, wishes):
-    """Add to the unnumbered Group what flavor and image (Wishes) ask for.
+def add(group, requirements):
+    """Add to the unnumbered Group what flavor and image ask for.
 
+    requirements: FlavorImageRequirements.
     Raises InvalidInput if they contradict each other.
     """
     for part in (_encryption, _persistent_memory, _tpm, _pci, _secure_boot,
                  _address_space, _stateless_firmware):
-        part(group, wishes)
+        part(group, requirements)
 
 
-def _encryption(group, wishes):
-    if not _is_encrypted(wishes):
+def _encryption(group, requirements):
+    if not requirements.agreed_flag(*_ENCRYPTION):
         return
-    model = wishes.agreed(*_MODEL, tuple(_MODELS)) or 'amd-sev'
+    model = requirements.agreed(*_MODEL, tuple(_MODELS)) or 'amd-sev'
     if model not in _MODELS:
-        raise image_refused(f'must be one of {", ".join(_MODELS)}',
-                            model, _MODEL[1])
-    _check_encryption(wishes.image, model)
+        raise invalid_image_property(
+            f'must be one of {", ".join(_MODELS)}', model, _MODEL[1])
+    _check_encryption(requirements.image, model)
     group.resources[classes.MEM_ENCRYPTION_CONTEXT] = 1
     group.required.add(_MODELS[model])
     LOG.debug('Added %s=1 to requested resources',
               classes.MEM_ENCRYPTION_CONTEXT)
     LOG.debug('Requiring memory encryption model %s via trait %s',
               model, _MODELS[model])
-
-
-def _is_encrypted(wishes):
-    key, name = _ENCRYPTION
-    flavor, image = wishes.flag(key), wishes.image.get(name)
-    if flavor is not None and image is not None and flavor != image:
-        raise wishes.differs(key, name)
-    return flavor or image
 
 
 def _check_encryption(image, model):
@@ -79,59 +72,60 @@ def _check_encryption(image, model):
             ('hw_video_model', model != 'intel-tdx'
              or image.get('hw_video_model') == 'none', 'none')):
         if not fits:
-            raise image_refused(
+            raise invalid_image_property(
                 f'must be {must}, because the memory is to be encrypted by '
                 f'{model}', image.get(name), name)
 
 
-def _persistent_memory(group, wishes):
-    labels = filter(None, (wishes.flavor('hw:pmem') or '').split(','))
+def _persistent_memory(group, requirements):
+    labels = filter(None, (requirements.flavor('hw:pmem') or '').split(','))
     for label, count in collections.Counter(labels).items():
         name = classes.normalize_name(f'PMEM_NAMESPACE_{label.strip()}')
         group.resources[name] = count
         LOG.debug('Added resource %s=%d to requested resources', name, count)
 
 
-def _tpm(group, wishes):
-    version = wishes.agreed(
+def _tpm(group, requirements):
+    version = requirements.agreed(
         'hw:tpm_version', 'hw_tpm_version', tuple(_TPM_VERSIONS))
     if version is None:
         return
-    model = wishes.agreed(
+    model = requirements.agreed(
         'hw:tpm_model', 'hw_tpm_model', tuple(_TPM_MODELS)) or 'tpm-tis'
     if (version, model) == ('1.2', 'tpm-crb'):
-        raise refused('must be 2.0, because the model is tpm-crb',
-                      version, 'hw:tpm_version')
+        raise invalid_extra_spec(
+            'must be 2.0, because the model is tpm-crb', version,
+            'hw:tpm_version')
     traits = _TPM_VERSIONS[version], _TPM_MODELS[model]
     group.required.update(traits)
     LOG.debug('Requiring emulated TPM support via trait %s and %s.', *traits)
 
 
-def _pci(group, wishes):
-    if wishes.agreed('hw:pci_numa_affinity_policy',
+def _pci(group, requirements):
+    if requirements.agreed('hw:pci_numa_affinity_policy',
                      'hw_pci_numa_affinity_policy',
                      _PCI_POLICIES) == 'socket':
         _require(group, os_traits.COMPUTE_SOCKET_PCI_NUMA_AFFINITY,
                  "Requiring 'socket' PCI NUMA affinity support via trait %s.")
 
 
-def _secure_boot(group, wishes):
-    if wishes.agreed('os:secure_boot', 'os_secure_boot',
+def _secure_boot(group, requirements):
+    if requirements.agreed('os:secure_boot', 'os_secure_boot',
                      _SECURE_BOOT) == 'required':
         _require(group, os_traits.COMPUTE_SECURITY_UEFI_SECURE_BOOT,
                  'Requiring secure boot support via trait %s.')
 
 
-def _address_space(group, wishes):
-    mode = wishes.agreed('hw:maxphysaddr_mode', 'hw_maxphysaddr_mode',
+def _address_space(group, requirements):
+    mode = requirements.agreed('hw:maxphysaddr_mode', 'hw_maxphysaddr_mode',
                          tuple(_ADDRESSES))
     if mode is not None:
         _require(group, _ADDRESSES[mode],
                  'Requiring maxphysaddr support via trait %s.')
 
 
-def _stateless_firmware(group, wishes):
-    image = wishes.image
+def _stateless_firmware(group, requirements):
+    image = requirements.image
     if image.get('hw_firmware_stateless') and (
             image.get('hw_firmware_type') == 'uefi'):
         _require(group, os_traits.COMPUTE_SECURITY_STATELESS_FIRMWARE,

@@ -11,8 +11,8 @@ from oslo_log import log as logging
 
 from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.numa import parse_cpus
-from nova_sched.rules.resources.wishes import image_refused
-from nova_sched.rules.resources.wishes import refused
+from nova_sched.rules.resources.flavor_image import invalid_extra_spec
+from nova_sched.rules.resources.flavor_image import invalid_image_property
 
 LOG = logging.getLogger(__name__)
 
@@ -44,43 +44,45 @@ class Pins(typing.NamedTuple):
 NONE = Pins({}, frozenset(), frozenset())
 
 
-def of(wishes):
-    """The Pins of a flavor and an image (``Wishes``).
+def of(requirements):
+    """Return the Pins of a flavor and an image.
 
+    requirements: FlavorImageRequirements.
     Raises InvalidInput if they contradict each other, or a mask of CPUs is
     of no use.
     """
-    policy = _prevailing(wishes, *_POLICY, _POLICIES)
-    threads = _prevailing(wishes, *_THREADS, _THREAD_POLICIES)
+    policy = _prevailing(requirements, *_POLICY, _POLICIES)
+    threads = _prevailing(requirements, *_THREADS, _THREAD_POLICIES)
     traits = frozenset((os_traits.HW_CPU_HYPERTHREADING,))
     if threads in ('isolate', 'require'):
         LOG.debug('Adding %(trait)s=%(value)s trait', {
             'trait': os_traits.HW_CPU_HYPERTHREADING,
             'value': 'required' if threads == 'require' else 'forbidden'})
-    return Pins(_amounts(wishes, policy),
+    return Pins(_amounts(requirements, policy),
                 traits if threads == 'require' else frozenset(),
                 traits if threads == 'isolate' else frozenset())
 
 
-def _prevailing(wishes, key, name, policies):
-    """The flavor's policy, or the image's where the flavor has none."""
-    mine, image = wishes.flavor(key, policies), wishes.image.get(name)
+def _prevailing(requirements, key, name, policies):
+    """Return the flavor's policy, or the image's where the flavor has none."""
+    mine = requirements.flavor(key, policies)
+    image = requirements.image.get(name)
     if mine is None:
         return image
     if image in policies[mine]:
-        raise wishes.differs(key, name)
+        raise requirements.differs(key, name)
     return mine
 
 
-def _amounts(wishes, policy):
-    vcpus = wishes.vcpus
-    emulator = wishes.flavor(_EMULATOR, ('share', 'isolate'))
+def _amounts(requirements, policy):
+    vcpus = requirements.vcpus
+    emulator = requirements.flavor(_EMULATOR, ('share', 'isolate'))
     if policy == 'dedicated':
         LOG.debug('Translating request for VCPU=%(count)d to '
                   'VCPU=0,PCPU=%(count)d', {'count': vcpus})
         amounts = {classes.PCPU: vcpus}
     elif policy == 'mixed':
-        pinned = _mixed(wishes, emulator)
+        pinned = _mixed(requirements, emulator)
         amounts = {classes.VCPU: vcpus - pinned, classes.PCPU: pinned}
     else:
         return {}
@@ -90,45 +92,49 @@ def _amounts(wishes, policy):
     return amounts
 
 
-def _mixed(wishes, emulator):
-    """How many CPUs of a guest of both kinds are pinned."""
-    pinned = _realtime(wishes, emulator) if wishes.flag(
+def _mixed(requirements, emulator):
+    """Return how many CPUs of a guest of both kinds are pinned."""
+    pinned = _realtime(requirements, emulator) if requirements.flag(
         'hw:cpu_realtime') else 0
-    text = wishes.flavor(_MASK)
+    text = requirements.flavor(_MASK)
     if text is None:
         return pinned
-    pinned = _count(wishes, text, refused, _MASK)
-    if not 0 < pinned < wishes.vcpus:
-        raise refused(f'must name some, but not all of the {wishes.vcpus} '
-                      f'CPUs', text, _MASK)
+    pinned = _count(requirements, text, invalid_extra_spec, _MASK)
+    if not 0 < pinned < requirements.vcpus:
+        raise invalid_extra_spec(
+            f'must name some, but not all of the {requirements.vcpus} CPUs',
+            text, _MASK)
     return pinned
 
 
-def _realtime(wishes, emulator):
-    """How many CPUs are realtime CPUs, all of which are pinned.
+def _realtime(requirements, emulator):
+    """Return how many CPUs are realtime CPUs, all of which are pinned.
 
-    All may be if the emulator has CPUs elsewhere.
+    All CPUs may be if the emulator has CPUs elsewhere.
     """
     key, name = _REALTIME
-    text, refuse, where = wishes.image.get(name), image_refused, name
+    text, invalid, where = (
+        requirements.image.get(name), invalid_image_property, name)
     if not text:
-        text, refuse, where = wishes.flavor(key), refused, key
-    count = (wishes.vcpus if text is None
-             else _count(wishes, text, refuse, where))
-    if not count or (count == wishes.vcpus and not emulator):
-        raise refuse(f'must name some, but not all of the {wishes.vcpus} '
-                     f'CPUs; all are right with {_EMULATOR}', text, where)
+        text, invalid, where = (
+            requirements.flavor(key), invalid_extra_spec, key)
+    count = (requirements.vcpus if text is None
+             else _count(requirements, text, invalid, where))
+    if not count or (count == requirements.vcpus and not emulator):
+        raise invalid(
+            f'must name some, but not all of the {requirements.vcpus} CPUs; '
+            f'all are right with {_EMULATOR}', text, where)
     return count
 
 
-def _count(wishes, text, refuse, where):
-    """The number of CPUs in a mask: '0-1', or '^2', all but that one."""
-    everything = f'0-{wishes.vcpus - 1}'
+def _count(requirements, text, invalid, where):
+    """Return the number of CPUs in a mask: '0-1', or '^2', all but one."""
+    everything = f'0-{requirements.vcpus - 1}'
     try:
         found = parse_cpus(f'{everything},{text}' if text.strip().startswith(
             '^') else text)
     except MalformedError as error:
-        raise refuse(error.must, text, where) from None
-    if found and max(found) >= wishes.vcpus:
-        raise refuse(f'must name CPUs of {everything} alone', text, where)
+        raise invalid(error.must, text, where) from None
+    if found and max(found) >= requirements.vcpus:
+        raise invalid(f'must name CPUs of {everything} alone', text, where)
     return len(found)

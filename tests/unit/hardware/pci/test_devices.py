@@ -6,6 +6,7 @@ from nova_sched.hardware.pci import devices as pci_devices
 from tests.builders.pci import a_pci_request
 from tests.builders.pci import a_pool
 from tests.builders.pci import some_pools
+from tests.builders.pci import take
 
 NEWER = {'address': '0000:00:01.0'}
 SPEC = {'vendor_id': '8086', 'product_id': '1520'}
@@ -13,7 +14,7 @@ SPEC = {'vendor_id': '8086', 'product_id': '1520'}
 
 def left(pools, *requests, mapping=None, cells=None):
     """(product, count) of the pools left; None if there are too few."""
-    found = pci_devices.apply(pools, list(requests), mapping, cells)
+    found = take(pools, list(requests), mapping, cells)
     return found and [(pool['product_id'], pool['count'])
                       for pool in found]
 
@@ -253,6 +254,6 @@ class TestTaking:
     def test_the_pools_given_stay_as_they_are(self):
         pools = some_pools(P1, P2)
 
-        pci_devices.apply(pools, [a_pci_request(3)])
+        take(pools, [a_pci_request(3)])
 
         assert pools.pools == [P1, P2]
