@@ -27,7 +27,7 @@ def measure():
         for _ in range(_TIMES):
             start = time.perf_counter()
             fitted = Fitting(
-                topology, numa_guest.Wish.of(spec), devices,
+                topology, numa_guest.GuestRequirements.of(spec), devices,
                 numa_guest.Limits(1.0, 1.0)).fit()
             times.append((time.perf_counter() - start) * 1000)
         yield what, fitted is not None, statistics.median(times)

@@ -72,10 +72,10 @@ def main():
 
 
 def _one(topology, pages, seconds):
-    wish = numa_guest.Wish.of(_request(pages))
+    required = numa_guest.GuestRequirements.of(_request(pages))
     found, search = _timed(lambda: Fitting(
-        topology, wish, None, _LIMITS), lambda fitting: fitting.fit())
-    fits, walk = _timed(lambda: Walk(topology, wish, None, _LIMITS),
+        topology, required, None, _LIMITS), lambda fitting: fitting.fit())
+    fits, walk = _timed(lambda: Walk(topology, required, None, _LIMITS),
                         lambda fitting: fitting.fits(seconds))
     if fits not in (None, found is not None):
         raise SystemExit(f'the walk found {fits}, the search {found}')

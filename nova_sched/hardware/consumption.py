@@ -16,8 +16,8 @@ import dataclasses
 
 from nova_sched.hardware.numa import guest as numa_guest
 from nova_sched.hardware.numa.topology import Fitting
-from nova_sched.hardware.pci import demand as pci_demand
 from nova_sched.hardware.pci import devices as pci_devices
+from nova_sched.hardware.pci.requests import DeviceRequests
 
 #: Columns of the host table that hold a host's hardware.
 COLUMNS = ('numa_topology', 'pci_stats')
@@ -59,10 +59,10 @@ class Hardware:
     def _fitted(self, spec_obj, limits, mapping, pack):
         """The guest cells as placed; None without any."""
         topology = self.topology
-        wish = numa_guest.Wish.of(spec_obj)
-        if wish is None or topology is None or not topology.cells:
+        required = numa_guest.GuestRequirements.of(spec_obj)
+        if required is None or topology is None or not topology.cells:
             return None
-        guests = Fitting(topology, wish, self.pools,
+        guests = Fitting(topology, required, self.pools,
                          numa_guest.limits_of(limits), pack).fit(mapping)
         spec_obj.numa_topology = None if guests is None else numa_guest.fitted(
             spec_obj.numa_topology, guests)
@@ -81,8 +81,8 @@ class Hardware:
         cells = None if guests is None else pci_devices.Cells(
             frozenset(guest.id for guest in guests),
             {cell.id: cell.socket for cell in self.topology.cells})
-        self.pools, served = pci_devices.Supply(
-            self.pools, pci_demand.Demand(requests)).taken(mapping, cells)
+        self.pools, served = pci_devices.HostDevices(
+            self.pools, DeviceRequests(requests)).taken(mapping, cells)
         if served < len(requests):
             raise FailedError(
                 f'PCI device request {requests[served]} failed')

@@ -1,23 +1,24 @@
-"""What a guest's NUMA cells need and what cells of hosts offer, in words."""
+"""What a guest's NUMA cells need and what host cells offer, in words."""
 
 from nova_sched.hardware.numa import pages as numa_pages
 
-_WISHES = {numa_pages.SMALL: 'the smallest', numa_pages.LARGE: 'large',
+_SIZE_NAMES = {numa_pages.SMALL: 'the smallest', numa_pages.LARGE: 'large',
            numa_pages.ANY: 'any'}
 
 
-def needed(wish):
-    """'need ...' for a guest: numa_guest.Wish."""
-    most = ', '.join(f'{need} {unit}' for need, unit, _ in _kinds(wish))
-    return (f'need {_counted(wish.cells, "NUMA cell")}'
-            f'{" with up to " * bool(most)}{most}{_extras(wish)}')
+def needed(required):
+    """Return 'need ...' for a guest: numa_guest.GuestRequirements."""
+    most = ', '.join(f'{need} {unit}' for need, unit, _ in _kinds(required))
+    return (f'need {_counted(required.cells, "NUMA cell")}'
+            f'{" with up to " * bool(most)}{most}{_extras(required)}')
 
 
-def offered(wish, topologies):
-    """'at best ...' for hosts that a guest does not fit on.
+def offered(required, topologies):
+    """Return 'at best ...' for hosts that a guest does not fit on.
 
-    wish: numa_guest.Wish.  topologies: list of HostTopology or None.
-    The best of one host cell is given for each kind of need.
+    required: numa_guest.GuestRequirements.
+    topologies: list of HostTopology or None.
+    For each kind of need it is the best that any one host cell offers.
     """
     hosts = [topology.cells for topology in topologies
              if topology is not None and topology.cells]
@@ -25,13 +26,13 @@ def offered(wish, topologies):
         return 'hosts have no NUMA topology'
     cells = [cell for host in hosts for cell in host]
     best = ''.join(f', {max(map(offer, cells))} {unit}'
-                   for _, unit, offer in _kinds(wish))
+                   for _, unit, offer in _kinds(required))
     return f'at best {_counted(max(hosts, key=len), "NUMA cell")}{best}'
 
 
-def _kinds(wish):
-    """(most that a guest cell needs, unit, what a host cell offers) each."""
-    return [kind for kind in _all_kinds(wish.cells) if kind[0]]
+def _kinds(required):
+    """Return (most that a guest cell needs, unit, host cell's offer) each."""
+    return [kind for kind in _all_kinds(required.cells) if kind[0]]
 
 
 def _all_kinds(guests):
@@ -46,16 +47,16 @@ def _all_kinds(guests):
     if any(guest.thread_policy == 'require' for guest in guests):
         yield 2, 'threads a core', lambda cell: cell.threads
     for size in sorted({guest.pagesize for guest in guests} - {None}):
-        name = _WISHES.get(size, f'{size} kB')
+        name = _SIZE_NAMES.get(size, f'{size} kB')
         yield (max(guest.memory for guest in guests
                    if guest.pagesize == size), f'MB in {name} pages',
                lambda cell, size=size: numa_pages.most_free(cell, size))
 
 
-def _extras(wish):
-    extras = [(wish.isolate_emulator, 'a CPU for the emulator'),
-              (wish.pci, 'PCI devices near by'),
-              (wish.networks, 'networks near by')]
+def _extras(required):
+    extras = [(required.isolate_emulator, 'a CPU for the emulator'),
+              (required.pci, 'PCI devices near by'),
+              (required.networks, 'networks near by')]
     return ''.join(f', {text}' for wanted, text in extras if wanted)
 
 

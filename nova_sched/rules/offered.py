@@ -37,13 +37,13 @@ class CandidateFilterMixin:
         return list(itertools.compress(candidates, verdicts))
 
 
-def narrow(filter_, hosts, names, demand, judge):
+def narrow(filter_, hosts, names, requests, judge):
     """Which hosts pass: bool (n,); takes off candidates that will not do.
 
     filter_: name of the filter, for the log.
     names: of the label columns that the verdict depends on.
-    demand: Demand for PCI devices; all that matters of a candidate is where
-        these come from.
+    requests: DeviceRequests; all that matters of a candidate is where these
+        devices come from.
     judge: function of (values, mappings): the values of these columns and
         what each candidate of one host maps request groups to (one None where
         Placement was not asked).  Returns a list of one verdict a mapping; is
@@ -59,7 +59,7 @@ def narrow(filter_, hosts, names, demand, judge):
             zip(hosts.states(), columns, strict=True)):
         mappings = [candidate.get('mappings') or {}
                     for candidate in state.allocation_candidates]
-        key = values, tuple(map(demand.providers, mappings))
+        key = values, tuple(map(requests.providers, mappings))
         if key not in known:
             try:
                 known[key] = judge(values, mappings)

@@ -60,16 +60,16 @@ def a_guest(*cells, emulator=None):
         cells=list(cells), emulator_threads_policy=emulator)
 
 
-def a_wish(*cells, emulator=None, pci=(), networks=None):
-    """The Wish of a request with such a guest."""
-    return numa_guest.Wish(
-        tuple(map(numa_guest.tried, cells)), emulator == 'isolate',
+def requirements(*cells, emulator=None, pci=(), networks=None):
+    """The GuestRequirements of a request with such a guest."""
+    return numa_guest.GuestRequirements(
+        tuple(map(numa_guest.GuestCell.of, cells)), emulator == 'isolate',
         list(pci), networks)
 
 
 def tried(**fields):
     """A GuestCell; see guest_cell."""
-    return numa_guest.tried(guest_cell(**fields))
+    return numa_guest.GuestCell.of(guest_cell(**fields))
 
 
 def metadata(*physnets, tunneled=False):

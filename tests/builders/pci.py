@@ -3,9 +3,9 @@
 import json
 
 from nova_sched import objects
-from nova_sched.hardware.pci.demand import Demand
-from nova_sched.hardware.pci.devices import Supply
+from nova_sched.hardware.pci.devices import HostDevices
 from nova_sched.hardware.pci.pools import Pools
+from nova_sched.hardware.pci.requests import DeviceRequests
 
 _FIELDS = {'vendor_id': '8086', 'product_id': '1520', 'numa_node': None,
            'count': 1}
@@ -37,7 +37,8 @@ def some_pools(*pools):
 
 def take(pools, requests, mapping=None, cells=None):
     """The Pools left after all requests, or None if there are too few."""
-    left, served = Supply(pools, Demand(requests)).taken(mapping, cells)
+    devices = HostDevices(pools, DeviceRequests(requests))
+    left, served = devices.taken(mapping, cells)
     return left if served == len(requests) else None
 
 

@@ -133,7 +133,7 @@ def searched(case, rules, search=Patient, final=True):
     possible = matching.Matching(case.host_ids, len(guests), case.may_fit(
         guests, rules.shared))
     found = search(rules(case.hosts(), guests, place), possible,
-                   Rules(case) if case.refused else None, final).found()
+                   Rules(case) if case.refused else None, final).find()
     return found, guests, asked
 
 

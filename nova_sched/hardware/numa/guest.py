@@ -1,11 +1,11 @@
-"""What a guest wants of a host's NUMA cells, and what it was given so far."""
+"""What a guest requires of NUMA cells, and what it was given so far."""
 
 import copy
 import dataclasses
 import functools
 
 from nova_sched import objects
-from nova_sched.hardware.pci import demand as pci_demand
+from nova_sched.hardware.pci.requests import DeviceRequests
 from nova_sched.objects.limits import numa_limits
 
 
@@ -16,7 +16,7 @@ class GuestCell:
     Trying it writes to it: ``id`` becomes that of the host cell it was placed
     on, ``pagesize`` the size it was promised, ``pins`` (guest CPU -> host
     CPU) and ``reserved`` (host CPUs for the emulator) what it was given last.
-    memory in MiB; pagesize in KiB, or one of numa_pages' wishes, or None.
+    memory in MiB; pagesize in KiB, one of SMALL, LARGE and ANY, or None.
     """
 
     id: int
@@ -28,6 +28,15 @@ class GuestCell:
     thread_policy: str | None = None
     pins: dict = dataclasses.field(default_factory=dict)
     reserved: frozenset = frozenset()
+
+    @classmethod
+    def of(cls, cell):
+        """Return the GuestCell of an InstanceNUMACell."""
+        return cls(
+            id=cell.id or 0, cpuset=frozenset(cell.cpuset),
+            pcpuset=frozenset(cell.pcpuset), memory=cell.memory or 0,
+            pagesize=cell.pagesize, cpu_policy=cell.cpu_policy,
+            thread_policy=cell.cpu_thread_policy)
 
     def __copy__(self):
         # Ten times as fast as what the copy module does with slots.
@@ -60,11 +69,11 @@ class Limits:
 
 
 @dataclasses.dataclass(frozen=True)
-class Wish:
-    """All that a request says about NUMA and PCI affinity.
+class GuestRequirements:
+    """What a request says about NUMA and PCI affinity.
 
-    cells: tuple of GuestCell; kept as they came, ``copies`` are tried.
-    isolate_emulator: one host CPU more for the emulator.
+    cells: tuple of GuestCell, unchanged; ``copies`` are tried on hosts.
+    isolate_emulator: whether the emulator needs a host CPU of its own.
     pci: list of InstancePCIRequest.  networks: NetworkMetadata or None.
     """
 
@@ -75,48 +84,39 @@ class Wish:
 
     @classmethod
     def of(cls, spec_obj):
-        """The wish of a RequestSpec; None if it has no NUMA topology."""
+        """Return those of a RequestSpec; None without a NUMA topology."""
         topology = spec_obj.numa_topology
         if topology is None:
             return None
         return cls(
-            tuple(map(tried, topology.cells)),
+            tuple(map(GuestCell.of, topology.cells)),
             topology.emulator_threads_policy == 'isolate',
             pci_requests(spec_obj), network_metadata(spec_obj))
 
     def copies(self):
-        """The cells to try on one host: list of GuestCell."""
+        """Return the cells to try on one host: list of GuestCell."""
         return [copy.copy(cell) for cell in self.cells]
 
     @functools.cached_property
-    def demand(self):
-        """What it wants of PCI devices: Demand."""
-        return pci_demand.Demand(self.pci)
+    def device_requests(self):
+        """The DeviceRequests for its PCI devices."""
+        return DeviceRequests(self.pci)
 
 
 def pci_requests(spec_obj):
-    """The list of InstancePCIRequest of a RequestSpec."""
+    """Return the list of InstancePCIRequest of a RequestSpec."""
     return spec_obj.pci_requests.requests if spec_obj.pci_requests else []
 
 
 def network_metadata(spec_obj):
-    """The NetworkMetadata of a RequestSpec; None if it has none."""
+    """Return the NetworkMetadata of a RequestSpec; None if it has none."""
     if not spec_obj.obj_attr_is_set('network_metadata'):
         return None
     return spec_obj.network_metadata
 
 
-def tried(cell):
-    """The GuestCell to try of an InstanceNUMACell."""
-    return GuestCell(
-        id=cell.id or 0, cpuset=frozenset(cell.cpuset),
-        pcpuset=frozenset(cell.pcpuset), memory=cell.memory or 0,
-        pagesize=cell.pagesize, cpu_policy=cell.cpu_policy,
-        thread_policy=cell.cpu_thread_policy)
-
-
 def fitted(topology, guests):
-    """The InstanceNUMATopology as the guest cells were placed: a new one."""
+    """Return a new InstanceNUMATopology as the guest cells were placed."""
     made = copy.deepcopy(topology)
     for cell, guest in zip(made.cells, guests, strict=True):
         cell.id, cell.pagesize = guest.id, guest.pagesize
@@ -126,7 +126,7 @@ def fitted(topology, guests):
 
 
 def limits_of(limits):
-    """Limits from what filters left, in whatever form; None from None."""
+    """Return the Limits that filters left in any form; None from None."""
     limits = numa_limits(limits)
     if limits is None:
         return None
@@ -134,7 +134,7 @@ def limits_of(limits):
 
 
 def limits_object(ratios, networks):
-    """NUMATopologyLimits of Limits and NetworkMetadata or None."""
+    """Return the NUMATopologyLimits of Limits and NetworkMetadata or None."""
     made = objects.NUMATopologyLimits(
         cpu_allocation_ratio=ratios.cpu_ratio,
         ram_allocation_ratio=ratios.ram_ratio)

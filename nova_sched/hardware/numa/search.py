@@ -86,7 +86,7 @@ class ByCell(_Tokens):
 
 
 class Search:
-    """One search; ``found`` runs it.
+    """One search; ``find`` runs it.
 
     tokens: ById or ByCell; its ``place(guest index, host position)`` tries a
         guest cell on a host cell.
@@ -110,8 +110,8 @@ class Search:
         self._path, self._settled = [], 0
         self._steps, self._next_look = 0, self.FIRST_LOOK
 
-    def found(self):
-        """Positions of the host cells, one a guest cell; None if none."""
+    def find(self):
+        """Return positions of the host cells, one a guest cell, or None."""
         if self._explore(0, self._everything) != _FOUND:
             return None
         self._tokens.finish(self._path)

@@ -1,6 +1,6 @@
-"""What a complete selection of host cells must give: devices and networks.
+"""Rules for a complete selection of host cells: devices and networks.
 
-Both look only at which cells were chosen, not at which guest cell is where.
+They look only at which cells are chosen, not at which guest cell is where.
 """
 
 import functools
@@ -14,16 +14,16 @@ class SelectionRules:
     """The rules for a complete selection, on one host.
 
     hosts: HostCells in the order in which they are tried; selections are
-        masks of their positions.
-    wish: numa_guest.Wish.
-    pools: Pools to take the devices from, or None not to look at them.
+        bit masks of their positions.
+    required: numa_guest.GuestRequirements.
+    pools: Pools to take the devices from, or None to ignore devices.
     mapping: of the allocation candidate, or None.
     """
 
-    def __init__(self, hosts, wish, pools, mapping):
-        self._hosts, self._wish = hosts, wish
+    def __init__(self, hosts, required, pools, mapping):
+        self._hosts, self._required = hosts, required
         self._pools, self._mapping = pools, mapping
-        self._looks_at_pools = bool(wish.pci) and pools is not None
+        self._looks_at_pools = bool(required.pci) and pools is not None
         self._sockets = {cell.id: cell.socket for cell in hosts}
         self._verdicts = {}
         nodes = {pool['numa_node'] for pool in pools or ()
@@ -31,23 +31,25 @@ class SelectionRules:
         self._counting = sum(
             1 << position for position, cell in enumerate(hosts)
             if cell.id in nodes or (
-                wish.networks is not None and cell.networks is not None))
+                required.networks is not None and cell.networks is not None))
         self._socket_at = [cell.socket for cell in hosts]
         self._by_socket = (
             self._looks_at_pools and None not in self._socket_at
-            and any(request.numa_policy == 'socket' for request in wish.pci))
+            and any(request.numa_policy == 'socket'
+                    for request in required.pci))
 
     @classmethod
-    def of(cls, hosts, wish, pools, mapping):
-        """The rules, or None if any selection will do."""
-        made = cls(hosts, wish, pools, mapping)
-        if made._looks_at_pools or wish.networks is not None:
+    def of(cls, hosts, required, pools, mapping):
+        """Return the rules, or None if they allow any selection."""
+        made = cls(hosts, required, pools, mapping)
+        if made._looks_at_pools or required.networks is not None:
             return made
         return None
 
     @functools.cached_property
     def _devices(self):
-        return pci_devices.Supply(self._pools, self._wish.demand)
+        return pci_devices.HostDevices(self._pools,
+                                       self._required.device_requests)
 
     @functools.cached_property
     def _supplies(self):
@@ -55,7 +57,7 @@ class SelectionRules:
         if not self._looks_at_pools:
             return ()
         return tuple(self._supply(number, request) for number, request
-                     in enumerate(self._wish.pci))
+                     in enumerate(self._required.pci))
 
     def _supply(self, number, request):
         free = self._devices.free_on_nodes(number)
@@ -67,7 +69,7 @@ class SelectionRules:
         return here, elsewhere, request.count
 
     def allow(self, chosen):
-        """Whether the chosen cells will do."""
+        """Return whether the chosen cells are allowed."""
         key = chosen & self._counting, self._by_socket and frozenset(
             self._socket_at[position] for position in matching.bits(chosen))
         if key not in self._verdicts:
@@ -75,11 +77,15 @@ class SelectionRules:
                      for position in matching.bits(chosen)]
             self._verdicts[key] = self._has_devices(
                 cells) and networks_allow(self._hosts, cells,
-                                          self._wish.networks)
+                                          self._required.networks)
         return self._verdicts[key]
 
     def allow_some(self, chosen, others, count):
-        """Whether some cells will do: the chosen and ``count`` others."""
+        """Return whether the chosen and any ``count`` others are allowed.
+
+        chosen, others: masks.  The time is exponential in the number of those
+        others that devices or networks depend on.
+        """
         if not self._may_allow(chosen, others, count):
             return False
         counting = others if self._by_socket else others & self._counting
@@ -92,7 +98,7 @@ class SelectionRules:
         return False
 
     def _may_allow(self, chosen, others, count):
-        """Whether each request alone may find devices near enough."""
+        """Return whether each request alone may find devices near enough."""
         for here, elsewhere, needed in self._supplies:
             near = sum(here[position] for position in matching.bits(chosen)
                        if here)
@@ -111,10 +117,10 @@ class SelectionRules:
 
 
 def networks_allow(hosts, chosen, wanted):
-    """Whether the cells of a host near to its networks are chosen.
+    """Return whether the chosen cells are near to the request's networks.
 
     wanted: NetworkMetadata of the request, or None.  A network that no cell
-    is near to may be anywhere.
+    is near to allows any cells.
     """
     if wanted is None:
         return True

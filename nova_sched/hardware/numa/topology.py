@@ -7,10 +7,10 @@
    for (``search``); whether one takes one is decided in ``cell_fit``.
 3. Devices and networks must be near to the selection (``selection``).
 
-Whose rules hold is read from the host's report.  Compute services of before
-Train did not tell the CPUs for pinned guests from others; on their hosts
-guests are placed as Queens did, and verdicts are not shared.  A guest that
-mixes pinned and floating CPUs is unknown to them and placed by today's rules.
+The host's report tells which rules hold.  Compute services older than Train
+do not tell the CPUs for pinned guests from others; on their hosts guests are
+placed as in Queens, and verdicts are not shared.  A guest that mixes pinned
+and floating CPUs is unknown to them and placed by the current rules.
 """
 
 import copy
@@ -32,7 +32,7 @@ class HostTopology(reports.Report):
     """The NUMA cells of one host; see reports.Report.
 
     A host without cells has no NUMA topology.  The newer of the two forms is
-    that of compute services of after Stein.
+    that of compute services newer than Stein.
     """
 
     __slots__ = ()
@@ -42,11 +42,11 @@ class HostTopology(reports.Report):
 
     @classmethod
     def of(cls, text):
-        """From the text of a ``numa_topology`` column; None from NULL."""
+        """Read the text of a ``numa_topology`` column; None from NULL."""
         return cls(text) if text else None
 
     def with_cells(self, cells):
-        """The same host with its cells used otherwise."""
+        """Return the same host with other cells."""
         cells, newer = tuple(cells), self.is_newer
         return HostTopology(json.dumps(numa_cells.primitive(cells, newer)),
                             (cells, newer))
@@ -70,37 +70,37 @@ class HostTopology(reports.Report):
 
 
 class Fitting:
-    """A host and a guest, to be fitted once or, with candidates, repeatedly.
+    """A fit of a guest on a host, tried once or with each candidate.
 
-    topology: HostTopology.  wish: numa_guest.Wish.
+    topology: HostTopology.  required: numa_guest.GuestRequirements.
     pools: Pools of the host, or None if it has none.
     limits: numa_guest.Limits, or None for no overcommit limits.
-    pack: whether to prefer the host cells that are used most.
+    pack: whether to prefer the most used host cells.
 
     Each attempt works on the guest cells as the one before has left them.
     """
 
-    def __init__(self, topology, wish, pools, limits, pack=False):
-        self._guests, self._limits = wish.copies(), limits
-        self._wish, self._pools = wish, pools
+    def __init__(self, topology, required, pools, limits, pack=False):
+        self._guests, self._limits = required.copies(), limits
+        self._required, self._pools = required, pools
         today = topology.is_newer or any(
-            guest.cpu_policy == 'mixed' for guest in wish.cells)
+            guest.cpu_policy == 'mixed' for guest in required.cells)
         self._place, self._tokens = (
             (cell_fit.place, numa_search.ById) if today
             else (cell_fit.place_queens, numa_search.ByCell))
-        self._hosts = _ordered(topology, wish, pools, pack)
+        self._hosts = _ordered(topology, required, pools, pack)
         self._matching = matching.Matching(
             [cell.id for cell in self._hosts], len(self._guests),
             self._may_fit)
         self._logged = set()
 
     def verdicts(self, mappings):
-        """Whether the guest fits with each candidate's mapping: list."""
+        """Return whether the guest fits with each candidate's mapping."""
         return [self.fit(mapping, final=number == len(mappings)) is not None
                 for number, mapping in enumerate(mappings, 1)]
 
     def fit(self, mapping=None, final=True):
-        """The guest cells as placed, or None if they do not fit.
+        """Return the guest cells as placed, or None if they do not fit.
 
         mapping: of the allocation candidate, or None.
         final: whether this is the last attempt.
@@ -110,12 +110,12 @@ class Fitting:
             if logs:
                 self._log_too_few()
             return None
-        found = numa_search.Search(
-            self._tokens(self._hosts, self._guests,
-                         self._try_and_log if logs else self._try),
-            self._matching,
-            SelectionRules.of(self._hosts, self._wish, self._pools, mapping),
-            final).found()
+        tokens = self._tokens(self._hosts, self._guests,
+                              self._try_and_log if logs else self._try)
+        rules = SelectionRules.of(self._hosts, self._required, self._pools,
+                                  mapping)
+        found = numa_search.Search(tokens, self._matching, rules,
+                                   final).find()
         return None if found is None else self._guests
 
     def _try(self, index, position):
@@ -140,11 +140,11 @@ class Fitting:
                       'actual: %s', len(self._guests), len(self._hosts))
 
     def _reserves(self, index):
-        """Whether the emulator's CPU comes from this guest cell's host."""
-        return self._wish.isolate_emulator and index == 0
+        """Return whether this guest cell's host cell runs the emulator."""
+        return self._required.isolate_emulator and index == 0
 
     def _may_fit(self, index, position):
-        """Whether a guest cell fits with any page size it may come to."""
+        """Return whether a guest cell fits with any page size it may get."""
         guest = copy.copy(self._guests[index])
         sizes = {guest.pagesize}
         if guest.pagesize is not None and guest.pagesize < 0:
@@ -158,23 +158,23 @@ class Fitting:
         return False
 
 
-def _ordered(topology, wish, pools, pack):
-    """The host cells in the order in which to try them: list."""
+def _ordered(topology, required, pools, pack):
+    """Return the host cells in the order in which to try them: list."""
     cells = list(topology.cells)
     if not topology.is_newer:
-        if not wish.pci and pools is not None:
+        if not required.pci and pools is not None:
             nodes = {pool['numa_node'] for pool in pools}
             cells.sort(key=lambda cell: cell.id in nodes)
         return cells
-    if len(cells) == len(wish.cells):
+    if len(cells) == len(required.cells):
         return cells
     sign = 1 if pack else -1
     cells.sort(key=lambda cell: sign * cell.free_memory)
-    if wish.cells and wish.cells[0].is_pinned:
+    if required.cells and required.cells[0].is_pinned:
         cells.sort(key=lambda cell: sign * len(cell.free_cpus))
     else:
         cells.sort(key=lambda cell: -sign * cell.cpu_usage)
     if pools is not None:
-        sign = -1 if wish.pci else 1
+        sign = -1 if required.pci else 1
         cells.sort(key=lambda cell: sign * pools.free_on(cell.id))
     return cells

@@ -1,19 +1,19 @@
-"""Taking the PCI devices a request asks for out of a host's pools.
+"""Taking the PCI devices of a request out of a host's pools.
 
-For each request in turn (``Supply._take``), from the pools that are left:
+For each request in turn (``HostDevices._take``), from the pools that are left:
 
-1. Pools that match one of its specifications (``Kind.matches``).
+1. Pools that match one of its specifications (``DeviceKind.matches``).
 2. If it is known on which host cells the guest would run: pools near enough
    to them for the request's NUMA policy (``_near``).
 3. Devices of special kinds only if asked for, and live-migratable ones or
-   others if all specifications agree on it (``Kind.may_take``).
+   others if all specifications agree on it (``DeviceKind.may_take``).
 4. If Placement says which providers the devices come from: those.
 5. The devices are taken from these pools, in their order.
 
 The steps before the last only leave out pools.
 
-Pools as Queens' compute services report them are matched as Queens does it:
-every key of a specification counts, capitals matter and vDPA devices are not
+Pools that Queens' compute services report are matched as in Queens: every key
+of a specification counts, matching is case-sensitive, and vDPA devices are not
 special.
 """
 
@@ -23,7 +23,7 @@ import functools
 
 from oslo_log import log as logging
 
-from nova_sched.hardware.pci import demand as pci_demand
+from nova_sched.hardware.pci.requests import DeviceRequests
 
 LOG = logging.getLogger(__name__)
 
@@ -53,46 +53,47 @@ class Cells:
 
 
 def fits(pools, requests, mapping=None, cells=None):
-    """Return whether a host has enough devices, as ``Supply.fits`` does.
+    """Return whether a host has enough devices, as ``HostDevices.fits`` does.
 
     pools: Pools.  requests: list of InstancePCIRequest.
-    Whoever asks about many hosts makes one Demand for all of them instead.
+    To ask about many hosts, share one DeviceRequests among HostDevices.
     """
-    return Supply(pools, pci_demand.Demand(requests)).fits(mapping, cells)
+    return HostDevices(pools, DeviceRequests(requests)).fits(mapping, cells)
 
 
-class Supply:
+class HostDevices:
     """The devices of one host, for the requests of one guest.
 
-    pools: Pools.  demand: Demand.
+    pools: Pools.  requests: DeviceRequests.
 
     Pools are known by their places among those of the host.
     """
 
-    def __init__(self, pools, demand):
-        self._source, self._pools, self._demand = pools, pools.items, demand
-        wants = demand.wants(pools.is_newer)
-        self._wants = wants.each
-        self._found = {kind: {} for kind in wants.kinds}
+    def __init__(self, pools, requests):
+        self._source, self._pools = pools, pools.items
+        self._device_requests = requests
+        matching = requests.for_release(pools.is_newer)
+        self._requests = matching.requests
+        self._found = {kind: {} for kind in matching.kinds}
         for place, pool in enumerate(self._pools):
-            for kind, may_take in wants.of(pool).items():
+            for kind, may_take in matching.kinds_of(pool).items():
                 self._found[kind][place] = may_take
 
     def fits(self, mapping=None, cells=None):
-        """Whether there are enough devices for all requests together.
+        """Return whether there are enough devices for all requests together.
 
         mapping: of the allocation candidate, request group -> provider uuids;
             or None.
         cells: Cells, or None if NUMA does not matter.
         """
         return self._has_all_kinds and (
-            self._serve(mapping, cells)[1] == len(self._wants))
+            self._serve(mapping, cells)[1] == len(self._requests))
 
     def taken(self, mapping=None, cells=None):
-        """The pools left, and how many requests they were taken for.
+        """Return the Pools left, and how many requests were served.
 
-        The first request that there is too little for ends it.  Arguments as
-        of ``fits``.
+        Stops at the first request that there are too few devices for.
+        Arguments as in ``fits``.
         """
         counts, served = self._serve(mapping, cells)
         if not served:
@@ -102,12 +103,15 @@ class Supply:
             for place, count in counts.items()]), served
 
     def free_on_nodes(self, number):
-        """How many devices one request could take, by NUMA node: a Counter.
+        """Count the devices that one request could take, by NUMA node.
 
-        number: of the request.  None is no known node.
+        Returns a Counter, with None for no known node.
+
+        number: place of the request in the list.
         """
         found = collections.Counter()
-        for place, may_take in self._found[self._wants[number].kind].items():
+        kind = self._requests[number].kind
+        for place, may_take in self._found[kind].items():
             if may_take:
                 pool = self._pools[place]
                 found[pool['numa_node']] += pool['count']
@@ -119,47 +123,47 @@ class Supply:
         return all(any(found.values()) for found in self._found.values())
 
     def _serve(self, mapping, cells):
-        """As ``taken``, with the pools left as {place: devices}."""
+        """Return as ``taken``, with the pools left as {place: count}."""
         counts = {place: pool['count']
                   for place, pool in enumerate(self._pools)}
-        given = self._demand.providers(mapping)
-        for number, want in enumerate(self._wants):
-            if not self._take(counts, want, given[number], cells):
+        given = self._device_requests.providers(mapping)
+        for number, request in enumerate(self._requests):
+            if not self._take(counts, request, given[number], cells):
                 return counts, number
-        return counts, len(self._wants)
+        return counts, len(self._requests)
 
-    def _take(self, counts, want, given, cells):
-        """Take the devices of one request; whether there are enough.
+    def _take(self, counts, request, given, cells):
+        """Take the devices of one request; return whether there are enough.
 
-        Pools with nothing left go, but for empty ones that are not reached.
+        Pools that become empty are removed.
         """
-        found = self._found[want.kind]
+        found = self._found[request.kind]
         places = [place for place in found if place in counts]
         if cells is not None:
-            places = self._near(places, counts, want, cells)
+            places = self._near(places, counts, request, cells)
         places = [place for place in places if found[place]]
         if given:
             places = [place for place in places
                       if 0 < self._given_by(place, given) <= counts[place]]
-        if not places or _total(counts, places) < want.count:
+        if not places or _total(counts, places) < request.count:
             return False
         if given:
             return self._take_given(counts, places, given)
-        _take_in_order(counts, places, want.count)
+        _take_in_order(counts, places, request.count)
         return True
 
-    def _near(self, places, counts, want, cells):
-        """The pools whose devices may serve a guest on some host cells."""
+    def _near(self, places, counts, request, cells):
+        """Return the pools that may serve a guest on some host cells."""
         inside = self._on(places, cells.chosen)
-        if want.policy == 'required' or (
-                _total(counts, inside) >= want.count):
+        if request.policy == 'required' or (
+                _total(counts, inside) >= request.count):
             return inside
-        if want.policy == 'socket':
+        if request.policy == 'socket':
             return self._on(places, cells.same_socket)
         # Of devices at no known node it is not known that they are far away.
         nodes = cells.chosen | {None}
         near = self._on(places, nodes)
-        if want.policy == 'legacy' or _total(counts, near) >= want.count:
+        if request.policy == 'legacy' or _total(counts, near) >= request.count:
             return near
         return near + [place for place in places
                        if self._pools[place]['numa_node'] not in nodes]
@@ -169,11 +173,11 @@ class Supply:
                 if self._pools[place]['numa_node'] in nodes]
 
     def _given_by(self, place, given):
-        """How many devices Placement takes of a pool's provider."""
+        """Return how many devices Placement takes of a pool's provider."""
         return given.count(self._pools[place].get('rp_uuid'))
 
     def _take_given(self, counts, places, given):
-        """Take what Placement says; whether that is not ambiguous."""
+        """Take what Placement allocated; return whether it is unambiguous."""
         for uuid, shared in self._ambiguous.items():
             if sum(place in counts for place in shared) > 1:
                 _warn_ambiguous(uuid)
@@ -184,7 +188,7 @@ class Supply:
 
     @functools.cached_property
     def _ambiguous(self):
-        """Providers that several pools are of: {uuid: their places}."""
+        """Providers that several pools belong to: {uuid: their places}."""
         found = collections.defaultdict(list)
         for place, pool in enumerate(self._pools):
             found[pool.get('rp_uuid')].append(place)

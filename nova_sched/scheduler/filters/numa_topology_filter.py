@@ -38,8 +38,8 @@ class NUMATopologyFilter(filters.ColumnFilter):
             _log(hosts, ~passes, '%(host)s fails CPU policy requirements. '
                  'Host does not have hyperthreading or hyperthreading is '
                  "disabled, but 'require' threads policy was requested.")
-        wish = numa_guest.Wish.of(spec_obj)
-        if wish is None:
+        required = numa_guest.GuestRequirements.of(spec_obj)
+        if required is None:
             return passes
         has_cells = hosts.judge('numa_topology', _has_cells)
         _log(hosts, passes & ~has_cells, '%(host)s, %(node)s fails NUMA '
@@ -47,22 +47,22 @@ class NUMATopologyFilter(filters.ColumnFilter):
              'instance specified one.')
         passes &= has_cells
         left = hosts.where(passes)
-        fits = self._fits(left, wish)
+        fits = self._fits(left, required)
         _log(left, ~fits, '%(host)s, %(node)s fails NUMA topology '
              'requirements. The instance does not fit on this host.')
         passes[passes] = fits
         return passes
 
-    def _fits(self, hosts, wish):
+    def _fits(self, hosts, required):
         """Which of the hosts the guest fits on: bool (n,)."""
         def judge(values, mappings):
-            return self._fitting(wish, *values).verdicts(mappings)
+            return self._fitting(required, *values).verdicts(mappings)
 
         return offered.narrow(type(self).__name__, hosts, _COLUMNS,
-                              wish.demand, judge)
+                              required.device_requests, judge)
 
-    def _fitting(self, wish, topology, pools, cpu_ratio, ram_ratio):
-        return Fitting(topology, wish, pools, numa_guest.Limits(
+    def _fitting(self, required, topology, pools, cpu_ratio, ram_ratio):
+        return Fitting(topology, required, pools, numa_guest.Limits(
             cpu_ratio, ram_ratio), self._pack)
 
     def limits(self, hosts, spec_obj):
@@ -74,21 +74,22 @@ class NUMATopologyFilter(filters.ColumnFilter):
             numa_guest.network_metadata(spec_obj))}
 
     def asked(self, spec_obj):
-        wish = numa_guest.Wish.of(spec_obj)
-        return '; '.join(
-            ([_THREADS] if _requires_threads(spec_obj) else [])
-            + ([numa_phrases.needed(wish)] if wish is not None else []))
+        required = numa_guest.GuestRequirements.of(spec_obj)
+        needs = [_THREADS] if _requires_threads(spec_obj) else []
+        if required is not None:
+            needs.append(numa_phrases.needed(required))
+        return '; '.join(needs)
 
     def reason(self, hosts, spec_obj):
         topologies = hosts.objects('numa_topology')
         if _requires_threads(spec_obj) and not any(
                 map(_may_have_threads, topologies)):
             return f'{_THREADS}, hosts have none'
-        wish = numa_guest.Wish.of(spec_obj)
-        if wish is None:
+        required = numa_guest.GuestRequirements.of(spec_obj)
+        if required is None:
             return 'the request has no NUMA topology any more'
-        return (f'{numa_phrases.needed(wish)}; '
-                f'{numa_phrases.offered(wish, topologies)}')
+        return (f'{numa_phrases.needed(required)}; '
+                f'{numa_phrases.offered(required, topologies)}')
 
 
 def _requires_threads(spec_obj):

@@ -3,8 +3,8 @@
 import numpy as np
 from oslo_log import log as logging
 
-from nova_sched.hardware.pci import demand as pci_demand
 from nova_sched.hardware.pci import devices as pci_devices
+from nova_sched.hardware.pci.requests import DeviceRequests
 from nova_sched.rules import offered
 from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
@@ -24,17 +24,17 @@ class PciPassthroughFilter(filters.ColumnFilter):
         requests = _requests(spec_obj)
         if not requests:
             return np.ones(len(hosts), dtype=np.bool_)
-        demand = pci_demand.Demand(requests)
+        device_requests = DeviceRequests(requests)
 
         def judge(values, mappings):
             pools, = values
             if pools is None:
                 return [False] * len(mappings)
-            supply = pci_devices.Supply(pools, demand)
-            return [supply.fits(mapping) for mapping in mappings]
+            devices = pci_devices.HostDevices(pools, device_requests)
+            return [devices.fits(mapping) for mapping in mappings]
 
         passes = offered.narrow(type(self).__name__, hosts, ['pci_stats'],
-                                demand, judge)
+                                device_requests, judge)
         if LOG.isEnabledFor(logging.DEBUG):
             said = str(requests)
             for state in hosts.where(~passes).states():
@@ -53,13 +53,13 @@ class PciPassthroughFilter(filters.ColumnFilter):
     def reason(self, hosts, spec_obj):
         requests = _requests(spec_obj)
         shown = requests[:phrases.SHOWN]
-        demand = pci_demand.Demand(shown)
-        supplies = [pci_devices.Supply(pools, demand) for pools
-                    in {*hosts.objects('pci_stats')} - {None}]
+        device_requests = DeviceRequests(shown)
+        devices = [pci_devices.HostDevices(pools, device_requests)
+                   for pools in {*hosts.objects('pci_stats')} - {None}]
         texts, short = [], False
         for number, request in enumerate(shown):
-            most = max((supply.free_on_nodes(number).total()
-                        for supply in supplies), default=0)
+            most = max((of_host.free_on_nodes(number).total()
+                        for of_host in devices), default=0)
             short |= most < request.count
             texts.append(f'need {request.count} of {_described(request)}, '
                          f'most free {most}')

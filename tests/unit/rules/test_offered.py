@@ -2,7 +2,7 @@
 
 import pytest
 
-from nova_sched.hardware.pci.demand import Demand
+from nova_sched.hardware.pci.requests import DeviceRequests
 from nova_sched.rules import offered
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
@@ -12,7 +12,7 @@ from tests.builders.pci import pci_stats
 from tests.builders.placement import Placement
 from tests.builders.placement import an_allocation_request
 
-DEMAND = Demand([a_pci_request(1)])
+REQUESTS = DeviceRequests([a_pci_request(1)])
 
 
 class Judge:
@@ -38,7 +38,7 @@ def offering(**offers):
 
 
 def narrow(block, judge):
-    return offered.narrow('AFilter', block, ['pci_stats'], DEMAND,
+    return offered.narrow('AFilter', block, ['pci_stats'], REQUESTS,
                           judge).tolist()
 
 

@@ -12,8 +12,8 @@ from nova_sched.hardware.numa.topology import Fitting
 from tests.builders.numa import FOUR_CORES
 from tests.builders.numa import a_cell
 from tests.builders.numa import a_topology
-from tests.builders.numa import a_wish
 from tests.builders.numa import guest_cell
+from tests.builders.numa import requirements
 from tests.builders.numa import tried
 
 LIMITS = numa_guest.Limits(1.0, 1.0)
@@ -148,8 +148,8 @@ def test_what_a_thread_policy_comes_to(host, guest, text, newer):
 
 
 def fits(cells, *guests, newer=True):
-    return Fitting(a_topology(*cells, newer=newer), a_wish(*guests), None,
-                   LIMITS).verdicts([None, None])
+    return Fitting(a_topology(*cells, newer=newer), requirements(*guests),
+                   None, LIMITS).verdicts([None, None])
 
 
 @pytest.mark.parametrize('newer', [True, False])

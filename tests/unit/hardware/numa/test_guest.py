@@ -5,9 +5,9 @@ import pytest
 from nova_sched import objects
 from nova_sched.hardware.numa import guest as numa_guest
 from tests.builders.numa import a_guest
-from tests.builders.numa import a_wish
 from tests.builders.numa import guest_cell
 from tests.builders.numa import metadata
+from tests.builders.numa import requirements
 from tests.builders.numa import tried
 from tests.builders.pci import a_pci_request
 from tests.builders.pci import pci_requests
@@ -16,7 +16,7 @@ from tests.builders.values import is_fixed
 
 
 def test_without_cells_there_is_no_wish():
-    assert numa_guest.Wish.of(a_request()) is None
+    assert numa_guest.GuestRequirements.of(a_request()) is None
 
 
 @pytest.mark.parametrize(('emulator', 'isolated'), [
@@ -28,24 +28,24 @@ def test_a_wish_is_all_that_a_request_says(emulator, isolated):
                               emulator=emulator),
         pci_requests=pci_requests(device), network_metadata=metadata('p'))
 
-    wish = numa_guest.Wish.of(spec)
+    required = numa_guest.GuestRequirements.of(spec)
 
-    [cell] = wish.cells
+    [cell] = required.cells
     assert (cell.id, cell.memory, cell.cpus) == (3, 9, 2)
-    assert wish.isolate_emulator is isolated
-    assert wish.pci == [device]
-    assert wish.networks.physnets == {'p'}
-    assert wish.demand is wish.demand
+    assert required.isolate_emulator is isolated
+    assert required.pci == [device]
+    assert required.networks.physnets == {'p'}
+    assert required.device_requests is required.device_requests
 
 
 def test_a_wish_is_changed_by_nobody():
     """Each host is tried with copies of the cells."""
-    wish = a_wish(guest_cell(floating=1))
-    copied, = wish.copies()
+    required = requirements(guest_cell(floating=1))
+    copied, = required.copies()
     copied.id = 7
 
-    assert wish.cells[0].id == 0
-    assert is_fixed(wish)
+    assert required.cells[0].id == 0
+    assert is_fixed(required)
     assert is_fixed(numa_guest.limits_of(objects.NUMATopologyLimits(
         cpu_allocation_ratio=1.0, ram_allocation_ratio=1.0)))
 
@@ -53,10 +53,10 @@ def test_a_wish_is_changed_by_nobody():
 def test_a_copy_has_all_that_its_cell_has():
     cell = tried(floating=1, pinned=1, cpu_thread_policy='prefer', pagesize=4)
     cell.pins, cell.reserved = {1: 5}, frozenset({2})
-    wish = numa_guest.Wish((cell,), False, [], None)
+    required = numa_guest.GuestRequirements((cell,), False, [], None)
 
-    assert wish.copies() == [cell]
-    assert wish.copies()[0] is not cell
+    assert required.copies() == [cell]
+    assert required.copies()[0] is not cell
     assert not hasattr(cell, '__dict__')
 
 
@@ -71,7 +71,7 @@ def test_cpus_are_pinned_or_shared_or_both(policy, pinned, shared):
 
 def test_what_a_guest_is_given_is_a_new_topology():
     asked = a_guest(guest_cell(0, pinned=1), guest_cell(1, floating=1))
-    first, second = map(numa_guest.tried, asked.cells)
+    first, second = map(numa_guest.GuestCell.of, asked.cells)
     first.id, first.pagesize = 4, 2048
     first.pins, first.reserved = {0: 5}, frozenset({6})
 

@@ -13,14 +13,14 @@ GIB = 1048576
 HOST = a_cell(pages=[(4, 524288, 300000), (2048, 512, 100), (GIB, 1)])
 
 
-@pytest.mark.parametrize(('memory', 'wish', 'size'), [
+@pytest.mark.parametrize(('memory', 'required', 'size'), [
     (1024, SMALL, None), (1024, LARGE, GIB), (1024, ANY, GIB),
     (1024, 2048, None), (512, SMALL, 4), (512, LARGE, 2048),
     (512, ANY, 2048), (823, ANY, 4), (512, 8192, None)])
 def test_the_largest_allowed_size_that_has_room_and_divides(
-        memory, wish, size):
+        memory, required, size):
     assert numa_pages.choose(HOST, tried(memory=memory,
-                                         pagesize=wish)) == size
+                                         pagesize=required)) == size
 
 
 @pytest.mark.parametrize(('memory', 'pinned', 'fits'), [

@@ -29,7 +29,7 @@ def walked(tokens_class, fits, hosts, guests, first_look=10 ** 9):
         Matching([*range(hosts)], guests, lambda _, position: (
             position in fits)), None)
     search._next_look = first_look
-    return search.found(), search._steps
+    return search.find(), search._steps
 
 
 @pytest.mark.parametrize(('tokens_class', 'most'), [

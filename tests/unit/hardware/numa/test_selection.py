@@ -4,8 +4,8 @@ import pytest
 
 from nova_sched.hardware.numa import selection
 from tests.builders.numa import a_cell
-from tests.builders.numa import a_wish
 from tests.builders.numa import metadata
+from tests.builders.numa import requirements
 from tests.builders.pci import a_pci_request
 from tests.builders.pci import a_pool
 from tests.builders.pci import some_pools
@@ -18,13 +18,15 @@ KEPT = some_pools(a_pool(), *(a_pool(numa_node=node, dev_type='type-PF')
                               for node in (1, 3)))
 
 
-def rules(policy='required', pools=POOLS, **wish):
-    return selection.SelectionRules.of(HOSTS, a_wish(pci=[a_pci_request(
-        1, {'vendor_id': '8086'}, numa_policy=policy)], **wish), pools, None)
+def rules(policy='required', pools=POOLS, **required):
+    return selection.SelectionRules.of(HOSTS, requirements(pci=[a_pci_request(
+        1, {'vendor_id': '8086'}, numa_policy=policy)], **required), pools,
+        None)
 
 
 def test_nothing_to_look_at_is_no_rules():
-    assert selection.SelectionRules.of(HOSTS, a_wish(), POOLS, None) is None
+    assert selection.SelectionRules.of(
+        HOSTS, requirements(), POOLS, None) is None
     assert rules(pools=None) is None
 
 
@@ -66,9 +68,10 @@ def test_selections_are_judged_once_that_differ_in_cells_of_no_account(
         judged.append(args), judge(*args))[1])
     cells = [a_cell(number, networks=['p2'] if told else None)
              for number in range(4)]
-    wish = a_wish(networks=metadata('p1')) if asked else a_wish(pci=[
-        a_pci_request(1, {'vendor_id': '8086'}, numa_policy='required')])
-    made = selection.SelectionRules.of(cells, wish, POOLS, None)
+    required = (requirements(networks=metadata('p1')) if asked
+                else requirements(pci=[a_pci_request(
+                    1, {'vendor_id': '8086'}, numa_policy='required')]))
+    made = selection.SelectionRules.of(cells, required, POOLS, None)
 
     for chosen in [*range(16)] * 2:
         made.allow(chosen)

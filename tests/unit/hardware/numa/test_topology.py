@@ -7,9 +7,9 @@ from nova_sched.hardware.numa import search as numa_search
 from nova_sched.hardware.numa.topology import Fitting
 from tests.builders.numa import a_cell
 from tests.builders.numa import a_topology
-from tests.builders.numa import a_wish
 from tests.builders.numa import guest_cell
 from tests.builders.numa import metadata
+from tests.builders.numa import requirements
 from tests.builders.pci import a_pci_request
 from tests.builders.pci import a_pool
 from tests.builders.pci import some_pools
@@ -17,8 +17,8 @@ from tests.builders.pci import some_pools
 LIMITS = numa_guest.Limits(16.0, 1.5)
 
 
-def fitting(cells, wish, pools=None, newer=True, pack=False):
-    return Fitting(a_topology(*cells, newer=newer), wish, pools, LIMITS,
+def fitting(cells, required, pools=None, newer=True, pack=False):
+    return Fitting(a_topology(*cells, newer=newer), required, pools, LIMITS,
                    pack)
 
 
@@ -28,10 +28,10 @@ def chosen(*args, **kwargs):
     return guests and [guest.id for guest in guests]
 
 
-ONE = a_wish(guest_cell(floating=1))
-PINNED = a_wish(guest_cell(pinned=1))
-TWO = a_wish(guest_cell(0, floating=1), guest_cell(1, floating=1))
-DEVICE = a_wish(guest_cell(floating=1), pci=[
+ONE = requirements(guest_cell(floating=1))
+PINNED = requirements(guest_cell(pinned=1))
+TWO = requirements(guest_cell(0, floating=1), guest_cell(1, floating=1))
+DEVICE = requirements(guest_cell(floating=1), pci=[
     a_pci_request(1, {'vendor_id': '8086'}, numa_policy='required')])
 
 
@@ -92,18 +92,18 @@ def test_networks_that_some_cells_are_near_to_must_be_near(wanted, expected):
     cells = [a_cell(0, networks=['p1']),
              a_cell(1, networks=['p2'], tunneled=True, cpu_usage=1)]
 
-    assert chosen(cells, a_wish(guest_cell(floating=1),
+    assert chosen(cells, requirements(guest_cell(floating=1),
                                 networks=wanted)) == expected
 
 
 def test_tunnels_that_no_cell_is_near_to_may_be_anywhere():
-    assert chosen([a_cell(0, networks=[])], a_wish(
+    assert chosen([a_cell(0, networks=[])], requirements(
         guest_cell(floating=1), networks=metadata(tunneled=True))) == [0]
 
 
 SMALL_AND_BIG = [a_cell(0, memory=1024), a_cell(1, memory=2048),
                  a_cell(2, memory=1024)]
-UNEVEN = a_wish(guest_cell(0, floating=1, memory=1024),
+UNEVEN = requirements(guest_cell(0, floating=1, memory=1024),
                 guest_cell(1, floating=1, memory=2048))
 
 
@@ -129,18 +129,20 @@ class TestBeforeTrain:
         assert chosen(cells, ONE, pools, newer=False) == [1]
 
     def test_a_mixed_guest_is_placed_by_todays_rules(self):
-        wish = a_wish(guest_cell(floating=2, pinned=2))
+        required = requirements(guest_cell(floating=2, pinned=2))
 
-        assert chosen([a_cell(0, cpus=range(2))], wish, newer=False) == [0]
-        assert chosen([a_cell(0, cpus=range(1))], wish, newer=False) is None
+        assert chosen([a_cell(0, cpus=range(2))], required,
+                      newer=False) == [0]
+        assert chosen([a_cell(0, cpus=range(1))], required,
+                      newer=False) is None
 
 
 def test_the_emulators_cpu_is_on_the_first_guest_cells_host_cell():
-    wish = a_wish(guest_cell(0, pinned=4), guest_cell(1, pinned=4),
-                  emulator='isolate')
+    required = requirements(guest_cell(0, pinned=4), guest_cell(1, pinned=4),
+                            emulator='isolate')
     cells = [a_cell(0, cpus=range(4)), a_cell(1, cpus=range(4, 9))]
 
-    first, second = fitting(cells, wish).fit()
+    first, second = fitting(cells, required).fit()
 
     assert (first.id, len(first.reserved)) == (1, 1)
     assert (second.id, second.reserved) == (0, frozenset())
@@ -149,18 +151,18 @@ def test_the_emulators_cpu_is_on_the_first_guest_cells_host_cell():
 def test_every_candidate_is_tried_on_what_the_one_before_has_left():
     """The second attempt insists on the page size of the first."""
     cells = [a_cell(0, pages=[(2048, 1024)]), a_cell(1, pages=[(4, 1024)])]
-    wish = a_wish(guest_cell(floating=1, memory=4, pagesize=-3))
-    both = fitting(cells, wish)
+    required = requirements(guest_cell(floating=1, memory=4, pagesize=-3))
+    both = fitting(cells, required)
 
     assert both.verdicts([None, {}]) == [True, True]
     assert both.fit()[0].pagesize == 2048
 
 
 def test_what_a_request_asks_for_is_left_alone():
-    wish = a_wish(guest_cell(5, floating=1, pagesize=-3))
+    required = requirements(guest_cell(5, floating=1, pagesize=-3))
 
-    assert fitting([a_cell(0, pages=[(2048, 1024)])], wish).fit()
-    assert (wish.cells[0].id, wish.cells[0].pagesize) == (5, -3)
+    assert fitting([a_cell(0, pages=[(2048, 1024)])], required).fit()
+    assert (required.cells[0].id, required.cells[0].pagesize) == (5, -3)
 
 
 @pytest.mark.parametrize('newer', [True, False])
@@ -168,14 +170,15 @@ def test_once_there_is_no_hope_no_candidate_is_tried(newer):
     """7 of 16 cells would do, and 8 are wanted."""
     cells = [a_cell(number, memory=4096 if number < 7 else 256)
              for number in range(16)]
-    wish = a_wish(*(guest_cell(number, floating=1) for number in range(8)))
-    hopeless = fitting(cells, wish, newer=newer)
+    required = requirements(*(guest_cell(number, floating=1)
+                              for number in range(8)))
+    hopeless = fitting(cells, required, newer=newer)
 
     assert hopeless.verdicts([None, {}, {}]) == [False, False, False]
 
 
 def test_a_guest_without_cells_fits_anywhere():
-    assert chosen([a_cell(0), a_cell(1)], a_wish()) == []
+    assert chosen([a_cell(0), a_cell(1)], requirements()) == []
 
 
 @pytest.mark.parametrize('newer', [True, False])
@@ -187,10 +190,10 @@ def test_asked_early_whether_it_is_in_vain_a_search_finds_the_same(
     monkeypatch.setattr(numa_search.Search, 'FIRST_LOOK', 1)
     cells = [a_cell(0, memory=1, pages=[(2048, 1)] if pages else []),
              *(a_cell(number, pages=pages) for number in (1, 2))]
-    wish = a_wish(*(guest_cell(number, floating=1, pagesize=pagesize)
-                    for number in (0, 1)))
+    required = requirements(*(guest_cell(number, floating=1, pagesize=pagesize)
+                              for number in (0, 1)))
 
-    assert chosen(cells, wish, newer=newer) == expected
+    assert chosen(cells, required, newer=newer) == expected
 
 
 def test_an_attempt_alone_is_the_last(monkeypatch):
@@ -198,15 +201,15 @@ def test_an_attempt_alone_is_the_last(monkeypatch):
     searches = []
 
     class Search(numa_search.Search):
-        def found(self):
+        def find(self):
             searches.append(self)
-            return super().found()
+            return super().find()
     monkeypatch.setattr(numa_search, 'Search', Search)
     cells = [a_cell(number) for number in range(8)]
-    wish = a_wish(*(guest_cell(number, floating=1) for number in range(6)),
-                  pci=DEVICE.pci)
+    required = requirements(*(guest_cell(number, floating=1)
+                              for number in range(6)), pci=DEVICE.pci)
     for given in ({}, {'final': True}, {'final': False}):
-        far = fitting(cells, wish, some_pools(a_pool(numa_node=20)))
+        far = fitting(cells, required, some_pools(a_pool(numa_node=20)))
         assert far.fit(**given) is None
 
     alone, last, before = (search._steps for search in searches)

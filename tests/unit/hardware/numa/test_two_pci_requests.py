@@ -7,8 +7,8 @@ import pytest
 from nova_sched.hardware.numa import selection
 from nova_sched.hardware.pci import devices
 from tests.builders.numa import a_cell
-from tests.builders.numa import a_wish
 from tests.builders.numa import metadata
+from tests.builders.numa import requirements
 from tests.builders.pci import a_pci_request
 from tests.builders.pci import a_pool
 from tests.builders.pci import some_pools
@@ -32,7 +32,7 @@ def a_request(product, policy, count=1):
 
 def rules(*requests, networks=None):
     return selection.SelectionRules.of(
-        HOSTS, a_wish(pci=requests, networks=networks), POOLS, None)
+        HOSTS, requirements(pci=requests, networks=networks), POOLS, None)
 
 
 def positions(mask):
@@ -81,7 +81,7 @@ def test_a_socket_that_is_not_known_is_near_to_nothing_else():
     """Then the cells themselves count."""
     hosts = [*HOSTS[:5], a_cell(5, socket=None)]
     made = selection.SelectionRules.of(
-        hosts, a_wish(pci=[a_request('10fb', 'socket')]), POOLS, None)
+        hosts, requirements(pci=[a_request('10fb', 'socket')]), POOLS, None)
 
     assert [made.allow(1 << position) for position in range(6)] == [
         False, True, False, False, True, False]

@@ -130,9 +130,9 @@ def test_logs_what_operators_search_for(caplog, offered):
 
 def test_of_many_requests_a_few_are_looked_into_for_the_reason(monkeypatch):
     """Each would be held against the devices of each host."""
-    looked, free = [], pci_devices.Supply.free_on_nodes
+    looked, free = [], pci_devices.HostDevices.free_on_nodes
     monkeypatch.setattr(
-        pci_devices.Supply, 'free_on_nodes', lambda supply, number:
+        pci_devices.HostDevices, 'free_on_nodes', lambda supply, number:
         looked.append(number) or free(supply, number))
     block = hosts(*[with_pools(a_pool(count=2))] * 30,
                   with_pools(a_pool(product_id='b')))

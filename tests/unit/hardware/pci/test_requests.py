@@ -4,9 +4,10 @@ import collections
 
 import pytest
 
-from nova_sched.hardware.pci import demand as pci_demand
 from nova_sched.hardware.pci import devices as pci_devices
 from nova_sched.hardware.pci.pools import Pools
+from nova_sched.hardware.pci.requests import DeviceKind
+from nova_sched.hardware.pci.requests import DeviceRequests
 from tests.builders.pci import a_pci_request
 from tests.builders.pci import a_pool
 from tests.builders.pci import some_pools
@@ -31,21 +32,21 @@ class WatchedDict(dict):
 @pytest.fixture
 def matched(monkeypatch):
     """What kinds of devices were compared with: a list."""
-    asked, matches = [], pci_demand.Kind.matches
+    asked, matches = [], DeviceKind.matches
     monkeypatch.setattr(
-        pci_demand.Kind, 'matches', lambda kind, values: asked.append(
+        DeviceKind, 'matches', lambda kind, values: asked.append(
             values) or matches(kind, values))
     return asked
 
 
-def fit(demand, *pools):
-    return pci_devices.Supply(some_pools(*pools), demand).fits()
+def fit(requests, *pools):
+    return pci_devices.HostDevices(some_pools(*pools), requests).fits()
 
 
 def test_pools_that_differ_in_what_nobody_asks_for_are_compared_once(matched):
-    demand = pci_demand.Demand([a_pci_request(1, {'product_id': '1520'})])
+    requests = DeviceRequests([a_pci_request(1, {'product_id': '1520'})])
 
-    assert all(fit(demand, a_pool(address=f'0000:{number}', rp_uuid='p'))
+    assert all(fit(requests, a_pool(address=f'0000:{number}', rp_uuid='p'))
                for number in range(20))
     assert matched == [{'product_id': '1520'}]
 
@@ -53,51 +54,51 @@ def test_pools_that_differ_in_what_nobody_asks_for_are_compared_once(matched):
 @pytest.mark.parametrize('tag', [
     'product_id', 'dev_type', 'remote_managed', 'live_migratable'])
 def test_pools_that_differ_in_what_matters_are_each_compared(tag, matched):
-    demand = pci_demand.Demand([a_pci_request(1, {'product_id': 'a'})])
+    requests = DeviceRequests([a_pci_request(1, {'product_id': 'a'})])
 
     for value in ('a', 'b'):
-        fit(demand, a_pool(address='x', **{tag: value}))
+        fit(requests, a_pool(address='x', **{tag: value}))
 
     assert len(matched) == 2
 
 
 def test_requests_that_say_the_same_are_compared_once(matched):
     """What they tell Placement is not compared."""
-    demand = pci_demand.Demand([
+    requests = DeviceRequests([
         a_pci_request(1, {'vendor_id': '8086', 'traits': f'T{number}'})
         for number in range(64)])
 
-    assert fit(demand, a_pool(address='x', count=64))
+    assert fit(requests, a_pool(address='x', count=64))
     assert len(matched) == 1
 
 
 def test_hosts_of_two_eras_are_told_apart():
-    demand = pci_demand.Demand([a_pci_request(1, {'physical_network': 'A'})])
+    requests = DeviceRequests([a_pci_request(1, {'physical_network': 'A'})])
 
-    assert [fit(demand, a_pool(physical_network='a', **tags))
+    assert [fit(requests, a_pool(physical_network='a', **tags))
             for tags in ({}, {'address': 'x'}, {})] == [False, True, False]
 
 
 def test_without_one_kind_of_devices_no_others_are_looked_for():
     """Be there ever so many of them."""
     pool = WatchedDict(a_pool(count=99))
-    demand = pci_demand.Demand([
+    requests = DeviceRequests([
         *[a_pci_request(1, {'vendor_id': '8086'})] * 63,
         a_pci_request(1, {'vendor_id': 'other'})])
-    supply = pci_devices.Supply(Pools('', ((pool,), True)), demand)
+    devices = pci_devices.HostDevices(Pools('', ((pool,), True)), requests)
     pool.looks.clear()
 
-    assert not supply.fits(cells=pci_devices.Cells(frozenset({0}), {0: 0}))
+    assert not devices.fits(cells=pci_devices.Cells(frozenset({0}), {0: 0}))
     assert not pool.looks
 
 
 def test_tells_the_pools_left_before_the_first_request_in_vain():
     pools = some_pools(a_pool(product_id='a', count=3))
-    demand = pci_demand.Demand([
+    requests = DeviceRequests([
         a_pci_request(1), a_pci_request(1), a_pci_request(9),
         a_pci_request(1)])
 
-    left, served = pci_devices.Supply(pools, demand).taken()
+    left, served = pci_devices.HostDevices(pools, requests).taken()
 
     assert served == 2
     assert left.pools == [a_pool(product_id='a', count=1)]
@@ -105,29 +106,29 @@ def test_tells_the_pools_left_before_the_first_request_in_vain():
 
 def test_pools_that_nothing_is_taken_of_are_the_same():
     pools = some_pools(a_pool())
-    demand = pci_demand.Demand([a_pci_request(2)])
+    requests = DeviceRequests([a_pci_request(2)])
 
-    assert pci_devices.Supply(pools, demand).taken() == (pools, 0)
+    assert pci_devices.HostDevices(pools, requests).taken() == (pools, 0)
 
 
 def test_one_host_is_tried_with_several_mappings():
-    supply = pci_devices.Supply(
+    devices = pci_devices.HostDevices(
         some_pools(a_pool(product_id='a', rp_uuid='p1'),
                    a_pool(product_id='b', rp_uuid='p2')),
-        pci_demand.Demand([a_pci_request(1, {'product_id': 'b'})]))
+        DeviceRequests([a_pci_request(1, {'product_id': 'b'})]))
 
-    assert [supply.fits({'nic-id-0': [uuid]})
+    assert [devices.fits({'nic-id-0': [uuid]})
             for uuid in ('p1', 'p2', 'p1')] == [False, True, False]
 
 
 def test_knows_the_providers_of_each_request():
     """Whatever the candidate's groups are."""
-    demand = pci_demand.Demand([
+    requests = DeviceRequests([
         a_pci_request(1, {'rp_uuids': 'u,v'}, request_id='a'),
         a_pci_request(1, {'rp_uuids': 'u'}, request_id='b', alias_name=None),
         a_pci_request(1, request_id='c')])
 
-    assert [demand.providers(mapping) for mapping in (
+    assert [requests.providers(mapping) for mapping in (
         {'a-0': ['p1'], 'a-1': ['p2', 'p3'], 'b-0': ['p4'], '': ['p5']},
         {'a-0': ['p6'], 'a-1': [], 'b-0': ['p4'], '': ['p5']},
         {'c-0': ['p7']}, {}, None)] == [
@@ -136,12 +137,12 @@ def test_knows_the_providers_of_each_request():
 
 
 def test_devices_that_may_not_be_taken_are_not_free():
-    supply = pci_devices.Supply(
+    devices = pci_devices.HostDevices(
         some_pools(a_pool(count=1, numa_node=1), a_pool(count=2),
                    a_pool(count=4, dev_type='type-PF'),
                    a_pool(count=8, numa_node=1, product_id='x')),
-        pci_demand.Demand([a_pci_request(1, {'product_id': '1520'}),
+        DeviceRequests([a_pci_request(1, {'product_id': '1520'}),
                            a_pci_request(1, {'product_id': 'x'})]))
 
-    assert supply.free_on_nodes(0) == {1: 1, None: 2}
-    assert supply.free_on_nodes(1) == {1: 8}
+    assert devices.free_on_nodes(0) == {1: 1, None: 2}
+    assert devices.free_on_nodes(1) == {1: 8}

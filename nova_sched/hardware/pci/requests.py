@@ -1,9 +1,8 @@
-"""What a guest wants of hosts' PCI devices, prepared for many hosts.
+"""The PCI requests of a guest, prepared for matching with many hosts.
 
-Requests are read, and their specifications brought into the form that pools
-are compared with, when a ``Demand`` is first held against a host: once a
+Specifications are brought into the form that pools are compared with once a
 request, not once a host.  Pools that are alike in all that the requests look
-at are judged once, whatever tags they have besides.
+at are judged once, whatever other tags they have.
 """
 
 import dataclasses
@@ -16,36 +15,36 @@ _SPECIAL = frozenset(('dev_type', 'live_migratable', 'remote_managed'))
 _TRUE = frozenset(('1', 't', 'true', 'on', 'y', 'yes'))
 
 
-class Demand:
+class DeviceRequests:
     """The PCI requests of one guest, in their order.
 
     requests: list of InstancePCIRequest, not to be changed meanwhile.
     """
 
     def __init__(self, requests):
-        self._requests, self._wants, self._groups = requests, {}, {}
+        self._requests, self._by_release, self._groups = requests, {}, {}
         # Placement knows nothing of the device of a Neutron port.
         self._names = tuple(
             request.request_id if request.alias_name is not None else None
             for request in requests)
         self._listed = tuple(map(_listed, requests))
 
-    def wants(self, newer):
-        """What hosts are asked for: ``Wants``.
+    def for_release(self, newer):
+        """Return the ReleaseRequests for hosts of one era.
 
-        newer: whether their compute services are of after Queens.
+        newer: whether their compute services are newer than Queens.
         """
-        if newer not in self._wants:
-            self._wants[newer] = Wants(self._requests, newer)
-        return self._wants[newer]
+        if newer not in self._by_release:
+            self._by_release[newer] = ReleaseRequests(self._requests, newer)
+        return self._by_release[newer]
 
     def providers(self, mapping):
-        """Which provider each device of each request is to come from.
+        """Return which provider each device of each request must come from.
 
         mapping: of the allocation candidate, request group -> provider uuids;
             or None.
         Returns a tuple of tuples of uuids, one for each request; empty ones
-        where Placement does not say.  It is all of a mapping that matters.
+        where Placement does not say.  Nothing else of a mapping matters.
         """
         if not mapping:
             return self._listed
@@ -61,7 +60,7 @@ class Demand:
 
 
 def _listed(request):
-    """The providers that a request itself names: tuple of uuids."""
+    """Return the providers that a request itself names: tuple of uuids."""
     if request.alias_name is None or not request.spec:
         return ()
     text = request.spec[0].get('rp_uuids')
@@ -69,41 +68,41 @@ def _listed(request):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Want:
-    """One request: so many devices of a kind.
+class DeviceRequest:
+    """One request: ``count`` devices of a kind.
 
-    policy: how near to the guest's cells they are to be.
+    policy: the NUMA affinity policy.
     """
 
     count: int
     policy: str
-    kind: 'Kind'
+    kind: 'DeviceKind'
 
 
-class Wants:
-    """What hosts of one era are asked for.
+class ReleaseRequests:
+    """The requests in the form for hosts of one era.
 
-    each: tuple of Want, one a request.
-    kinds: the Kinds of them, each once.
+    requests: tuple of DeviceRequest, one for each InstancePCIRequest.
+    kinds: the DeviceKinds of these, each once.
     """
 
     def __init__(self, requests, newer):
-        ignored, kinds, each = _FOR_PLACEMENT if newer else (), {}, []
+        ignored, kinds, made = _FOR_PLACEMENT if newer else (), {}, []
         for request in requests:
             specs = tuple(
                 tuple((key, value) for key, value in spec.items()
                       if key not in ignored) for spec in request.spec)
             if specs not in kinds:
-                kinds[specs] = Kind(tuple(map(dict, specs)), newer)
-            each.append(Want(request.count, request.numa_policy or 'legacy',
-                             kinds[specs]))
-        self.each, self.kinds = tuple(each), tuple(kinds.values())
+                kinds[specs] = DeviceKind(tuple(map(dict, specs)), newer)
+            made.append(DeviceRequest(
+                request.count, request.numa_policy or 'legacy', kinds[specs]))
+        self.requests, self.kinds = tuple(made), tuple(kinds.values())
         self._newer, self._known = newer, {}
         self._keys = _SPECIAL.union(
             key for specs in kinds for spec in specs for key, _ in spec)
 
-    def of(self, pool):
-        """Which Kinds a pool is of: {kind: whether it may be taken from}.
+    def kinds_of(self, pool):
+        """Return the kinds of a pool: {kind: whether devices may be taken}.
 
         pool: a dict as of ``Pools.items``.
         """
@@ -116,11 +115,11 @@ class Wants:
         return self._known[seen]
 
 
-class Kind:
-    """Devices that match one of some specifications.
+class DeviceKind:
+    """Devices that match at least one of some specifications.
 
-    specs: tuple of dicts, without what is for Placement.
-    newer: whether hosts are of after Queens.
+    specs: tuple of dicts, without the keys that are for Placement.
+    newer: whether hosts are newer than Queens.
     """
 
     def __init__(self, specs, newer):
@@ -133,9 +132,9 @@ class Kind:
             migratable if migratable in ({'true'}, {'false'}) else None)
 
     def matches(self, values):
-        """Whether a pool has what one specification says.
+        """Return whether a pool matches one of the specifications.
 
-        values: of the pool, as ``comparable`` gives them.
+        values: of the pool, as ``comparable`` returns them.
         """
         for wanted, missing in self._conditions:
             if wanted <= values.items() and missing.isdisjoint(values):
@@ -143,12 +142,11 @@ class Kind:
         return False
 
     def may_take(self, pool):
-        """Whether the devices of a matching pool are not kept for others.
+        """Return whether the request may take devices of a matching pool.
 
-        Devices of special kinds are only for who asks for them: whole network
-        cards, which are cut into virtual functions otherwise; vDPA devices;
-        ports that a SmartNIC manages.  Live-migratable ones, or others, are
-        if all specifications agree on it.
+        Special devices are only for requests that ask for them: physical
+        functions, vDPA devices, ports that a SmartNIC manages.  If all
+        specifications agree on ``live_migratable``, only such devices are.
         """
         return (pool.get('dev_type') not in self._hidden
                 and (self._managed or not _is_managed(pool))
@@ -157,16 +155,16 @@ class Kind:
 
 
 def comparable(item, newer):
-    """A pool or specification as they are compared: without what is null.
+    """Return a pool or specification as they are compared, without nulls.
 
-    Capitals matter to Queens only.
+    Only Queens compares case-sensitively.
     """
     return {key: value.lower() if newer and isinstance(value, str) else value
             for key, value in item.items() if value is not None}
 
 
 def _conditions(spec, newer):
-    """What a pool must have, as items, and keys that it must not have."""
+    """Return the items that a pool must have, and keys it must not have."""
     wanted = comparable(spec, newer)
     return wanted.items(), spec.keys() - wanted.keys()
 
