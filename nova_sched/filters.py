@@ -109,12 +109,11 @@ class BaseFilter:
         """
         return ''
 
-    def asked(self, spec_obj):
-        """What a request asks for that the filter looks at, or ''.
+    def describe_request(self, spec_obj):
+        """Return what the filter looks at in a request, in words, or ''.
 
-        Written for whoever asks, who owns a server and no host: of the
-        request alone, without the names of hosts that are in it and without
-        what options say.
+        Written for the caller, who owns a server and no host: about the
+        request alone, without names of hosts in it and values of options.
         """
         return ''
 

@@ -178,10 +178,10 @@ class BaseCapacityFilter(BaseSettingFilter):
             return {}
         return {self.resource.limit: int(limit / self.resource.per_limit)}
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         return f'need {self.resource.text(self.resource.needed(spec_obj))}'
 
-    def found(self, hosts, spec_obj):
+    def describe_hosts(self, hosts, spec_obj):
         needed, text = self.resource.needed(spec_obj), self.resource.text
         total = self.resource.total(hosts)
         large = hosts.where(total >= needed)
@@ -203,11 +203,11 @@ class BaseExactFilter(filters.ColumnFilter):
         total = self.resource.total(hosts).item(0)
         return {self.resource.limit: total // self.resource.per_limit}
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         needed = self.resource.needed(spec_obj)
         return f'need exactly {self.resource.text(needed)}'
 
-    def found(self, hosts, spec_obj):
+    def describe_hosts(self, hosts, spec_obj):
         free = self.resource.free(hosts)
         nearest = free[
             np.abs(free - self.resource.needed(spec_obj)).argmin()]
@@ -244,7 +244,7 @@ class BaseCountFilter(BaseSettingFilter):
                 LOG.debug(self.too_many, {'host': state, 'most': int(limit)})
         return passes
 
-    def found(self, hosts, spec_obj):
+    def describe_hosts(self, hosts, spec_obj):
         # How few there must be is an option's, or an aggregate's, to say.
         most = np.broadcast_to(self._settings(hosts, spec_obj), len(hosts))
         counts = getattr(hosts, self.column)

@@ -18,7 +18,7 @@ _BUILT_IN = 'nova_sched.scheduler.filters.'
 class Counted:
     """Hosts counted by the rule that rejected them.
 
-    full: text with the rules' reasons.  asked: with what was asked for.
+    full: text with the rules' reasons.  asked: text with what was asked for.
     """
 
     full: str
@@ -26,7 +26,7 @@ class Counted:
 
 
 def counted(record, filters, snapshot, spec_obj):
-    """Why hosts were rejected: Counted.
+    """Return why hosts were rejected: Counted.
 
     record: the Decision of the request.  filters: those that ran.
     Most hosts first; equal counts in the order the rules ran.
@@ -48,26 +48,26 @@ def counted(record, filters, snapshot, spec_obj):
     return Counted(
         full=text(lambda filter_, rows: filter_.reason(
             snapshot.block(rows), spec_obj)),
-        asked=text(lambda filter_, rows: asked(filter_, spec_obj)))
+        asked=text(lambda filter_, rows: describe_request(filter_, spec_obj)))
 
 
-def asked(filter_, spec_obj):
-    """What a caller is told of a filter besides its name, or ''.
+def describe_request(filter_, spec_obj):
+    """Return what a caller is told of a filter besides its name, or ''.
 
-    Nothing of a plug-in: nobody knows what its words are about.
+    It is '' for a plug-in, whose words may be about anything.
     """
     if not type(filter_).__module__.startswith(_BUILT_IN):
         return ''
-    return filter_.asked(spec_obj)
+    return filter_.describe_request(spec_obj)
 
 
 def lost_cells(record):
-    """Which cells could not be read, to go on with after a reason: text."""
+    """Return which cells could not be read, as the end of a reason."""
     return ''.join(f'; cell {cell} cannot be read' for cell, _ in record.lost)
 
 
 def _bracketed(words, filter_, rows):
-    """A filter's words for the hosts it rejected, as ' (...)', or ''."""
+    """Return a filter's words for the hosts it rejected, as ' (...)'."""
     if filter_ is None:
         return ''
     try:

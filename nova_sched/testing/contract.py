@@ -51,7 +51,7 @@ def check_filter(cls, hosts=(), requests=(), together=False, **options):
     _check(ask, cases, together)
     for case in cases:
         if not all(ask(case.hosts(), case.request())):
-            told = reasons.asked(rule, case.request())
+            told = reasons.describe_request(rule, case.request())
             assert fuzz.PRIVATE not in told, (
                 f'a caller is told more than was asked for: {told}')
 

@@ -30,7 +30,8 @@ class BaseHostFilter(filters.BaseFilter):
 
     Why hosts were rejected is worded by ``why_not`` for one host or by
     ``reason`` for all of them; a filter that has a text of its own defines
-    one of the two, or ``asked`` and ``found`` that ``reason`` is made of.
+    one of the two.  ``reason`` of the others is made of ``describe_request``
+    and ``describe_hosts``.
     """
 
     #: True: also run when an instance is rebuilt on its own host.
@@ -71,11 +72,11 @@ class BaseHostFilter(filters.BaseFilter):
 
     def _reason(self, hosts, spec_obj):
         """The reason that is not made of ``why_not``."""
-        return ', '.join(filter(None, (self.asked(spec_obj),
-                                       self.found(hosts, spec_obj))))
+        return ', '.join(filter(None, (self.describe_request(spec_obj),
+                                       self.describe_hosts(hosts, spec_obj))))
 
-    def found(self, hosts, spec_obj):
-        """What these rejected hosts have instead of what is asked, or ''."""
+    def describe_hosts(self, hosts, spec_obj):
+        """Return what these rejected hosts have instead, in words, or ''."""
         return ''
 
     def __init_subclass__(cls, **kwargs):

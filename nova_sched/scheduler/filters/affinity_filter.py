@@ -44,11 +44,11 @@ class BaseInstanceHintFilter(filters.ColumnFilter):
         """Which hosts pass, of which those named are beside: bool (n,)."""
         raise NotImplementedError
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         count = len(set(self._named(spec_obj)))
         return f'hint {self.hint} names {count} instances'
 
-    def found(self, hosts, spec_obj):
+    def describe_hosts(self, hosts, spec_obj):
         located = _located(hosts, self._named(spec_obj))
         where = phrases.listed(located.values()) if located else 'any host'
         return f'{len(located)} of them on {where}'
@@ -98,10 +98,10 @@ class SimpleCIDRAffinityFilter(filters.ColumnFilter):
             passes &= (first <= addresses[half]) & (addresses[half] <= last)
         return passes
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         return f'host address in {_network(spec_obj).cidr} needed'
 
-    def found(self, hosts, spec_obj):
+    def describe_hosts(self, hosts, spec_obj):
         addresses = phrases.distinct(hosts, 'host_ip', lambda host_ip: (
             ['no address'] if host_ip is None else [host_ip]))
         return f'hosts have {phrases.listed(addresses)}'
@@ -195,12 +195,12 @@ class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
         return ~hosts.named('host', [host for host, count in counts.items()
                                      if count >= most])
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         group = spec_obj.instance_group
         most = 1 if group.counts_by_host else _most_per_host(group)
         return f'anti-affinity, at most {most} of its group on a host'
 
-    def found(self, hosts, spec_obj):
+    def describe_hosts(self, hosts, spec_obj):
         group, names = spec_obj.instance_group, set(hosts.objects('host'))
         if group.counts_by_host:
             return f'it is on {phrases.listed(names)}'
@@ -224,10 +224,10 @@ class ServerGroupAffinityFilter(filters.ColumnFilter):
                           {'host': host, 'hosts': group.hosts})
         return hosts.named('host', group.hosts)
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         return 'affinity'
 
-    def found(self, hosts, spec_obj):
+    def describe_hosts(self, hosts, spec_obj):
         hosts_of_group = spec_obj.instance_group.hosts
         return f'its group is on {phrases.listed(hosts_of_group)}'
 

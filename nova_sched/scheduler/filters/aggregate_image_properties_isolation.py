@@ -70,7 +70,7 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
             f'{phrases.listed(accepted)}'
             for (key, text), accepted in unmet.items())
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         properties = spec_obj.image_properties.flat()
         return 'image has ' + phrases.some(
             _worded(key, str(value))

@@ -49,7 +49,7 @@ class AggregateInstanceExtraSpecsFilter(filters.ColumnFilter):
             f'{_needed(key, required)}, hosts have {phrases.listed(found)}'
             for (key, required), found in unmet.items())
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         return phrases.some((_needed(*wanted) for wanted
                              in requirements(spec_obj)), '; ')
 

@@ -32,10 +32,10 @@ class AggregateMultiTenancyIsolation(filters.ColumnFilter):
 
     def reason(self, hosts, spec_obj):
         taken = phrases.distinct(hosts, 'aggregates', _projects)
-        return (f'{self.asked(spec_obj)} is not among those of its '
+        return (f'{self.describe_request(spec_obj)} is not among those of its '
                 f'aggregates: {phrases.listed(taken)}')
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         return f"project '{spec_obj.project_id}'"
 
 

@@ -67,7 +67,7 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
                              f'{phrases.listed(offered)}')
         return '; '.join(texts)
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         return phrases.some((
             _needed(path, required)
             for path, required, _ in requirements(spec_obj)), '; ')

@@ -14,8 +14,8 @@ class ExactCoreFilter(amounts.BaseExactFilter):
     def mask(self, hosts, spec_obj):
         return ~amounts.without_cpus(hosts) & super().mask(hosts, spec_obj)
 
-    def found(self, hosts, spec_obj):
+    def describe_hosts(self, hosts, spec_obj):
         reporting = hosts.where(hosts.vcpus_total != 0)
         if not len(reporting):
             return 'none reported'
-        return super().found(reporting, spec_obj)
+        return super().describe_hosts(reporting, spec_obj)

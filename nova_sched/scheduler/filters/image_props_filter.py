@@ -101,7 +101,7 @@ class ImagePropertiesFilter(filters.ColumnFilter):
                 _log(state, wanted)
         return passes
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         # Without the default architecture, which is an option's.
         named = str(_wanted(spec_obj))
         return f'image needs {named}' if named else ''

@@ -34,12 +34,12 @@ class IsolatedHostsFilter(filters.ColumnFilter):
         return (~isolated if self.restrict
                 else np.ones(len(hosts), dtype=np.bool_))
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         image = getattr(spec_obj.image, 'id', None)
         return f'image {image}' if image else 'no image'
 
     def reason(self, hosts, spec_obj):
-        image = self.asked(spec_obj)
+        image = self.describe_request(spec_obj)
         if self._is_isolated(spec_obj):
             return (f'isolated {image}, isolated hosts are '
                     f'{phrases.listed(self.hosts)}')

@@ -57,11 +57,11 @@ class JsonFilter(filters.ColumnFilter):
         return any(name.partition('.')[0] == '$instances'
                    for name in variables)
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         read = _read(spec_obj.get_scheduler_hint('query'))
         return f'query {read.in_short} not met'
 
-    def found(self, hosts, spec_obj):
+    def describe_hosts(self, hosts, spec_obj):
         text = spec_obj.get_scheduler_hint('query')
         read, query = _read(text), queries.Query(text, hosts)
         offered = [f'{phrases.shortened(name[1:])} {_range(column)}'

@@ -40,7 +40,7 @@ class MetricsFilter(filters.ColumnFilter):
     def _missing(self, metrics):
         return sorted(self.names - metrics.values.keys())
 
-    def found(self, hosts, spec_obj):
+    def describe_hosts(self, hosts, spec_obj):
         missing = phrases.distinct(hosts, 'metrics', self._missing)
         reported = phrases.distinct(hosts, 'metrics',
                                     lambda metrics: metrics.values)

@@ -73,7 +73,7 @@ class NUMATopologyFilter(filters.ColumnFilter):
                               hosts.ram_allocation_ratio.item(0)),
             numa_guest.network_metadata(spec_obj))}
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         required = numa_guest.GuestRequirements.of(spec_obj)
         needs = [_THREADS] if _requires_threads(spec_obj) else []
         if required is not None:

@@ -43,7 +43,7 @@ class PciPassthroughFilter(filters.ColumnFilter):
                           {'host': state, 'requests': said})
         return passes
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         # What an alias stands for is an option's.
         return 'need ' + phrases.some(
             f'{request.count} of {phrases.shortened(request.alias_name)}'

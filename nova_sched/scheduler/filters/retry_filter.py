@@ -43,7 +43,7 @@ class RetryFilter(filters.ColumnFilter):
                                    'hosts': tried})
         return passes
 
-    def found(self, hosts, spec_obj):
+    def describe_hosts(self, hosts, spec_obj):
         tried = {host if node == host else f'{host} node {node}'
                  for host, node in zip(hosts.objects('host'),
                                        hosts.objects('nodename'),

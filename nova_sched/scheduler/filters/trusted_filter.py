@@ -40,10 +40,10 @@ class TrustedFilter(filters.ColumnFilter):
                   if hosts.snapshot.may_ask else self.levels.known(nodes))
         return hosts.judge('nodename', lambda node: levels[node] == wanted)
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         return f"trust level '{phrases.shortened(_wanted(spec_obj))}' needed"
 
-    def found(self, hosts, spec_obj):
+    def describe_hosts(self, hosts, spec_obj):
         levels = self.levels.known(_nodes(hosts)).values()
         return f'hosts are {phrases.listed(levels)}'
 

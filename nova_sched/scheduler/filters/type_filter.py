@@ -15,10 +15,10 @@ class TypeAffinityFilter(filters.ColumnFilter):
         by_host = hosts.instances.each('instance_type_id')
         return hosts.judge('host', lambda host: by_host.get(host, own) <= own)
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         return f'flavor id {spec_obj.flavor.id} wanted alone'
 
-    def found(self, hosts, spec_obj):
+    def describe_hosts(self, hosts, spec_obj):
         by_host = hosts.instances.each('instance_type_id')
         running = phrases.distinct(hosts, 'host',
                                    lambda host: by_host.get(host, ()))
@@ -42,10 +42,10 @@ class AggregateTypeAffinityFilter(filters.ColumnFilter):
 
         return hosts.judge('aggregates', verdict)
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         return f"flavor '{spec_obj.flavor.name}' requested"
 
-    def found(self, hosts, spec_obj):
+    def describe_hosts(self, hosts, spec_obj):
         taken = phrases.distinct(
             hosts, 'aggregates',
             lambda aggregates: aggregate_values.pieces(aggregates, _KEY))

@@ -13,10 +13,10 @@ from tests.builders.requests import a_request
 class SizeFilter(filters.BaseHostFilter):
     """Rejects for a reason that counts what it is given."""
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         return f'{spec_obj.memory_mb} wanted'
 
-    def found(self, hosts, spec_obj):
+    def describe_hosts(self, hosts, spec_obj):
         return f'{len(hosts)} too small'
 
 

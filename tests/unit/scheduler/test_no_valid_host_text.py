@@ -84,7 +84,7 @@ class NosyFilter(filters.BaseHostFilter):
     def host_passes(self, host_state, spec_obj):
         return False
 
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         return 'secret'
 
     def why_not(self, host_state, spec_obj):
@@ -92,7 +92,7 @@ class NosyFilter(filters.BaseHostFilter):
 
 
 class NosyRamFilter(RamFilter):
-    def asked(self, spec_obj):
+    def describe_request(self, spec_obj):
         return 'secret'
 
 

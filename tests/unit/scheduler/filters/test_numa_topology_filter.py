@@ -169,7 +169,7 @@ def test_why_not(cells, spec, expected):
      'need cores with several threads; need 1 NUMA cell with up to 512 MB '
      'free, 2 free CPUs to pin')])
 def test_a_caller_is_told_all_that_was_asked_for(spec, expected):
-    assert FILTER.asked(spec) == expected
+    assert FILTER.describe_request(spec) == expected
 
 
 @pytest.mark.parametrize(('record', 'spec', 'text'), [
