@@ -24,7 +24,7 @@ COLUMNS = ('numa_topology', 'pci_stats')
 
 
 class FailedError(Exception):
-    """A host that does not have what an instance was to take."""
+    """A host that does not have what an instance needs."""
 
 
 class Hardware:
@@ -37,7 +37,7 @@ class Hardware:
         self.topology, self.pools = topology, pools
 
     def columns(self):
-        """The values for COLUMNS."""
+        """Return the values for COLUMNS."""
         return self.topology, self.pools
 
     def take(self, spec_obj, limits, mapping, pack):
@@ -57,7 +57,7 @@ class Hardware:
             step(spec_obj, guests, mapping)
 
     def _fitted(self, spec_obj, limits, mapping, pack):
-        """The guest cells as placed; None without any."""
+        """Return the guest cells as placed; None without any."""
         topology = self.topology
         required = numa_guest.GuestRequirements.of(spec_obj)
         if required is None or topology is None or not topology.cells:
@@ -96,9 +96,9 @@ def _used_by_all(cell, guests, newer):
 
 
 def used(cell, guest, newer=True):
-    """A HostCell with a guest cell more on it.
+    """Return a HostCell with one more guest cell on it.
 
-    newer: False on hosts of before Train.
+    newer: False on hosts older than Train.
     Raises FailedError when it is pinned to CPUs that are not free: a verdict
     taken from another guest cell leaves its pins where they were.
     """
@@ -128,7 +128,7 @@ def _used_pages(cell, guest, newer):
 
 
 def _pinned(cell, guest):
-    """The CPUs of a host cell that are no longer free: a set."""
+    """Return the CPUs of a host cell that a guest cell takes: a set."""
     cpus = {*guest.pins.values(), *guest.reserved}
     if guest.thread_policy == 'isolate':
         cpus.update(*(core for core in cell.siblings

@@ -18,13 +18,13 @@ _NO_CANDIDATE = {'allocations': {}, 'mappings': {}}
 
 
 class CandidateFilterMixin:
-    """Mixed into a filter of one's own that looks at candidates."""
+    """A mixin for plug-in filters that look at allocation candidates."""
 
     def filter_candidates(self, host_state, filter_func):
-        """The allocation candidates of a host that will do: list.
+        """Return the allocation candidates of a host that pass: list.
 
         filter_func: function of an allocation candidate, a dict with
-            ``allocations`` and ``mappings``, that says whether it will do.
+            ``allocations`` and ``mappings``, that returns whether it passes.
             Where Placement was not asked it gets one with nothing in them.
         The others are taken off the host.
         """
@@ -38,7 +38,7 @@ class CandidateFilterMixin:
 
 
 def narrow(filter_, hosts, names, requests, judge):
-    """Which hosts pass: bool (n,); takes off candidates that will not do.
+    """Return which hosts pass: bool (n,); drop candidates that do not.
 
     filter_: name of the filter, for the log.
     names: of the label columns that the verdict depends on.
@@ -71,7 +71,7 @@ def narrow(filter_, hosts, names, requests, judge):
 
 
 def _keep(filter_, state, verdicts):
-    """Take the refused candidates off a host; whether any is left."""
+    """Drop a host's refused candidates; return whether any is left."""
     candidates = state.allocation_candidates
     if LOG.isEnabledFor(logging.DEBUG):
         for candidate, verdict in zip(candidates, verdicts, strict=True):

@@ -11,7 +11,7 @@ IN_QUEENS = (" (in Queens' words: fails instance_type extra_specs "
 
 
 def distinct(hosts, name, values):
-    """What ``values`` yields over the distinct labels of a column: a set."""
+    """Return what ``values`` yields for the distinct labels of a column."""
     found = set()
 
     def collect(label):
@@ -23,7 +23,7 @@ def distinct(hosts, name, values):
 
 
 def unmet(hosts, name, first_unmet):
-    """What hosts have of whatever each is rejected for: dict.
+    """Collect what hosts have of whatever each is rejected for.
 
     first_unmet: (what, wanted, set of what there is) of a rejected label.
     Returns {(what, wanted): set of what there is on any of the hosts}.
@@ -40,20 +40,20 @@ def unmet(hosts, name, first_unmet):
 
 
 def listed(values):
-    """Sorted values as 'a, b, c', shortened: '... and 7 more'."""
+    """Return sorted values as 'a, b, c', shortened: '... and 7 more'."""
     return some(sorted({shortened(str(value)) for value in values})
                 ) or 'nothing'
 
 
 def some(texts, between=', '):
-    """The first texts as 'a, b, c', the rest counted: '... and 7 more'."""
+    """Return the first texts as 'a, b, c', and count the rest."""
     texts = list(texts)
     return between.join(texts[:SHOWN]) + (
         f' and {len(texts) - SHOWN} more' if len(texts) > SHOWN else '')
 
 
 def tallied(texts):
-    """The most frequent texts as '4 this, 3 that and 2 others'.
+    """Return the most frequent texts as '4 this, 3 that and 2 others'.
 
     The text alone if there is only one; empty ones and None do not count.
     """
@@ -67,5 +67,5 @@ def tallied(texts):
 
 
 def shortened(text, length=40):
-    """The text, cut when it is longer than ``length`` characters."""
+    """Return the text, cut to ``length`` characters."""
     return text if len(text) <= length else f'{text[:length - 3]}...'

@@ -26,7 +26,7 @@ class Pages(typing.NamedTuple):
 
 
 class Networks(typing.NamedTuple):
-    """The networks a cell is near to: names of physical ones, tunnels."""
+    """The networks a cell is near to: physical ones by name, and tunnels."""
 
     physnets: frozenset
     tunneled: bool
@@ -92,11 +92,11 @@ class HostCell:
 
 
 def parse(value):
-    """(cells, whether they are newer than Stein) from a JSON value.
+    """Read a JSON value: (cells, whether they are newer than Stein).
 
     Reads a versioned NUMATopology and the plain dicts of before Liberty.
-    Cells that do not tell pinned guests' CPUs from others' are of before
-    Train; both kinds of guests may use all their CPUs.
+    Cells older than Train do not tell pinned guests' CPUs from others'; both
+    kinds of guests may use all CPUs of these.
     Raises UnreadableError.
     """
     cells = _fields(value, 'a topology').get('cells')
@@ -183,7 +183,7 @@ def _networks(value):
 
 
 def primitive(cells, newer):
-    """The cells as the value that ``parse`` reads, in the same form."""
+    """Return the cells as the value that ``parse`` reads."""
     return {'nova_object.name': 'NUMATopology', **_envelope('1.2', {
         'cells': [{'nova_object.name': 'NUMACell', **_envelope(
             '1.5' if newer else '1.2', _cell_data(cell, newer))}

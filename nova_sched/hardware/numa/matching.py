@@ -1,7 +1,7 @@
-"""Whether a guest may fit on a host at all, from above.
+"""An upper bound: whether a guest may fit on a host at all.
 
-Nothing is found when the guest cells cannot all be matched with host cells
-that may take them.  A host cell may take a guest cell that fits on it; and,
+A guest does not fit if its cells cannot all be matched with host cells that
+may take them.  A host cell may take a guest cell that fits on it; and,
 where guest cells share verdicts under tokens, also one that can come to hold
 a token under which another one that fits was, or may be, tried first.
 """
@@ -10,7 +10,7 @@ import functools
 
 
 class Matching:
-    """Which of some host cells each of some guest cells may be on.
+    """The host cells that each guest cell may be placed on.
 
     fits: function (guest index, host position) -> whether the guest cell fits
         there with any page size it may come to have; changes nothing.
@@ -28,7 +28,7 @@ class Matching:
         self.is_ruled_out = False
 
     def is_impossible(self, tokens, shared, settled, good=None, bad=None):
-        """Whether the guest cells that now have these tokens cannot match.
+        """Return whether the guest cells, with these tokens, cannot match.
 
         shared: whether tokens are ids, under which verdicts are shared.
         settled: whether all page sizes are.
@@ -55,7 +55,7 @@ class Matching:
         return self.rows
 
     def _shared_rows(self, fitting, tokens, good, bad):
-        """The host cells that may take each guest cell: list of masks."""
+        """Return the host cells that may take each guest cell: masks."""
         held, rows = [{token} for token in tokens], list(fitting)
         while True:
             may = {}
@@ -81,13 +81,13 @@ def _union(masks):
 
 @functools.lru_cache(maxsize=1 << 14)
 def bits(mask):
-    """The positions of the bits that are set, lowest first: tuple."""
+    """Return the positions of the bits that are set, lowest first."""
     return tuple(position for position in range(mask.bit_length())
                  if mask >> position & 1)
 
 
 def can_match(rows):
-    """Whether each row (a mask) can have one of its bits to itself."""
+    """Return whether each row (a mask) can have a bit of its own."""
     owners = {}
 
     def place(row, seen):

@@ -5,10 +5,10 @@ SMALL, LARGE, ANY = -1, -2, -3
 
 
 def choose(host, guest):
-    """The page size for a guest cell that asks for one, in KiB, or None.
+    """Return the page size for a guest cell that asks for one, in KiB.
 
-    The largest of the host cell's sizes that the guest allows, of which there
-    are enough free pages and which divides its memory.
+    It is the largest size that the guest allows, that divides its memory and
+    that the host cell has enough free pages of; None if there is none.
     """
     needed = guest.memory * 1024
     for pages in _allowed(host, guest.pagesize):
@@ -19,13 +19,13 @@ def choose(host, guest):
 
 
 def most_free(host, wanted):
-    """The most memory in free pages of one size that is allowed, in MiB."""
+    """Return the most memory in free pages of one allowed size, in MiB."""
     return max((pages.free * pages.size_kb // 1024
                 for pages in _allowed(host, wanted)), default=0)
 
 
 def _allowed(host, wanted):
-    """The Pages of the sizes that are allowed, largest first: list."""
+    """Return the Pages of the allowed sizes, largest first: list."""
     pages = host.pages_by_size
     if wanted == SMALL:
         return pages[-1:]
@@ -37,7 +37,7 @@ def _allowed(host, wanted):
 
 
 def fits_plainly(host, guest):
-    """Whether a host cell has the memory for a guest that asks for no size.
+    """Return whether a host cell has memory for a guest without a page size.
 
     Floating guests may overcommit: all of the cell counts, not what is free.
     In both cases it must be a whole number of the host's smallest pages.
