@@ -111,7 +111,7 @@ def ephemeral_encryption_filter(spec_obj, _facts, _options):
     traits = [os_traits.COMPUTE_EPHEMERAL_ENCRYPTION]
     name = 'hw_ephemeral_encryption_format'
     format_ = requirements.agreed('hw:ephemeral_encryption_format', name,
-                                    _ENCRYPTION_FORMATS)
+                                  _ENCRYPTION_FORMATS)
     if format_ is not None:
         if format_ not in _ENCRYPTION_FORMATS:
             raise invalid_image_property(
