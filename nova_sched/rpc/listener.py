@@ -7,7 +7,7 @@ read as they come, at most ``rabbit_qos_prefetch_count`` of each queue, and
 acknowledged when a thread takes them.  What was not taken goes back to the
 broker with the connection.  Further,
 
-- a body that cannot be read (``bodies.py``), or that asks for an answer and
+- a body that cannot be read (``decoding.py``), or that asks for an answer and
   has no address for it, costs one line; there the listener rejects what it
   has acknowledged, and has to connect again;
 - a context so large that each line of the log would go through much of it is
@@ -34,7 +34,7 @@ from oslo_messaging._drivers import amqpdriver
 from oslo_messaging._drivers import impl_rabbit
 
 from nova_sched.objects import bounds
-from nova_sched.rpc import bodies
+from nova_sched.rpc import decoding
 from nova_sched.rpc import replies
 
 LOG = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class Message(impl_rabbit.RabbitMessage):
     def __init__(self, raw):
         self._raw_message, self.unread = raw, False
         try:
-            dict.__init__(self, bodies.read(raw, bounds.MESSAGE_PARTS))
+            dict.__init__(self, decoding.read(raw, bounds.MESSAGE_PARTS))
         except Exception as error:
             self.unread = True
             LOG.warning('A message to %(queue)s is dropped: %(error)s', {

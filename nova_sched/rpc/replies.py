@@ -4,7 +4,7 @@ In oslo.messaging the thread that has worked on a call waits for the caller's
 queue, a minute long, if it is missing: as many such calls as there are
 threads, and nobody else is answered.  Here that thread tries once.  A reply
 without its queue goes to ``Letters``, whose one thread tries it again, and
-has undone what the call did once it is given up (``answers.py``).
+has undone what the call did once it is given up (``undo.py``).
 
 The time of a missing queue runs while the broker is there: callers may find
 it later than the service does, and the time begins when it is back.
@@ -19,7 +19,7 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 from oslo_messaging._drivers import amqpdriver
 
-from nova_sched.rpc import answers
+from nova_sched.rpc import undo
 
 LOG = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class Letters:
     def send(self, letter):
         """Send a reply, or keep it, and what is to be undone with it."""
         if letter.queue in self._callers or not self._sent(letter):
-            letter.undo = answers.take()
+            letter.undo = undo.take()
             self._keep(letter)
 
     def close(self, seconds):
@@ -207,10 +207,10 @@ class Letters:
         self._given_up(queue, 'all of its calls')
         for letter in lost:
             try:
-                self._undoing.submit(answers.undo, letter.undo)
+                self._undoing.submit(undo.undo, letter.undo)
             except RuntimeError:
                 # It was shut down by a stop that did not wait for this one.
-                answers.undo(letter.undo)
+                undo.undo(letter.undo)
 
 
 class Request(amqpdriver.AMQPIncomingMessage):

@@ -20,7 +20,7 @@ on it. Two consequences of that are put right here, and more beside them:
   too.
 - A reply whose queue is gone keeps the thread that made it, and is given up
   after a while, and nobody learns of that. Here it waits elsewhere
-  (``replies.py``); what the call has done is undone (``answers.py``), and
+  (``replies.py``); what the call has done is undone (``undo.py``), and
   what a message has done that wants no reply.
 - Keepalives for the caller end when an endpoint has answered, so those of a
   call that no endpoint takes never would. Here they end with any reply.
@@ -65,9 +65,9 @@ from oslo_messaging.rpc import server
 
 from nova_sched import context
 from nova_sched import exception
-from nova_sched.rpc import answers
 from nova_sched.rpc import listener as listeners
 from nova_sched.rpc import replies
+from nova_sched.rpc import undo
 
 LOG = logging.getLogger(__name__)
 
@@ -226,7 +226,7 @@ class Server(server.RPCServer):
 
 def _begin():
     """A call begins in this thread, and it is not known yet whose."""
-    answers.begin()
+    undo.begin()
     context.forget()
 
 
@@ -266,10 +266,10 @@ class _Answered:
         try:
             self._send(reply, failure)
         except BaseException:
-            answers.lost()
+            undo.lost()
             raise
         if not self._delivered():
-            answers.lost()
+            undo.lost()
 
     def _send(self, reply, failure):
         try:
@@ -279,7 +279,7 @@ class _Answered:
             LOG.exception('What came of a call cannot be sent as JSON; its '
                           'caller gets a RuntimeError instead')
             if failure is None:
-                answers.lost()
+                undo.lost()
             self._message.reply(failure=_as_text(
                 error if failure is None else failure[1]))
 

@@ -7,8 +7,8 @@ import types
 import oslo_messaging as messaging
 import pytest
 
-from nova_sched.rpc import answers
 from nova_sched.rpc import replies
+from nova_sched.rpc import undo
 from tests.builders.services import wait_for
 
 
@@ -71,8 +71,8 @@ def a_letter(queue, number=0, size=10):
 
 def send(letters, letter, undone):
     """Send it for a call that has done something."""
-    answers.begin()
-    answers.undo_if_lost(lambda: undone.append(letter.body['number']))
+    undo.begin()
+    undo.undo_if_lost(lambda: undone.append(letter.body['number']))
     letters.send(letter)
 
 
@@ -81,7 +81,7 @@ def test_one_that_arrives_is_kept_by_nobody(letters, driver, undone):
 
     assert len(driver.sent) == 1
     assert letters._thread is None
-    assert len(answers.take()) == 1
+    assert len(undo.take()) == 1
 
 
 def test_they_arrive_in_their_order_when_the_queue_is_there(
@@ -89,7 +89,7 @@ def test_they_arrive_in_their_order_when_the_queue_is_there(
     driver.gone.add('late')
     for number in range(5):
         send(letters, a_letter('late', number), undone)
-    assert answers.take() == []
+    assert undo.take() == []
 
     driver.gone.clear()
     wait_for(lambda: len(driver.sent) == 5)

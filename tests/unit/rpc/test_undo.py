@@ -2,8 +2,8 @@
 
 import pytest
 
-from nova_sched.rpc import answers
 from nova_sched.rpc import server
+from nova_sched.rpc import undo
 
 
 class Message(server.amqpdriver.AMQPIncomingMessage):
@@ -30,10 +30,10 @@ class Message(server.amqpdriver.AMQPIncomingMessage):
 @pytest.fixture
 def undone():
     """What is undone of the call that this thread works on: a list."""
-    answers.begin()
+    undo.begin()
     undone = []
     for name in ('one', 'two'):
-        answers.undo_if_lost(lambda name=name: undone.append(name))
+        undo.undo_if_lost(lambda name=name: undone.append(name))
     return undone
 
 
@@ -63,21 +63,21 @@ def test_all_is_undone_of_one_that_cannot_be_sent(undone):
 
 
 def test_what_cannot_be_undone_does_not_keep_the_rest(caplog):
-    answers.begin()
+    undo.begin()
     undone = []
-    answers.undo_if_lost(lambda: 1 / 0)
-    answers.undo_if_lost(lambda: undone.append('two'))
+    undo.undo_if_lost(lambda: 1 / 0)
+    undo.undo_if_lost(lambda: undone.append('two'))
 
-    answers.lost()
+    undo.lost()
 
     assert undone == ['two']
     assert 'could not be undone' in caplog.text
 
 
 def test_the_next_call_of_the_thread_has_nothing_to_be_undone(undone):
-    answers.begin()
+    undo.begin()
 
-    answers.lost()
+    undo.lost()
 
     assert undone == []
 
@@ -85,10 +85,10 @@ def test_the_next_call_of_the_thread_has_nothing_to_be_undone(undone):
 def test_a_caller_in_this_process_has_nothing_to_be_undone():
     """It gets its answer, whatever it does with it."""
     undone = []
-    if hasattr(answers._call, 'undo'):
-        del answers._call.undo
+    if hasattr(undo._call, 'undo'):
+        del undo._call.undo
 
-    answers.undo_if_lost(lambda: undone.append('one'))
+    undo.undo_if_lost(lambda: undone.append('one'))
 
     assert undone == []
 

@@ -11,7 +11,7 @@ from kombu import compression
 import pytest
 
 from nova_sched.objects import bounds
-from nova_sched.rpc import bodies
+from nova_sched.rpc import decoding
 
 PACK = {'application/x-gzip': zlib.compress, 'application/x-bz2':
         bz2.compress, 'application/x-lzma': lzma.compress}
@@ -23,7 +23,7 @@ def test_a_small_body_that_unpacks_to_much_takes_little_memory(kind):
     packed = PACK[kind](b'0' * (48 << 20))
     tracemalloc.start()
     try:
-        with pytest.raises(bodies.Unreadable, match='unpack to more than'):
+        with pytest.raises(decoding.Unreadable, match='unpack to more than'):
             compression.decompress(packed, kind)
         assert tracemalloc.get_traced_memory()[1] < 4 * bounds.MESSAGE_BYTES
     finally:
@@ -43,14 +43,14 @@ def test_what_the_client_packs_can_be_unpacked():
 
 
 def test_a_compression_that_has_no_bound_is_not_unpacked():
-    with pytest.raises(bodies.Unreadable, match='brotli is not bounded'):
-        bodies._unpacking('brotli')(b'')
+    with pytest.raises(decoding.Unreadable, match='brotli is not bounded'):
+        decoding._unpacking('brotli')(b'')
 
 
 @pytest.mark.parametrize('kind', PACK)
 def test_a_body_that_ends_too_early_is_not_unpacked(kind):
     packed = PACK[kind](bytes(range(256)) * 9)
-    with pytest.raises(bodies.Unreadable, match='ends too early'):
+    with pytest.raises(decoding.Unreadable, match='ends too early'):
         compression.decompress(packed[:-9], kind)
 
 
@@ -59,7 +59,7 @@ class TestReading:
     def read(self):
         """Function of a body and a number of parts: the message in it."""
         def read(body, parts=None, **changes):
-            return bodies.read(types.SimpleNamespace(**{
+            return decoding.read(types.SimpleNamespace(**{
                 'errors': [], 'content_type': 'application/json',
                 'body': body, **changes}), parts)
         return read
@@ -80,22 +80,22 @@ class TestReading:
         ('{"oslo.version": "20", "oslo.message": "{}"}',
          "its envelope is of version '20', not 2")])
     def test_of_anything_else_says_what_it_is(self, read, body, words):
-        with pytest.raises(bodies.Unreadable) as caught:
+        with pytest.raises(decoding.Unreadable) as caught:
             read(body)
         assert str(caught.value) == words
 
     @pytest.mark.parametrize('content_type', [
         'application/x-python-serialize', None])
     def test_is_of_json_alone(self, read, content_type):
-        with pytest.raises(bodies.Unreadable,
+        with pytest.raises(decoding.Unreadable,
                            match=f'its content type is {content_type!r}, '
                                  'not application/json'):
             read('{}', content_type=content_type)
 
     def test_tells_what_kombu_has_met_first(self, read):
-        with pytest.raises(bodies.Unreadable, match='the first'):
-            read('{}', errors=[(None, bodies.Unreadable('the first')),
-                               (None, bodies.Unreadable('the second'))])
+        with pytest.raises(decoding.Unreadable, match='the first'):
+            read('{}', errors=[(None, decoding.Unreadable('the first')),
+                               (None, decoding.Unreadable('the second'))])
 
     @pytest.mark.parametrize('kind', [str, str.encode])
     def test_counts_lists_objects_and_members(self, read, kind):
@@ -103,6 +103,6 @@ class TestReading:
         body = kind('{"a": [1, 2, 3], "b": {"c": 4, "d": 5}, "e": 6}')
         assert read(body, 8)['e'] == 6
         assert read(body)['e'] == 6
-        with pytest.raises(bodies.Unreadable, match=(
+        with pytest.raises(decoding.Unreadable, match=(
                 '8 lists, objects and members, and at most 7 are read')):
             read(body, 7)
