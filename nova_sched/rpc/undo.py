@@ -1,8 +1,8 @@
-"""What is to be undone when an answer does not reach its caller.
+"""What to undo when the reply to a call is lost.
 
-Each thread of a server works on one call at a time.  What the call leaves to
-be undone is kept by thread until the answer has been sent, or goes with an
-answer that waits for its caller.
+Each thread of a server works on one call at a time.  Functions that undo what
+the call has done are kept by thread until its reply is sent, or go along with
+a reply that waits for its queue.
 """
 
 import threading
@@ -15,30 +15,33 @@ _call = threading.local()
 
 
 def begin():
-    """A call begins in this thread."""
-    _call.undo = []
+    """Begin a call in this thread, with nothing to undo."""
+    _call.functions = []
 
 
-def undo_if_lost(function):
-    """Have a function called if the answer to this call is not delivered."""
-    if hasattr(_call, 'undo'):
-        _call.undo.append(function)
+def if_reply_is_lost(function):
+    """Have a function called if the reply to this call is not delivered.
+
+    It never is outside of a server, where the caller gets its result.
+    """
+    if hasattr(_call, 'functions'):
+        _call.functions.append(function)
 
 
 def take():
-    """What there is to be undone of this call, left to the caller: list."""
-    functions = getattr(_call, 'undo', [])
+    """Return the functions that undo this call, which forgets them: list."""
+    functions = getattr(_call, 'functions', [])
     begin()
     return functions
 
 
-def lost():
-    """The answer was not delivered: undo what there is to be undone."""
-    undo(take())
+def reply_is_lost():
+    """Undo this call, whose reply was not delivered."""
+    run(take())
 
 
-def undo(functions):
-    """Call functions, each whatever comes of the others."""
+def run(functions):
+    """Call functions, each even if another one fails."""
     for function in functions:
         try:
             function()

@@ -303,7 +303,7 @@ def _give_back_if_lost(offer, record):
         claims.give_back(offer, claimed)
 
     if claimed:
-        undo.undo_if_lost(give_back)
+        undo.if_reply_is_lost(give_back)
 
 
 def _close(record, exc):

@@ -35,7 +35,7 @@ class Endpoint:
         raise UNSENDABLE[arg]
 
     def lose(self, ctxt):
-        undo.undo_if_lost(lambda: UNDONE.append(True))
+        undo.if_reply_is_lost(lambda: UNDONE.append(True))
         return object()
 
 

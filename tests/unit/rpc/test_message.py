@@ -1,14 +1,14 @@
 """What is heard of the messages that come, whoever sent them."""
 
 import json
-import types
 
 import pytest
 
 from nova_sched.objects import bounds
-from nova_sched.rpc import listener as rpc_listener
+from tests.builders.listeners import a_consumer
 from tests.builders.listeners import a_listener
 from tests.builders.listeners import arrives
+from tests.builders.listeners import delivered
 
 
 @pytest.fixture
@@ -26,9 +26,9 @@ class TestStructure:
     @pytest.mark.parametrize('name', ['args', '_context_x', 'anything'])
     def test_a_message_of_too_many_parts_is_dropped(
             self, listener, caplog, name):
-        raw = arrives(listener, f'{{"{name}":{lists(2_600_000)}}}', True)
+        channel = arrives(listener, f'{{"{name}":{lists(2_600_000)}}}', True)
         assert listener.incoming == []
-        assert raw.channel.rejected == [1]
+        assert channel.rejected == [1]
         assert f'at most {bounds.MESSAGE_PARTS}' in caplog.text
 
     @pytest.mark.parametrize('content', [5, None, [], {}])
@@ -37,23 +37,6 @@ class TestStructure:
         arrives(listener, content)
         assert listener.incoming == []
         assert 'TypeError: the JSON object must be str' in caplog.text
-
-    @pytest.mark.parametrize('callback, ours', [
-        (print, False), (a_listener(), True)])
-    def test_what_a_listener_hears_alone_is_read_so(
-            self, monkeypatch, callback, ours):
-        """Whatever a transport makes of a message on the way."""
-        monkeypatch.setattr(
-            rpc_listener.Consumer.__base__, '_callback',
-            lambda self, message: read.append(rpc_listener.impl_rabbit
-                                              .RabbitMessage(message)))
-        read, consumer = [], object.__new__(rpc_listener.Consumer)
-        consumer.callback = callback
-        consumer._callback(types.SimpleNamespace(
-            body='{}', errors=[], content_type='application/json',
-            payload={'oslo.version': '2.0', 'oslo.message': '{}'}))
-        assert [isinstance(message, rpc_listener.Message)
-                for message in read] == [ours]
 
     @pytest.mark.parametrize('value', [
         lists(10_001), json.dumps([['']] * 5_001),
@@ -79,51 +62,48 @@ class TestStructure:
 
 
 class TestSize:
-    """What is large is not decoded, unless it was asked for."""
+    """What is large is not decoded."""
 
     @pytest.fixture
-    def read(self, monkeypatch):
-        """Function of a callback and a size: what was read, rejected."""
-        monkeypatch.setattr(rpc_listener.bounds, 'MESSAGE_BYTES', 10)
-        found = []
-        monkeypatch.setattr(
-            rpc_listener.Consumer.__base__, '_callback',
-            lambda self, message: found.append(message.body))
+    def consumer(self, listener, monkeypatch):
+        """One whose messages may have 60 bytes."""
+        monkeypatch.setattr(bounds, 'MESSAGE_BYTES', 60)
+        return a_consumer(listener)
 
-        def read(callback, size):
-            consumer = object.__new__(rpc_listener.Consumer)
-            consumer.callback, consumer.queue_name = callback, 'scheduler'
-            rejected = []
-            consumer._callback(types.SimpleNamespace(
-                body='x' * size, delivery_tag=7,
-                channel=types.SimpleNamespace(
-                    basic_reject=lambda tag, requeue: rejected.append(
-                        (tag, requeue)))))
-            return len(found), rejected
-        return read
+    @pytest.fixture
+    def hears(self, consumer):
+        """Function of a size: have a message of so many bytes come."""
+        body = '{"method": "a"}'
+        return lambda size: consumer._callback(delivered(
+            body + ' ' * (size - len(body))))
 
-    def test_a_request_above_the_bound_is_dropped_for_good(
-            self, listener, read, caplog):
-        assert read(listener, 11) == (0, [(7, False)])
+    def test_a_message_above_the_bound_is_dropped_for_good(
+            self, listener, consumer, hears, caplog):
+        hears(61)
+        assert listener.incoming == []
+        assert consumer.queue.channel.rejected == [1]
         [line] = caplog.messages
-        assert line == ('A message to scheduler is dropped: 11 bytes, and '
-                        'at most 10 are read')
+        assert line == ('A message to scheduler is dropped: 61 bytes, and '
+                        'at most 60 are read')
 
-    def test_a_request_of_the_bound_is_read(self, listener, read):
-        assert read(listener, 10) == (1, [])
-
-    def test_a_reply_may_be_of_any_size(self, read):
-        assert read(print, 11) == (1, [])
+    def test_a_message_of_the_bound_is_read(self, listener, consumer, hears):
+        hears(60)
+        [request] = listener.incoming
+        assert request.message == {'method': 'a'}
+        assert consumer.queue.channel.rejected == []
 
     def test_an_unreadable_message_costs_a_line_of_400_characters(
             self, listener, caplog):
-        arrives(listener, {'x' * 1000: 1})
-        [line] = caplog.messages
-        assert line.startswith('A message to scheduler is dropped: TypeError')
-        raw = types.SimpleNamespace(
-            errors=[(0, ValueError('x' * 1000))], delivery_info={})
-        assert rpc_listener.Message(raw).unread
-        assert caplog.messages[1].endswith(f'ValueError: {"x" * 388}')
+        a_consumer(listener)._callback(delivered('x', content_type='y' * 999))
+        a_consumer(listener)._callback(delivered(
+            '{}', {'compression': 'x' * 1000}))
+        assert listener.incoming == []
+        for line, words in zip(caplog.messages, ('Unreadable', 'KeyError'),
+                               strict=True):
+            told = line.removeprefix('A message to scheduler is dropped: ')
+            assert told.startswith(words)
+            assert len(told) <= 400
+        assert len(told) == 400
 
 
 class TestAddress:
@@ -135,10 +115,10 @@ class TestAddress:
         {'_msg_id': 'i', '_reply_q': 'q'},
         {'_msg_id': 'i' * 255, '_reply_q': '\u00e9' * 127}])
     def test_may_be_none_or_one(self, listener, address, caplog):
-        raw = arrives(listener, json.dumps({'method': 'a', **address}))
+        channel = arrives(listener, json.dumps({'method': 'a', **address}))
         [request] = listener.incoming
         assert request.message == {'method': 'a'}
-        assert raw.channel.rejected == []
+        assert channel.rejected == []
         assert caplog.messages == []
 
     @pytest.mark.parametrize('address', [
@@ -148,9 +128,9 @@ class TestAddress:
         {'_msg_id': 'i', '_reply_q': '\u00e9' * 128},
         {'_msg_id': 'i', '_reply_q': '\ud800'}])
     def test_that_is_none_costs_a_line(self, listener, address, caplog):
-        raw = arrives(listener, json.dumps({'method': 'a', **address}))
+        channel = arrives(listener, json.dumps({'method': 'a', **address}))
         assert listener.incoming == []
-        assert raw.channel.rejected == [1]
+        assert channel.rejected == [1]
         [line] = caplog.messages
         assert line.startswith('A call to scheduler is dropped: its answer '
                                'cannot be addressed, to _reply_q = ')
