@@ -174,8 +174,10 @@ class RequestConsumer(impl_rabbit.Consumer):
                 raw.reject()
             else:
                 self.callback(message)
-        except Exception:
-            LOG.exception('A message to %s is dropped', self.queue_name)
+        except Exception as error:
+            LOG.warning('A message to %(queue)s is dropped: %(error)s',
+                        {'queue': self.queue_name, 'error': error},
+                        exc_info=True)
             raw.reject()
 
     def _message(self, raw):

@@ -149,7 +149,7 @@ class Tap:
             raise
         except Exception as error:
             # Whatever a decoder says of what is none of its kind.
-            raise ValueError(str(error) or type(error).__name__) from error
+            raise ValueError(_text(error)) from error
 
     def queue_length(self):
         """Return the number of messages that wait at the broker.
