@@ -159,7 +159,7 @@ class Server(server.RPCServer):
         return self.listener.turned if self.listener else None
 
     def _create_listener(self):
-        return _Listener(super()._create_listener(), self._reserve)
+        return _ClosingListener(super()._create_listener(), self._reserve)
 
     def _on_incoming(self, incoming):
         [message] = incoming
@@ -266,7 +266,7 @@ def _as_text(error):
     return type(told), told, error.__traceback__
 
 
-class _Listener:
+class _ClosingListener:
     """A listener whose ``stop`` closes its connection.
 
     reserve: executor that ends with it.

@@ -84,7 +84,7 @@ def server(arrived, monkeypatch):
     made = rpc.get_server(rpc.get_transport(conf), conf, [])
     listener = Listener()
     listener._poll_style_listener = arrived
-    made._create_listener = lambda: rpc_server._Listener(
+    made._create_listener = lambda: rpc_server._ClosingListener(
         listener, made._reserve)
     made._process_incoming = work
     made.start()
@@ -211,7 +211,7 @@ def test_the_end_of_all_work_gives_up_replies_within_seconds(arrived):
     arrived.retrier = types.SimpleNamespace(close=closed.append)
     listener = Listener()
     listener._poll_style_listener = arrived
-    rpc_server._Listener(listener, reserve).cleanup()
+    rpc_server._ClosingListener(listener, reserve).cleanup()
     assert closed == [3]
     with pytest.raises(RuntimeError):
         reserve.submit(print)
