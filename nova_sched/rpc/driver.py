@@ -168,12 +168,12 @@ class RequestConsumer(impl_rabbit.Consumer):
         """Hand what was delivered to the Listener, or drop it."""
         self._remember_offset(delivered)
         raw = decoding.received(delivered, self.queue.channel)
+        message = self._message(raw)
+        if message is None:
+            raw.reject()
+            return
         try:
-            message = self._message(raw)
-            if message is None:
-                raw.reject()
-            else:
-                self.callback(message)
+            self.callback(message)
         except Exception as error:
             LOG.warning('A message to %(queue)s is dropped: %(error)s',
                         {'queue': self.queue_name, 'error': error},
