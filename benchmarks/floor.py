@@ -10,7 +10,6 @@ import threading
 import oslo_messaging as messaging
 
 from nova_sched import conf as config
-from nova_sched import rpc
 
 TOPIC = 'floor'
 
@@ -29,8 +28,9 @@ def main(url):
     conf = config.new_conf([], [])
     conf.set_override('transport_url', url)
     server = messaging.get_rpc_server(
-        rpc.get_transport(conf), messaging.Target(topic=TOPIC, server='floor'),
-        [Echo()], executor='threading')
+        messaging.get_rpc_transport(conf),
+        messaging.Target(topic=TOPIC, server='floor'), [Echo()],
+        executor='threading')
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     server.start()

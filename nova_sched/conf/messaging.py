@@ -34,6 +34,9 @@ _CREDENTIALS = re.compile('^([^:]*):.*@', re.DOTALL)
 #: Drivers of oslo.messaging that cannot answer.
 _ONE_WAY = ('kafka',)
 
+#: The driver that stands behind rabbit, which is no scheme to be written.
+_OURS = 'nova_sched_rabbit'
+
 #: rpc_backend values of all eras -> scheme of a transport URL.
 BACKENDS = {
     'rabbit': 'rabbit',
@@ -203,7 +206,7 @@ def _checked(conf, url, option='[DEFAULT] transport_url'):
         scheme = ''
     drivers = metadata.entry_points(group='oslo.messaging.drivers')
     name = scheme.partition('+')[0]
-    if name not in drivers.names:
+    if name not in drivers.names or name == _OURS:
         hint = 'is no URL of a message broker'
     elif name in _ONE_WAY and option == '[DEFAULT] transport_url':
         hint = f'{name} carries notifications, but no requests'

@@ -1,4 +1,4 @@
-"""Messages in and out: the transport, and what crosses it."""
+"""The message bus: transports, servers and clients of this service."""
 
 from oslo_concurrency import lockutils
 import oslo_messaging as messaging
@@ -7,6 +7,7 @@ from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 from nova_sched import conf as config
 from nova_sched import context as sched_context
 from nova_sched import exception
+from nova_sched.rpc import driver
 from nova_sched.rpc import server as rpc_server
 
 #: What the service is called, and the topic where Nova's services talk to
@@ -15,10 +16,10 @@ TOPIC = 'scheduler'
 
 
 class ContextSerializer(messaging.NoOpSerializer):
-    """The request context as a flat dict; arguments stay plain JSON.
+    """A serializer of the request context alone, as a flat dict.
 
-    Objects become envelopes, and envelopes objects, at the door, where what
-    is wrong with them can be told.
+    Arguments stay plain JSON.  Objects become envelopes, and envelopes
+    objects, at the door, where what is wrong with them can be told.
     """
 
     def serialize_context(self, context):
@@ -31,7 +32,7 @@ class ContextSerializer(messaging.NoOpSerializer):
 
 
 def get_transport(conf):
-    """The message transport of ``transport_url``.
+    """Return the message transport of ``transport_url``.
 
     Raises ConfigurationError when its URL, its options or the files that
     they name cannot be used.
@@ -41,8 +42,8 @@ def get_transport(conf):
         # oslo.messaging locks by the global configuration, which has none.
         lockutils.set_defaults(lock_path)
     try:
-        return messaging.get_rpc_transport(
-            conf, url=config.transport_url(conf))
+        return driver.transport(messaging.get_rpc_transport, conf,
+                                config.transport_url(conf))
     except messaging.DriverLoadFailure as error:
         raise exception.ConfigurationError(
             '[oslo_messaging_rabbit]', 'as configured',
@@ -50,14 +51,15 @@ def get_transport(conf):
 
 
 def get_server(transport, conf, endpoints):
-    """An RPC server for [DEFAULT] scheduler_topic; not started yet.
+    """Return an RPC server for [DEFAULT] scheduler_topic; not started yet.
+
+    It consumes the shared queue, this host's own, and the fanout queue, and
+    has one native thread a message, ``executor_thread_pool_size`` at most.
+    It answers ``oslo_rpc_server_ping`` as well where [DEFAULT]
+    rpc_ping_enabled says so.
 
     endpoints: objects of which callers may call what CALLS of each names, or
         all that is public of one without.
-
-    One native thread a message, ``executor_thread_pool_size`` at most.
-    Consumes the shared queue, this host's own, and the fanout queue. Answers
-    ``oslo_rpc_server_ping`` as well where [DEFAULT] rpc_ping_enabled says so.
     """
     target = messaging.Target(topic=conf.scheduler_topic, server=conf.host)
     dispatcher = rpc_server.Dispatcher(
@@ -69,6 +71,6 @@ def get_server(transport, conf, endpoints):
 
 
 def get_client(transport, target, **kwargs):
-    """An RPC client that speaks as Nova's services do."""
+    """Return an RPC client that speaks as Nova's services do."""
     return messaging.get_rpc_client(
         transport, target, serializer=ContextSerializer(), **kwargs)

@@ -1,8 +1,9 @@
-"""A message broker without oslo.messaging: to ask its hosts, and to listen.
+"""Connections to a message broker without oslo.messaging.
 
 oslo.messaging takes whichever host of a cluster it gets, for ever, and
 declares what it uses; its consumers are servers, which answer.  Connections
-here are made by the same options, and change nothing.
+here ask the hosts of a broker, or listen; they are made by the same options,
+and change nothing.
 """
 
 import contextlib
@@ -36,7 +37,7 @@ class Broker:
     _parameters: dict = dataclasses.field(repr=False)
 
     def consumers(self, queue, seconds):
-        """How many consume a queue; None if there is no such queue.
+        """Return how many consume a queue; None if there is no such queue.
 
         seconds: that each step may take.
         Raises OSError and amqp.AMQPError: AccessRefused for what its user
@@ -59,25 +60,28 @@ class Broker:
 
 
 def brokers(conf, url):
-    """The hosts of a transport URL: list of Broker.
+    """Return the hosts of a transport URL: list of Broker.
 
     Empty for a transport that is no RabbitMQ.  TLS and the way to log in are
     those of [oslo_messaging_rabbit].
     """
-    hosts, virtual_host = _hosts(conf, url)
+    url = TransportURL.parse(conf, url)
+    hosts = _hosts(url)
     tls = _tls(conf, hosts)
-    return [_broker(conf, host, virtual_host, tls) for host in hosts]
+    return [_broker(conf, host, url.virtual_host or '/', tls)
+            for host in hosts]
 
 
 def connection(conf, url, name):
-    """A kombu.Connection to one host after the other; not open yet.
+    """Return a kombu.Connection to one host after the other; not open yet.
 
     name: what the broker shows it as.
-    Options as of ``brokers``.
+    TLS and the way to log in are those of ``brokers``.
     """
     options = conf.oslo_messaging_rabbit
+    hosts = _hosts(TransportURL.parse(conf, url))
     return kombu.Connection(
-        ';'.join(urls(conf, url)), ssl=_tls(conf, _hosts(conf, url)[0]),
+        ';'.join(urls(conf, url)), ssl=_tls(conf, hosts),
         login_method=options.rabbit_login_method,
         heartbeat=options.heartbeat_timeout_threshold,
         failover_strategy=options.kombu_failover_strategy,
@@ -88,23 +92,34 @@ def connection(conf, url, name):
 
 
 def urls(conf, url):
-    """The hosts of a transport URL in any order, as kombu's URLs: list.
+    """Return the hosts of a transport URL as kombu's URLs: list, in any order.
 
     They hold the passwords.  Empty for a transport that is no RabbitMQ.
     """
-    hosts, virtual_host = _hosts(conf, url)
-    found = [_url(host, virtual_host) for host in hosts]
+    url = TransportURL.parse(conf, url)
+    found = [kombu_url(url, host) for host in _hosts(url)]
     random.shuffle(found)
     return found
 
 
-def _hosts(conf, url):
-    """The TransportHosts of a RabbitMQ, or none, and its virtual host."""
-    url = TransportURL.parse(conf, url)
+def kombu_url(url, host):
+    """Return kombu's URL of a TransportHost, with its password: text.
+
+    url: the TransportURL that it is of, for a RabbitMQ, or a transport of
+        kombu's.
+    """
+    scheme = url.transport.removeprefix('kombu+').replace('rabbit', 'amqp')
+    user, password, path = (
+        parse.quote(text or '', safe='')
+        for text in (host.username, host.password, url.virtual_host or '/'))
+    return f'{scheme}://{user}:{password}@{_place(host)}/{path}'
+
+
+def _hosts(url):
+    """Return the TransportHosts of a TransportURL, if it is of a RabbitMQ."""
     if url.transport != 'rabbit':
-        return [], None
-    return url.hosts or [TransportHost(
-        'localhost', 5672, 'guest', 'guest')], url.virtual_host or '/'
+        return []
+    return url.hosts or [TransportHost('localhost', 5672, 'guest', 'guest')]
 
 
 def _broker(conf, host, virtual_host, tls):
@@ -116,23 +131,16 @@ def _broker(conf, host, virtual_host, tls):
         'client_properties': _PROPERTIES})
 
 
-def _url(host, virtual_host):
-    user, password, path = (
-        parse.quote(text or '', safe='')
-        for text in (host.username, host.password, virtual_host))
-    return f'amqp://{user}:{password}@{_place(host)}/{path}'
-
-
 def _place(host):
     name = netutils.escape_ipv6(host.hostname or 'localhost')
     return f'{name}:{host.port or 5672}'
 
 
 def _tls(conf, hosts):
-    """What amqp and kombu want to know of TLS: False, True or a dict.
+    """Return what amqp and kombu want to know of TLS: False, True or a dict.
 
-    The same as oslo.messaging makes of it, but that of ssl_version nothing is
-    taken but the best that both sides know.
+    It is what oslo.messaging makes of the options, except for ssl_version:
+    the best that both sides know is taken.
     """
     options = conf.oslo_messaging_rabbit
     if not options.ssl:

@@ -1,4 +1,4 @@
-"""Notifications out: the way to their bus, and whether they went it."""
+"""Notifications: the bus that they go to, and whether it took them."""
 
 import contextlib
 import logging
@@ -10,6 +10,7 @@ import oslo_messaging as messaging
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import rpc
+from nova_sched.rpc import driver
 
 #: Where oslo.messaging says that a notification was not sent.
 _LOGGERS = ('oslo_messaging.notify.messaging',
@@ -28,7 +29,7 @@ class RefusedError(Exception):
 
 
 class Bus:
-    """What [oslo_messaging_notifications] leads to; connects when used.
+    """The bus of [oslo_messaging_notifications]; connects when it is used.
 
     Raises ConfigurationError when its URL cannot be used.
     """
@@ -36,15 +37,17 @@ class Bus:
     def __init__(self, conf):
         url = config.notification_transport_url(conf)
         try:
-            self._transport = messaging.get_notification_transport(
-                conf, url=url)
+            self._transport = driver.transport(
+                messaging.get_notification_transport, conf, url)
         except (messaging.DriverLoadFailure, RuntimeError) as error:
             raise exception.ConfigurationError(
                 '[oslo_messaging_notifications] transport_url',
                 config.masked(url), str(error)) from error
 
     def notifier(self, publisher_id, topics=None):
-        """A Notifier of one publisher; topics: other than those configured.
+        """Return a Notifier of one publisher.
+
+        topics: instead of those configured.
         """
         return Notifier(messaging.Notifier(
             self._transport, publisher_id, topics=topics,
@@ -56,7 +59,7 @@ class Bus:
 
 
 class Notifier:
-    """Sends notifications of one publisher.
+    """A sender of one publisher's notifications.
 
     notifier: oslo.messaging's.
     """
@@ -87,10 +90,10 @@ class Notifier:
 
 @contextlib.contextmanager
 def _overheard():
-    """The errors that oslo.messaging meets meanwhile in this thread: list.
+    """Give the errors that oslo.messaging meets in this thread: list.
 
-    It logs each with its payload and keeps it to itself. This takes such
-    lines out of the log.
+    oslo.messaging logs each with its payload, and keeps it to itself; such
+    lines are taken out of the log.
     """
     thread, errors = threading.get_ident(), []
 

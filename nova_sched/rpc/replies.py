@@ -1,13 +1,16 @@
 """Replies on their way to callers that may be gone.
 
-In oslo.messaging the thread that has worked on a call waits for the caller's
-queue, a minute long, if it is missing: as many such calls as there are
-threads, and nobody else is answered.  Here that thread tries once.  A reply
-without its queue goes to ``Letters``, whose one thread tries it again, and
-has undone what the call did once it is given up (``answers.py``).
+``[oslo_messaging_rabbit] kombu_missing_consumer_retry_timeout`` says how long
+a reply waits for a queue that is missing, here as in oslo.messaging.  There
+the thread that has worked on the call waits: as many calls of callers that
+are gone as there are threads, and nobody else is answered.  A time-out of 0
+would free the threads, but lose each reply whose caller finds a broker that
+was restarted later than the service does.  So here that thread tries once.  A
+reply without its queue goes to ``ReplyRetrier``, whose one thread tries it
+again.  Two things more are not to be had by the option:
 
-The time of a missing queue runs while the broker is there: callers may find
-it later than the service does, and the time begins when it is back.
+- the time runs while the broker is there, and begins when it is back;
+- what a call has done is undone once its reply is given up (``undo.py``).
 """
 
 import collections
@@ -19,16 +22,16 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 from oslo_messaging._drivers import amqpdriver
 
-from nova_sched.rpc import answers
+from nova_sched.rpc import undo
 
 LOG = logging.getLogger(__name__)
 
 #: Seconds between two tries to send a reply that finds no queue.
 PAUSE = 0.25
 #: How many replies wait for their queues, and how many bytes of them; beyond
-#: that those of the caller that has waited longest are given up.
-LETTERS, LETTER_BYTES = 1000, 64 << 20
-#: Seconds that a stop waits for callers' queues, and for the end of a try that
+#: that those to the queue that is waited for longest are given up.
+MAX_REPLIES, MAX_BYTES = 1000, 64 << 20
+#: Seconds that a stop waits for missing queues, and for the end of a try that
 #: has begun: what its call did is undone only if that fails.
 GRACE, LAST_TRY = 3, 3
 
@@ -37,11 +40,12 @@ _MISSING = (messaging.MessageUndeliverable,
             amqpdriver.rpc_amqp.AMQPDestinationNotFound)
 
 
-class Letter:
-    """A reply in its wire form; taken down where a connection is expected.
+class PendingReply:
+    """A reply in its wire form, given to oslo.messaging as a connection.
 
-    body: what is sent, None as long as there is nothing.
-    undo: functions to call if it does not arrive.
+    queue: its name.
+    body: what is to be sent, None as long as there is nothing.
+    undo: functions to call if it is not delivered.
     """
 
     body, undo = None, ()
@@ -54,21 +58,22 @@ class Letter:
         return len(self.body['oslo.message'])
 
 
-class _Caller:
-    """The letters to one queue, oldest first, and how long they may wait.
+class _MissingQueue:
+    """The replies to a queue that is missing, oldest first.
 
-    why: why they are not waited for any more.
+    deadline: when they are given up, by time.monotonic().
+    why: why they were given up.
     """
 
     why = None
 
     def __init__(self, patience):
-        self.letters = collections.deque()
+        self.replies = collections.deque()
         self.deadline = time.monotonic() + patience
 
 
-class Letters:
-    """Sends replies; one thread a listener has those that find no queue.
+class ReplyRetrier:
+    """Sends the replies of a listener, again if their queue is missing.
 
     driver: of oslo.messaging.
     given_up: function of the name of a queue that is not waited for any
@@ -77,15 +82,15 @@ class Letters:
 
     def __init__(self, driver, given_up):
         self._driver, self._given_up = driver, given_up
-        self._callers, self._lock = {}, threading.Lock()
+        self._missing, self._lock = {}, threading.Lock()
         self._thread = None
         self._undoing = futures.ThreadPoolExecutor(1, 'undo')
 
-    def send(self, letter):
-        """Send a reply, or keep it, and what is to be undone with it."""
-        if letter.queue in self._callers or not self._sent(letter):
-            letter.undo = answers.take()
-            self._keep(letter)
+    def send(self, reply):
+        """Send a reply of this thread's call, or keep it with its undo."""
+        if reply.queue in self._missing or not self._sent(reply):
+            reply.undo = undo.take()
+            self._keep(reply)
 
     def close(self, seconds):
         """Give up what finds no queue within a time."""
@@ -93,110 +98,111 @@ class Letters:
             thread = self._thread
         if thread:
             thread.join(seconds)
-        for queue in list(self._callers):
+        for queue in list(self._missing):
             self._give_up(queue, 'the service stops')
         if thread:
             thread.join(LAST_TRY)
         self._undoing.shutdown()
 
-    def _sent(self, letter):
+    def _sent(self, reply):
+        """Return whether a reply was sent; False if its queue is missing."""
         try:
             with self._driver._get_connection(
                     amqpdriver.rpc_common.PURPOSE_SEND) as connection:
-                connection.direct_send(letter.queue, letter.body)
+                connection.direct_send(reply.queue, reply.body)
             return True
         except _MISSING as error:
             LOG.debug('A reply to %(queue)s finds no queue: %(error)s',
-                      {'queue': letter.queue, 'error': error})
+                      {'queue': reply.queue, 'error': error})
             return False
 
-    def _keep(self, letter):
+    def _keep(self, reply):
         with self._lock:
-            if letter.queue not in self._callers:
-                self._callers[letter.queue] = _Caller(
+            if reply.queue not in self._missing:
+                self._missing[reply.queue] = _MissingQueue(
                     self._driver.missing_destination_retry_timeout)
-            self._callers[letter.queue].letters.append(letter)
+            self._missing[reply.queue].replies.append(reply)
             if self._thread is None:
                 self._thread = threading.Thread(
-                    target=self._deliver, name='replies', daemon=True)
+                    target=self._retry, name='replies', daemon=True)
                 self._thread.start()
         while self._too_many():
             # None if others have made room meanwhile.
-            self._give_up(next(iter(self._callers), None),
+            self._give_up(next(iter(self._missing), None),
                           'too many replies wait for their queues')
 
     def _too_many(self):
         with self._lock:
-            letters = [letter for caller in self._callers.values()
-                       for letter in caller.letters]
-        return (len(letters) > LETTERS
-                or sum(letter.size for letter in letters) > LETTER_BYTES)
+            sizes = [reply.size for missing in self._missing.values()
+                     for reply in missing.replies]
+        return len(sizes) > MAX_REPLIES or sum(sizes) > MAX_BYTES
 
-    def _deliver(self):
+    def _retry(self):
+        """Try all queues again and again, until no reply waits."""
         while self._any():
             time.sleep(PAUSE)
-            for queue, caller in list(self._callers.items()):
+            for queue, missing in list(self._missing.items()):
                 began = time.monotonic()
                 try:
-                    self._hand_over(queue, caller)
+                    self._send_all(queue, missing)
                 except Exception:
                     LOG.exception('A reply to %s is not sent yet', queue)
                 self._prolong(time.monotonic() - began)
-                if time.monotonic() > caller.deadline:
+                if time.monotonic() > missing.deadline:
                     self._give_up(queue, 'it is missing')
 
     def _any(self):
-        """Whether letters wait; ends the thread that asks if none do."""
+        """Return whether replies wait; if not, another thread may begin."""
         with self._lock:
-            if not self._callers:
+            if not self._missing:
                 self._thread = None
-            return bool(self._callers)
+            return bool(self._missing)
 
-    def _hand_over(self, queue, caller):
-        """Send the letters to a queue until one finds it missing."""
-        while letter := self._next(queue, caller):
+    def _send_all(self, queue, missing):
+        """Send the replies to a queue until one finds it missing."""
+        while reply := self._next(queue, missing):
             sent = False
             try:
-                sent = self._sent(letter)
+                sent = self._sent(reply)
             finally:
                 if not sent:
-                    self._put_back(queue, caller, letter)
+                    self._put_back(queue, missing, reply)
             if not sent:
                 return
 
-    def _next(self, queue, caller):
-        """The letter to be sent next; without any, the caller is forgotten.
+    def _next(self, queue, missing):
+        """Return the reply to send next, which nobody gives up meanwhile.
 
-        Nobody else has it from then on, so it is not given up on its way.
+        A queue without any is not missing any more.
         """
         with self._lock:
-            if caller.letters:
-                return caller.letters.popleft()
-            if self._callers.get(queue) is caller:
-                del self._callers[queue]
+            if missing.replies:
+                return missing.replies.popleft()
+            if self._missing.get(queue) is missing:
+                del self._missing[queue]
             return None
 
-    def _put_back(self, queue, caller, letter):
-        """Have a letter that was not sent wait on, or give it up, too."""
+    def _put_back(self, queue, missing, reply):
+        """Have a reply that was not sent wait on, or give it up, too."""
         with self._lock:
-            if self._callers.get(queue) is caller:
-                caller.letters.appendleft(letter)
+            if self._missing.get(queue) is missing:
+                missing.replies.appendleft(reply)
                 return
-        self._abandon(queue, [letter], caller.why)
+        self._abandon(queue, [reply], missing.why)
 
     def _prolong(self, took):
         """Do not count the time of a try that had to wait for the broker."""
         if took > 1:
-            for caller in list(self._callers.values()):
-                caller.deadline += took
+            for missing in list(self._missing.values()):
+                missing.deadline += took
 
     def _give_up(self, queue, why):
         with self._lock:
-            caller = self._callers.pop(queue, None)
-            lost = list(caller.letters) if caller else []
-            if caller:
-                caller.why = why
-                caller.letters.clear()
+            missing = self._missing.pop(queue, None)
+            lost = list(missing.replies) if missing else []
+            if missing:
+                missing.why = why
+                missing.replies.clear()
         if lost:
             self._abandon(queue, lost, why)
 
@@ -205,26 +211,9 @@ class Letters:
                     'what their calls did: %(why)s',
                     {'count': len(lost), 'queue': queue, 'why': why})
         self._given_up(queue, 'all of its calls')
-        for letter in lost:
+        for reply in lost:
             try:
-                self._undoing.submit(answers.undo, letter.undo)
+                self._undoing.submit(undo.run, reply.undo)
             except RuntimeError:
                 # It was shut down by a stop that did not wait for this one.
-                answers.undo(letter.undo)
-
-
-class Request(amqpdriver.AMQPIncomingMessage):
-    """A call or cast that is acknowledged when it is worked on."""
-
-    def take(self):
-        """Acknowledge it; False if the broker gives it to somebody again."""
-        return self.listener.take(self)
-
-    def reply(self, reply=None, failure=None):
-        if not self.orig_msg_id:
-            return
-        letter = Letter()
-        self._send_reply(letter, reply, failure)
-        # Nothing is written to a queue that was given up before.
-        if letter.body is not None:
-            self.listener.letters.send(letter)
+                undo.run(reply.undo)

@@ -1,82 +1,61 @@
-"""An RPC server that loses no request, and none of whose callers costs more.
+"""An RPC server that loses no request, and keeps callers apart.
 
-oslo.messaging acknowledges a request when it arrives, before anything works
-on it. Two consequences of that are put right here, and more beside them:
+It is oslo.messaging's with these differences, most of which its ``driver``
+makes possible:
 
-- A server that stops closes its connection only after its last answer, and
-  requests that are delivered while it closes are acknowledged and forgotten
-  (measured: of 50 requests a second for four workers, stopping two of them
-  lost 31). Here a stop closes the connection at once, so that the broker
-  gives what was not acknowledged to other workers, and works on what was.
-- A server acknowledges as many requests as come, however many wait for a
-  thread, and all of them are lost if its process dies. Here a request is
-  taken only when a thread is free for it; what waits beyond
-  ``[oslo_messaging_rabbit] rabbit_qos_prefetch_count`` requests (0: any
-  number) waits at the broker, where other workers find it.
-- While no thread is free nothing is read, no heartbeat is sent, and no ping
-  is answered. Here the loop goes on (``listener.py``), and pings have a
-  thread in reserve.
-- A server looks only every five seconds whether it shall stop, and a client,
-  too.
-- A reply whose queue is gone keeps the thread that made it, and is given up
-  after a while, and nobody learns of that. Here it waits elsewhere
-  (``replies.py``); what the call has done is undone (``answers.py``), and
-  what a message has done that wants no reply.
-- Keepalives for the caller end when an endpoint has answered, so those of a
-  call that no endpoint takes never would. Here they end with any reply.
-- They also end with the first that finds no reply queue. Here they are tried
-  again until the call is over.
-- A method or a version that is no text, or arguments that are no mapping, are
-  errors of the dispatcher itself. Here the caller is told what is wrong with
-  them; and that there is no such method or version is no error of this
-  service, and is logged in a line.
-- A / in a user or a password of ``transport_url``, written %2F, would end the
-  host's name there. Here it is part of them.
-- The caller of a call whose result or error is no JSON would get no answer,
-  and wait for its whole time-out. Here it gets an error that says so.
+- A request is taken only when a thread is free for it.  oslo.messaging
+  acknowledges as many as come, and all that wait are lost if the process
+  dies.  What waits beyond ``[oslo_messaging_rabbit]
+  rabbit_qos_prefetch_count`` requests (0: any number) waits at the broker,
+  where other workers find it.
+- A stop closes the connection at once, so that the broker gives what was not
+  acknowledged to other workers, and works on what was.  oslo.messaging closes
+  it after the last answer, and loses what is delivered meanwhile (measured:
+  of 50 requests a second for four workers, stopping two of them lost 31).
+- While no thread is free the loop goes on (``listener.py``): heartbeats are
+  sent, and pings have a thread in reserve.
+- A reply whose queue is missing waits elsewhere (``replies.py``).  When it is
+  lost, what the call has done is undone (``undo.py``); so is what a message
+  has done that wants no reply.
+- Keepalives for the caller end with any reply, also of a call that no endpoint
+  takes, and go on after one that finds no queue.
+- A method or a version that is no text, and arguments that are no mapping, are
+  told to the caller, not errors of the dispatcher.  That there is no such
+  method or version is no error of this service, and a line in the log.
+- The caller of a call whose result or error is no JSON gets an error that says
+  so.  oslo.messaging would send nothing, and have it wait for its time-out.
 
-Of what oslo.messaging keeps to itself, all but options is touched in this
-module, ``listener.py`` and ``replies.py`` alone, and ``requirements.txt``
-bounds its version for them: ``_drivers.amqpdriver``, ``_drivers.impl_rabbit``
-with its ``parse``, ``Consumer`` and ``RabbitMessage``; of a server
-``_create_listener``, ``_on_incoming``, ``_process_incoming`` and
+What oslo.messaging keeps to itself, options apart, is used in this module,
+``driver.py``, ``listener.py`` and ``replies.py`` alone, and
+``requirements.txt`` bounds its version for them: ``_drivers.amqpdriver``,
+``_drivers.base``, ``_drivers.common`` and ``_drivers.impl_rabbit``; of a
+server ``_create_listener``, ``_on_incoming``, ``_process_incoming`` and
 ``_work_executor``; of a listener ``_poll_style_listener``, ``message_cls``,
-``_shutdown`` and ``_shutoff``; of a driver ``_get_connection``; of a
-connection ``_consumers``, ``_new_tags`` and ``_set_current_channel``; of a
-dispatcher ``_watchdog``; of a message ``_raw_message``, ``orig_msg_id``,
-``reply_q``, ``_send_reply`` and ``_obsolete_reply_queues`` with its
-``_cache``.
+``_shutdown``, ``_shutoff``, ``_message_operations_handler`` and
+``_obsolete_reply_queues``; of a driver
+``_get_connection``, ``_get_exchange`` and ``_connection_pool`` with its
+``connection_cls``; of a connection ``_consumers``, ``_new_tags``,
+``_poll_timeout``, ``_set_current_channel`` and
+``_transform_transport_url``; of a consumer ``_callback``; of a dispatcher
+``_watchdog``; of a message ``orig_msg_id`` and ``_send_reply``.
 """
 
 from concurrent import futures
-import functools
 import re
 import threading
 import traceback
-import types
-from urllib import parse
 
 from oslo_log import log as logging
 import oslo_messaging as messaging
-from oslo_messaging._drivers import amqpdriver
-from oslo_messaging._drivers import impl_rabbit
 from oslo_messaging.rpc import dispatcher
 from oslo_messaging.rpc import server
 
 from nova_sched import context
 from nova_sched import exception
-from nova_sched.rpc import answers
-from nova_sched.rpc import listener as listeners
 from nova_sched.rpc import replies
+from nova_sched.rpc import undo
 
 LOG = logging.getLogger(__name__)
-
-# Seconds; what an idle client waits for at a time, at most.
-amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX = listeners.IDLE
-
-# What it writes URLs for kombu with, of users and passwords alone.
-impl_rabbit.parse = types.SimpleNamespace(
-    quote=functools.partial(parse.quote, safe=''))
 
 # Seconds between two looks at the broker while no thread is free.
 _TURN = 0.25
@@ -91,23 +70,23 @@ _VERSION = re.compile(r'\d{1,9}\.\d{1,9}(\.\d{1,9})?', re.ASCII)
 
 
 class OnlyCalls(dispatcher.DefaultRPCAccessPolicy):
-    """Who calls may call what an endpoint names in CALLS, and nothing else.
+    """A policy by which callers may call what an endpoint names in CALLS.
 
     An endpoint without CALLS is all public, as the library has it.
     """
 
     def is_allowed(self, endpoint, method):
-        """Whether a method of an endpoint may be called."""
+        """Return whether a method of an endpoint may be called."""
         calls = getattr(endpoint, 'CALLS', None)
         return super().is_allowed(endpoint, method) and (
             calls is None or method in calls)
 
 
 class Dispatcher(dispatcher.RPCDispatcher):
-    """Hands messages to endpoints; to be given to ``Server``."""
+    """A dispatcher of messages to endpoints, for ``Server``."""
 
     def dispatch(self, incoming):
-        """What an endpoint returns.
+        """Return what an endpoint returns.
 
         Raises ExpectedException for a message that no endpoint takes.
         """
@@ -146,7 +125,7 @@ def _check(message):
 
 
 def _is_of_the_call(error):
-    """Whether a method was called with arguments that it does not have.
+    """Return whether a method was called with arguments it does not have.
 
     Then no frame of the method's own stands in the traceback.
     """
@@ -155,7 +134,7 @@ def _is_of_the_call(error):
 
 
 def _is_ping(message):
-    """Whether an incoming message asks for nothing but a sign of life."""
+    """Return whether a message asks for nothing but a sign of life."""
     content = message.message
     return (content.get('namespace') == 'baseapi'
             or content.get('method') == 'oslo_rpc_server_ping')
@@ -174,15 +153,13 @@ class Server(server.RPCServer):
     def turned(self):
         """When requests were looked for last, by time.monotonic(); or None.
 
-        None where nobody is to look: before the start, after the stop, and
-        on a bus within this process.
+        It is None where nobody is to look: before the start, after the stop,
+        and on a bus within this process.
         """
         return self.listener.turned if self.listener else None
 
     def _create_listener(self):
-        with listeners.ours():
-            made = super()._create_listener()
-        return _Listener(made, self._reserve)
+        return _ClosingListener(super()._create_listener(), self._reserve)
 
     def _on_incoming(self, incoming):
         [message] = incoming
@@ -196,7 +173,7 @@ class Server(server.RPCServer):
         self._work(message, self._work_executor, self._free)
 
     def _spared(self, message):
-        """Whether the thread in reserve answers a message."""
+        """Return whether the thread in reserve answers a message."""
         if not (_is_ping(message)
                 and self._reserve_free.acquire(blocking=False)):
             return False
@@ -212,7 +189,7 @@ class Server(server.RPCServer):
         if take and not take():
             free.release()
             return
-        work = executor.submit(self._process, [_Answered(message)])
+        work = executor.submit(self._process, [_TrackedMessage(message)])
         work.add_done_callback(lambda _: free.release())
 
     def _process(self, incoming):
@@ -225,13 +202,13 @@ class Server(server.RPCServer):
 
 
 def _begin():
-    """A call begins in this thread, and it is not known yet whose."""
-    answers.begin()
+    """Begin a call in this thread, of a caller that is not known yet."""
+    undo.begin()
     context.forget()
 
 
-class _Answered:
-    """An incoming message that knows what comes of its reply."""
+class _TrackedMessage:
+    """An incoming message whose reply ends its keepalives, or is lost."""
 
     def __init__(self, message):
         self._message = message
@@ -266,10 +243,8 @@ class _Answered:
         try:
             self._send(reply, failure)
         except BaseException:
-            answers.lost()
+            undo.reply_is_lost()
             raise
-        if not self._delivered():
-            answers.lost()
 
     def _send(self, reply, failure):
         try:
@@ -279,26 +254,19 @@ class _Answered:
             LOG.exception('What came of a call cannot be sent as JSON; its '
                           'caller gets a RuntimeError instead')
             if failure is None:
-                answers.lost()
+                undo.reply_is_lost()
             self._message.reply(failure=_as_text(
                 error if failure is None else failure[1]))
 
-    def _delivered(self):
-        message = self._message
-        if not isinstance(message, amqpdriver.AMQPIncomingMessage):
-            return True
-        return bool(message.orig_msg_id) and (
-            message.reply_q not in message._obsolete_reply_queues._cache)
-
 
 def _as_text(error):
-    """The failure that says of an error what can be said in any case."""
+    """Return the failure that says of an error what can always be sent."""
     told = RuntimeError(''.join(
         traceback.format_exception_only(error)).strip())
     return type(told), told, error.__traceback__
 
 
-class _Listener:
+class _ClosingListener:
     """A listener whose ``stop`` closes its connection.
 
     reserve: executor that ends with it.
@@ -322,7 +290,7 @@ class _Listener:
         self._listener.start(on_incoming)
 
     def look(self, taken):
-        """Read what has come, if that is possible while messages wait.
+        """Read what has come while no thread is free, if the driver can.
 
         taken: function of a message, whether it can do without a thread.
         """
@@ -337,7 +305,7 @@ class _Listener:
             self._on_incoming(incoming)
 
     def cleanup(self):
-        """All work is done: give up the replies that find no queue."""
+        """Give up the replies that find no queue; all work is done."""
         self._reserve.shutdown()
-        if letters := getattr(self._arrived, 'letters', None):
-            letters.close(replies.GRACE)
+        if retrier := getattr(self._arrived, 'retrier', None):
+            retrier.close(replies.GRACE)

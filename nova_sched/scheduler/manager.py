@@ -17,7 +17,7 @@ from nova_sched.objects import arguments
 from nova_sched.objects import at_hand
 from nova_sched.objects import bounds
 from nova_sched.objects import selection
-from nova_sched.rpc import answers
+from nova_sched.rpc import undo
 from nova_sched.scheduler import claims
 from nova_sched.scheduler import driver
 
@@ -303,7 +303,7 @@ def _give_back_if_lost(offer, record):
         claims.give_back(offer, claimed)
 
     if claimed:
-        answers.undo_if_lost(give_back)
+        undo.if_reply_is_lost(give_back)
 
 
 def _close(record, exc):

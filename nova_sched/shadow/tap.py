@@ -22,6 +22,7 @@ from kombu import exceptions as kombu_exceptions
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.rpc import brokers
+from nova_sched.rpc import decoding
 
 #: Errors of a connection to a broker.
 _ERRORS = (amqp.AMQPError, kombu_exceptions.KombuError, OSError)
@@ -123,10 +124,9 @@ class Tap:
             self._bound = self._kombu_queue()(self._connection.channel())
             self._bound.declare()
             self._bound.purge()
-            self._connection.Consumer(
-                [self._bound], channel=self._bound.channel,
-                prefetch_count=_PREFETCH,
-                on_message=self._messages.append).consume()
+            self._bound.channel.basic_qos(0, _PREFETCH, False)
+            # Not by a kombu.Consumer, which would unpack what arrives.
+            self._bound.consume(callback=self._messages.append)
 
     def next(self, seconds):
         """Return the next Call, or None if none arrives in that time.
@@ -140,12 +140,16 @@ class Tap:
                 self._connection.heartbeat_check()
             if not self._messages:
                 return None
-            message = self._messages.popleft()
+            message = decoding.received(self._messages.popleft(),
+                                        self._bound.channel)
             message.ack()
         try:
-            return Call.from_body(message.payload)
-        except kombu_exceptions.KombuError as error:
-            raise ValueError(str(error)) from error
+            return Call.from_body(decoding.read(message))
+        except ValueError:
+            raise
+        except Exception as error:
+            # Whatever a decoder says of what is none of its kind.
+            raise ValueError(_text(error)) from error
 
     def queue_length(self):
         """Return the number of messages that wait at the broker.

@@ -3,8 +3,12 @@
 import bz2
 import json
 
+import amqp
 from kombu import message as kombu_message
+from kombu.transport import pyamqp
+from oslo_messaging._drivers import impl_rabbit
 
+from nova_sched.rpc import driver
 from nova_sched.rpc import listener as rpc_listener
 
 
@@ -14,17 +18,23 @@ class Driver:
 
 
 class Channel:
+    """A channel to no broker; broken: whether it takes no more."""
+
     no_ack_consumers = frozenset()
 
     def __init__(self):
         self.acknowledged, self.rejected, self.broken = [], [], False
+
+    def message_to_python(self, delivered):
+        return pyamqp.Message(delivered, channel=self)
 
     def basic_ack(self, tag, **_):
         if self.broken:
             raise ConnectionResetError('no broker')
         self.acknowledged.append(tag)
 
-    def basic_reject(self, tag, **_):
+    def basic_reject(self, tag, requeue):
+        assert not requeue
         self.rejected.append(tag)
 
 
@@ -32,16 +42,43 @@ def a_listener():
     return rpc_listener.Listener(Driver(), None)
 
 
+def a_consumer(listener, **kwargs):
+    """The consumer of a listener's messages; kwargs: of the library's own."""
+    made = driver.RequestConsumer(impl_rabbit.Consumer(**{
+        'exchange_name': 'nova', 'queue_name': 'scheduler',
+        'routing_key': 'scheduler', 'type': 'topic', 'durable': False,
+        'exchange_auto_delete': False, 'queue_auto_delete': False,
+        'callback': listener, **kwargs}))
+    made.queue = type('Queue', (), {'channel': Channel()})
+    return made
+
+
+def delivered(body, headers=None, **properties):
+    """What a channel of the amqp library delivers."""
+    message = amqp.Message(body, **{
+        'content_type': 'application/json', 'content_encoding': 'utf-8',
+        'application_headers': headers or {}, **properties})
+    message.delivery_info = {'routing_key': 'scheduler', 'consumer_tag': '1',
+                             'delivery_tag': 1}
+    return message
+
+
 def arrives(listener, content, packed=False):
-    """Have a listener hear a message: the kombu message."""
+    """Have a listener hear a message; returns the Channel that it came by.
+
+    content: JSON of what is in the envelope.
+    """
     body = json.dumps({'oslo.version': '2.0', 'oslo.message': content})
     headers = {}
     if packed:
         body = bz2.compress(body.encode())
         headers = {'compression': 'application/x-bz2'}
-    raw = kombu_message.Message(
-        body=body, delivery_tag=1, content_type='application/json',
-        content_encoding='utf-8', headers=headers, channel=Channel(),
-        delivery_info={'routing_key': 'scheduler', 'consumer_tag': '1'})
-    listener(rpc_listener.Message(raw))
-    return raw
+    consumer = a_consumer(listener)
+    consumer._callback(delivered(body, headers))
+    return consumer.queue.channel
+
+
+def of_memory(body, **kwargs):
+    """What a channel of a transport within this process delivers."""
+    return kombu_message.Message(
+        body, delivery_tag=1, content_type='application/json', **kwargs)

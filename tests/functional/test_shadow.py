@@ -159,6 +159,24 @@ def test_its_queue_is_bounded_and_goes_with_it(stage, options, kind):
     assert not is_there(stage, listener.queue)
 
 
+def test_what_unpacks_to_much_is_not_read(stage, options):
+    """And does not reach the memory in whole."""
+    conf = stage.configuration(**options)
+    declare_exchange(stage, conf, CLASSIC)
+    listener = tap.Tap(conf)
+    listener.open()
+    try:
+        with channel(stage) as bus:
+            kombu.Producer(bus).publish(
+                b'0' * (64 << 20), exchange=conf.control_exchange,
+                routing_key=conf.scheduler_topic, compression='bzip2',
+                content_type='application/json', content_encoding='utf-8')
+        with pytest.raises(ValueError, match='unpack to more than'):
+            listener.next(processes.PATIENCE)
+    finally:
+        listener.close()
+
+
 @each_kind
 def test_a_connection_that_breaks_is_made_anew(
         stage, options, shadow, kind):

@@ -8,6 +8,7 @@ from nova_sched import conf as config
 from nova_sched import rpc
 from nova_sched.plugins.nova import reach
 from nova_sched.plugins.nova.conf import CONF
+from nova_sched.rpc import driver
 
 _transports = {}
 
@@ -40,5 +41,6 @@ def _transport(conf):
     key = os.getpid(), id(conf), url, conf.control_exchange
     if key not in _transports:
         _transports.setdefault(
-            key, messaging.get_notification_transport(conf, url=url))
+            key, driver.transport(messaging.get_notification_transport, conf,
+                                  url))
     return _transports[key]

@@ -37,7 +37,7 @@ class Arrived:
 
     def __init__(self):
         self.stopping, self.turned, self.looks = False, 5.5, []
-        self.waiting, self.letters = [], None
+        self.waiting, self.retrier = [], None
 
     def look(self, taken):
         self.waiting += self.looks.pop(0)
@@ -84,7 +84,7 @@ def server(arrived, monkeypatch):
     made = rpc.get_server(rpc.get_transport(conf), conf, [])
     listener = Listener()
     listener._poll_style_listener = arrived
-    made._create_listener = lambda: rpc_server._Listener(
+    made._create_listener = lambda: rpc_server._ClosingListener(
         listener, made._reserve)
     made._process_incoming = work
     made.start()
@@ -208,10 +208,10 @@ class TestTurns:
 
 def test_the_end_of_all_work_gives_up_replies_within_seconds(arrived):
     closed, reserve = [], futures.ThreadPoolExecutor(1)
-    arrived.letters = types.SimpleNamespace(close=closed.append)
+    arrived.retrier = types.SimpleNamespace(close=closed.append)
     listener = Listener()
     listener._poll_style_listener = arrived
-    rpc_server._Listener(listener, reserve).cleanup()
+    rpc_server._ClosingListener(listener, reserve).cleanup()
     assert closed == [3]
     with pytest.raises(RuntimeError):
         reserve.submit(print)
@@ -242,7 +242,7 @@ class TestKeepalives:
 
     def test_are_tried_again_until_one_arrives(self, call):
         call.errors[:] = [messaging.MessageDeliveryFailure('no queue')] * 3
-        answered = rpc_server._Answered(call)
+        answered = rpc_server._TrackedMessage(call)
         answered.ends(call.over)
         answered.heartbeat()
         assert call.tries == 4
@@ -251,14 +251,14 @@ class TestKeepalives:
 
     def test_that_go_wrong_otherwise_are_not_tried_again(self, call):
         call.errors[:] = [ZeroDivisionError()]
-        answered = rpc_server._Answered(call)
+        answered = rpc_server._TrackedMessage(call)
         answered.ends(call.over)
         with pytest.raises(ZeroDivisionError):
             answered.heartbeat()
         assert call.tries == 1
 
     def test_end_as_the_reply_is_about_to_be_sent(self, call):
-        answered = rpc_server._Answered(call)
+        answered = rpc_server._TrackedMessage(call)
         answered.ends(call.over)
         assert not call.over.is_set()
         answered.reply('hosts')
@@ -267,7 +267,7 @@ class TestKeepalives:
         assert call.tries == 0
 
     def test_do_not_begin_after_the_reply(self, call):
-        answered = rpc_server._Answered(call)
+        answered = rpc_server._TrackedMessage(call)
         answered.reply('hosts')
         assert not call.over.is_set()
         answered.ends(call.over)
@@ -281,7 +281,7 @@ class TestKeepalives:
             def wait(self, timeout):
                 waits.append(timeout)
                 return len(waits) > 3
-        answered = rpc_server._Answered(call)
+        answered = rpc_server._TrackedMessage(call)
         call.client_timeout, over = 8, Over()
         rpc_server.Dispatcher([], None)._watchdog(over, answered)
         assert call.tries == 3

@@ -10,8 +10,8 @@ import pytest
 
 from nova_sched import context
 from nova_sched import rpc
-from nova_sched.rpc import answers
 from nova_sched.rpc import server as rpc_server
+from nova_sched.rpc import undo
 from tests.builders import messages
 from tests.builders import rules
 
@@ -35,7 +35,7 @@ class Endpoint:
         raise UNSENDABLE[arg]
 
     def lose(self, ctxt):
-        answers.undo_if_lost(lambda: UNDONE.append(True))
+        undo.if_reply_is_lost(lambda: UNDONE.append(True))
         return object()
 
 

@@ -1,14 +1,17 @@
-"""What is heard of the messages that come, whoever sent them."""
+"""How requests are read and taken, and what does not hold that up."""
 
-import json
+import logging
 import types
 
+from oslo_messaging._drivers import impl_rabbit
 import pytest
 
-from nova_sched.objects import bounds
 from nova_sched.rpc import listener as rpc_listener
+from tests.builders.listeners import a_consumer
 from tests.builders.listeners import a_listener
 from tests.builders.listeners import arrives
+
+TIMEOUT = rpc_listener.amqpdriver.rpc_common.Timeout
 
 
 @pytest.fixture
@@ -16,183 +19,150 @@ def listener():
     return a_listener()
 
 
-def lists(number):
-    return f'[{",".join(["[]"] * number)}]'
-
-
-class TestStructure:
-    """Few bytes that become many objects are not read."""
-
-    @pytest.mark.parametrize('name', ['args', '_context_x', 'anything'])
-    def test_a_message_of_too_many_parts_is_dropped(
-            self, listener, caplog, name):
-        raw = arrives(listener, f'{{"{name}":{lists(2_600_000)}}}', True)
-        assert listener.incoming == []
-        assert raw.channel.rejected == [1]
-        assert f'at most {bounds.MESSAGE_PARTS}' in caplog.text
-
-    @pytest.mark.parametrize('content', [5, None, [], {}])
-    def test_what_is_no_text_is_dropped_for_that(
-            self, listener, caplog, content):
-        arrives(listener, content)
-        assert listener.incoming == []
-        assert 'TypeError: the JSON object must be str' in caplog.text
-
-    @pytest.mark.parametrize('callback, ours', [
-        (print, False), (a_listener(), True)])
-    def test_what_a_listener_hears_alone_is_read_so(
-            self, monkeypatch, callback, ours):
-        """Whatever a transport makes of a message on the way."""
-        monkeypatch.setattr(
-            rpc_listener.Consumer.__base__, '_callback',
-            lambda self, message: read.append(rpc_listener.impl_rabbit
-                                              .RabbitMessage(message)))
-        read, consumer = [], object.__new__(rpc_listener.Consumer)
-        consumer.callback = callback
-        consumer._callback(types.SimpleNamespace(
-            body='{}', errors=[], content_type='application/json',
-            payload={'oslo.version': '2.0', 'oslo.message': '{}'}))
-        assert [isinstance(message, rpc_listener.Message)
-                for message in read] == [ours]
-
-    @pytest.mark.parametrize('value', [
-        lists(10_001), json.dumps([['']] * 5_001),
-        json.dumps({f'{number}': '' for number in range(10_001)})])
-    def test_a_context_of_too_many_parts_is_refused(self, listener, value):
-        """Each log line of its request would go through all of it."""
-        arrives(listener, f'{{"method":"a","_msg_id":"i","_reply_q":"q",'
-                          f'"_context_roles":{value}}}')
-        [request] = listener.incoming
-        assert request.ctxt == {'client_timeout': None}
-        assert 'context' in request.message.refused
-        assert (request.msg_id, request.reply_q) == ('i', 'q')
-
-    @pytest.mark.parametrize(('number', 'heard'), [
-        (9000, True), (9998, True), (9999, False)])
-    def test_a_context_of_many_parts_is_heard(self, listener, number, heard):
-        """Up to 10 000, of which two are that of all and that of its roles.
-        """
-        arrives(listener, f'{{"method":"a","_context_roles":{lists(number)}}}')
-        [request] = listener.incoming
-        assert (request.message.refused is None) is heard
-        assert len(request.ctxt.get('roles', ())) == (heard and number)
-
-
-class TestSize:
-    """What is large is not decoded, unless it was asked for."""
+class TestTaking:
+    """A request is acknowledged when somebody works on it."""
 
     @pytest.fixture
-    def read(self, monkeypatch):
-        """Function of a callback and a size: what was read, rejected."""
-        monkeypatch.setattr(rpc_listener.bounds, 'MESSAGE_BYTES', 10)
-        found = []
-        monkeypatch.setattr(
-            rpc_listener.Consumer.__base__, '_callback',
-            lambda self, message: found.append(message.body))
-
-        def read(callback, size):
-            consumer = object.__new__(rpc_listener.Consumer)
-            consumer.callback, consumer.queue_name = callback, 'scheduler'
-            rejected = []
-            consumer._callback(types.SimpleNamespace(
-                body='x' * size, delivery_tag=7,
-                channel=types.SimpleNamespace(
-                    basic_reject=lambda tag, requeue: rejected.append(
-                        (tag, requeue)))))
-            return len(found), rejected
-        return read
-
-    def test_a_request_above_the_bound_is_dropped_for_good(
-            self, listener, read, caplog):
-        assert read(listener, 11) == (0, [(7, False)])
-        [line] = caplog.messages
-        assert line == ('A message to scheduler is dropped: 11 bytes, and '
-                        'at most 10 are read')
-
-    def test_a_request_of_the_bound_is_read(self, listener, read):
-        assert read(listener, 10) == (1, [])
-
-    def test_a_reply_may_be_of_any_size(self, read):
-        assert read(print, 11) == (1, [])
-
-    def test_an_unreadable_message_costs_a_line_of_400_characters(
-            self, listener, caplog):
-        arrives(listener, {'x' * 1000: 1})
-        [line] = caplog.messages
-        assert line.startswith('A message to scheduler is dropped: TypeError')
-        raw = types.SimpleNamespace(
-            errors=[(0, ValueError('x' * 1000))], delivery_info={})
-        assert rpc_listener.Message(raw).unread
-        assert caplog.messages[1].endswith(f'ValueError: {"x" * 388}')
-
-
-class TestAddress:
-    """A call says where its answer goes, or is dropped with a line."""
-
-    @pytest.mark.parametrize('address', [
-        {}, {'_msg_id': ''}, {'_msg_id': None}, {'_msg_id': 0},
-        {'_reply_q': 5},
-        {'_msg_id': 'i', '_reply_q': 'q'},
-        {'_msg_id': 'i' * 255, '_reply_q': '\u00e9' * 127}])
-    def test_may_be_none_or_one(self, listener, address, caplog):
-        raw = arrives(listener, json.dumps({'method': 'a', **address}))
+    def heard(self, listener):
+        """A request that waits, and the channel that it came by."""
+        channel = arrives(listener, '{"method":"a","_unique_id":"u"}')
         [request] = listener.incoming
-        assert request.message == {'method': 'a'}
-        assert raw.channel.rejected == []
-        assert caplog.messages == []
+        assert channel.acknowledged == []
+        return request, channel
 
-    @pytest.mark.parametrize('address', [
-        {'_msg_id': 'i'}, {'_msg_id': 'i', '_reply_q': ''},
-        {'_msg_id': 'i', '_reply_q': 5}, {'_msg_id': 5, '_reply_q': 'q'},
-        {'_msg_id': 'i' * 256, '_reply_q': 'q'},
-        {'_msg_id': 'i', '_reply_q': '\u00e9' * 128},
-        {'_msg_id': 'i', '_reply_q': '\ud800'}])
-    def test_that_is_none_costs_a_line(self, listener, address, caplog):
-        raw = arrives(listener, json.dumps({'method': 'a', **address}))
-        assert listener.incoming == []
-        assert raw.channel.rejected == [1]
-        [line] = caplog.messages
-        assert line.startswith('A call to scheduler is dropped: its answer '
-                               'cannot be addressed, to _reply_q = ')
-        assert len(line) < 280
+    def test_acknowledges_it(self, heard):
+        request, channel = heard
+        assert request.take()
+        assert channel.acknowledged == [1]
+
+    def test_again_is_not_done(self, listener, heard):
+        """It comes once more where its acknowledgement was lost."""
+        heard[0].take()
+        channel = arrives(listener, '{"method":"a","_unique_id":"u"}')
+        assert len(listener.incoming) == 1
+        assert channel.acknowledged == [1]
+
+    def test_is_left_to_whoever_gets_it_from_the_broker(
+            self, listener, heard, caplog):
+        caplog.set_level(logging.INFO, 'nova_sched')
+        request, channel = heard
+        channel.broken = True
+        assert not request.take()
+        assert 'goes back to the broker' in caplog.text
+        arrives(listener, '{"method":"a","_unique_id":"u"}')
+        assert len(listener.incoming) == 2
+
+    @pytest.mark.parametrize(('tag', 'taken'), [(1, False), (2, True)])
+    def test_fails_where_its_consumer_has_begun_anew(
+            self, listener, heard, monkeypatch, tag, taken):
+        """The broker gives it to somebody again."""
+        begun = []
+        monkeypatch.setattr(impl_rabbit.Consumer, 'consume',
+                            lambda self, conn, tag: begun.append(tag))
+        a_consumer(listener).consume(None, tag)
+        request, channel = heard
+        assert request.take() is taken
+        assert channel.acknowledged == [1] * taken
+        assert begun == [tag]
+
+    def test_is_done_for_a_server_that_only_acknowledges(
+            self, listener, heard):
+        """In the thread that reads, as a connection is no other's."""
+        request, channel = heard
+        listener.incoming.clear()
+        request.acknowledge()
+        assert channel.acknowledged == []
+        listener.conn = types.SimpleNamespace(
+            consume=lambda timeout: listener._shutdown.set())
+        listener.poll()
+        assert channel.acknowledged == [1]
+
+    def test_is_done_once(self, listener, heard):
+        """Also where the library acknowledges what is worked on."""
+        request, channel = heard
+        request.take()
+        request.acknowledge()
+        listener._shutdown.set()
+        listener._message_operations_handler.process()
+        assert channel.acknowledged == [1]
 
 
-class TestOddNames:
-    def test_no_argument_of_the_library_can_be_named(self, listener):
-        arrives(listener, '{"method":"a","_context_self":1,"_context_x":2}')
-        [request] = listener.incoming
-        assert request.message.refused is None
-        assert request.ctxt['x'] == 2
+class TestReading:
+    @pytest.fixture
+    def reads(self, listener):
+        """The seconds that each look at the connection may take."""
+        reads = []
+        listener.conn = types.SimpleNamespace(
+            consume=lambda timeout: reads.append(timeout))
+        return reads
 
-    @pytest.mark.parametrize('value', [[1], {}, 5, '', 'x' * 256])
-    def test_an_id_that_is_none_is_of_no_request(self, listener, value):
-        arrives(listener, json.dumps({'method': 'a', '_unique_id': value}))
-        [request] = listener.incoming
-        assert request.unique_id is None
-        assert request.message == {'method': 'a'}
+    def test_while_no_thread_is_free_takes_100_messages_at_a_time(
+            self, listener, reads):
+        listener.incoming[:] = [*'abcd']
+        listener.look(lambda request: request in 'bd')
+        assert reads == [0.001] * 100
+        assert listener.incoming == ['a', 'c']
 
-    @pytest.mark.parametrize(('value', 'seconds'), [
-        (1, 1), ('7', 7), (2.5, 2), (604799, 604799), (604800, None),
-        (0, None), (-1, None), ('soon', None), (None, None), ([], None),
-        (float('inf'), None), (float('nan'), None)])
-    def test_a_time_out_is_in_seconds_less_than_a_week(
-            self, listener, value, seconds):
-        arrives(listener, json.dumps({'method': 'a', '_timeout': value}))
-        [request] = listener.incoming
-        assert request.client_timeout == seconds
+    def test_ends_with_the_first_that_does_not_come(self, listener, reads):
+        def consume(timeout):
+            reads.append(timeout)
+            raise TIMEOUT
+        listener.conn.consume = consume
+        listener.look(lambda request: False)
+        assert reads == [0.001]
 
-    def test_what_the_library_cannot_take_is_refused_with_an_answer(
-            self, listener, monkeypatch):
-        def check(message):
-            if 'method' in message:
-                raise ArithmeticError('x' * 1000)
-        listener.msg_id_cache.check_duplicate_message = check
-        arrives(listener, '{"method":"a","_msg_id":"i","_reply_q":"q",'
-                          '"_context_x":5}')
-        [request] = listener.incoming
-        assert (request.msg_id, request.reply_q) == ('i', 'q')
-        assert request.message == {}
-        refused = request.message.refused
-        assert refused.startswith(
-            'message: cannot be taken in: ArithmeticError')
-        assert len(refused) < 240
+    def test_gives_one_message_at_a_time_in_their_order(
+            self, listener, reads):
+        listener.incoming[:] = [*'ab']
+        assert [listener.poll(), listener.poll()] == [['a'], ['b']]
+        assert reads == []
+
+    def test_waits_until_one_comes(self, listener, reads):
+        def consume(timeout):
+            reads.append(timeout)
+            if len(reads) == 2:
+                raise TIMEOUT
+            if len(reads) == 3:
+                listener.incoming.append('a')
+        listener.conn.consume = consume
+        assert listener.poll() == ['a']
+        assert reads == [0.5] * 3
+
+    def test_ends_with_the_stop(self, listener, reads):
+        """What waits goes back to the broker."""
+        listener.incoming.append('a')
+        assert not listener._shutoff.is_set()
+        listener._shutdown.set()
+        assert listener.poll() == []
+        assert listener._shutoff.is_set()
+        assert listener.incoming == ['a']
+        assert reads == []
+
+
+def test_the_loop_has_turned_at_each_read(listener, monkeypatch):
+    """However many messages there are, and however long each takes."""
+    clock, seen = [listener.turned], []
+    monkeypatch.setattr(rpc_listener.time, 'monotonic', lambda: clock[0])
+
+    def consume(timeout):
+        seen.append(clock[0] - listener.turned)
+        clock[0] += 1
+        if len(seen) > 5:
+            raise TIMEOUT
+    listener.conn = types.SimpleNamespace(consume=consume)
+
+    listener.look(lambda request: False)
+
+    assert seen == [0] * 6
+
+
+def test_bindings_are_looked_at_every_ten_seconds(listener, monkeypatch):
+    clock, looks, start = [0], [], listener.turned
+    monkeypatch.setattr(rpc_listener.time, 'monotonic',
+                        lambda: start + clock[0])
+    listener.conn = types.SimpleNamespace(
+        bind_again=lambda: looks.append(clock[0]))
+    for clock[0] in range(35):
+        listener._turn()
+        assert listener.turned == start + clock[0]
+    assert looks == [11, 22, 33]

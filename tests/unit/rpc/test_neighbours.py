@@ -3,6 +3,10 @@
 A conductor that calls by our client serves requests of its own.
 """
 
+import contextlib
+import zlib
+
+from kombu import compression
 import oslo_messaging as messaging
 from oslo_messaging._drivers import amqpdriver
 from oslo_messaging._drivers import impl_rabbit
@@ -22,60 +26,63 @@ class Echo:
 
 
 @pytest.fixture
-def transport():
-    conf = rules.a_conf(DEFAULT__control_exchange='neighbours')
-    with messages.transport(conf, 'kombu+memory://') as made:
-        yield made
+def conf():
+    return rules.a_conf(DEFAULT__control_exchange='neighbours',
+                        DEFAULT__transport_url='kombu+memory://',
+                        DEFAULT__host='here')
 
 
-def listener_of(transport, server):
-    """The listener of a server while it serves."""
+@pytest.fixture(params=['of the library', 'ours'])
+def transport(request, conf):
+    """One of the library's own, and one that was made for our clients."""
+    made = (rpc.get_transport(conf) if request.param == 'ours'
+            else messaging.get_rpc_transport(conf))
+    yield made
+    made.cleanup()
+
+
+@contextlib.contextmanager
+def serving(server):
     server.start()
-    try:
-        return server.listener._poll_style_listener
-    finally:
-        server.stop()
-        server.wait()
+    yield server
+    server.stop()
+    server.wait()
 
 
-def test_a_server_of_another_kind_hears_as_the_library_has_it(transport):
-    found = listener_of(transport, messaging.get_rpc_server(
+def another(transport):
+    """A server of another kind."""
+    return messaging.get_rpc_server(
         transport, messaging.Target(topic='other', server='here'), [Echo()],
-        executor='threading'))
-    assert type(found).__module__ == amqpdriver.__name__
-    assert isinstance(found, amqpdriver.AMQPListener)
+        executor='threading')
 
 
-def test_a_server_of_ours_hears_in_our_way(transport):
-    server = rpc.get_server(
-        transport, rules.a_conf(DEFAULT__host='here'), [Echo()])
-    server.start()
-    try:
+def test_a_server_of_ours_hears_in_our_way(conf):
+    with (messages.transport(conf, 'kombu+memory://') as transport,
+          serving(rpc.get_server(transport, conf, [Echo()])) as server):
         assert isinstance(server.listener._arrived, rpc_listener.Listener)
-    finally:
-        server.stop()
-        server.wait()
+
+
+def test_a_server_of_another_kind_hears_as_the_library_has_it(conf):
+    transport = messaging.get_rpc_transport(conf)
+    with serving(another(transport)) as server:
+        found = server.listener._poll_style_listener
+    assert type(found) is amqpdriver.RpcAMQPListener
 
 
 def test_a_server_of_another_kind_takes_more_than_is_read_ahead(transport):
-    server = messaging.get_rpc_server(
-        transport, messaging.Target(topic='other', server='here'), [Echo()],
-        executor='threading')
     client = messaging.get_rpc_client(
         transport, messaging.Target(topic='other', version='1.0'), timeout=20)
-    server.start()
-    try:
+    with serving(another(transport)):
         assert [client.call({}, 'echo', arg=number)
                 for number in range(20)] == list(range(20))
-    finally:
-        server.stop()
-        server.wait()
 
 
-def test_messages_of_others_are_the_library_s(monkeypatch):
-    """Replies as well: of any size, and any number of parts."""
-    raw = type('Raw', (), {
-        'payload': {'oslo.version': '2.0', 'oslo.message': '{"result": 1}'}})
-    found = impl_rabbit.RabbitMessage(raw)
-    assert found == {'result': 1}
-    assert not isinstance(found, rpc_listener.Message)
+def test_the_libraries_are_as_they_were_imported():
+    for module in (amqpdriver, impl_rabbit):
+        for name in ('RabbitMessage', 'Consumer', 'Connection', 'parse',
+                     'RpcAMQPListener'):
+            assert not getattr(getattr(module, name, None), '__module__',
+                               '').startswith('nova_sched')
+    assert impl_rabbit.parse.__name__ == 'urllib.parse'
+    assert amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX == 5
+    assert compression.get_decoder('gzip') is zlib.decompress

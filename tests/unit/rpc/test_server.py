@@ -50,7 +50,7 @@ def server():
         made = rpc.get_server(rpc.get_transport(conf), conf, [])
         conf.set_override('executor_thread_pool_size', 2)
         made._free = threading.Semaphore(2)
-        made._create_listener = lambda: rpc_server._Listener(
+        made._create_listener = lambda: rpc_server._ClosingListener(
             listener, made._reserve)
         made._process_incoming = lambda incoming: work(
             incoming[0]._message.name)

@@ -1,10 +1,7 @@
 """What a transport cannot be made of."""
 
-import kombu
 from oslo_concurrency import lockutils
 from oslo_config import cfg
-import oslo_messaging
-from oslo_messaging._drivers import impl_rabbit
 import pytest
 
 from nova_sched import exception
@@ -44,18 +41,6 @@ def test_a_file_of_tls_that_cannot_be_read(tmp_path, name):
 def test_files_of_tls_are_nobodys_where_it_is_off():
     """An operator may leave them in the configuration."""
     rpc.get_transport(a_conf(ssl=False, ssl_ca_file='/no/such.pem'))
-
-
-def test_a_slash_in_a_password_is_part_of_it():
-    conf = rules.a_conf(DEFAULT__transport_url='rabbit://u%2Fs:a%2Fb@h/v')
-    url = oslo_messaging.TransportURL.parse(conf, conf.transport_url)
-
-    found = kombu.Connection(
-        impl_rabbit.Connection._transform_transport_url(None, url,
-                                                        *url.hosts))
-
-    assert (found.userid, found.password, found.hostname) == (
-        'u/s', 'a/b', 'h')
 
 
 class TestQueueManager:

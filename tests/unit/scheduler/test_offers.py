@@ -12,7 +12,7 @@ from nova_sched.hosts import snapshot
 from nova_sched.objects import Destination
 from nova_sched.objects import RequestGroup
 from nova_sched.objects import selection
-from nova_sched.rpc import answers
+from nova_sched.rpc import undo
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
 from tests.builders import http_placement
 from tests.builders import http_server
@@ -135,11 +135,11 @@ def test_all_claims_of_a_request_that_fails_are_given_back(manager, server):
 
 def test_claims_are_given_back_when_the_answer_is_lost(
         manager, server, caplog):
-    answers.begin()
+    undo.begin()
     ask(manager(), count=2)
     assert not sent(server, 'DELETE')
 
-    answers.lost()
+    undo.reply_is_lost()
 
     assert sorted(call.path for call in sent(server, 'DELETE')) == sorted(
         call.path for call in sent(server, 'PUT'))

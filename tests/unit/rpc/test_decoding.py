@@ -11,7 +11,10 @@ from kombu import compression
 import pytest
 
 from nova_sched.objects import bounds
-from nova_sched.rpc import bodies
+from nova_sched.rpc import decoding
+from tests.builders.listeners import Channel
+from tests.builders.listeners import delivered
+from tests.builders.listeners import of_memory
 
 PACK = {'application/x-gzip': zlib.compress, 'application/x-bz2':
         bz2.compress, 'application/x-lzma': lzma.compress}
@@ -23,8 +26,8 @@ def test_a_small_body_that_unpacks_to_much_takes_little_memory(kind):
     packed = PACK[kind](b'0' * (48 << 20))
     tracemalloc.start()
     try:
-        with pytest.raises(bodies.Unreadable, match='unpack to more than'):
-            compression.decompress(packed, kind)
+        with pytest.raises(decoding.Unreadable, match='unpack to more than'):
+            decoding.unpack(packed, kind)
         assert tracemalloc.get_traced_memory()[1] < 4 * bounds.MESSAGE_BYTES
     finally:
         tracemalloc.stop()
@@ -33,25 +36,53 @@ def test_a_small_body_that_unpacks_to_much_takes_little_memory(kind):
 @pytest.mark.parametrize('kind', PACK)
 def test_a_body_of_the_limit_is_unpacked(kind):
     body = b'0' * bounds.MESSAGE_BYTES
-    assert compression.decompress(PACK[kind](body), kind) == body
+    assert decoding.unpack(PACK[kind](body), kind) == body
 
 
 def test_what_the_client_packs_can_be_unpacked():
     for name in ('gzip', 'zlib', 'bzip2', 'bzip', 'xz', 'lzma'):
         packed, kind = compression.compress('text', name)
-        assert compression.decompress(packed, kind) == b'text'
+        assert decoding.unpack(packed, kind) == b'text'
 
 
-def test_a_compression_that_has_no_bound_is_not_unpacked():
-    with pytest.raises(bodies.Unreadable, match='brotli is not bounded'):
-        bodies._unpacking('brotli')(b'')
+def test_a_compression_that_has_no_bound_is_not_unpacked(monkeypatch):
+    monkeypatch.setattr(compression, 'get_encoder',
+                        lambda name: (None, f'application/x-{name}'))
+    with pytest.raises(decoding.Unreadable, match='x-brotli is not bounded'):
+        decoding.unpack(b'', 'brotli')
 
 
 @pytest.mark.parametrize('kind', PACK)
 def test_a_body_that_ends_too_early_is_not_unpacked(kind):
     packed = PACK[kind](bytes(range(256)) * 9)
-    with pytest.raises(bodies.Unreadable, match='ends too early'):
-        compression.decompress(packed[:-9], kind)
+    with pytest.raises(decoding.Unreadable, match='ends too early'):
+        decoding.unpack(packed[:-9], kind)
+
+
+class TestReceiving:
+    """A message of kombu's, which kombu itself would unpack in whole."""
+
+    def test_leaves_a_body_packed(self):
+        packed = bz2.compress(b'{"a": 1}')
+        found = decoding.received(
+            delivered(packed, {'compression': 'bzip2', 'other': 1}),
+            Channel())
+        assert found.body == packed
+        assert found.headers == {'compression': 'bzip2', 'other': 1}
+        assert found.errors == []
+        assert decoding.read(found) == {'a': 1}
+
+    @pytest.mark.parametrize('headers', [{}, None, {'other': 1}])
+    def test_has_no_compression_of_its_own(self, headers):
+        found = decoding.received(delivered('{}', headers), Channel())
+        assert found.headers == (headers or {})
+        assert decoding.read(found) == {}
+
+    def test_takes_what_a_transport_of_this_process_has_unpacked(self):
+        found = decoding.received(of_memory(
+            bz2.compress(b'{"a": 1}'), headers={'compression': 'bzip2'}),
+            Channel())
+        assert decoding.read(found) == {'a': 1}
 
 
 class TestReading:
@@ -59,9 +90,9 @@ class TestReading:
     def read(self):
         """Function of a body and a number of parts: the message in it."""
         def read(body, parts=None, **changes):
-            return bodies.read(types.SimpleNamespace(**{
+            return decoding.read(types.SimpleNamespace(**{
                 'errors': [], 'content_type': 'application/json',
-                'body': body, **changes}), parts)
+                'headers': {}, 'body': body, **changes}), parts)
         return read
 
     @pytest.mark.parametrize('version', ['2.0', '2.7', 2.0])
@@ -80,22 +111,26 @@ class TestReading:
         ('{"oslo.version": "20", "oslo.message": "{}"}',
          "its envelope is of version '20', not 2")])
     def test_of_anything_else_says_what_it_is(self, read, body, words):
-        with pytest.raises(bodies.Unreadable) as caught:
+        with pytest.raises(decoding.Unreadable) as caught:
             read(body)
         assert str(caught.value) == words
 
     @pytest.mark.parametrize('content_type', [
         'application/x-python-serialize', None])
     def test_is_of_json_alone(self, read, content_type):
-        with pytest.raises(bodies.Unreadable,
+        with pytest.raises(decoding.Unreadable,
                            match=f'its content type is {content_type!r}, '
                                  'not application/json'):
             read('{}', content_type=content_type)
 
+    def test_unpacks_what_its_header_says_is_packed(self, read):
+        assert read(bz2.compress(b'{"a": 1}'),
+                    headers={'compression': 'bzip2'}) == {'a': 1}
+
     def test_tells_what_kombu_has_met_first(self, read):
-        with pytest.raises(bodies.Unreadable, match='the first'):
-            read('{}', errors=[(None, bodies.Unreadable('the first')),
-                               (None, bodies.Unreadable('the second'))])
+        with pytest.raises(decoding.Unreadable, match='the first'):
+            read('{}', errors=[(None, decoding.Unreadable('the first')),
+                               (None, decoding.Unreadable('the second'))])
 
     @pytest.mark.parametrize('kind', [str, str.encode])
     def test_counts_lists_objects_and_members(self, read, kind):
@@ -103,6 +138,6 @@ class TestReading:
         body = kind('{"a": [1, 2, 3], "b": {"c": 4, "d": 5}, "e": 6}')
         assert read(body, 8)['e'] == 6
         assert read(body)['e'] == 6
-        with pytest.raises(bodies.Unreadable, match=(
+        with pytest.raises(decoding.Unreadable, match=(
                 '8 lists, objects and members, and at most 7 are read')):
             read(body, 7)

@@ -1,0 +1,205 @@
+"""The driver of oslo.messaging that this service reaches RabbitMQ by.
+
+It is RabbitDriver of oslo.messaging with the same options, except that
+
+- an RPC server on it hears by ``Listener``, whose requests are those that
+  ``RequestConsumer`` makes of what the broker delivers;
+- an exchange that is gone, and a binding that is gone with it, which a broker
+  tells nobody, are declared again (``Connection.bind_again``);
+- a user or a password of ``transport_url`` may have a / in it;
+- it takes ``IDLE`` seconds to stop waiting for replies, not five.
+
+oslo.messaging loads it by its entry point.  ``transport`` chooses it where a
+URL says ``rabbit`` or ``kombu``, so operators need not know of it; what else
+the process does with oslo.messaging goes by the library's own driver.
+"""
+
+import contextlib
+
+import amqp
+from oslo_log import log as logging
+import oslo_messaging as messaging
+from oslo_messaging._drivers import base
+from oslo_messaging._drivers import common
+from oslo_messaging._drivers import impl_rabbit
+from stevedore import exception as stevedore
+
+from nova_sched.objects import bounds
+from nova_sched.rpc import brokers
+from nova_sched.rpc import decoding
+from nova_sched.rpc import message as messages
+from nova_sched.rpc.listener import IDLE
+from nova_sched.rpc.listener import Listener
+
+LOG = logging.getLogger(__name__)
+
+#: The entry point of ``Driver``.
+NAME = 'nova_sched_rabbit'
+
+#: Schemes of transport URLs, or what a + follows in them, that it is for.
+SCHEMES = ('rabbit', 'kombu')
+
+#: Seconds that a broker has for each answer to a look at its bindings.
+PATIENCE = 5
+
+#: Of the broker: an exchange is gone, or a queue.
+_GONE = (amqp.NotFound, amqp.ConsumerCancelled)
+
+
+def transport(make, conf, url):
+    """Return the transport of a URL, by ``Driver`` if it is for that.
+
+    make: function of oslo.messaging that makes a transport.
+    url: text, as operators write it.
+    Raises messaging.DriverLoadFailure as ``make`` does.
+    """
+    parsed = messaging.TransportURL.parse(conf, url)
+    written = parsed.transport
+    if written.partition('+')[0] in SCHEMES:
+        parsed.transport = f'{NAME}+{written}'
+    try:
+        return make(conf, url=parsed)
+    except messaging.DriverLoadFailure as error:
+        reason = error.ex
+        if isinstance(reason, stevedore.NoMatches):
+            reason = (f'there is no entry point {NAME} in '
+                      'oslo.messaging.drivers; install nova_sched again')
+        raise messaging.DriverLoadFailure(written, reason) from error
+
+
+class Driver(impl_rabbit.RabbitDriver):
+    """RabbitMQ for this service.
+
+    url: TransportURL of ``transport``, whose scheme is written behind NAME.
+    """
+
+    def __init__(self, conf, url, *args, **kwargs):
+        url = messaging.TransportURL(
+            conf, url.transport.removeprefix(f'{NAME}+'), url.virtual_host,
+            url.hosts, url.query)
+        super().__init__(conf, url, *args, **kwargs)
+        # Of its own pool, which has made none yet.
+        self._connection_pool.connection_cls = Connection
+
+    def listen(self, target, batch_size, batch_timeout):
+        """Return a listener for an RPC server, as of any driver."""
+        conn = self._get_connection(common.PURPOSE_LISTEN)
+        listener = Listener(self, conn)
+        for topic in (target.topic, f'{target.topic}.{target.server}'):
+            conn.declare_topic_consumer(
+                exchange_name=self._get_exchange(target), topic=topic,
+                callback=listener)
+        conn.declare_fanout_consumer(target.topic, listener)
+        return base.PollStyleListenerAdapter(listener, batch_size,
+                                             batch_timeout)
+
+
+class Connection(impl_rabbit.Connection):
+    """A connection to RabbitMQ, or to what kombu has in place of it."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        # So often it looks whether it is to stop.
+        self._poll_timeout = min(self._poll_timeout, IDLE)
+
+    def _transform_transport_url(self, url, host, default_username='',
+                                 default_password='', default_hostname=''):
+        # The library leaves a / in a user or a password as it is, which ends
+        # the name of the host for kombu.
+        return brokers.kombu_url(url, messaging.TransportHost(
+            host.hostname or default_hostname, host.port,
+            host.username or default_username,
+            host.password or default_password))
+
+    def declare_consumer(self, consumer):
+        """Declare a consumer, ours if what it hears is for a Listener."""
+        if isinstance(consumer.callback, Listener):
+            consumer = RequestConsumer(consumer)
+        return super().declare_consumer(consumer)
+
+    def bind_again(self):
+        """Bind all queues again, on a channel of its own.
+
+        Where nothing has changed that changes nothing.
+        """
+        if not self.connection.connected:
+            # Opening a channel would connect, and nobody consume; whoever
+            # reads next connects, and consumes again.
+            return
+        try:
+            self._bind_all()
+        except _GONE as error:
+            LOG.warning('What requests come by is gone from the broker, and '
+                        'is declared again: %s', error)
+            # The next time that it reads it declares all and consumes.
+            self._new_tags = set(self._consumers.values())
+            self._set_current_channel(None)
+        except Exception as error:
+            LOG.debug('Bindings cannot be looked at: %s', error)
+
+    def _bind_all(self):
+        self.set_transport_socket_timeout(PATIENCE)
+        try:
+            with contextlib.closing(self.connection.channel()) as channel:
+                for consumer in self._consumers:
+                    if consumer.queue is not None:
+                        consumer.queue.queue_bind(channel=channel)
+        finally:
+            self.set_transport_socket_timeout()
+
+
+class RequestConsumer(impl_rabbit.Consumer):
+    """A consumer of requests: what the broker delivers becomes a Message.
+
+    A message that cannot be read costs a line of the log; the library would
+    reject it after it has acknowledged it, and connect again.
+
+    consumer: the library's, of a Listener, not declared yet.
+    """
+
+    def __init__(self, consumer):
+        vars(self).update(vars(consumer))
+
+    def consume(self, conn, tag):
+        self.callback.begun[str(tag)] += 1
+        super().consume(conn, tag)
+
+    def _callback(self, delivered):
+        """Hand what was delivered to the Listener, or drop it."""
+        self._remember_offset(delivered)
+        raw = decoding.received(delivered, self.queue.channel)
+        message = self._message(raw)
+        if message is None:
+            raw.reject()
+            return
+        try:
+            self.callback(message)
+        except Exception as error:
+            LOG.warning('A message to %(queue)s is dropped: %(error)s',
+                        {'queue': self.queue_name, 'error': error},
+                        exc_info=True)
+            raw.reject()
+
+    def _message(self, raw):
+        """Return the Message that a kombu message is; None if it is none."""
+        size = len(raw.body)
+        if size > bounds.MESSAGE_BYTES:
+            LOG.warning('A message to %(queue)s is dropped: %(size)d bytes, '
+                        'and at most %(limit)d are read',
+                        {'queue': self.queue_name, 'size': size,
+                         'limit': bounds.MESSAGE_BYTES})
+            return None
+        try:
+            return messages.Message(raw)
+        except Exception as error:
+            LOG.warning('A message to %(queue)s is dropped: %(error)s', {
+                'queue': raw.delivery_info.get('routing_key'),
+                'error': f'{type(error).__name__}: {error}'[:400]})
+            return None
+
+    def _remember_offset(self, delivered):
+        """Note where to go on in a stream, as the library does."""
+        if self.rabbit_stream_fanout:
+            offset = delivered.headers.get('x-stream-offset')
+            if offset is not None:
+                self.next_stream_offset = offset + 1

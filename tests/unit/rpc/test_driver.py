@@ -1,0 +1,234 @@
+"""The driver behind rabbit://: what it makes, and how it is chosen."""
+
+from importlib import metadata
+import types
+
+import amqp
+import kombu
+import oslo_messaging as messaging
+from oslo_messaging._drivers import common
+from oslo_messaging._drivers import impl_rabbit
+import pytest
+
+from nova_sched import exception
+from nova_sched import rpc
+from nova_sched.rpc import driver
+from nova_sched.rpc import listener as rpc_listener
+from tests.builders import rules
+from tests.builders.listeners import a_consumer
+from tests.builders.listeners import a_listener
+from tests.builders.listeners import delivered
+
+
+class TestChoice:
+    def test_is_an_entry_point_of_oslo_messaging(self):
+        found, = metadata.entry_points(group='oslo.messaging.drivers',
+                                       name=driver.NAME)
+        assert found.load() is driver.Driver
+
+    @pytest.mark.parametrize('url', [
+        'rabbit://', 'rabbit://me:p%2Fw@one:5673,you:x@two/v?ssl=true',
+        'kombu://h/', 'kombu+memory://'])
+    def test_is_for_rabbitmq_by_the_url_that_operators_write(self, url):
+        conf = rules.a_conf(DEFAULT__transport_url=url)
+        made = rpc.get_transport(conf)._driver
+        assert isinstance(made, driver.Driver)
+        written = messaging.TransportURL.parse(conf, url)
+        for found in (made._url, made._connection_pool.url):
+            assert str(found) == str(written)
+
+    def test_leaves_other_buses_to_their_drivers(self):
+        made = rpc.get_transport(rules.a_conf(DEFAULT__transport_url='fake:'))
+        assert not isinstance(made._driver, impl_rabbit.RabbitDriver)
+
+    def test_is_not_the_operator_s(self):
+        with pytest.raises(exception.ConfigurationError,
+                           match='is no URL of a message broker'):
+            rpc.get_transport(rules.a_conf(
+                DEFAULT__transport_url='nova_sched_rabbit://h'))
+
+    def test_that_is_not_installed_says_what_to_do(self, monkeypatch):
+        """As where an installation is older than the files in it."""
+        monkeypatch.setattr(driver, 'NAME', 'never_installed')
+        with pytest.raises(exception.ConfigurationError) as refused:
+            rpc.get_transport(rules.a_conf(DEFAULT__transport_url='rabbit:'))
+        assert str(refused.value).endswith(
+            'Failed to load transport driver "rabbit": there is no entry '
+            'point never_installed in oslo.messaging.drivers; install '
+            'nova_sched again')
+
+
+def a_connection(url, purpose=common.PURPOSE_LISTEN, **options):
+    conf = rules.a_conf(DEFAULT__transport_url=url, **options)
+    return rpc.get_transport(conf)._driver._get_connection(purpose)
+
+
+class TestConnections:
+    @pytest.mark.parametrize('purpose', [common.PURPOSE_LISTEN,
+                                         common.PURPOSE_SEND])
+    def test_are_ours(self, purpose):
+        with a_connection('kombu+memory://', purpose) as found:
+            assert isinstance(found.connection, driver.Connection)
+
+    @pytest.mark.parametrize(('user', 'password'), [
+        ('u%2Fs', 'a%2Fb'), ('u%40%3A', '%2F%25%3Bx'), ('u', '')])
+    def test_have_users_and_passwords_of_any_kind(self, user, password):
+        """With a / in them, too, which ends the host's name otherwise."""
+        conf = rules.a_conf()
+        url = messaging.TransportURL.parse(
+            conf, f'rabbit://{user}:{password}@h/v')
+        [host] = url.hosts
+        found = kombu.Connection(
+            driver.Connection._transform_transport_url(None, url, host))
+        assert (found.userid or '', found.password or '') == (
+            host.username, host.password)
+        assert (found.hostname, found.virtual_host) == ('h', 'v')
+
+    def test_have_the_library_s_user_where_there_is_no_host(self):
+        url = messaging.TransportURL.parse(rules.a_conf(), 'rabbit://')
+        assert driver.Connection._transform_transport_url(
+            None, url, messaging.TransportHost(''), default_username='guest',
+            default_password='guest', default_hostname='localhost') == (
+                'amqp://guest:guest@localhost:5672/%2F')
+
+    def test_stop_waiting_for_replies_within_half_a_second(self, monkeypatch):
+        monkeypatch.setattr(impl_rabbit.Connection, '__init__',
+                            lambda self, timeout: setattr(
+                                self, '_poll_timeout', timeout))
+        assert driver.Connection(10)._poll_timeout == rpc_listener.IDLE == 0.5
+        assert driver.Connection(0.05)._poll_timeout == 0.05
+
+
+class TestConsumers:
+    @pytest.fixture
+    def declared(self, monkeypatch):
+        """What connections declare: a list."""
+        declared = []
+        monkeypatch.setattr(impl_rabbit.Connection, 'declare_consumer',
+                            lambda self, consumer: declared.append(consumer))
+        return declared
+
+    def test_of_requests_are_ours_and_declared_as_the_library_says(
+            self, declared):
+        listener = a_listener()
+        with a_connection('kombu+memory://') as connection:
+            connection.declare_topic_consumer('nova', 'scheduler', listener)
+            connection.declare_fanout_consumer('scheduler', listener)
+        topic, fanout = declared
+        assert [type(topic), type(fanout)] == [driver.RequestConsumer] * 2
+        assert (topic.exchange_name, topic.queue_name) == ('nova',
+                                                           'scheduler')
+        assert (fanout.exchange_name, fanout.type) == ('scheduler_fanout',
+                                                       'fanout')
+
+    def test_of_replies_are_the_library_s(self, declared):
+        """They may be of any size."""
+        with a_connection('kombu+memory://') as connection:
+            connection.declare_direct_consumer('reply_1', print)
+        assert [type(made) for made in declared] == [impl_rabbit.Consumer]
+
+    def test_drop_what_a_listener_fails_over(self, caplog):
+        listener = a_listener()
+        listener.msg_id_cache.check_duplicate_message = None
+        consumer = a_consumer(listener)
+        consumer._callback(delivered('{"method": "a"}'))
+        assert consumer.queue.channel.rejected == [1]
+        assert 'A message to scheduler is dropped' in caplog.messages[-1]
+
+    @pytest.mark.parametrize(('streams', 'offset'), [(True, 8),
+                                                     (False, 'last')])
+    def test_remember_where_they_are_in_a_stream(self, streams, offset):
+        consumer = a_consumer(a_listener(), rabbit_stream_fanout=streams)
+        consumer._callback(delivered('{}', {'x-stream-offset': 7}))
+        assert consumer.next_stream_offset == offset
+        consumer._callback(delivered('{}'))
+        assert consumer.next_stream_offset == offset
+
+
+class Consumer(types.SimpleNamespace):
+    """A consumer of a queue; one is not another."""
+
+    __hash__ = object.__hash__
+
+
+class Rabbit(driver.Connection):
+    """A connection to no broker.
+
+    error: of binding a queue, or None.  timeouts: as they were set.
+    opened: how many channels.  closed: channels that were.
+    begun_again: what is consumed anew, and on which channel.
+    """
+
+    def __init__(self, connected=True, error=None):
+        self.connection, self.connected = self, connected
+        self.opened, self.timeouts, self.closed = 0, [], []
+        self._error, self.bound = error, []
+        self.begun_again = None
+        self._consumers = {self._consumer('queue'): 1,
+                           Consumer(queue=None): 2,
+                           self._consumer('fanout'): 3}
+
+    def _consumer(self, name):
+        def queue_bind(channel):
+            assert self.timeouts == [driver.PATIENCE]
+            assert channel.number == self.opened
+            if self._error:
+                raise self._error
+            self.bound.append(name)
+        return Consumer(queue=types.SimpleNamespace(queue_bind=queue_bind))
+
+    def channel(self):
+        self.opened += 1
+        number = self.opened
+        return types.SimpleNamespace(
+            number=number, close=lambda: self.closed.append(number))
+
+    def set_transport_socket_timeout(self, timeout=None):
+        self.timeouts.append(timeout)
+
+    def _set_current_channel(self, channel):
+        self.begun_again = channel, self._new_tags
+
+
+class TestBindings:
+    @pytest.fixture
+    def look(self):
+        """Function of a Rabbit: it, after a look at its bindings."""
+        def look(rabbit):
+            rabbit.bind_again()
+            return rabbit
+        return look
+
+    def test_are_made_again_on_a_channel_of_their_own(self, look):
+        rabbit = look(Rabbit())
+        assert rabbit.bound == ['queue', 'fanout']
+        assert rabbit.closed == [1]
+        assert rabbit.begun_again is None
+
+    def test_are_not_looked_at_where_there_is_no_connection(self, look):
+        """A channel would open one on which nobody consumes."""
+        rabbit = look(Rabbit(connected=False))
+        assert rabbit.opened == 0
+        assert rabbit.timeouts == []
+
+    @pytest.mark.parametrize('error', [None, ConnectionResetError(),
+                                       amqp.NotFound('no exchange')])
+    def test_leave_the_connections_patience_as_it_was(self, look, error):
+        rabbit = look(Rabbit(error=error))
+        assert rabbit.opened == 1
+        assert rabbit.timeouts == [driver.PATIENCE, None]
+        assert rabbit.closed == [1]
+
+    @pytest.mark.parametrize('error', [
+        amqp.NotFound('no exchange nova'), amqp.ConsumerCancelled('gone')])
+    def test_that_cannot_be_made_have_all_declared_again(
+            self, look, error, caplog):
+        rabbit = look(Rabbit(error=error))
+        assert rabbit.begun_again == (None, {1, 2, 3})
+        [line] = caplog.messages
+        assert line.startswith('What requests come by is gone from the broker')
+
+    def test_that_a_broker_does_not_tell_of_stay(self, look, caplog):
+        rabbit = look(Rabbit(error=ConnectionResetError()))
+        assert rabbit.begun_again is None
+        assert caplog.messages == []

@@ -1,0 +1,178 @@
+"""What is heard of the messages that come, whoever sent them."""
+
+import json
+
+import pytest
+
+from nova_sched.objects import bounds
+from tests.builders.listeners import a_consumer
+from tests.builders.listeners import a_listener
+from tests.builders.listeners import arrives
+from tests.builders.listeners import delivered
+
+
+@pytest.fixture
+def listener():
+    return a_listener()
+
+
+def lists(number):
+    return f'[{",".join(["[]"] * number)}]'
+
+
+class TestStructure:
+    """Few bytes that become many objects are not read."""
+
+    @pytest.mark.parametrize('name', ['args', '_context_x', 'anything'])
+    def test_a_message_of_too_many_parts_is_dropped(
+            self, listener, caplog, name):
+        channel = arrives(listener, f'{{"{name}":{lists(2_600_000)}}}', True)
+        assert listener.incoming == []
+        assert channel.rejected == [1]
+        assert f'at most {bounds.MESSAGE_PARTS}' in caplog.text
+
+    @pytest.mark.parametrize('content', [5, None, [], {}])
+    def test_what_is_no_text_is_dropped_for_that(
+            self, listener, caplog, content):
+        arrives(listener, content)
+        assert listener.incoming == []
+        assert 'TypeError: the JSON object must be str' in caplog.text
+
+    @pytest.mark.parametrize('value', [
+        lists(10_001), json.dumps([['']] * 5_001),
+        json.dumps({f'{number}': '' for number in range(10_001)})])
+    def test_a_context_of_too_many_parts_is_refused(self, listener, value):
+        """Each log line of its request would go through all of it."""
+        arrives(listener, f'{{"method":"a","_msg_id":"i","_reply_q":"q",'
+                          f'"_context_roles":{value}}}')
+        [request] = listener.incoming
+        assert request.ctxt == {'client_timeout': None}
+        assert 'context' in request.message.refused
+        assert (request.msg_id, request.reply_q) == ('i', 'q')
+
+    @pytest.mark.parametrize(('number', 'heard'), [
+        (9000, True), (9998, True), (9999, False)])
+    def test_a_context_of_many_parts_is_heard(self, listener, number, heard):
+        """Up to 10 000, of which two are that of all and that of its roles.
+        """
+        arrives(listener, f'{{"method":"a","_context_roles":{lists(number)}}}')
+        [request] = listener.incoming
+        assert (request.message.refused is None) is heard
+        assert len(request.ctxt.get('roles', ())) == (heard and number)
+
+
+class TestSize:
+    """What is large is not decoded."""
+
+    @pytest.fixture
+    def consumer(self, listener, monkeypatch):
+        """One whose messages may have 60 bytes."""
+        monkeypatch.setattr(bounds, 'MESSAGE_BYTES', 60)
+        return a_consumer(listener)
+
+    @pytest.fixture
+    def hears(self, consumer):
+        """Function of a size: have a message of so many bytes come."""
+        body = '{"method": "a"}'
+        return lambda size: consumer._callback(delivered(
+            body + ' ' * (size - len(body))))
+
+    def test_a_message_above_the_bound_is_dropped_for_good(
+            self, listener, consumer, hears, caplog):
+        hears(61)
+        assert listener.incoming == []
+        assert consumer.queue.channel.rejected == [1]
+        [line] = caplog.messages
+        assert line == ('A message to scheduler is dropped: 61 bytes, and '
+                        'at most 60 are read')
+
+    def test_a_message_of_the_bound_is_read(self, listener, consumer, hears):
+        hears(60)
+        [request] = listener.incoming
+        assert request.message == {'method': 'a'}
+        assert consumer.queue.channel.rejected == []
+
+    def test_an_unreadable_message_costs_a_line_of_400_characters(
+            self, listener, caplog):
+        a_consumer(listener)._callback(delivered('x', content_type='y' * 999))
+        a_consumer(listener)._callback(delivered(
+            '{}', {'compression': 'x' * 1000}))
+        assert listener.incoming == []
+        for line, words in zip(caplog.messages, ('Unreadable', 'KeyError'),
+                               strict=True):
+            told = line.removeprefix('A message to scheduler is dropped: ')
+            assert told.startswith(words)
+            assert len(told) <= 400
+        assert len(told) == 400
+
+
+class TestAddress:
+    """A call says where its answer goes, or is dropped with a line."""
+
+    @pytest.mark.parametrize('address', [
+        {}, {'_msg_id': ''}, {'_msg_id': None}, {'_msg_id': 0},
+        {'_reply_q': 5},
+        {'_msg_id': 'i', '_reply_q': 'q'},
+        {'_msg_id': 'i' * 255, '_reply_q': '\u00e9' * 127}])
+    def test_may_be_none_or_one(self, listener, address, caplog):
+        channel = arrives(listener, json.dumps({'method': 'a', **address}))
+        [request] = listener.incoming
+        assert request.message == {'method': 'a'}
+        assert channel.rejected == []
+        assert caplog.messages == []
+
+    @pytest.mark.parametrize('address', [
+        {'_msg_id': 'i'}, {'_msg_id': 'i', '_reply_q': ''},
+        {'_msg_id': 'i', '_reply_q': 5}, {'_msg_id': 5, '_reply_q': 'q'},
+        {'_msg_id': 'i' * 256, '_reply_q': 'q'},
+        {'_msg_id': 'i', '_reply_q': '\u00e9' * 128},
+        {'_msg_id': 'i', '_reply_q': '\ud800'}])
+    def test_that_is_none_costs_a_line(self, listener, address, caplog):
+        channel = arrives(listener, json.dumps({'method': 'a', **address}))
+        assert listener.incoming == []
+        assert channel.rejected == [1]
+        [line] = caplog.messages
+        assert line.startswith('A call to scheduler is dropped: its answer '
+                               'cannot be addressed, to _reply_q = ')
+        assert len(line) < 280
+
+
+class TestOddNames:
+    def test_no_argument_of_the_library_can_be_named(self, listener):
+        arrives(listener, '{"method":"a","_context_self":1,"_context_x":2}')
+        [request] = listener.incoming
+        assert request.message.refused is None
+        assert request.ctxt['x'] == 2
+
+    @pytest.mark.parametrize('value', [[1], {}, 5, '', 'x' * 256])
+    def test_an_id_that_is_none_is_of_no_request(self, listener, value):
+        arrives(listener, json.dumps({'method': 'a', '_unique_id': value}))
+        [request] = listener.incoming
+        assert request.unique_id is None
+        assert request.message == {'method': 'a'}
+
+    @pytest.mark.parametrize(('value', 'seconds'), [
+        (1, 1), ('7', 7), (2.5, 2), (604799, 604799), (604800, None),
+        (0, None), (-1, None), ('soon', None), (None, None), ([], None),
+        (float('inf'), None), (float('nan'), None)])
+    def test_a_time_out_is_in_seconds_less_than_a_week(
+            self, listener, value, seconds):
+        arrives(listener, json.dumps({'method': 'a', '_timeout': value}))
+        [request] = listener.incoming
+        assert request.client_timeout == seconds
+
+    def test_what_the_library_cannot_take_is_refused_with_an_answer(
+            self, listener, monkeypatch):
+        def check(message):
+            if 'method' in message:
+                raise ArithmeticError('x' * 1000)
+        listener.msg_id_cache.check_duplicate_message = check
+        arrives(listener, '{"method":"a","_msg_id":"i","_reply_q":"q",'
+                          '"_context_x":5}')
+        [request] = listener.incoming
+        assert (request.msg_id, request.reply_q) == ('i', 'q')
+        assert request.message == {}
+        refused = request.message.refused
+        assert refused.startswith(
+            'message: cannot be taken in: ArithmeticError')
+        assert len(refused) < 240
