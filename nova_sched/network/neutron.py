@@ -9,11 +9,11 @@ import urllib.parse
 from oslo_log import log as logging
 
 from nova_sched import exception
-from nova_sched.links import NoAnswer
-from nova_sched.links import Why
-from nova_sched.network import answers
-from nova_sched.network.access import Access
-from nova_sched.network.access import Deadline
+from nova_sched.network import responses
+from nova_sched.network.user_token import Access
+from nova_sched.network.user_token import Deadline
+from nova_sched.service_adapter import NoAnswer
+from nova_sched.service_adapter import Why
 
 LOG = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ class Reader:
                             or context.request_id)
 
     def port(self, port_id):
-        """The answers.Port of an id, read once.  Raises PortNotFound, too."""
+        """Return the responses.Port of an id.  Raises PortNotFound, too."""
         if port_id not in self._ports:
             self._ports[port_id] = self._port(port_id)
         return self._ports[port_id]
@@ -102,7 +102,7 @@ class Reader:
             answer = self._get(where, f'/v2.0/subnets?{query}')
             if answer.status != _ANSWERED:
                 return _refused(where, answer)
-            segments, query = _read(where, answer, answers.segments)
+            segments, query = _read(where, answer, responses.segments)
             found += segments
         return found
 
@@ -117,7 +117,7 @@ class Reader:
         answer = self._get(where, f'/v2.0/subnets/{_quoted(subnet_id)}')
         if answer.status != _ANSWERED:
             return _refused(where, answer)
-        return _read(where, answer, answers.segment)
+        return _read(where, answer, responses.segment)
 
     def knows_segments(self, where):
         """Whether this Neutron has segments at all.
@@ -130,7 +130,7 @@ class Reader:
             if answer.status != _ANSWERED:
                 raise _failed(where, 'the extensions of Neutron cannot be '
                               f'read: {answer.error[1]}')
-            self._extensions = _read(where, answer, answers.extensions)
+            self._extensions = _read(where, answer, responses.extensions)
             self._read_at = now
         return _SEGMENTS in self._extensions
 
@@ -139,7 +139,7 @@ class Reader:
         answer = self._get(where, f'/v2.0/ports/{_quoted(port_id)}',
                            as_user=True)
         if answer.status == _ANSWERED:
-            return _read(where, answer, answers.Port.of)
+            return _read(where, answer, responses.Port.of)
         kind, said = answer.error
         if answer.status == _NOT_THERE and kind == 'PortNotFound':
             raise exception.PortNotFound(port_id=port_id)

@@ -3,7 +3,7 @@
 import dataclasses
 
 from nova_sched import exception
-from nova_sched import links
+from nova_sched import service_adapter
 
 #: Characters of an error's text that go into a log line.
 _MOST = 500
@@ -27,7 +27,7 @@ _NOT_PLACEMENT = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer(links.Answer):
+class Answer(service_adapter.Answer):
     """What Placement answered to one HTTP request.
 
     request_id: Placement's own.

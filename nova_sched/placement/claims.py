@@ -9,12 +9,12 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.placement import answers
-from nova_sched.placement import versions
+from nova_sched.placement import microversions
 from nova_sched.placement.allocations import Held
 from nova_sched.placement.allocations import amounts
 from nova_sched.placement.allocations import in_full
-from nova_sched.placement.patience import Insistence
-from nova_sched.placement.patience import Patience
+from nova_sched.placement.retry_budget import Insistence
+from nova_sched.placement.retry_budget import Patience
 
 LOG = logging.getLogger(__name__)
 
@@ -139,7 +139,7 @@ class Claims:
             # Of somebody in between, perhaps, who has passed it on.
             return self._in_doubt(instance_uuid)
         self._not_taken(instance_uuid)
-        if self._speaks(versions.GENERATIONS):
+        if self._speaks(microversions.GENERATIONS):
             self._known[instance_uuid] = held
         return _refusal(instance_uuid, answer)
 
@@ -162,14 +162,14 @@ class Claims:
             'allocations': request['allocations'],
             'project_id': spec_obj.project_id or NOBODY,
             'user_id': spec_obj.user_id or self._asker.user_id or NOBODY}
-        if request.get('mappings') and self._speaks(versions.MAPPINGS):
+        if request.get('mappings') and self._speaks(microversions.MAPPINGS):
             body['mappings'] = request['mappings']
         if held.allocations:
             LOG.debug('Doubling-up allocation_request for move operation. '
                       'Current allocations: %s', held.allocations)
             body['allocations'] = in_full(held.joined(
                 amounts(request['allocations']),
-                adding=not self._speaks(versions.STEIN)))
+                adding=not self._speaks(microversions.STEIN)))
             # Of a mixture nobody can say what serves which group.
             body.pop('mappings', None)
             LOG.debug('New allocation_request containing both source and '
@@ -179,17 +179,17 @@ class Claims:
     def _generation(self, held):
         """What tells Placement which state of a consumer is meant: dict."""
         return ({'consumer_generation': held.generation}
-                if self._speaks(versions.GENERATIONS) else {})
+                if self._speaks(microversions.GENERATIONS) else {})
 
     def _speaks(self, version):
-        return versions.at_least(self._version, version)
+        return microversions.at_least(self._version, version)
 
     def _held(self, instance_uuid, patience):
         """What an instance holds: Held; a PlacementError if unknown."""
         answer = patience.ask(
             'GET', f'/allocations/{instance_uuid}',
-            versions.GENERATIONS if self._speaks(versions.GENERATIONS)
-            else self._version)
+            microversions.GENERATIONS
+            if self._speaks(microversions.GENERATIONS) else self._version)
         problem = None
         if answer.status == FOUND:
             try:
@@ -235,7 +235,7 @@ class Claims:
         made = self._made.get(instance_uuid)
         if made is None:
             return
-        generations = self._speaks(versions.GENERATIONS)
+        generations = self._speaks(microversions.GENERATIONS)
         if not made.before.allocations and (made.taken or not generations):
             self._delete(instance_uuid)
             del self._made[instance_uuid]
@@ -274,7 +274,7 @@ class Claims:
                  'Deleted allocations for instance %s', instance_uuid)
         if held.allocations in made.put:
             made.put.remove(held.allocations)
-        if not made.put or not self._speaks(versions.GENERATIONS):
+        if not made.put or not self._speaks(microversions.GENERATIONS):
             del self._made[instance_uuid]
         if not before.allocations:
             # With them went the consumer.

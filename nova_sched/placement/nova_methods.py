@@ -11,12 +11,12 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.placement import answers
+from nova_sched.placement import microversions
 from nova_sched.placement import provider_tree
-from nova_sched.placement import versions
+from nova_sched.placement.adapter import Unreachable
 from nova_sched.placement.candidates import Candidates
 from nova_sched.placement.claims import Asker
 from nova_sched.placement.claims import Claims
-from nova_sched.placement.connection import Unreachable
 
 LOG = logging.getLogger(__name__)
 
@@ -122,7 +122,7 @@ class NovaMethods:
         """
         try:
             version = allocation_request_version or (
-                self._server.spoken().fitting(versions.FORMS[0]))
+                self._server.spoken().fitting(microversions.FORMS[0]))
         except exception.PlacementError as exc:
             error = exc
         else:
@@ -179,7 +179,7 @@ class NovaMethods:
         """The uuids of a provider's aggregates: set, None as for traits."""
         found = self._read(
             context, f'/resource_providers/{rp_uuid}/aggregates',
-            'aggregates', versions.AGGREGATES)
+            'aggregates', microversions.AGGREGATES)
         return None if found is None else set(found)
 
     def _get_inventory(self, context, rp_uuid):

@@ -8,7 +8,7 @@ from nova_sched import exception
 from nova_sched.db import cells as db_cells
 from nova_sched.db import engine
 from nova_sched.options import releases
-from nova_sched.preflight import census
+from nova_sched.preflight import database_contents
 from nova_sched.preflight import rows
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
@@ -36,9 +36,10 @@ class Databases:
         self._conf, self._seconds = conf, conf.nova_sched.cell_timeout
         self._down_time = config.service_down_time(conf)
         self._has_api = bool(conf.api_database.connection)
-        self._schedulers = self._ask(census.schedulers, conf,
+        self._schedulers = self._ask(database_contents.schedulers, conf,
                                      self._down_time)
-        self._api = self._ask(census.api, conf) if self._has_api else None
+        self._api = (self._ask(database_contents.api, conf)
+                     if self._has_api else None)
         self._cells = rows.Question(2 * self._seconds, self._ask_cells)
 
     def _ask(self, function, *args):
@@ -52,7 +53,8 @@ class Databases:
                 asked.append((cell, None))
             else:
                 asked.append((cell, self._ask(
-                    census.computes, cell, self._conf, self._down_time)))
+                    database_contents.computes, cell, self._conf,
+                    self._down_time)))
         return asked
 
     def _find_cells(self):
@@ -139,7 +141,7 @@ class Databases:
     def computes(self):
         """The compute hosts of the cells that have answered: list.
 
-        Of census.Computes.
+        Of database_contents.Computes.
         """
         found = []
         for _cell, question in self._asked():

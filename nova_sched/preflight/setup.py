@@ -9,7 +9,7 @@ from nova_sched.options import names
 from nova_sched.options import releases
 from nova_sched.plugins import drivers
 from nova_sched.plugins import loading as plugins
-from nova_sched.preflight import eras
+from nova_sched.preflight import known_differences
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import Row
 
@@ -95,7 +95,7 @@ class Setup:
     def request_filters(self):
         """Names of the request filters that are on: list, in order."""
         return [name for name, (_since, option)
-                in eras.REQUEST_FILTERS.items() if self.placement
+                in known_differences.REQUEST_FILTERS.items() if self.placement
                 and (option is None or self.conf.scheduler[option])]
 
     def rows(self):

@@ -10,7 +10,7 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched.hosts import offer as placement_offer
 from nova_sched.hosts.decision import Claim
-from nova_sched.placement.patience import GivenUp
+from nova_sched.placement.retry_budget import GivenUp
 
 LOG = logging.getLogger(__name__)
 

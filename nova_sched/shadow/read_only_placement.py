@@ -6,11 +6,11 @@ import json
 import zlib
 
 from nova_sched import exception
-from nova_sched import links
+from nova_sched import service_adapter
 from nova_sched.hosts import offer
+from nova_sched.placement import adapter
 from nova_sched.placement import allocations
 from nova_sched.placement import answers
-from nova_sched.placement import connection
 from nova_sched.scheduler.client import report
 
 _CANDIDATES = '/allocation_candidates'
@@ -27,7 +27,7 @@ class ReadOnlyPlacement:
     """
 
     def __init__(self, conf):
-        self._server = connection.Connection(conf)
+        self._server = adapter.Connection(conf)
         self._candidates, self._stopped = CandidateResponses(), False
 
     def stop(self):
@@ -42,16 +42,16 @@ class ReadOnlyPlacement:
 
     @property
     def timeout(self):
-        """As of placement.connection.Connection."""
+        """As of placement.adapter.Connection."""
         return self._server.timeout
 
     def spoken(self):
-        """As of placement.connection.Connection."""
+        """As of placement.adapter.Connection."""
         with self._noting_silence():
             return self._server.spoken()
 
     def ask(self, method, path, *args, **kwargs):
-        """As of placement.connection.Connection.
+        """As of placement.adapter.Connection.
 
         Raises WriteAttempted for any method but GET.
         """
@@ -98,7 +98,7 @@ class ReadOnlyPlacement:
         try:
             self._check_running()
             yield
-        except connection.Unreachable:
+        except adapter.Unreachable:
             self._candidates.unanswered = True
             raise
 
@@ -123,13 +123,13 @@ class WriteAttempted(exception.NovaSchedException):
     """A request of a shadow that would change something: a program error."""
 
 
-class ShadowStopping(connection.Unreachable):
+class ShadowStopping(adapter.Unreachable):
     """A request to Placement while the shadow stops."""
 
     def __init__(self):
         exception.PlacementError.__init__(
             self, 'The shadow is about to end, and asks Placement no more.')
-        self.why = links.Why.SILENT
+        self.why = service_adapter.Why.SILENT
 
 
 class CandidateResponses:

@@ -2,8 +2,8 @@
 
 import operator
 
+from nova_sched.placement import adapter
 from nova_sched.placement import claims
-from nova_sched.placement import connection
 from tests.builders import http_placement
 from tests.builders import requests
 from tests.builders.http_placement import CONSUMER
@@ -30,7 +30,7 @@ class Scene:
 
     def claims(self, version=CURRENT, asker=None, **options):
         return claims.Claims(
-            connection.Connection(http_placement.a_conf(
+            adapter.Connection(http_placement.a_conf(
                 self._directory, **{'auth_type': 'none',
                                     'endpoint': self.placement.url,
                                     **options})),

@@ -28,7 +28,7 @@ FLOORS = {
     'nova_sched.hardware': TABLE,
     'nova_sched.hosts': TABLE,
     'nova_sched.inventory': DECISION,
-    'nova_sched.links': PORTS,
+    'nova_sched.service_adapter': PORTS,
     'nova_sched.network': PORTS,
     'nova_sched.nova_exception': GROUND,
     'nova_sched.objects': GROUND,

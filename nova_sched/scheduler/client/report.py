@@ -7,12 +7,12 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched.hosts import offer
 from nova_sched.placement import answers
-from nova_sched.placement import versions
+from nova_sched.placement import microversions
+from nova_sched.placement.adapter import Connection
+from nova_sched.placement.adapter import Unreachable
 from nova_sched.placement.candidates import Candidates
 from nova_sched.placement.claims import Asker
 from nova_sched.placement.claims import Claims
-from nova_sched.placement.connection import Connection
-from nova_sched.placement.connection import Unreachable
 from nova_sched.placement.nova_methods import NovaMethods
 
 LOG = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class SchedulerReportClient(NovaMethods):
         self._server = server or Connection(conf)
 
     def version(self):
-        """The newest of versions.FORMS that Placement speaks: text.
+        """The newest of microversions.FORMS that Placement speaks: text.
 
         None without an answer, which is logged, or when it is too old.
         """
@@ -57,8 +57,8 @@ class SchedulerReportClient(NovaMethods):
         """What Placement offers a request: an Offer or a NothingFound.
 
         queries: one or two objects with ``minimum_version()``, one of
-            versions.FORMS, and ``query(version)``, a query string. What is
-            found by the second comes behind what is found by the first.
+            microversions.FORMS, and ``query(version)``, a query string. What
+            the second finds comes behind what the first finds.
         context: of the request; its ids and its user are used, but the token
             is that of the service.
         """
@@ -94,7 +94,7 @@ class SchedulerReportClient(NovaMethods):
         spoken, found, refused = self._server.spoken(), kept(), None
         version = spoken.fitting(max(
             (query.minimum_version() for query in queries),
-            key=versions.FORMS.index))
+            key=microversions.FORMS.index))
         for query in queries:
             text = query.query(version)
             answer = self._server.ask(
@@ -115,8 +115,8 @@ class SchedulerReportClient(NovaMethods):
             LOG.warning('%s', refused)
             if not found.by_provider:
                 raise refused
-        if versions.at_least(version, versions.CLAIMS):
-            version = versions.CLAIMS
+        if microversions.at_least(version, microversions.CLAIMS):
+            version = microversions.CLAIMS
         return found, version
 
     def forget(self, instance_uuid):
@@ -140,7 +140,7 @@ class SchedulerReportClient(NovaMethods):
         try:
             answer = self._server.ask(
                 'GET', f'/resource_providers/{provider_uuid}/aggregates',
-                versions.AGGREGATES, Asker.of(context).request_id)
+                microversions.AGGREGATES, Asker.of(context).request_id)
         except Unreachable:
             return None
         problem = None

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
+from nova_sched.hosts.offer import FORMS
 from nova_sched.placement import allocations
 from nova_sched.placement import candidates
-from nova_sched.placement import patience
-from nova_sched.placement import versions
+from nova_sched.placement import microversions
+from nova_sched.placement import retry_budget
 from nova_sched.placement.answers import Answer
 from nova_sched.placement.answers import Refused
 from tests.builders import values
@@ -126,25 +127,26 @@ class TestHeld:
 class TestMicroversions:
     @pytest.mark.parametrize(('most', 'best'), [
         ('1.9', None), ('1.17', '1.17'), ('1.24', '1.17'), ('1.25', '1.25'),
-        ('1.36', '1.36'), ('1.99', versions.FORMS[-1])])
+        ('1.36', '1.36'), ('1.99', FORMS[-1])])
     def test_are_the_best_of_those_that_both_know(self, most, best):
-        assert versions.Spoken('1.0', most).best() == best
+        assert microversions.Spoken('1.0', most).best() == best
 
     def test_are_no_newer_than_those_of_claims_unless_they_must_be(self):
-        spoken = versions.Spoken('1.0', '1.99')
+        spoken = microversions.Spoken('1.0', '1.99')
         assert spoken.fitting('1.17') == '1.36'
         assert spoken.fitting('1.36') == '1.36'
-        assert spoken.fitting(versions.FORMS[-1]) == versions.FORMS[-1]
-        with pytest.raises(versions.TooOld, match=r'takes 1\.29: upgrade'):
-            versions.Spoken('1.0', '1.25').fitting('1.29')
+        assert spoken.fitting(FORMS[-1]) == FORMS[-1]
+        with pytest.raises(microversions.TooOld,
+                           match=r'takes 1\.29: upgrade'):
+            microversions.Spoken('1.0', '1.25').fitting('1.29')
 
     def test_are_bounds_of_what_is_spoken(self):
-        spoken = versions.Spoken('1.10', '1.20')
+        spoken = microversions.Spoken('1.10', '1.20')
         assert [spoken.speaks(version) for version in (
             '1.9', '1.10', '1.20', '1.21')] == [False, True, True, False]
-        assert versions.at_least('1.28', '1.28')
-        assert versions.at_least('1.29', '1.28')
-        assert not versions.at_least('1.27', '1.28')
+        assert microversions.at_least('1.28', '1.28')
+        assert microversions.at_least('1.29', '1.28')
+        assert not microversions.at_least('1.27', '1.28')
 
 
 class Server:
@@ -175,11 +177,11 @@ class TestPatience:
 
     @pytest.fixture
     def asker(self, server):
-        return patience.Patience(server, 'req-1', lambda: server.now)
+        return retry_budget.Patience(server, 'req-1', lambda: server.now)
 
     @pytest.fixture
     def insister(self, server):
-        return patience.Insistence(server, 'req-1', lambda: server.now)
+        return retry_budget.Insistence(server, 'req-1', lambda: server.now)
 
     @pytest.mark.parametrize('failure', [500, 503, OSError('gone')])
     def test_ends_with_three_failures_in_a_row(
@@ -192,7 +194,7 @@ class TestPatience:
             except OSError as error:
                 assert error is failure
         assert asker.given_up
-        with pytest.raises(patience.GivenUp) as caught:
+        with pytest.raises(retry_budget.GivenUp) as caught:
             asker.ask('PUT', '/')
         assert [str(caught.value)] == caplog.messages == [
             'Placement has failed 3 times in a row and is not asked again '
@@ -232,13 +234,14 @@ class TestPatience:
             insister.ask('DELETE', '/')
         assert insister.given_up
         insister.resume()
-        with pytest.raises(patience.GivenUp, match='left alone for a moment'):
+        with pytest.raises(retry_budget.GivenUp,
+                           match='left alone for a moment'):
             insister.ask('DELETE', '/')
-        server.now += patience.PAUSE
+        server.now += retry_budget.PAUSE
         insister.resume()
         insister.ask('DELETE', '/')
         assert insister.given_up    # one more, and it fails as well
-        server.now += patience.PAUSE
+        server.now += retry_budget.PAUSE
         insister.resume()
         for _ in range(2):
             insister.ask('DELETE', '/')

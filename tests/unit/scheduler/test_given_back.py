@@ -7,7 +7,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.hosts.offer import Offer
-from nova_sched.placement.patience import GivenUp
+from nova_sched.placement.retry_budget import GivenUp
 from nova_sched.scheduler import claims
 
 

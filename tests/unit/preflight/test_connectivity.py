@@ -1,6 +1,6 @@
 """All that the service would depend on, asked at the same time."""
 
-from nova_sched.preflight.connect import connected
+from nova_sched.preflight.connectivity import connected
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING

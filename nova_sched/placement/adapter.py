@@ -5,10 +5,10 @@ import itertools
 from oslo_log import log as logging
 
 from nova_sched import exception
-from nova_sched import links
-from nova_sched.links import Why
+from nova_sched import service_adapter
 from nova_sched.placement import answers
-from nova_sched.placement import versions
+from nova_sched.placement import microversions
+from nova_sched.service_adapter import Why
 
 LOG = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class Connection:
     """
 
     def __init__(self, conf):
-        self._links = links.Links(conf, GROUP)
+        self._links = service_adapter.Links(conf, GROUP)
         self._spoken = None
         self._repeats = {why: itertools.count() for why in _LASTING}
 
@@ -74,8 +74,8 @@ class Connection:
         """Seconds that an answer is waited for, unless others are named."""
         try:
             return self._links.get().timeout
-        except links.NoAnswer:
-            return links.TIMEOUT
+        except service_adapter.NoAnswer:
+            return service_adapter.TIMEOUT
 
     def ask(self, method, path, version=None, request_id=None, body=None,
             patience=None, again=True):
@@ -104,7 +104,7 @@ class Connection:
         raise unreachable
 
     def spoken(self):
-        """What it speaks: versions.Spoken.
+        """What it speaks: microversions.Spoken.
 
         Asked once, and again after a lost connection or a 406.
         Raises Unreachable, or answers.Refused for something else's answer.
@@ -114,7 +114,7 @@ class Connection:
             answer, problem = self.ask('GET', '/'), None
             try:
                 if answer.status == 200:
-                    spoken = versions.Spoken.of(answer.document())
+                    spoken = microversions.Spoken.of(answer.document())
             except ValueError as exc:
                 problem = exc
             if spoken is None:
@@ -130,7 +130,7 @@ class Connection:
             response = link.send(
                 method, path, min(link.timeout, patience or link.timeout),
                 **kwargs)
-        except links.NoAnswer as exc:
+        except service_adapter.NoAnswer as exc:
             if exc.why is Why.ENDPOINT:
                 self._links.drop()
             raise Unreachable(exc.why, exc.detail) from exc

@@ -3,7 +3,7 @@
 import pytest
 
 from nova_sched import exception
-from nova_sched.hosts.kept import Kept
+from nova_sched.hosts.instance_details import Kept
 from tests.builders.clouds import a_uuid
 
 A, B = a_uuid(1), a_uuid(2)

@@ -9,10 +9,10 @@ from keystoneauth1.access import service_catalog
 from keystoneauth1.exceptions import catalog as catalog_exceptions
 from oslo_log import log as logging
 
-from nova_sched import links
-from nova_sched.links import NoAnswer
-from nova_sched.links import Why
-from nova_sched.network.answers import Answer
+from nova_sched import service_adapter
+from nova_sched.network.responses import Answer
+from nova_sched.service_adapter import NoAnswer
+from nova_sched.service_adapter import Why
 
 LOG = logging.getLogger(__name__)
 
@@ -78,11 +78,11 @@ class Access:
     """
 
     def __init__(self, conf, sleep=time.sleep):
-        self._links = links.Links(conf, 'neutron')
+        self._links = service_adapter.Links(conf, 'neutron')
         self._retries, self._sleep = conf.neutron.http_retries, sleep
         self._vouching = None
         if conf.service_user.send_service_user_token:
-            self._vouching = links.Links(conf, 'service_user')
+            self._vouching = service_adapter.Links(conf, 'service_user')
 
     def has_log_in(self):
         """Whether [neutron] says how to log in.  Raises NoAnswer."""

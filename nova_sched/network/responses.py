@@ -4,7 +4,7 @@ import dataclasses
 import typing
 import urllib.parse
 
-from nova_sched import links
+from nova_sched import service_adapter
 
 #: Characters of an error's text that are passed on.
 _MOST = 500
@@ -36,7 +36,7 @@ class Port(typing.NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer(links.Answer):
+class Answer(service_adapter.Answer):
     """What Neutron answered to one HTTP request."""
 
     @property

@@ -8,7 +8,7 @@ import types
 import amqp
 import pytest
 
-from nova_sched.preflight.bus import Bus
+from nova_sched.preflight.message_broker import Bus
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING

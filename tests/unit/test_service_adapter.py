@@ -7,20 +7,20 @@ from keystoneauth1 import exceptions as ks_exceptions
 from oslo_config import cfg
 import pytest
 
-from nova_sched import links
-from nova_sched.links import Why
+from nova_sched import service_adapter
+from nova_sched.service_adapter import Why
 from tests.builders import http_placement
 
 
 def a_link(directory, **options):
-    return links.Link(http_placement.a_conf(directory, **{
+    return service_adapter.Link(http_placement.a_conf(directory, **{
         'auth_type': 'none', 'endpoint': 'http://127.0.0.1:9', **options}),
         'placement')
 
 
 class TestAnswer:
     def test_has_a_document_of_json(self):
-        assert links.Answer(200, '{"a": 1}').document() == {'a': 1}
+        assert service_adapter.Answer(200, '{"a": 1}').document() == {'a': 1}
 
     @pytest.mark.parametrize(('text', 'words'), [
         ('[]', 'it is a list, not an object'),
@@ -28,17 +28,17 @@ class TestAnswer:
         ('[' * 10 ** 5, 'it is nested too deeply'), ('', 'Expecting value')])
     def test_has_none_of_anything_else(self, text, words):
         with pytest.raises(ValueError, match=words):
-            links.Answer(200, text).document()
+            service_adapter.Answer(200, text).document()
 
 
 class TestLinks:
     def test_are_one_a_process(self, tmp_path, monkeypatch):
-        made = links.Links(http_placement.a_conf(
+        made = service_adapter.Links(http_placement.a_conf(
             tmp_path, auth_type='none', endpoint='http://127.0.0.1:9'),
             'placement')
         mine = made.get()
         assert made.get() is mine
-        monkeypatch.setattr(links.os, 'getpid', lambda: -1)
+        monkeypatch.setattr(service_adapter.os, 'getpid', lambda: -1)
         other = made.get()
         assert other is not mine
         made.drop()
@@ -67,7 +67,7 @@ class TestLinks:
 
     @pytest.mark.parametrize('kind', ['nosuch', 'password'])
     def test_whose_options_cannot_be_used_are_none(self, tmp_path, kind):
-        with pytest.raises(links.NoAnswer) as caught:
+        with pytest.raises(service_adapter.NoAnswer) as caught:
             a_link(tmp_path, auth_type=kind).log_in()
         assert caught.value.why is Why.NO_LOGIN
         assert not caught.value.passing
@@ -109,7 +109,7 @@ class TestLogIn:
                 raise each
         link._session = types.SimpleNamespace(get_auth_headers=get)
         for _ in range(2):
-            with pytest.raises(links.NoAnswer) as caught:
+            with pytest.raises(service_adapter.NoAnswer) as caught:
                 link.log_in()
             assert caught.value.why is why
         link.log_in()
@@ -140,7 +140,7 @@ class TestLogIn:
         link._lock = Lock(link._lock)
 
         def log_in():
-            with pytest.raises(links.NoAnswer) as caught:
+            with pytest.raises(service_adapter.NoAnswer) as caught:
                 link.log_in()
             failed.append(caught.value)
         threads = [threading.Thread(target=log_in) for _ in range(4)]
@@ -168,7 +168,7 @@ class TestWords:
         (ks_exceptions.ConnectTimeout('http://h is slow'),
          'http://h is slow after 2.5 seconds')])
     def test_are_one_line(self, error, detail):
-        found = links._no_answer(error, Why.SILENT, 2.5)
+        found = service_adapter._no_answer(error, Why.SILENT, 2.5)
         assert (found.why, found.detail) == (Why.SILENT, detail)
         assert str(found) == f'the service does not answer: {detail}'
 
@@ -176,7 +176,7 @@ class TestWords:
         error = ks_exceptions.ConnectFailure('Unable to connect: (a, b, c)')
         error.__cause__ = ValueError('a wrapper')
         error.__cause__.__context__ = OSError('refused')
-        found = links._no_answer(error, Why.SILENT, 5)
+        found = service_adapter._no_answer(error, Why.SILENT, 5)
         assert found.detail == 'Unable to connect: refused'
 
     @pytest.mark.parametrize(('error', 'passing'), [
@@ -185,8 +185,10 @@ class TestWords:
         (ks_exceptions.SSLError(), False),
         (ks_exceptions.Unauthorized(), False), (OSError(), False)])
     def test_say_whether_another_try_may_work(self, error, passing):
-        assert links._no_answer(error, Why.SILENT, 5).passing is passing
+        found = service_adapter._no_answer(error, Why.SILENT, 5)
+        assert found.passing is passing
 
     def test_are_of_the_options_where_these_are_wrong(self):
         error = cfg.DuplicateOptError('token')
-        assert links._no_answer(error, Why.OPTIONS, 5).why is Why.OPTIONS
+        found = service_adapter._no_answer(error, Why.OPTIONS, 5)
+        assert found.why is Why.OPTIONS

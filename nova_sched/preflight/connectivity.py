@@ -1,10 +1,10 @@
 """Asking everything that the service would depend on, at the same time."""
 
 from nova_sched import conf as config
-from nova_sched.preflight.bus import Bus
 from nova_sched.preflight.databases import Databases
-from nova_sched.preflight.rest import Neutron
-from nova_sched.preflight.rest import Placement
+from nova_sched.preflight.http_services import Neutron
+from nova_sched.preflight.http_services import Placement
+from nova_sched.preflight.message_broker import Bus
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
 from nova_sched.preflight.rows import Row

@@ -2,10 +2,10 @@
 
 from nova_sched import context
 from nova_sched.network import neutron
+from nova_sched.placement import adapter
 from nova_sched.placement import answers
 from nova_sched.placement import candidates
-from nova_sched.placement import connection
-from nova_sched.placement import versions
+from nova_sched.placement import microversions
 from nova_sched.preflight import rows
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
@@ -27,7 +27,7 @@ class Placement:
     """
 
     def __init__(self, conf):
-        self._server = connection.Connection(conf)
+        self._server = adapter.Connection(conf)
         # A log-in and three requests, each with its time.
         self._asked = rows.Question(4 * self._server.timeout, self._ask)
 
@@ -36,7 +36,7 @@ class Placement:
         found, providers = rows.attempt(_PLACEMENT, _REACH, self._spoken), []
         if found[0].outcome == ERROR:
             return found, None
-        version = self._server.spoken().fitting(versions.FORMS[0])
+        version = self._server.spoken().fitting(microversions.FORMS[0])
         found += rows.attempt(_CANDIDATES, _ALLOW, self._offered, version)
         failed = rows.attempt(_PROVIDERS, _ALLOW, self._listed, version,
                               providers)
@@ -47,11 +47,11 @@ class Placement:
         if spoken.best() is None:
             return [Row(_PLACEMENT, ERROR, f'it speaks microversions '
                         f'{spoken.least} to {spoken.most}, of which this '
-                        f'service needs {versions.FORMS[0]} at least',
+                        f'service needs {microversions.FORMS[0]} at least',
                         'Upgrade Placement to Queens or later')]
         return [Row(_PLACEMENT, OK, 'endpoint and log-in work; it speaks '
                     f'microversions {spoken.least} to {spoken.most}, and is '
-                    f'asked in {spoken.fitting(versions.FORMS[0])}')]
+                    f'asked in {spoken.fitting(microversions.FORMS[0])}')]
 
     def _offered(self, version):
         answer = self._get('/allocation_candidates?limit=1&resources=VCPU:1',
