@@ -1,6 +1,7 @@
-"""The way to a service behind Keystone: endpoint, log-in and connections.
+"""HTTP requests to the services behind Keystone, by keystoneauth1.
 
-What is said of a failure, and to whom, is up to those who use it.
+Sections of the configuration say where a service is and how to log in.  What
+an answer means is up to the rooms that ask.
 """
 
 import dataclasses
@@ -17,53 +18,62 @@ from oslo_config import cfg
 from nova_sched import exception
 
 #: Seconds to wait for an answer where the section's timeout is unset.
-TIMEOUT = 30
+DEFAULT_TIMEOUT = 30
+
+#: Characters of an error's text that are passed on.
+_LONGEST_ERROR = 500
+_NO_RETRIES = {'connect_retries': 0, 'status_code_retries': 0}
 
 
-class Why(enum.Enum):
+class FailureReason(enum.Enum):
     """Why there was no answer."""
 
-    ENDPOINT = 'the catalog has no endpoint'
-    NO_LOGIN = 'the options of the log-in are missing or wrong'
+    NO_ENDPOINT = 'the catalog has no endpoint'
+    AUTH_OPTIONS = 'the options of the log-in are missing or wrong'
     CREDENTIALS = 'Keystone refuses the credentials'
     DISCOVERY = 'Keystone is not where it should be'
     KEYSTONE = 'Keystone gives no token'
     OPTIONS = 'the options of the section cannot be used'
-    SILENT = 'the service does not answer'
+    NO_ANSWER = 'the service does not answer'
 
 
-#: What an error means, the first that fits.
-_MEANING = (
-    (ks_exceptions.CatalogException, Why.ENDPOINT),
-    (ks_exceptions.AuthPluginException, Why.NO_LOGIN),
-    (ks_exceptions.Unauthorized, Why.CREDENTIALS),
-    (ks_exceptions.DiscoveryFailure, Why.DISCOVERY),
+#: The reason by kind of error; the first that fits counts.
+_REASONS = (
+    (ks_exceptions.CatalogException, FailureReason.NO_ENDPOINT),
+    (ks_exceptions.AuthPluginException, FailureReason.AUTH_OPTIONS),
+    (ks_exceptions.Unauthorized, FailureReason.CREDENTIALS),
+    (ks_exceptions.DiscoveryFailure, FailureReason.DISCOVERY),
 )
 #: What keystoneauth1 lets through; OSError for files that cannot be read.
 _ERRORS = (ks_exceptions.ClientException, OSError, ValueError)
 
 
-class NoAnswer(exception.NovaSchedException):
+class ServiceUnreachable(exception.NovaSchedException):
     """There was no answer.
 
-    why: Why.  detail: what exactly, without secrets or a full stop.
-    passing: whether it may work when it is tried again.
+    reason: FailureReason.  detail: what exactly, without secrets or a full
+    stop.  transient: whether another try may work.
     """
 
-    def __init__(self, why, detail, passing=False):
-        super().__init__(f'{why.value}: {detail}')
-        self.why, self.detail, self.passing = why, detail, passing
+    def __init__(self, reason, detail, transient=False):
+        super().__init__(f'{reason.value}: {detail}')
+        self.reason, self.detail = reason, detail
+        self.transient = transient
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
-    """What came back for one HTTP request: its status and its body."""
+class Response:
+    """The answer to one HTTP request.
+
+    request_id: of the service, which its log names, or None.
+    """
 
     status: int
     text: str
+    request_id: str | None = None
 
     def document(self):
-        """The body as JSON: a dict; ValueError if it is none."""
+        """Return the body as JSON: a dict; ValueError if it is none."""
         try:
             found = json.loads(self.text)
         except RecursionError as exc:
@@ -73,37 +83,86 @@ class Answer:
         return found
 
 
-class Links:
-    """The Link of each process to the service of one section.
+class ServiceAdapter:
+    """Requests to the service of one section, or a log-in without one.
 
-    conf: ConfigOpts.  group: the section's name.  Safe for threads and for
-    processes: nothing is opened before the first request.
+    conf: ConfigOpts.  group: the section's name; without the option
+        service_type nothing can be sent.
+    response: the class of the answers, derived from Response.
+
+    Safe for threads and for processes: nothing is opened before the first
+    request, and each process has a session of its own.
     """
 
-    def __init__(self, conf, group):
-        self._conf, self._group, self._links = conf, group, {}
+    def __init__(self, conf, group, response=Response):
+        self._conf, self._group, self._response = conf, group, response
+        self._sessions = {}
 
-    def get(self):
-        """This process's Link.  Raises NoAnswer if the options give none."""
+    @property
+    def timeout(self):
+        """Seconds that an answer is waited for, unless others are named."""
+        try:
+            return self._session().timeout
+        except ServiceUnreachable:
+            return DEFAULT_TIMEOUT
+
+    @property
+    def auth(self):
+        """The log-in of the section: a plug-in, or None without auth_type.
+
+        Raises ServiceUnreachable.
+        """
+        return self._session().auth
+
+    def log_in(self):
+        """Get a token, if one is needed.  Raises ServiceUnreachable."""
+        self._session().log_in()
+
+    def request(self, method, path, auth=None, timeout=None, retry=True,
+                request_id=None, **kwargs):
+        """Send one request; return the Response, whatever its status.
+
+        auth: plug-in of another log-in than the section's.
+        timeout: seconds to wait for an answer, at most as many as usual.
+        retry: whether the section's options of retries count.
+        request_id: the id under which the service logs the request; left out
+            if it cannot be a header.
+        kwargs: as of keystoneauth1.session.Session.request.
+        Raises ServiceUnreachable.
+        """
+        try:
+            session = self._session()
+            if auth is None:
+                session.log_in()
+            answer = session.request(
+                method, path, auth=auth,
+                timeout=min(session.timeout, timeout or session.timeout),
+                global_request_id=request_id if _is_header(request_id)
+                else None, **({} if retry else _NO_RETRIES), **kwargs)
+        except ServiceUnreachable as exc:
+            if exc.reason is FailureReason.NO_ENDPOINT and auth is None:
+                # The catalog came with the token: log in anew the next time.
+                self._sessions.pop(os.getpid(), None)
+            raise
+        return self._response(
+            answer.status_code, answer.content.decode(errors='replace'),
+            answer.headers.get('x-openstack-request-id'))
+
+    def _session(self):
+        """Return this process's Session.  Raises ServiceUnreachable."""
         pid = os.getpid()
         # Without a lock: a fork in another thread would leave it held. Of
         # two that are made at the same time one is dropped unused.
-        return self._links.get(pid) or self._links.setdefault(
-            pid, Link(self._conf, self._group))
-
-    def drop(self):
-        """Have this process log in anew: the catalog came with the token."""
-        self._links.pop(os.getpid(), None)
+        return self._sessions.get(pid) or self._sessions.setdefault(
+            pid, Session(self._conf, self._group))
 
 
-class Link:
-    """A keystoneauth1 adapter with its session, for one process.
-
-    A section without service_type is a log-in alone: nothing can be sent.
+class Session:
+    """The keystoneauth1 session and adapter of one section and process.
 
     auth: plug-in of the log-in, or None where auth_type is unset.
     timeout: seconds to wait for an answer.
-    Raises NoAnswer when the section does not lead to one.
+    Raises ServiceUnreachable when the options of the section are wrong.
     """
 
     def __init__(self, conf, group):
@@ -115,12 +174,15 @@ class Link:
                 conf, group, auth=self.auth, app_name='nova-sched')
             self._adapter = (
                 loading.load_adapter_from_conf_options(
-                    conf, group, session=session)
+                    conf, group, session=session, raise_exc=False,
+                    additional_headers={'Accept': 'application/json'})
                 if 'service_type' in conf[group] else None)
         except (*_ERRORS, TypeError, cfg.Error) as exc:
-            raise _no_answer(exc, Why.OPTIONS, TIMEOUT) from exc
-        wanted = conf[group].timeout or 0
-        self.timeout = session.timeout = wanted if wanted > 0 else TIMEOUT
+            raise _unreachable(exc, FailureReason.OPTIONS,
+                               DEFAULT_TIMEOUT) from exc
+        timeout = conf[group].timeout or 0
+        self.timeout = session.timeout = (
+            timeout if timeout > 0 else DEFAULT_TIMEOUT)
         # One connection for each thread that may be deciding.
         for scheme in ('http://', 'https://'):
             session.session.get_adapter(scheme).init_poolmanager(
@@ -129,72 +191,85 @@ class Link:
         self._failures, self._failure = 0, None
 
     def log_in(self):
-        """Have a token, if one is needed.
+        """Get a token, if one is needed.
 
-        Whoever waits for another's log-in shares its failure: with a
+        Threads that wait for another's log-in share its failure: with a
         Keystone that hangs, one after the other would wait for ever.
-        Raises NoAnswer.
+        Raises ServiceUnreachable.
         """
         if self.auth is None:
             return
         failures = self._failures
         with self._lock:
             if failures == self._failures:
-                self._failure = self._log_in()
+                self._failure = self._try_log_in()
                 self._failures += self._failure is not None
             failure = self._failure
         if failure is not None:
-            raise _no_answer(failure, Why.KEYSTONE, self.timeout)
+            raise _unreachable(failure, FailureReason.KEYSTONE, self.timeout)
 
-    def _log_in(self):
+    def _try_log_in(self):
+        """Return what a log-in fails with, or None."""
         try:
             self._session.get_auth_headers()
             return None
         except Exception as exc:
-            # Keystone's answer is read as it comes, whatever it is.
+            # keystoneauth1 does not check what Keystone answers.
             return exc
 
-    def send(self, method, path, timeout, **kwargs):
-        """Send a request: a requests.Response, whatever the status.
+    def request(self, method, path, timeout, **kwargs):
+        """Send a request; return the requests.Response, whatever its status.
 
-        timeout: seconds to wait for an answer.  kwargs: as of
-        keystoneauth1.adapter.Adapter.request.
-        Raises NoAnswer.
+        Raises ServiceUnreachable.
         """
         try:
-            return self._adapter.request(
-                path, method, raise_exc=False, timeout=timeout, **kwargs)
+            return self._adapter.request(path, method, timeout=timeout,
+                                         **kwargs)
         except _ERRORS as exc:
-            raise _no_answer(exc, Why.SILENT, timeout) from exc
+            raise _unreachable(exc, FailureReason.NO_ANSWER, timeout) from exc
 
 
-def _no_answer(exc, default, timeout):
-    """The NoAnswer that says what an exception means."""
-    why = next((why for kind, why in _MEANING if isinstance(exc, kind)),
-               default)
+def one_line(text):
+    """Return an error's text as one line of at most 500 characters."""
+    return ' '.join(str(text).split())[:_LONGEST_ERROR]
+
+
+def _is_header(request_id):
+    """Whether an id can be sent in a header; callers may name any."""
+    return (isinstance(request_id, str) and request_id != ''
+            and request_id == request_id.strip()
+            and request_id.isprintable() and max(request_id) <= '\xff')
+
+
+def _unreachable(exc, default, timeout):
+    """Return the ServiceUnreachable that says what an error means."""
+    reason = next((reason for kind, reason in _REASONS
+                   if isinstance(exc, kind)), default)
     if isinstance(exc, ks_exceptions.ConnectTimeout):
-        detail = f'{_told(exc)} after {timeout:g} seconds'
+        detail = f'{_masked(exc)} after {timeout:g} seconds'
     elif isinstance(exc, ks_exceptions.ConnectionError):
-        detail = f'{_told(exc).partition(": ")[0]}: {_innermost(exc)}'
+        detail = f'{_masked(exc).partition(": ")[0]}: {_root_cause(exc)}'
     else:
-        detail = _told(exc)
-    return NoAnswer(why, detail.rstrip('.'), isinstance(
-        exc, ks_exceptions.RetriableConnectionFailure))
+        detail = _masked(exc)
+    return ServiceUnreachable(
+        reason, detail.rstrip('.'),
+        isinstance(exc, ks_exceptions.RetriableConnectionFailure))
 
 
-def _told(exc):
-    """What an exception says, without queries and passwords of URLs."""
+def _masked(exc):
+    """Return an error's text without queries and passwords of URLs."""
     text = ' '.join(str(exc).split()) or type(exc).__name__
     text = re.sub(r'://[^\s/?]*@', '://***@', text)
     return re.sub(r'\?[^\s:]*', '', text)
 
 
-def _innermost(exc):
-    """What the system said in the end, of a connection that failed.
+def _root_cause(exc):
+    """Return what the system says of a connection that failed.
 
-    What the service was about to answer meanwhile is no cause of it.
+    The context of an error may reach back to one of another request, which
+    is not its cause.
     """
     while (inner := exc.__cause__ or exc.__context__) and not isinstance(
             inner, exception.NovaSchedException):
         exc = inner
-    return _told(exc)
+    return _masked(exc)

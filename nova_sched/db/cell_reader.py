@@ -69,7 +69,7 @@ class CellReader:
         self.db = db_engine.Database(cell.connection, options)
         self._columns = compute_node_columns
         self._statements = self._nodes = None
-        self._details = instance_details.Kept()
+        self._details = instance_details.InstanceDetails()
         #: The guard.Guard for questions to it; None for no guard.
         self.guard = None
 

@@ -72,7 +72,7 @@ class Instances:
         self._unreported_hosts = None
         self._located = {}
         self._by_host, self._made = None, {}
-        self._kept = instance_details.Kept(details)
+        self._kept = instance_details.InstanceDetails(details)
         self._values = {}
 
     def located(self, uuids, placed=True):

@@ -1,9 +1,9 @@
-"""The services that speak HTTP: Placement and Neutron."""
+"""The HTTP services: Placement and Neutron."""
 
 from nova_sched import context
+from nova_sched import deadline
 from nova_sched.network import neutron
 from nova_sched.placement import adapter
-from nova_sched.placement import answers
 from nova_sched.placement import candidates
 from nova_sched.placement import microversions
 from nova_sched.preflight import rows
@@ -21,79 +21,84 @@ _ALLOW = ('Give the user of [placement] a role with which Placement lets '
 
 
 class Placement:
-    """What Placement says to what a scheduler asks; nothing is claimed.
+    """Placement, asked what a scheduler asks; nothing is claimed.
 
-    Asking begins when it is made.
+    Making one starts to ask.
     """
 
     def __init__(self, conf):
-        self._server = adapter.Connection(conf)
+        self._adapter = adapter.PlacementAdapter(conf)
         # A log-in and three requests, each with its time.
-        self._asked = rows.Question(4 * self._server.timeout, self._ask)
+        self._call = deadline.Call(4 * self._adapter.timeout, self._ask,
+                                   name='preflight')
 
     def _ask(self):
-        """Its rows, and the uuids of all providers or None."""
-        found, providers = rows.attempt(_PLACEMENT, _REACH, self._spoken), []
+        """Return rows, and the uuids of all providers or None."""
+        found = rows.attempt(_PLACEMENT, _REACH, self._microversions)
         if found[0].outcome == ERROR:
             return found, None
-        version = self._server.spoken().fitting(microversions.FORMS[0])
-        found += rows.attempt(_CANDIDATES, _ALLOW, self._offered, version)
-        failed = rows.attempt(_PROVIDERS, _ALLOW, self._listed, version,
-                              providers)
+        version = self._adapter.microversions().for_query(
+            microversions.FORMS[0])
+        found += rows.attempt(_CANDIDATES, _ALLOW, self._candidates, version)
+        providers = []
+        failed = rows.attempt(_PROVIDERS, _ALLOW, self._list_providers,
+                              version, providers)
         return found + failed, None if failed else set(providers)
 
-    def _spoken(self):
-        spoken = self._server.spoken()
-        if spoken.best() is None:
-            return [Row(_PLACEMENT, ERROR, f'it speaks microversions '
-                        f'{spoken.least} to {spoken.most}, of which this '
-                        f'service needs {microversions.FORMS[0]} at least',
+    def _microversions(self):
+        supported = self._adapter.microversions()
+        speaks = (f'it speaks microversions {supported.least} to '
+                  f'{supported.most}')
+        oldest = microversions.FORMS[0]
+        if supported.newest() is None:
+            return [Row(_PLACEMENT, ERROR, f'{speaks}, of which this service '
+                        f'needs {oldest} at least',
                         'Upgrade Placement to Queens or later')]
-        return [Row(_PLACEMENT, OK, 'endpoint and log-in work; it speaks '
-                    f'microversions {spoken.least} to {spoken.most}, and is '
-                    f'asked in {spoken.fitting(microversions.FORMS[0])}')]
+        return [Row(_PLACEMENT, OK, f'endpoint and log-in work; {speaks}, and '
+                    f'is asked in {supported.for_query(oldest)}')]
 
-    def _offered(self, version):
-        answer = self._get('/allocation_candidates?limit=1&resources=VCPU:1',
-                           version, 'It offers no candidates.')
+    def _candidates(self, version):
+        response = self._get(
+            '/allocation_candidates?limit=1&resources=VCPU:1', version,
+            'It offers no candidates.')
         found = candidates.Candidates()
-        found.add(answer.document())
+        found.add(response.document())
         if found.by_provider:
             return [Row(_CANDIDATES, OK, 'there is a candidate for one VCPU')]
         return [Row(_CANDIDATES, WARNING, 'there is none for one VCPU',
                     'Look at the inventories of the compute nodes: openstack '
                     'resource provider inventory list')]
 
-    def _listed(self, version, providers):
-        """No row; the uuids of the providers go to a list."""
-        answer = self._get('/resource_providers', version,
-                           'It does not list its providers.')
-        providers += [
-            each['uuid'] for each in answer.document()['resource_providers']]
+    def _list_providers(self, version, providers):
+        """Add the uuids of the providers to a list; return no row."""
+        response = self._get('/resource_providers', version,
+                             'It does not list its providers.')
+        providers += [each['uuid'] for each
+                      in response.document()['resource_providers']]
         return []
 
-    def _get(self, path, version, trouble):
-        answer = self._server.ask('GET', path, version, again=False)
-        if answer.status != 200:
-            raise answers.Refused(trouble, answer)
-        return answer
+    def _get(self, path, version, failure):
+        response = self._adapter.request('GET', path, version, retry=False)
+        if response.status != 200:
+            raise adapter.RequestFailed(failure, response)
+        return response
 
     def rows(self, computes):
-        """What there is to say of it: list of Row.
+        """Return the rows about Placement: list of Row.
 
-        computes: list of census.Computes, those whose nodes are known.
+        computes: list of database_contents.Computes, of known nodes.
         """
         try:
-            found, providers = self._asked.answer()
-        except rows.Silent as error:
+            found, providers = self._call.result()
+        except deadline.DeadlineExceeded as error:
             return [Row(_PLACEMENT, ERROR, str(error), _REACH)]
         if providers is None:
             return found
-        return [*found, _matched(providers, computes)]
+        return [*found, _compare(providers, computes)]
 
 
-def _matched(providers, computes):
-    """The row that compares compute nodes with resource providers."""
+def _compare(providers, computes):
+    """Return the row that compares compute nodes with providers."""
     nodes = [node for found in computes for node in found.nodes]
     without = [name for name, uuid in nodes if uuid not in providers]
     if without:
@@ -106,33 +111,34 @@ def _matched(providers, computes):
 
 
 class Neutron:
-    """What Neutron says to a service that looks for segments.
+    """Neutron, asked for what the filter for routed networks needs.
 
-    conf: ConfigOpts.  Asking begins when it is made, where the request filter
-    for routed networks is on; ports are read with users' tokens.
+    conf: ConfigOpts.  Making one starts to ask, where that request filter is
+    on; ports are read with users' tokens.
     """
 
     def __init__(self, conf):
-        self._asked = None
+        self._call = None
         if conf.scheduler.query_placement_for_routed_network_aggregates:
-            reader = neutron.Neutron(conf).asked_by(
+            reader = neutron.Neutron(conf).reader(
                 context.RequestContext(overwrite=False))
-            self._asked = rows.Question(
-                neutron.LIMIT, reader.knows_segments, 'routed networks')
+            self._call = deadline.Call(
+                neutron.LIMIT, reader.knows_segments, 'routed networks',
+                name='preflight')
 
     def rows(self):
-        """What there is to say of it: list of Row."""
-        if self._asked is None:
+        """Return the rows about Neutron: list of Row."""
+        if self._call is None:
             return [Row(_NEUTRON, OK, 'is not asked by this service: '
                         '[scheduler] query_placement_for_routed_network_'
                         'aggregates is off, and ports are read with the '
                         'tokens of users')]
         return rows.attempt(
             _NEUTRON, 'Check that it runs, and [neutron]: endpoint, auth_type '
-            'and the options that it needs', self._found)
+            'and the options that it needs', self._segments)
 
-    def _found(self):
-        if self._asked.answer():
+    def _segments(self):
+        if self._call.result():
             return [Row(_NEUTRON, OK, 'log-in works, and it has segments')]
         return [Row(_NEUTRON, WARNING, 'log-in works, but its extension '
                     'segment is not there',

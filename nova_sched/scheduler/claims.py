@@ -10,7 +10,7 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched.hosts import offer as placement_offer
 from nova_sched.hosts.decision import Claim
-from nova_sched.placement.retry_budget import GivenUp
+from nova_sched.placement.retry_budget import RetriesExhausted
 
 LOG = logging.getLogger(__name__)
 
@@ -182,7 +182,7 @@ class _Returning:
         for instance_uuid, error in self.left.items():
             try:
                 self._offer.release(instance_uuid)
-            except GivenUp as exc:
+            except RetriesExhausted as exc:
                 untried[instance_uuid] = error or exc
             except exception.PlacementError as exc:
                 failed[instance_uuid] = exc

@@ -96,7 +96,7 @@ class Deployment:
         options: instead of those that the deployment has.
         """
         file = stages.write_config(self._file, **self.options | options)
-        found = connectivity.connected(Setup(config.new_conf([], [str(file)])))
+        found = connectivity.check(Setup(config.new_conf([], [str(file)])))
         assert not [word for word in SECRETS if word in str(found)]
         return found
 

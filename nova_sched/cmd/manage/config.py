@@ -77,7 +77,7 @@ class Check(lister.Lister):
         found += setup.rows()
         if parsed_args.connect:
             with _hushed(self.app.options.verbose_level < 2):
-                found += connectivity.connected(setup)
+                found += connectivity.check(setup)
         if parsed_args.release:
             found += differences.rows(setup, parsed_args.release)
         return found

@@ -35,7 +35,7 @@ class TestError:
         ('{}', None, '{}'), ('x\n y', None, 'x y'), ('', None, 'HTTP 404'),
         ('x' * 501, None, 'x' * 500)])
     def test_has_a_type_and_a_line_of_500_characters(self, text, kind, said):
-        assert responses.Answer(404, text).error == (kind, said)
+        assert responses.Response(404, text).error == (kind, said)
 
 
 class TestLists:

@@ -155,7 +155,7 @@ class TestNoAnswer:
                                                         placement):
         client = client_of(auth_type='none', endpoint=placement.url)
 
-        assert client._server._links.get().timeout == 30
+        assert client._adapter.timeout == 30
 
     def test_is_told_of_each_time(self, client_of, caplog):
         client = client_of(auth_type='none', endpoint='http://127.0.0.1:9')

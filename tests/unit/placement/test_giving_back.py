@@ -104,7 +104,7 @@ class TestClaimWithoutAnAnswer:
 
     def test_leaves_little_time_for_those_after_it(self, scene, placement,
                                                    monkeypatch):
-        monkeypatch.setattr(retry_budget, 'SHORT', 0.1)
+        monkeypatch.setattr(retry_budget, 'SHORT_TIMEOUT', 0.1)
         placement.on('GET', PATH, HANG)
         made = scene.claims(timeout=2)
         begin = time.monotonic()

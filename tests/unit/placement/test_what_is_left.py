@@ -142,7 +142,7 @@ def test_a_claim_without_an_answer_is_given_back_after_an_outage(
         assert not made.claim(UUIDS[0], WANTED, SPEC)
     assert holding
 
-    for _ in range(retry_budget.GIVE_UP):
+    for _ in range(retry_budget.MAX_FAILURES):
         with pytest.raises(exception.PlacementError):
             made.release(UUIDS[0])
     placement.on('GET', f'/allocations/{UUIDS[0]}',

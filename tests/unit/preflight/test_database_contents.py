@@ -196,12 +196,12 @@ class TestPlaces:
 
 def test_what_the_databases_cost_is_bounded(cloud, monkeypatch):
     """Each has its time, and so much the cells after the API database."""
-    seconds, question = [], databases.rows.Question
+    seconds, call = [], databases.deadline.Call
 
-    def ask(limit, *args):
+    def ask(limit, *args, **kwargs):
         seconds.append(limit)
-        return question(limit, *args)
-    monkeypatch.setattr(databases.rows, 'Question', ask)
+        return call(limit, *args, **kwargs)
+    monkeypatch.setattr(databases.deadline, 'Call', ask)
     databases.Databases(cloud.conf(
         nova_sched__cell_timeout=7,
         api_database__connection=cloud.url)).rows()

@@ -3,6 +3,7 @@
 import pytest
 
 from nova_sched import conf as config
+from nova_sched import deadline
 from nova_sched.preflight import database_contents
 from nova_sched.preflight import http_services
 from nova_sched.preflight.rows import ERROR
@@ -193,13 +194,13 @@ def test_a_placement_that_is_silent_for_all_of_its_time_is_given_up(
     timeout.
     """
     class Silent:
-        def __init__(self, seconds, function):
+        def __init__(self, seconds, function, name):
             self._seconds = seconds
 
-        def answer(self):
-            raise http_services.rows.Silent(
+        def result(self):
+            raise deadline.DeadlineExceeded(
                 f'no answer within {self._seconds:g}')
-    monkeypatch.setattr(http_services.rows, 'Question', Silent)
+    monkeypatch.setattr(http_services.deadline, 'Call', Silent)
     for timeout, told in ((5, 20), (0, 120)):
         found = asked(tmp_path, placement, timeout=timeout)
         assert outcomes(found) == {'Placement': ERROR}
