@@ -187,7 +187,7 @@ class Databases:
         text = (f'{url}, tables {found.layout}: {len(found.nodes)} compute '
                 f'nodes, {len(found.states)} compute services of version '
                 f'{_version(found.version)} or newer, ' + ', '.join(
-                    f'{found.of_state(state)} {state}'
+                    f'{found.count(state)} {state}'
                     for state in ('up', 'disabled', 'down')))
         if cell.disabled:
             text += '; the cell is disabled: only for requests that name it'
@@ -197,7 +197,7 @@ class Databases:
 
     @staticmethod
     def _summary(check, text, found):
-        if found.of_state('up'):
+        if found.count('up'):
             return Row(check, OK, text)
         return Row(check, WARNING, text,
                    'No host is up: look at the compute services and their '

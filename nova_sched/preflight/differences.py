@@ -1,4 +1,4 @@
-"""What of a configuration behaves otherwise than in a release of Nova."""
+"""How a configuration behaves differently in a release of Nova."""
 
 from nova_sched.options import releases
 from nova_sched.preflight import known_differences
@@ -19,7 +19,7 @@ _MATTERS = {
 
 
 def rows(setup, release):
-    """What behaves otherwise in a release of Nova: list of Row.
+    """Return what differs in a release of Nova: list of Row.
 
     setup: setup.Setup.  release: options.releases.Release.
     """
@@ -101,7 +101,7 @@ def _weighers(setup, release):
 
 
 def _without(late, weighers, kept):
-    """How to weigh without some weighers, by either option, in words.
+    """Return advice on how to weigh without some weighers: text.
 
     weighers: name -> object.  kept: names of those that go on.
     """

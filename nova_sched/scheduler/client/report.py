@@ -39,20 +39,6 @@ class SchedulerReportClient(NovaMethods):
     def __init__(self, conf, adapter=None):
         self._adapter = adapter or PlacementAdapter(conf)
 
-    def version(self):
-        """Return the newest of microversions.FORMS that Placement supports.
-
-        None without an answer, which is logged, or when it is too old.
-        """
-        try:
-            return self._adapter.microversions().newest()
-        except PlacementUnreachable:
-            return None
-        except RequestFailed as exc:
-            error = exc
-        LOG.warning('%s', error)
-        return None
-
     def candidates(self, queries, context):
         """Return what Placement offers: an Offer or a NothingFound.
 

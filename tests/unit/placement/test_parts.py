@@ -128,7 +128,7 @@ class TestConsumerAllocations:
 class TestMicroversions:
     @pytest.mark.parametrize(('most', 'best'), [
         ('1.9', None), ('1.17', '1.17'), ('1.24', '1.17'), ('1.25', '1.25'),
-        ('1.36', '1.36'), ('1.99', FORMS[-1])])
+        ('1.36', '1.36'), ('1.38', '1.36'), ('1.99', FORMS[-1])])
     def test_are_the_best_of_those_that_both_know(self, most, best):
         assert microversions.MicroversionRange('1.0', most).newest() == best
 

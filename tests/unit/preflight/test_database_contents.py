@@ -90,7 +90,7 @@ class TestComputes:
 
         assert found.states == {'a': 'up', 'b': 'down', 'c': 'down',
                                 'd': 'disabled', 'e': 'up'}
-        assert [found.of_state(state) for state in (
+        assert [found.count(state) for state in (
             'up', 'down', 'disabled', 'odd')] == [2, 2, 1, 0]
         assert one(20000).states['b'] == 'up'
 
