@@ -22,7 +22,6 @@ DEFAULT_TIMEOUT = 30
 
 #: Characters of an error's text that are passed on.
 _LONGEST_ERROR = 500
-_NO_RETRIES = {'connect_retries': 0, 'status_code_retries': 0}
 
 
 class FailureReason(enum.Enum):
@@ -130,20 +129,23 @@ class ServiceAdapter:
         kwargs: as of keystoneauth1.session.Session.request.
         Raises ServiceUnreachable.
         """
+        session = self._session()
+        timeout = min(session.timeout, timeout or session.timeout)
+        if auth is None:
+            session.log_in()
+        if not retry:
+            kwargs |= {'connect_retries': 0, 'status_code_retries': 0}
+        if _is_header(request_id):
+            kwargs['global_request_id'] = request_id
         try:
-            session = self._session()
-            if auth is None:
-                session.log_in()
-            answer = session.request(
-                method, path, auth=auth,
-                timeout=min(session.timeout, timeout or session.timeout),
-                global_request_id=request_id if _is_header(request_id)
-                else None, **({} if retry else _NO_RETRIES), **kwargs)
-        except ServiceUnreachable as exc:
-            if exc.reason is FailureReason.NO_ENDPOINT and auth is None:
+            answer = session.adapter.request(path, method, auth=auth,
+                                             timeout=timeout, **kwargs)
+        except _ERRORS as exc:
+            error = _unreachable(exc, FailureReason.NO_ANSWER, timeout)
+            if error.reason is FailureReason.NO_ENDPOINT and auth is None:
                 # The catalog came with the token: log in anew the next time.
                 self._sessions.pop(os.getpid(), None)
-            raise
+            raise error from exc
         return self._response(
             answer.status_code, answer.content.decode(errors='replace'),
             answer.headers.get('x-openstack-request-id'))
@@ -160,6 +162,7 @@ class ServiceAdapter:
 class Session:
     """The keystoneauth1 session and adapter of one section and process.
 
+    adapter: keystoneauth1.adapter.Adapter, or None without service_type.
     auth: plug-in of the log-in, or None where auth_type is unset.
     timeout: seconds to wait for an answer.
     Raises ServiceUnreachable when the options of the section are wrong.
@@ -172,7 +175,7 @@ class Session:
             self.auth = loading.load_auth_from_conf_options(conf, group)
             session = loading.load_session_from_conf_options(
                 conf, group, auth=self.auth, app_name='nova-sched')
-            self._adapter = (
+            self.adapter = (
                 loading.load_adapter_from_conf_options(
                     conf, group, session=session, raise_exc=False,
                     additional_headers={'Accept': 'application/json'})
@@ -216,17 +219,6 @@ class Session:
         except Exception as exc:
             # keystoneauth1 does not check what Keystone answers.
             return exc
-
-    def request(self, method, path, timeout, **kwargs):
-        """Send a request; return the requests.Response, whatever its status.
-
-        Raises ServiceUnreachable.
-        """
-        try:
-            return self._adapter.request(path, method, timeout=timeout,
-                                         **kwargs)
-        except _ERRORS as exc:
-            raise _unreachable(exc, FailureReason.NO_ANSWER, timeout) from exc
 
 
 def one_line(text):

@@ -45,16 +45,12 @@ class MicroversionRange:
         except (KeyError, TypeError, ValueError) as exc:
             raise ValueError('it lists no microversions') from exc
 
-    def supports(self, version):
-        """Whether the server supports a microversion."""
-        return discover.version_between(self.least, self.most, version)
-
     def newest(self, least=FORMS[0], most=FORMS[-1]):
         """Return the newest supported of FORMS within bounds, or None."""
         return next((
             form for form in reversed(FORMS)
             if discover.version_between(least, most, form)
-            and self.supports(form)), None)
+            and discover.version_between(self.least, self.most, form)), None)
 
     def for_query(self, least):
         """Return the microversion for a query that needs one at least.

@@ -141,10 +141,14 @@ class TestMicroversions:
                            match=r'takes 1\.29: upgrade'):
             microversions.MicroversionRange('1.0', '1.25').for_query('1.29')
 
-    def test_are_bounds_of_what_is_spoken(self):
-        supported = microversions.MicroversionRange('1.10', '1.20')
-        assert [supported.supports(version) for version in (
-            '1.9', '1.10', '1.20', '1.21')] == [False, True, True, False]
+    @pytest.mark.parametrize(('least', 'most', 'newest'), [
+        ('1.18', '1.24', None), ('1.17', '1.17', '1.17'),
+        ('1.25', '1.25', '1.25'), ('1.26', '1.28', None)])
+    def test_of_a_server_have_bounds(self, least, most, newest):
+        supported = microversions.MicroversionRange(least, most)
+        assert supported.newest() == newest
+
+    def test_are_compared_as_numbers(self):
         assert microversions.at_least('1.28', '1.28')
         assert microversions.at_least('1.29', '1.28')
         assert not microversions.at_least('1.27', '1.28')
