@@ -105,6 +105,7 @@ class Neutron:
         """
         if auth is None:
             self._adapter.log_in()
+        # The connect_retries of keystoneauth1 know no deadline.
         delay = RETRY_DELAY
         for retries in range(self._retries, -1, -1):
             left = deadline.left()
