@@ -26,6 +26,7 @@ from oslo_service import backend
 
 from nova_sched import conf as config
 from nova_sched import context
+from nova_sched import deadline
 from nova_sched import exception
 from nova_sched import rpc
 from nova_sched import upkeep
@@ -343,13 +344,15 @@ class SchedulerService(backend.get_component('ServiceBase')):
         if self._periodic:
             self._periodic.stop()
         begin = time.monotonic()
-        answering = threading.Thread(target=self._answer, daemon=True)
-        answering.start()
-        answering.join(timeout)
-        if answering.is_alive():
+        try:
+            deadline.run_within(timeout, self._answer, name='answer')
+        except deadline.DeadlineExceeded:
             LOG.warning('Calls are still being answered %d seconds after the '
                         'stop; giving them up', timeout)
             return
+        except Exception:
+            # The driver and the connections are to stop all the same.
+            LOG.exception('Stopping the RPC server failed')
         self._manager.driver.stop()
         self._transport.cleanup()
         LOG.info('Stopped; calls in flight were answered within %.1f seconds',

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from nova_sched import exception
 from nova_sched.db import cells as db_cells
 from nova_sched.db import engine as db_engine
-from nova_sched.db import kept
+from nova_sched.db import instance_details
 from nova_sched.db import statements
 from nova_sched.db import tables
 from nova_sched.hosts import columns
@@ -69,7 +69,7 @@ class CellReader:
         self.db = db_engine.Database(cell.connection, options)
         self._columns = compute_node_columns
         self._statements = self._nodes = None
-        self._kept = kept.Kept()
+        self._details = instance_details.InstanceDetails()
         #: The guard.Guard for questions to it; None for no guard.
         self.guard = None
 
@@ -206,10 +206,12 @@ class CellReader:
         if not hosts:
             return {}
         with self.db.reading() as connection:
-            statement = self._kept.statement(
+            statement = self._details.statement(
                 statements.Schema(connection, self.db), name)
-            return {} if statement is None else kept.by_uuid(_in_chunks(
-                connection, statement, kept.HOST, hosts))
+            if statement is None:
+                return {}
+            return instance_details.by_uuid(_in_chunks(
+                connection, statement, instance_details.HOST, hosts))
 
     def _chunks(self, statement, column, values):
         if not values:

@@ -1,32 +1,32 @@
 """Asking a database that may not answer: waited for once, then probed.
 
-A thread that waits for a hung server cannot be cancelled.  So whoever asks
-has a thread of its own wait, and gives up after a time; from then on nobody
+A question that is not answered in time is given up.  From then on nobody
 waits, until a probe in the background finds that the database answers again.
 """
 
-from concurrent import futures
+import contextlib
 import functools
 import threading
 import time
 
 from oslo_log import log as logging
 
+from nova_sched import deadline
 from nova_sched import exception
 from nova_sched.db import engine
 
 LOG = logging.getLogger(__name__)
 
 #: Seconds between two probes of a database that does not answer, and the
-#: most that it comes to for one that answers nothing but probes.
+#: longest interval for one that answers nothing but probes.
 PROBE_INTERVAL = 5
-MOST_PROBE_INTERVAL = 60
+MAX_PROBE_INTERVAL = 60
 
 
 class Guard:
-    """Lets questions through to one database while it answers.
+    """Questions to one database, passed on while it answers.
 
-    name: what it is called in the log.  what: that is asked for, too.
+    name: of the database in the log.  what: is read of it, in the log.
     probe: function that returns if the database can be asked, and raises
         DatabaseUnavailable if not.
     timeout: seconds that an answer may take.
@@ -36,10 +36,10 @@ class Guard:
         self.name, self._what = name, what
         self._probe, self._timeout = probe, timeout
         self._lock, self._closed = threading.Lock(), threading.Event()
-        #: Why it is not asked, in words; None while it is.
+        #: Why the database is not asked, in words; None while it is.
         self.down = None
         self._interval, self._up_since = PROBE_INTERVAL, None
-        # Names of the questions that fail, of which the log tells already.
+        # Names of the questions whose failure is logged already.
         self._failing = set()
 
     def close(self):
@@ -47,60 +47,54 @@ class Guard:
         self._closed.set()
 
     def ask(self, question):
-        """Have a function called in a thread of its own: a Future of it.
+        """Call a function in a thread of its own: a deadline.Call.
 
-        While the database does not answer it is not called, and the Future
-        holds DatabaseUnavailable.
+        Raises DatabaseUnavailable while the database does not answer.
         """
-        future = _Answer(question)
         down = self.down
         if down is not None:
-            future.set_exception(exception.DatabaseUnavailable(down))
-        else:
-            threading.Thread(target=_fulfil, args=(future, question),
-                             name=f'ask {self.name}', daemon=True).start()
-        return future
+            raise exception.DatabaseUnavailable(down)
+        return deadline.Call(self._timeout, question, name=f'ask {self.name}')
 
-    def answer(self, future, asked):
-        """What a question asked at ``asked``, time.monotonic(), came to.
+    def answer(self, call):
+        """Return what a question comes to.
 
         Raises DatabaseUnavailable; after that the database is not asked
         until a probe succeeds.  StatementFailed is of that question alone.
         """
-        left = asked + self._timeout - time.monotonic()
         try:
-            result = future.result(max(0.0, left))
-            self._failing.discard(future.question)
+            result = call.result()
+            self._failing.discard(_name(call.function))
             return result
         except engine.StatementFailed as error:
             failed = error
-        except futures.TimeoutError:
-            future.cancel()
-            reason = f'no answer within {self._timeout} seconds'
+        except deadline.DeadlineExceeded as error:
+            reason = str(error)
             self._give_up('Timeout getting', reason)
             raise exception.DatabaseUnavailable(reason) from None
         except exception.DatabaseUnavailable as error:
             reason = str(error)
             self._give_up('Failed to get', reason)
             raise exception.DatabaseUnavailable(reason) from None
-        self.tell(future, failed)
+        self.log_failure(call.function, failed)
         raise failed
 
-    def tell(self, future, error):
-        """Log what a question came to, once until it is answered.
+    def log_failure(self, question, error):
+        """Log what a question fails with, once until it is answered.
 
         With a traceback, unless it is a DatabaseUnavailable.
         """
+        name = _name(question)
         with self._lock:
-            if future.question in self._failing:
+            if name in self._failing:
                 return
-            self._failing.add(future.question)
+            self._failing.add(name)
         expected = isinstance(error, exception.DatabaseUnavailable)
         LOG.log(logging.WARNING if expected else logging.ERROR,
                 'Failed to get %(what)s for %(name)s; the next line about '
                 '%(question)s will be after it has worked again: %(error)s', {
                     'what': self._what, 'name': self.name,
-                    'question': future.question,
+                    'question': name,
                     'error': error if expected else repr(error)},
                 exc_info=None if expected else error)
 
@@ -118,12 +112,15 @@ class Guard:
                          name=f'probe {self.name}').start()
 
     def _next_interval(self):
-        """Seconds between probes; more if the last good one proved little."""
+        """Return the seconds between probes.
+
+        More of them where the database failed soon after a good probe.
+        """
         if self._up_since is None or (
                 time.monotonic() - self._up_since
                 > self._timeout + self._interval):
             return PROBE_INTERVAL
-        return min(2 * self._interval, MOST_PROBE_INTERVAL)
+        return min(2 * self._interval, MAX_PROBE_INTERVAL)
 
     def _probe_until_up(self):
         while not self._closed.wait(self._interval):
@@ -138,60 +135,42 @@ class Guard:
             return
 
 
-class _Answer(futures.Future):
-    """What a question will come to.
-
-    question: its name in the log.
-    """
-
-    def __init__(self, question):
-        super().__init__()
-        while isinstance(question, functools.partial):
-            question = question.func
-        self.question = getattr(question, '__qualname__', repr(question))
-
-
-def _fulfil(future, question):
-    if not future.set_running_or_notify_cancel():
-        return
-    try:
-        result = question()
-    except BaseException as error:
-        future.set_exception(error)
-    else:
-        future.set_result(result)
+def _name(question):
+    """Return the name of a question in the log, however it is wrapped."""
+    while isinstance(question, functools.partial):
+        question = question.func
+    return getattr(question, '__qualname__', repr(question))
 
 
 def answers(questions):
-    """What several databases answer that are asked at the same time.
+    """Ask several databases at the same time.
 
     questions: list of (key, Guard, function).
     Returns a dict key -> result, without those that do not answer or fail,
-    which the log tells.
+    which is logged.
     """
-    asked = time.monotonic()
-    running = [(key, guard, guard.ask(question))
-               for key, guard, question in questions]
-    found = {}
-    for key, guard, future in running:
+    calls, found = [], {}
+    for key, guard, question in questions:
+        # The guard has logged why it does not ask.
+        with contextlib.suppress(exception.DatabaseUnavailable):
+            calls.append((key, guard, guard.ask(question)))
+    for key, guard, call in calls:
         try:
-            found[key] = guard.answer(future, asked)
+            found[key] = guard.answer(call)
         except exception.DatabaseUnavailable:
-            # The guard has said so, and knows why.
+            # The guard has logged it.
             continue
         except Exception as exc:
             error = exc
         else:
             continue
-        guard.tell(future, error)
+        guard.log_failure(call.function, error)
     return found
 
 
 def asking(guard, function):
-    """A function that asks one database what another function asks it."""
+    """Return a function that asks one database through its guard."""
     @functools.wraps(function)
     def ask(*args):
-        asked = time.monotonic()
-        return guard.answer(
-            guard.ask(functools.partial(function, *args)), asked)
+        return guard.answer(guard.ask(functools.partial(function, *args)))
     return ask

@@ -10,7 +10,7 @@ import dataclasses
 import itertools
 
 from nova_sched import objects
-from nova_sched.hosts import kept
+from nova_sched.hosts import instance_details
 
 #: Scheduler hints that name instances.
 HINTS = ('different_host', 'same_host')
@@ -72,7 +72,7 @@ class Instances:
         self._unreported_hosts = None
         self._located = {}
         self._by_host, self._made = None, {}
-        self._kept = kept.Kept(details)
+        self._kept = instance_details.InstanceDetails(details)
         self._values = {}
 
     def located(self, uuids, placed=True):

@@ -1,8 +1,8 @@
 """What Placement offers one request: one of three values.
 
-``NOT_ASKED``: Placement plays no part. A ``NothingFound``: it was asked and
-offers nothing; ``NOTHING_FOUND`` is the usual one. An ``Offer``: what it
-found; a ``PastOffer`` is what records keep of one.
+``NOT_ASKED``: Placement is not used.  A ``NothingFound``: Placement was asked
+and offers nothing; ``NOTHING_FOUND`` is the usual one.  An ``Offer``: what
+Placement found; records keep a ``PastOffer`` of it.
 """
 
 import copy
@@ -17,7 +17,7 @@ FORMS = ('1.17', '1.25', '1.29', '1.32', '1.35', '1.36', '1.39')
 
 @dataclasses.dataclass(frozen=True)
 class Offer:
-    """The allocation requests that Placement offers for one request.
+    """The allocation requests that Placement offers one request.
 
     by_provider: resource provider uuid -> list of the allocation requests
         that mention it, in Placement's order; dicts with ``allocations`` and,
@@ -28,9 +28,9 @@ class Offer:
     claim: function of (instance uuid, allocation request, RequestSpec) that
         returns whether Placement took it.
     release: function of an instance uuid that gives its claim back.
-    summaries: what Placement says of each provider, as it wrote it: uuid ->
-        dict with ``resources`` and, from 1.17, ``traits``; None unless the
-        driver WANTS_SUMMARIES.
+    summaries: Placement's provider summaries: uuid -> dict with
+        ``resources`` and, from 1.17, ``traits``; None unless the driver
+        WANTS_SUMMARIES.
     """
 
     by_provider: dict
@@ -43,11 +43,11 @@ class Offer:
     asked = True
 
     def of(self, provider_uuid):
-        """A private copy of one provider's allocation requests: list."""
+        """Return a private copy of a provider's allocation requests: list."""
         return copy.deepcopy(self.by_provider.get(provider_uuid, []))
 
     def packed(self):
-        """What is kept of it when its request is over: ``PastOffer``."""
+        """Return a ``PastOffer``, for the record of a request that is over."""
         return PastOffer(zlib.compress(json.dumps(
             [self.by_provider, sorted(self.providers)]).encode(), 1),
             self.version)
@@ -58,7 +58,7 @@ class Offer:
 
 @dataclasses.dataclass(frozen=True)
 class PastOffer:
-    """An ``Offer`` in little space, of which nothing can be claimed."""
+    """An ``Offer`` in compressed form, of which nothing can be claimed."""
 
     _packed: bytes = dataclasses.field(repr=False)
     version: str
@@ -74,12 +74,12 @@ class PastOffer:
         return frozenset(self._unpacked()[1])
 
     def forgotten(self):
-        """The same without what was offered: empty."""
+        """Return the same without any allocation request."""
         return dataclasses.replace(self, _packed=b'')
 
     @property
     def nbytes(self):
-        """How many bytes it takes."""
+        """The size in bytes."""
         return len(self._packed)
 
     def _unpacked(self):
@@ -89,8 +89,7 @@ class PastOffer:
 
 
 class _NotAsked:
-    """Placement was not asked: all hosts are candidates, nothing is claimed.
-    """
+    """Placement is not used: all hosts are candidates, nothing is claimed."""
 
     asked = False
 

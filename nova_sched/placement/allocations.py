@@ -4,7 +4,7 @@ import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
-class Held:
+class ConsumerAllocations:
     """What a consumer holds.
 
     allocations: provider uuid -> resource class -> amount.  generation: of
@@ -19,7 +19,7 @@ class Held:
 
     @classmethod
     def of(cls, document):
-        """Read from Placement's answer; ValueError if it is something else."""
+        """Read Placement's answer; ValueError if it is something else."""
         try:
             return cls(amounts(document['allocations']),
                        *map(document.get, ('consumer_generation',
@@ -27,8 +27,8 @@ class Held:
         except KeyError as exc:
             raise ValueError('it lists no allocations') from exc
 
-    def joined(self, wanted, adding):
-        """These allocations and wanted ones, in one dict of that form.
+    def merged(self, wanted, adding):
+        """Return these allocations and wanted ones, in one dict of that form.
 
         An instance that moves holds its source and its destination. Where
         only providers are wanted that it holds already, what is there stays;
@@ -48,8 +48,9 @@ class Held:
 
 
 def amounts(allocations):
-    """The amounts in Placement's allocations: provider -> class -> amount.
+    """Return the amounts in a body: provider -> resource class -> amount.
 
+    allocations: as Placement writes them.
     Raises ValueError where they are something else; an amount is an integer
     above 0.
     """
@@ -65,7 +66,7 @@ def amounts(allocations):
     return found
 
 
-def in_full(amounts):
-    """As Placement wants them, the other way round."""
+def body(amounts):
+    """Return amounts as Placement wants them in a body."""
     return {provider: {'resources': resources}
             for provider, resources in amounts.items()}

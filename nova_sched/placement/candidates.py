@@ -1,4 +1,4 @@
-"""Reading the candidates that Placement offers."""
+"""Reading the allocation candidates that Placement offers."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ class Candidates:
     """The allocation candidates of one request, whose queries may be several.
 
     by_provider: provider uuid -> list of the allocation requests that mention
-        it, in order.  providers: uuids of all providers that were told of.
+        it, in order.  providers: uuids of all providers that were named.
     requests, summaries: all that Placement wrote: a list of the allocation
         requests, and provider uuid -> dict; None where they are not kept.
     """
@@ -21,8 +21,8 @@ class Candidates:
     summaries: dict | None = None
 
     @classmethod
-    def in_full(cls):
-        """Ones that keep requests and summaries."""
+    def with_summaries(cls):
+        """Return empty ones that keep requests and summaries."""
         return cls(requests=[], summaries={})
 
     def add(self, document):
@@ -47,7 +47,7 @@ class Candidates:
 
 
 def _providers(request):
-    """The uuids that an allocation request mentions: list.
+    """Return the uuids that an allocation request mentions: list.
 
     ValueError for what no claim can be made of.
     """

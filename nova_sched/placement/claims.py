@@ -1,4 +1,4 @@
-"""Claiming what Placement offered one request, and giving it back."""
+"""Claiming what Placement offered one request, and releasing it."""
 
 import contextlib
 import dataclasses
@@ -8,13 +8,12 @@ import time
 from oslo_log import log as logging
 
 from nova_sched import exception
-from nova_sched.placement import answers
-from nova_sched.placement import versions
-from nova_sched.placement.allocations import Held
-from nova_sched.placement.allocations import amounts
-from nova_sched.placement.allocations import in_full
-from nova_sched.placement.patience import Insistence
-from nova_sched.placement.patience import Patience
+from nova_sched.placement import allocations
+from nova_sched.placement import microversions
+from nova_sched.placement.adapter import RequestFailed
+from nova_sched.placement.allocations import ConsumerAllocations
+from nova_sched.placement.retry_budget import ReleaseRetryBudget
+from nova_sched.placement.retry_budget import RetryBudget
 
 LOG = logging.getLogger(__name__)
 
@@ -25,12 +24,12 @@ ATTEMPTS = 4
 #: defaults for consumers that were made without.
 NOBODY = '00000000-0000-0000-0000-000000000000'
 
-FOUND, TAKEN, NOT_THERE, CONFLICT = 200, 204, 404, 409
+OK, NO_CONTENT, NOT_FOUND, CONFLICT = 200, 204, 404, 409
 
 
 @dataclasses.dataclass(frozen=True)
-class Asker:
-    """For whom Placement is asked.
+class RequestIdentity:
+    """On whose behalf Placement is asked.
 
     request_id: under which Placement logs it.  user_id: or None.
     """
@@ -40,59 +39,61 @@ class Asker:
 
     @classmethod
     def of(cls, context):
-        """Taken from a request's context; without its token."""
+        """Return that of a request's context, without its token."""
         return cls(getattr(context, 'global_request_id', None)
                    or getattr(context, 'request_id', None),
                    getattr(context, 'user_id', None))
 
 
 @dataclasses.dataclass
-class _Made:
-    """Claims for an instance that were, or may have been, taken.
+class _InstanceClaims:
+    """Claims for an instance that were, or may have been, accepted.
 
-    before: Held, by the instance before them.  put: list of what it may hold
-    since, as in Held.  taken: whether Placement has said so of the last.
+    before: ConsumerAllocations, by the instance before them.  sent: list of
+    what the instance may hold since, as in ConsumerAllocations.
+    accepted: whether Placement has said so of the last.
     """
 
-    before: Held
-    put: list = dataclasses.field(default_factory=list)
-    taken: bool = False
+    before: ConsumerAllocations
+    sent: list = dataclasses.field(default_factory=list)
+    accepted: bool = False
 
 
-class Claims:
-    """Claims for the instances of one request; of one thread.
+class AllocationClaims:
+    """Claims for the instances of one request; used in one thread.
 
-    server: placement.connection.Connection.  version: microversion of the
-    candidates.  asker: Asker.  sleep, uniform: as in time and random.
+    adapter: PlacementAdapter.  microversion: of the candidates.
+    identity: RequestIdentity.  sleep, uniform: as in time and random.
 
-    The time for all of them is bounded, as Patience and Insistence say.
+    The time for all of them is bounded by RetryBudget and ReleaseRetryBudget.
     """
 
-    def __init__(self, server, version, asker, sleep=time.sleep,
+    def __init__(self, adapter, microversion, identity, sleep=time.sleep,
                  uniform=random.uniform):
-        self._version, self._asker = version, asker
+        self._microversion, self._identity = microversion, identity
         self._sleep, self._uniform = sleep, uniform
-        self._claiming = Patience(server, asker.request_id)
-        self._returning = Insistence(server, asker.request_id)
-        # By instance: _Made; and Held, where its generation will tell
-        # whether that is still so.
-        self._made, self._known = {}, {}
+        self._claim_budget = RetryBudget(adapter, identity.request_id)
+        self._release_budget = ReleaseRetryBudget(adapter,
+                                                  identity.request_id)
+        # By instance: _InstanceClaims; and ConsumerAllocations, where the
+        # generation will show whether they are current.
+        self._claims, self._known = {}, {}
 
     def claim(self, instance_uuid, request, spec_obj):
-        """Have an instance hold an allocation request: whether it does.
+        """Claim an allocation request for an instance: whether it succeeds.
 
-        It keeps what it holds already. Why it does not is logged.
+        The instance keeps what it holds already. A refusal is logged.
         Raises AllocationUpdateFailed when something else claims for it.
         """
         LOG.debug('Attempting to claim resources in the placement API for '
                   'instance %s', instance_uuid)
-        if self._claiming.given_up or not self._undone(instance_uuid):
+        if self._claim_budget.exhausted or not self._try_undo(instance_uuid):
             return False
         for attempt in range(ATTEMPTS):
             self._sleep(self._uniform(0, 2 * attempt))
-            taken = self._try(instance_uuid, request, spec_obj)
-            if taken is not None:
-                return taken
+            accepted = self._try(instance_uuid, request, spec_obj)
+            if accepted is not None:
+                return accepted
             LOG.debug('Unable to claim_resources because another process '
                       'changed the resource providers involved in our attempt '
                       'to put allocations for consumer %s; retrying...',
@@ -104,72 +105,77 @@ class Claims:
     def release(self, instance_uuid):
         """Have an instance hold again what it held before its claim.
 
-        Nothing happens without a claim that was, or may have been, taken, nor
-        to what somebody else has claimed since.
+        Nothing happens without a claim that was, or may have been, accepted,
+        nor to what somebody else has claimed since.
         Raises PlacementError when it cannot be done.
         """
-        self._returning.resume()
+        self._release_budget.renew()
         with contextlib.suppress(exception.AllocationUpdateFailed):
             self._undo(instance_uuid)
-        self._made.pop(instance_uuid, None)
+        self._claims.pop(instance_uuid, None)
 
     def _try(self, instance_uuid, request, spec_obj):
-        """Whether a claim was taken; None where another one was quicker."""
+        """Whether a claim is accepted; None where another one was quicker."""
         known = self._known.pop(instance_uuid, None)
         try:
-            held = known or self._held(instance_uuid, self._claiming)
+            held = known or self._get(instance_uuid, self._claim_budget)
             body = self._body(held, request, spec_obj)
-            # First: it may be taken though no answer comes.
-            made = self._made.setdefault(instance_uuid, _Made(held))
-            made.put.append(amounts(body['allocations']))
-            answer = self._put(instance_uuid, self._claiming, body)
+            # First: it may be accepted though no answer comes.
+            claims = self._claims.setdefault(instance_uuid,
+                                             _InstanceClaims(held))
+            claims.sent.append(allocations.amounts(body['allocations']))
+            response = self._put(instance_uuid, self._claim_budget, body)
         except exception.PlacementError:
             # Which is logged where it is raised.
             return self._in_doubt(instance_uuid)
-        if answer.status == TAKEN:
-            made.put, made.taken = made.put[-1:], True
+        if response.status == NO_CONTENT:
+            claims.sent, claims.accepted = claims.sent[-1:], True
             return True
-        if _is_of_the_consumer(answer) and (known or len(made.put) > 1):
-            # It has changed since, perhaps by a claim of ours that is late.
-            self._not_taken(instance_uuid)
-            return None if self._undone(instance_uuid) else False
+        if _is_generation_conflict(response) and (
+                known or len(claims.sent) > 1):
+            # The consumer has changed, perhaps by a claim of ours that is
+            # late.
+            self._drop_last(instance_uuid)
+            return None if self._try_undo(instance_uuid) else False
         LOG.warning('Failed to save allocation for %s. Got HTTP %s: %s. %s',
-                    instance_uuid, answer.status, answer.words, answer.advice)
-        if not 400 <= answer.status < 500:
-            # Of somebody in between, perhaps, who has passed it on.
+                    instance_uuid, response.status, response.error_text,
+                    response.advice)
+        if not 400 <= response.status < 500:
+            # Of a proxy, perhaps, which has passed the claim on.
             return self._in_doubt(instance_uuid)
-        self._not_taken(instance_uuid)
-        if self._speaks(versions.GENERATIONS):
+        self._drop_last(instance_uuid)
+        if self._supports(microversions.GENERATIONS):
             self._known[instance_uuid] = held
-        return _refusal(instance_uuid, answer)
+        return _refusal(instance_uuid, response)
 
-    def _not_taken(self, instance_uuid):
+    def _drop_last(self, instance_uuid):
         """Forget the last claim for an instance, which was refused."""
-        made = self._made[instance_uuid]
-        made.put.pop()
-        if not made.put:
-            del self._made[instance_uuid]
+        claims = self._claims[instance_uuid]
+        claims.sent.pop()
+        if not claims.sent:
+            del self._claims[instance_uuid]
 
     def _in_doubt(self, instance_uuid):
-        """False for a claim that may be taken, which is undone if it can."""
+        """Undo, if possible, a claim that may be accepted; return False."""
         with contextlib.suppress(exception.AllocationUpdateFailed):
-            self._undone(instance_uuid)
+            self._try_undo(instance_uuid)
         return False
 
     def _body(self, held, request, spec_obj):
-        """What is put to claim a candidate."""
+        """Return the body of a request that claims a candidate."""
         body = {
             'allocations': request['allocations'],
             'project_id': spec_obj.project_id or NOBODY,
-            'user_id': spec_obj.user_id or self._asker.user_id or NOBODY}
-        if request.get('mappings') and self._speaks(versions.MAPPINGS):
+            'user_id': spec_obj.user_id or self._identity.user_id or NOBODY}
+        if request.get('mappings') and self._supports(
+                microversions.MAPPINGS):
             body['mappings'] = request['mappings']
         if held.allocations:
             LOG.debug('Doubling-up allocation_request for move operation. '
                       'Current allocations: %s', held.allocations)
-            body['allocations'] = in_full(held.joined(
-                amounts(request['allocations']),
-                adding=not self._speaks(versions.STEIN)))
+            body['allocations'] = allocations.body(held.merged(
+                allocations.amounts(request['allocations']),
+                adding=not self._supports(microversions.STEIN)))
             # Of a mixture nobody can say what serves which group.
             body.pop('mappings', None)
             LOG.debug('New allocation_request containing both source and '
@@ -177,38 +183,42 @@ class Claims:
         return body | self._generation(held)
 
     def _generation(self, held):
-        """What tells Placement which state of a consumer is meant: dict."""
+        """Return the part of a body that names the consumer's generation."""
         return ({'consumer_generation': held.generation}
-                if self._speaks(versions.GENERATIONS) else {})
+                if self._supports(microversions.GENERATIONS) else {})
 
-    def _speaks(self, version):
-        return versions.at_least(self._version, version)
+    def _supports(self, microversion):
+        return microversions.at_least(self._microversion, microversion)
 
-    def _held(self, instance_uuid, patience):
-        """What an instance holds: Held; a PlacementError if unknown."""
-        answer = patience.ask(
+    def _get(self, instance_uuid, budget):
+        """Read what an instance holds: ConsumerAllocations.
+
+        Raises PlacementError where that stays unknown.
+        """
+        response = budget.request(
             'GET', f'/allocations/{instance_uuid}',
-            versions.GENERATIONS if self._speaks(versions.GENERATIONS)
-            else self._version)
+            microversions.GENERATIONS
+            if self._supports(microversions.GENERATIONS)
+            else self._microversion)
         problem = None
-        if answer.status == FOUND:
+        if response.status == OK:
             try:
-                return Held.of(answer.document())
+                return ConsumerAllocations.of(response.document())
             except ValueError as exc:
                 problem = exc
-        refused = answers.Refused(
+        failed = RequestFailed(
             f'Placement does not tell the allocations of instance '
-            f'{instance_uuid}.', answer, problem)
-        LOG.warning('%s', refused)
-        raise refused
+            f'{instance_uuid}.', response, problem)
+        LOG.warning('%s', failed)
+        raise failed
 
-    def _put(self, instance_uuid, patience, body):
-        # Repeated blindly, it would run into what it has done itself.
-        return patience.ask('PUT', f'/allocations/{instance_uuid}',
-                            self._version, body=body, again=False)
+    def _put(self, instance_uuid, budget, body):
+        # A blind retry would conflict with what the first try has done.
+        return budget.request('PUT', f'/allocations/{instance_uuid}',
+                              self._microversion, body=body, retry=False)
 
-    def _undone(self, instance_uuid):
-        """Undo claims of which nobody knows whether they were taken.
+    def _try_undo(self, instance_uuid):
+        """Undo claims of which nobody knows whether they were accepted.
 
         Whether that is done.  Raises AllocationUpdateFailed.
         """
@@ -227,84 +237,87 @@ class Claims:
     def _undo(self, instance_uuid):
         """Have an instance hold what it held before claims, if there are any.
 
-        One that did not arrive stays in mind: it may be late. Raises
+        A claim that did not arrive stays in mind: it may be late. Raises
         PlacementError, and AllocationUpdateFailed when what the instance
         holds is of somebody else, which a server that knows no generations
         of consumers cannot tell.
         """
-        made = self._made.get(instance_uuid)
-        if made is None:
+        claims = self._claims.get(instance_uuid)
+        if claims is None:
             return
-        generations = self._speaks(versions.GENERATIONS)
-        if not made.before.allocations and (made.taken or not generations):
+        before = claims.before.allocations
+        generations = self._supports(microversions.GENERATIONS)
+        if not before and (claims.accepted or not generations):
             self._delete(instance_uuid)
-            del self._made[instance_uuid]
+            del self._claims[instance_uuid]
             return
-        held = self._held(instance_uuid, self._returning)
-        if held.allocations == made.before.allocations:
+        held = self._get(instance_uuid, self._release_budget)
+        if held.allocations == before:
             if generations:
                 self._known[instance_uuid] = held
             else:
-                del self._made[instance_uuid]
-        elif generations and held.allocations not in made.put:
-            raise _of_somebody_else(instance_uuid)
+                del self._claims[instance_uuid]
+        elif generations and held.allocations not in claims.sent:
+            raise _foreign_claim(instance_uuid)
         else:
-            self._restore(instance_uuid, held, made)
+            self._restore(instance_uuid, held, claims)
 
     def _delete(self, instance_uuid):
-        answer = self._returning.ask('DELETE', f'/allocations/{instance_uuid}')
-        if answer.status == TAKEN:
+        response = self._release_budget.request(
+            'DELETE', f'/allocations/{instance_uuid}')
+        if response.status == NO_CONTENT:
             LOG.info('Deleted allocations for instance %s', instance_uuid)
-        elif answer.status != NOT_THERE:
-            raise _not_returned(instance_uuid, answer)
+        elif response.status != NOT_FOUND:
+            raise _release_failed(instance_uuid, response)
 
-    def _restore(self, instance_uuid, held, made):
-        """Put back what claims came on top of, in place of what is held."""
-        before = made.before
+    def _restore(self, instance_uuid, held, claims):
+        """Replace what is held by what the instance held before claims."""
+        before = claims.before
         owner = before if before.allocations else held
-        answer = self._put(instance_uuid, self._returning, {
-            'allocations': in_full(before.allocations),
+        response = self._put(instance_uuid, self._release_budget, {
+            'allocations': allocations.body(before.allocations),
             'project_id': owner.project_id or NOBODY,
             'user_id': owner.user_id or NOBODY,
             **self._generation(held)})
-        if answer.status != TAKEN:
-            raise _not_returned(instance_uuid, answer)
+        if response.status != NO_CONTENT:
+            raise _release_failed(instance_uuid, response)
         LOG.info('Restored the allocations that instance %s held before'
                  if before.allocations else
                  'Deleted allocations for instance %s', instance_uuid)
-        if held.allocations in made.put:
-            made.put.remove(held.allocations)
-        if not made.put or not self._speaks(versions.GENERATIONS):
-            del self._made[instance_uuid]
+        if held.allocations in claims.sent:
+            claims.sent.remove(held.allocations)
+        if not claims.sent or not self._supports(microversions.GENERATIONS):
+            del self._claims[instance_uuid]
         if not before.allocations:
-            # With them went the consumer.
-            self._known[instance_uuid] = Held({})
+            # The consumer went with its allocations.
+            self._known[instance_uuid] = ConsumerAllocations({})
 
 
-def _is_of_the_consumer(answer):
+def _is_generation_conflict(response):
     """Whether a claim was refused because its consumer has changed."""
-    return answer.status == CONFLICT and (
-        'consumer generation conflict' in answer.words)
+    return response.status == CONFLICT and (
+        'consumer generation conflict' in response.error_text)
 
 
-def _refusal(instance_uuid, answer):
-    """What a 4xx means: False, or None where trying again may help.
+def _refusal(instance_uuid, response):
+    """Return False for a 4xx, or None where trying again may help.
 
     Raises AllocationUpdateFailed.
     """
-    if answer.status != CONFLICT:
+    if response.status != CONFLICT:
         return False
-    if _is_of_the_consumer(answer):
+    if _is_generation_conflict(response):
         raise exception.AllocationUpdateFailed(
-            consumer_uuid=instance_uuid, error=answer.words)
+            consumer_uuid=instance_uuid, error=response.error_text)
     # Errors have codes from microversion 1.23 on.
-    race = (answer.code == 'placement.concurrent_update' if answer.code
-            else 'concurrently updated' in answer.words)
+    race = (response.error_code == 'placement.concurrent_update'
+            if response.error_code
+            else 'concurrently updated' in response.error_text)
     return None if race else False
 
 
-def _of_somebody_else(instance_uuid):
-    """An AllocationUpdateFailed, which is logged."""
+def _foreign_claim(instance_uuid):
+    """Log and return the AllocationUpdateFailed for another's claim."""
     LOG.warning('Instance %s holds what this request has not claimed; it is '
                 'left alone', instance_uuid)
     return exception.AllocationUpdateFailed(
@@ -312,11 +325,11 @@ def _of_somebody_else(instance_uuid):
         error='it holds what this request has not claimed')
 
 
-def _not_returned(instance_uuid, answer):
-    """A PlacementError; the warning is for who looks for Nova's."""
+def _release_failed(instance_uuid, response):
+    """Log Nova's warning and return the RequestFailed of a release."""
     LOG.warning('Unable to delete allocation for instance %(uuid)s: '
                 '(%(code)i %(text)s)', {
-                    'uuid': instance_uuid, 'code': answer.status,
-                    'text': answer.words})
-    return answers.Refused(
-        f'The claim of instance {instance_uuid} is not given back.', answer)
+                    'uuid': instance_uuid, 'code': response.status,
+                    'text': response.error_text})
+    return RequestFailed(
+        f'The claim of instance {instance_uuid} is not given back.', response)

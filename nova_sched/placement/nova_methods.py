@@ -1,4 +1,4 @@
-"""Placement as plug-ins ask it that know Nova's client of it.
+"""Methods of Nova's client of Placement, for plug-ins.
 
 The names, arguments and answers are those of Nova's releases from Queens on
 that are not private to one of them.
@@ -10,13 +10,13 @@ import json
 from oslo_log import log as logging
 
 from nova_sched import exception
-from nova_sched.placement import answers
+from nova_sched.placement import microversions
 from nova_sched.placement import provider_tree
-from nova_sched.placement import versions
+from nova_sched.placement.adapter import PlacementUnreachable
+from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.candidates import Candidates
-from nova_sched.placement.claims import Asker
-from nova_sched.placement.claims import Claims
-from nova_sched.placement.connection import Unreachable
+from nova_sched.placement.claims import AllocationClaims
+from nova_sched.placement.claims import RequestIdentity
 
 LOG = logging.getLogger(__name__)
 
@@ -25,12 +25,12 @@ _TRAITS = '1.6'
 #: ... and which tree it is in.
 _TREES = '1.14'
 
-_FOUND, _DELETED, _NOT_THERE = 200, 204, 404
+_OK, _NO_CONTENT, _NOT_FOUND = 200, 204, 404
 
 
 @dataclasses.dataclass(frozen=True)
 class Response:
-    """An answer under the names that the library requests gives it.
+    """A response under the names of the library requests.
 
     It is true below status 400.
     """
@@ -58,23 +58,25 @@ class Response:
 
 @dataclasses.dataclass(frozen=True)
 class _Owner:
-    """Whose a claim is."""
+    """The owner of a claim."""
 
     project_id: str
     user_id: str
 
 
 class NovaMethods:
-    """Methods of Nova's SchedulerReportClient, for who has ``_server``, a
-    placement.connection.Connection, and ``_found``.
+    """Methods of Nova's SchedulerReportClient.
 
-    What Placement refuses, and that it does not answer, is logged; the answer
-    is the one that stands for nothing then. Only ``get``, ``put``, ``post``
-    and ``delete`` raise PlacementError for no answer.
+    A mixin for a class that has ``_adapter``, a PlacementAdapter, and
+    ``_fetch_candidates``.
+
+    Refusals and missing answers are logged, and the methods return what
+    stands for nothing. Only ``get``, ``put``, ``post`` and ``delete`` raise
+    PlacementError without an answer.
     """
 
     def get(self, url, version=None, global_request_id=None):
-        """GET a path below Placement's address: Response.
+        """GET a path below Placement's address; return a Response.
 
         version: microversion; None is 1.0.
         """
@@ -93,27 +95,28 @@ class NovaMethods:
         return self._sent('POST', url, version, global_request_id, data)
 
     def get_allocation_candidates(self, context, resources):
-        """The allocation requests that would do, in Placement's order.
+        """Return allocation candidates, in Placement's order.
 
         resources: scheduler.utils.ResourceRequest.
         Returns (list of allocation requests, provider summaries by uuid, the
         microversion to claim them in), or (None, None, None).
         """
         try:
-            found, version = self._found([resources], Asker.of(context),
-                                         Candidates.in_full)
+            found, version = self._fetch_candidates(
+                [resources], RequestIdentity.of(context),
+                Candidates.with_summaries)
         except exception.PlacementError as exc:
             error = exc
         else:
             return found.requests, found.summaries, version
-        _tell(error)
+        _log(error)
         return None, None, None
 
     def claim_resources(self, context, consumer_uuid, alloc_request,
                         project_id, user_id,
                         allocation_request_version=None,
                         consumer_generation=None):
-        """Have a consumer hold an allocation request: whether it does.
+        """Claim an allocation request for a consumer: whether it succeeds.
 
         It keeps what it holds already.  allocation_request_version: its
         microversion; None for one of those of ``get_allocation_candidates``.
@@ -122,33 +125,36 @@ class NovaMethods:
         """
         try:
             version = allocation_request_version or (
-                self._server.spoken().fitting(versions.FORMS[0]))
+                self._adapter.microversions().for_query(
+                    microversions.FORMS[0]))
         except exception.PlacementError as exc:
             error = exc
         else:
-            return Claims(self._server, version, Asker.of(context)).claim(
-                consumer_uuid, alloc_request, _Owner(project_id, user_id))
-        _tell(error)
+            return AllocationClaims(
+                self._adapter, version, RequestIdentity.of(context)).claim(
+                    consumer_uuid, alloc_request,
+                    _Owner(project_id, user_id))
+        _log(error)
         return False
 
     def delete_allocation_for_instance(self, context, uuid,
                                        consumer_type='instance', force=False):
-        """Have an instance hold nothing: whether it held anything."""
+        """Delete all that an instance holds: whether it held anything."""
         path = f'/allocations/{uuid}'
-        answer = self._answer(context, 'DELETE', path)
-        if answer is None or answer.status == _NOT_THERE:
+        response = self._request(context, 'DELETE', path)
+        if response is None or response.status == _NOT_FOUND:
             return False
-        if answer.status == _DELETED:
+        if response.status == _NO_CONTENT:
             LOG.info('Deleted allocation for instance %s', uuid)
             return True
         LOG.warning('Unable to delete allocation for instance %(uuid)s: '
                     '(%(code)i %(text)s)', {
-                        'uuid': uuid, 'code': answer.status,
-                        'text': answer.words})
+                        'uuid': uuid, 'code': response.status,
+                        'text': response.error_text})
         return False
 
     def get_allocations_for_consumer(self, context, consumer):
-        """What a consumer holds: provider uuid -> {'resources': {class: n}}.
+        """Return what a consumer holds: uuid -> {'resources': {class: n}}.
 
         Empty where Placement does not tell.
         """
@@ -157,12 +163,12 @@ class NovaMethods:
 
     def get_allocations_for_consumer_by_provider(self, context, rp_uuid,
                                                  consumer):
-        """What a consumer holds of one provider: resource class -> amount."""
+        """Return what a consumer holds of a provider: class -> amount."""
         held = self.get_allocations_for_consumer(context, consumer)
         return held.get(rp_uuid, {}).get('resources', {})
 
     def get_allocations_for_resource_provider(self, context, rp_uuid):
-        """Who holds what of a provider: consumer -> {'resources': ...}.
+        """Return who holds what of a provider: uuid -> {'resources': ...}.
 
         None where Placement does not tell.
         """
@@ -170,20 +176,20 @@ class NovaMethods:
                           '/allocations', 'allocations')
 
     def _get_provider_traits(self, context, rp_uuid):
-        """The traits of a provider: set; None if Placement does not tell."""
+        """Return a provider's traits: set, or None without an answer."""
         found = self._read(context, f'/resource_providers/{rp_uuid}/traits',
                            'traits', _TRAITS)
         return None if found is None else set(found)
 
     def _get_provider_aggregates(self, context, rp_uuid):
-        """The uuids of a provider's aggregates: set, None as for traits."""
+        """Return uuids of a provider's aggregates: set, None as for traits."""
         found = self._read(
             context, f'/resource_providers/{rp_uuid}/aggregates',
-            'aggregates', versions.AGGREGATES)
+            'aggregates', microversions.AGGREGATES)
         return None if found is None else set(found)
 
     def _get_inventory(self, context, rp_uuid):
-        """What Placement answers about inventories: dict, None as above.
+        """Return Placement's answer about inventories: dict, None as above.
 
         Its ``inventories`` is resource class -> dict with ``total``,
         ``reserved``, ``allocation_ratio`` and others.
@@ -193,7 +199,7 @@ class NovaMethods:
 
     def get_provider_tree_and_ensure_root(self, context, rp_uuid, name=None,
                                           parent_provider_uuid=None):
-        """The tree that a provider is in: ProviderTree.
+        """Return the ProviderTree that a provider is in.
 
         name, parent_provider_uuid: not looked at; no provider is made here.
         The tree is empty where there is none, or Placement does not tell.
@@ -213,39 +219,41 @@ class NovaMethods:
         return tree
 
     def _sent(self, method, url, version, request_id, body=None):
-        answer = self._server.ask(method, url, version, request_id, body)
-        return Response(answer.status, answer.text)
+        response = self._adapter.request(method, url, version, request_id,
+                                         body)
+        return Response(response.status, response.text)
 
-    def _answer(self, context, method, path, version=None):
-        """An Answer, or None without one, which is logged."""
+    def _request(self, context, method, path, version=None):
+        """Return an adapter.Response, or None without one, which is logged."""
         try:
-            return self._server.ask(method, path, version,
-                                    Asker.of(context).request_id)
-        except Unreachable:
+            return self._adapter.request(
+                method, path, version, RequestIdentity.of(context).request_id)
+        except PlacementUnreachable:
             return None
 
     def _read(self, context, path, name=None, version=None, default=None):
-        """The document at a path, or what it has under a name.
+        """Return the document at a path, or what it has under a name.
 
         The default for anything else than that.
         """
-        answer, problem = self._answer(context, 'GET', path, version), None
-        if answer is None:
+        response = self._request(context, 'GET', path, version)
+        if response is None:
             return default
+        problem = None
         try:
-            if answer.status == _FOUND:
-                document = answer.document()
+            if response.status == _OK:
+                document = response.document()
                 return document if name is None else document[name]
         except KeyError:
             problem = f'it has no {name}'
         except ValueError as exc:
             problem = exc
-        LOG.warning('%s', answers.Refused(
-            f'Placement does not tell {path}.', answer, problem))
+        LOG.warning('%s', RequestFailed(
+            f'Placement does not tell {path}.', response, problem))
         return default
 
 
-def _tell(error):
+def _log(error):
     """Log an error, unless it was logged where it came from."""
-    if not isinstance(error, Unreachable):
+    if not isinstance(error, PlacementUnreachable):
         LOG.error('%s', error)

@@ -1,10 +1,10 @@
-"""The providers of a host, as plug-ins know them from Nova."""
+"""The resource providers of a host, as plug-ins know them from Nova."""
 
 import typing
 
 
 class ProviderData(typing.NamedTuple):
-    """What Placement says of one provider.
+    """A resource provider, as Placement describes it.
 
     inventory: resource class -> dict with ``total`` and others.
     traits, aggregates: sets of text.  resources: empty, nobody asks here.
@@ -30,22 +30,22 @@ class ProviderTree:
         self._providers = {}
 
     def add(self, data):
-        """Have a ProviderData in it."""
+        """Add a ProviderData."""
         self._providers[data.uuid] = data
 
     def exists(self, name_or_uuid):
         """Whether there is such a provider."""
-        return self._found(name_or_uuid) is not None
+        return self._find(name_or_uuid) is not None
 
     def data(self, name_or_uuid):
-        """The ProviderData of one."""
-        found = self._found(name_or_uuid)
+        """Return the ProviderData of a provider."""
+        found = self._find(name_or_uuid)
         if found is None:
             raise ValueError(f'No such provider {name_or_uuid}')
         return found
 
     def get_provider_uuids(self, name_or_uuid=None):
-        """The uuids of a provider and of those below it, or of all: list."""
+        """Return uuids of a provider and those below it, or of all: list."""
         if name_or_uuid is None:
             roots = [data for data in self._providers.values()
                      if data.parent_uuid not in self._providers]
@@ -54,15 +54,15 @@ class ProviderTree:
         return [uuid for root in roots for uuid in self._below(root.uuid)]
 
     def has_inventory(self, name_or_uuid):
-        """Whether one has any."""
+        """Whether a provider has any inventory."""
         return bool(self.data(name_or_uuid).inventory)
 
     def has_traits(self, name_or_uuid, traits):
-        """Whether one has all of these."""
+        """Whether a provider has all of these traits."""
         return self.data(name_or_uuid).traits >= set(traits)
 
     def in_aggregates(self, name_or_uuid, aggregates):
-        """Whether one is in all of these, uuids."""
+        """Whether a provider is in all of these aggregates, uuids."""
         return self.data(name_or_uuid).aggregates >= set(aggregates)
 
     def _below(self, uuid):
@@ -71,7 +71,7 @@ class ProviderTree:
             if data.parent_uuid == uuid:
                 yield from self._below(data.uuid)
 
-    def _found(self, name_or_uuid):
+    def _find(self, name_or_uuid):
         return self._providers.get(name_or_uuid) or next(
             (data for data in self._providers.values()
              if data.name == name_or_uuid), None)

@@ -1,1 +1,1 @@
-"""What is to be known before this service takes another one's place."""
+"""Checks before this service replaces a nova-scheduler."""

@@ -1,14 +1,15 @@
-"""The databases: who answers, what is in them, and whether it fits together.
+"""The databases: which answer, what is in them, and whether it is consistent.
 
 Nothing is written.
 """
 
 from nova_sched import conf as config
+from nova_sched import deadline
 from nova_sched import exception
 from nova_sched.db import cells as db_cells
 from nova_sched.db import engine
 from nova_sched.options import releases
-from nova_sched.preflight import census
+from nova_sched.preflight import database_contents
 from nova_sched.preflight import rows
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
@@ -27,37 +28,43 @@ _MAP_ADVICE = ('Run nova-manage cell_v2 discover_hosts, or set [scheduler] '
 class Databases:
     """All databases of a configuration, which are asked at the same time.
 
-    Asking begins when it is made; each has ``[nova_sched] cell_timeout``
-    seconds, and the cells so many more, after the API database has named
-    them.
+    Making one starts to ask.  Each database has ``[nova_sched] cell_timeout``
+    seconds; cells have so many more, after the API database has named them.
     """
 
     def __init__(self, conf):
         self._conf, self._seconds = conf, conf.nova_sched.cell_timeout
         self._down_time = config.service_down_time(conf)
         self._has_api = bool(conf.api_database.connection)
-        self._schedulers = self._ask(census.schedulers, conf,
+        self._schedulers = self._ask(database_contents.schedulers, conf,
                                      self._down_time)
-        self._api = self._ask(census.api, conf) if self._has_api else None
-        self._cells = rows.Question(2 * self._seconds, self._ask_cells)
+        self._api = (self._ask(database_contents.api, conf)
+                     if self._has_api else None)
+        self._cells = deadline.Call(2 * self._seconds, self._ask_cells,
+                                    name='preflight')
 
     def _ask(self, function, *args):
-        return rows.Question(self._seconds, function, *args)
+        return deadline.Call(self._seconds, function, *args,
+                             name='preflight')
 
     def _ask_cells(self):
-        """Each cell and its Question, or why it cannot be asked: list."""
-        asked = []
+        """Return (cell, deadline.Call) of each: list.
+
+        (Row, None) of a cell that cannot be asked.
+        """
+        calls = []
         for cell in self._find_cells():
             if isinstance(cell, Row):
-                asked.append((cell, None))
+                calls.append((cell, None))
             else:
-                asked.append((cell, self._ask(
-                    census.computes, cell, self._conf, self._down_time)))
-        return asked
+                calls.append((cell, self._ask(
+                    database_contents.computes, cell, self._conf,
+                    self._down_time)))
+        return calls
 
     def _find_cells(self):
-        """The cells: each a db.cells.Cell, or the Row of one without."""
-        mappings = self._api.answer().cells if self._has_api else []
+        """Yield the cells: each a db.cells.Cell, or a Row why it is none."""
+        mappings = self._api.result().cells if self._has_api else []
         # A loaded cloud has cells without databases of their own.
         if not any(row['database_connection'] for row in mappings):
             yield from db_cells.single_cell(self._conf)
@@ -73,17 +80,17 @@ class Databases:
                           _CELL_ADVICE)
 
     def rows(self):
-        """What there is to say of all of them: list of Row."""
+        """Return the rows about all databases: list of Row."""
         return [*self._api_rows(), *self._own_rows(), *self._cell_rows()]
 
     def _api_rows(self):
         if not self._has_api:
             return [Row(_API, OK, '[api_database] connection is not set: one '
                         'database holds all, as in Kilo and Mitaka')]
-        return rows.attempt(_API, _API_ADVICE, self._api_found)
+        return rows.attempt(_API, _API_ADVICE, self._api_row)
 
-    def _api_found(self):
-        found = self._api.answer()
+    def _api_row(self):
+        found = self._api.result()
         url = engine.database(self._conf, 'api_database').masked
         text = (f'{url}, tables {found.layout}: {len(found.cells)} cell '
                 f'mappings, {len(found.mapped)} host mappings, '
@@ -95,22 +102,23 @@ class Databases:
         return [Row(_API, OK, text)]
 
     def _own_rows(self):
-        return rows.attempt(_OWN, _OWN_ADVICE, self._own_found)
+        return rows.attempt(_OWN, _OWN_ADVICE, self._service_rows)
 
-    def _own_found(self):
-        found = self._schedulers.answer()
+    def _service_rows(self):
+        found = self._schedulers.result()
         url = engine.database(self._conf).masked
         own = [record for record in found if record.host == self._conf.host]
-        text = f'{url}, {self._whose()}; the record of this service will be '
-        text += ('the one that is there' if own else 'a new one')
-        return [Row(_OWN, OK, f'{text} for host {self._conf.host}'),
+        record = 'the one that is there' if own else 'a new one'
+        return [Row(_OWN, OK, f'{url}, {self._which_database()}; the record '
+                    f'of this service will be {record} for host '
+                    f'{self._conf.host}'),
                 *(self._scheduler_row(record) for record in found
                   if record.up)]
 
-    def _whose(self):
-        """Which of the mapped databases [database] is: text."""
+    def _which_database(self):
+        """Return which of the mapped databases [database] is: text."""
         try:
-            mappings = self._api.answer().cells if self._has_api else []
+            mappings = self._api.result().cells if self._has_api else []
         except exception.NovaSchedException:
             return 'whose is unknown without the API database'
         place = _place(engine.connection_url(self._conf))
@@ -137,66 +145,66 @@ class Databases:
                    'when this service is to answer them all')
 
     def computes(self):
-        """The compute hosts of the cells that have answered: list.
+        """Return the compute hosts of the cells that have answered.
 
-        Of census.Computes.
+        A list of database_contents.Computes.
         """
         found = []
-        for _cell, question in self._asked():
+        for _cell, call in self._cell_calls():
             try:
-                found.append(question.answer())
+                found.append(call.result())
             except Exception:    # noqa: S112 - its row says so
                 continue
         return found
 
-    def _asked(self):
-        """The cells that were asked, and their Questions: list."""
+    def _cell_calls(self):
+        """Return the cells that are asked, and their Calls: list."""
         try:
-            return [(cell, question) for cell, question
-                    in self._cells.answer() if question is not None]
+            return [(cell, call) for cell, call in self._cells.result()
+                    if call is not None]
         except Exception:
             return []    # the row of the API database says so
 
     def _cell_rows(self):
         return rows.attempt('cells', 'The hosts are not known without the '
-                            'API database', self._cells_found)
+                            'API database', self._all_cell_rows)
 
-    def _cells_found(self):
+    def _all_cell_rows(self):
         found = []
-        for cell, question in self._cells.answer():
-            if question is None:
+        for cell, call in self._cells.result():
+            if call is None:
                 found.append(cell)
                 continue
             name = f'cell {cell}' if cell.name else 'hosts'
             found += rows.attempt(
                 name, _CELL_ADVICE if self._has_api else _OWN_ADVICE,
-                self._cell_found, name, cell, question)
+                self._one_cell_rows, name, cell, call)
         return found
 
-    def _cell_found(self, check, cell, question):
-        found = question.answer()
+    def _one_cell_rows(self, check, cell, call):
+        found = call.result()
         url = engine.Database(cell.connection).masked
         text = (f'{url}, tables {found.layout}: {len(found.nodes)} compute '
                 f'nodes, {len(found.states)} compute services of version '
                 f'{_version(found.version)} or newer, ' + ', '.join(
-                    f'{found.of_state(state)} {state}'
+                    f'{found.count(state)} {state}'
                     for state in ('up', 'disabled', 'down')))
         if cell.disabled:
             text += '; the cell is disabled: only for requests that name it'
         return [self._summary(check, text, found),
-                *self._unserved(check, found),
+                *self._without_service(check, found),
                 *self._unmapped(check, cell, found)]
 
     @staticmethod
     def _summary(check, text, found):
-        if found.of_state('up'):
+        if found.count('up'):
             return Row(check, OK, text)
         return Row(check, WARNING, text,
                    'No host is up: look at the compute services and their '
                    'clocks, and at [DEFAULT] service_down_time')
 
     @staticmethod
-    def _unserved(check, found):
+    def _without_service(check, found):
         without = found.hosts - found.states.keys()
         if without:
             yield Row(check, WARNING, rows.counted(
@@ -208,7 +216,7 @@ class Databases:
         """Hosts that host_mappings does not lead to this cell."""
         if not self._has_api or cell.uuid == db_cells.SINGLE_CELL_UUID:
             return
-        mapped = self._api.answer().mapped
+        mapped = self._api.result().mapped
         missing = found.hosts - mapped.keys()
         if missing:
             yield Row(check, WARNING, rows.counted(
@@ -223,13 +231,13 @@ class Databases:
 
 
 def _place(url):
-    """What tells one database from another in a URL."""
+    """Return what identifies a database in a URL."""
     url = engine.parse_url(url)
     return url.get_backend_name(), url.host, url.port, url.database, (
         url.query.get('unix_socket'))
 
 
 def _version(number):
-    """A service's version with the release that it is of: text."""
+    """Return a service's version with its release: text."""
     release = releases.of_service(number)
     return f'{number} ({release})' if release else f'{number}'

@@ -1,7 +1,7 @@
-"""What of a configuration behaves otherwise than in a release of Nova."""
+"""How a configuration behaves differently in a release of Nova."""
 
 from nova_sched.options import releases
-from nova_sched.preflight import eras
+from nova_sched.preflight import known_differences
 from nova_sched.preflight.rows import DIFFERS
 from nova_sched.preflight.rows import Row
 from nova_sched.preflight.rows import as_written
@@ -19,7 +19,7 @@ _MATTERS = {
 
 
 def rows(setup, release):
-    """What behaves otherwise in a release of Nova: list of Row.
+    """Return what differs in a release of Nova: list of Row.
 
     setup: setup.Setup.  release: options.releases.Release.
     """
@@ -87,7 +87,7 @@ def _weighers(setup, release):
     since = {
         name: releases.first('filter_scheduler', weigher.multiplier_name)
         for name, weigher in setup.weigher_objects.items()
-        if name in eras.WEIGHERS}
+        if name in known_differences.WEIGHERS}
     late = [name for name in since
             if since[name] > release.number and setup.weighers[name]]
     if late:
@@ -101,7 +101,7 @@ def _weighers(setup, release):
 
 
 def _without(late, weighers, kept):
-    """How to weigh without some weighers, by either option, in words.
+    """Return advice on how to weigh without some weighers: text.
 
     weighers: name -> object.  kept: names of those that go on.
     """
@@ -115,7 +115,7 @@ def _without(late, weighers, kept):
 
 def _request_filters(setup, release):
     late = [name for name in setup.request_filters
-            if eras.REQUEST_FILTERS[name][0] > release.number]
+            if known_differences.REQUEST_FILTERS[name][0] > release.number]
     if late:
         yield _row('request filters', release,
                    f'there is no {" and no ".join(late)}',
@@ -123,7 +123,7 @@ def _request_filters(setup, release):
 
 
 def _facts(setup, release):
-    for fact in eras.FACTS:
+    for fact in known_differences.FACTS:
         if (fact.first <= release.number <= fact.last
                 and fact.when(setup, release)):
             yield _row(fact.about, release, fact.there, fact.here,

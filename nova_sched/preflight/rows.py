@@ -1,8 +1,5 @@
-"""What a check came to, and running checks that may fail or hang."""
+"""The rows of a report, and running checks that may fail."""
 
-from concurrent import futures
-import threading
-import time
 import typing
 
 from oslo_log import log as logging
@@ -16,7 +13,7 @@ LOG = logging.getLogger(__name__)
 OK, WARNING, ERROR, DIFFERS = 'ok', 'warning', 'error', 'differs'
 
 #: Names that a row lists at most.
-_MANY = 5
+_MAX_NAMES = 5
 
 
 class Row(typing.NamedTuple):
@@ -34,42 +31,11 @@ class Row(typing.NamedTuple):
     value: object = None
 
 
-class Silent(exception.NovaSchedException):
-    """There was no answer in time."""
-
-
-class Question:
-    """A function that is being called, in a thread that nobody waits for.
-
-    seconds: after which it is given up; a thread that waits for a dead server
-    cannot be cancelled.
-    """
-
-    def __init__(self, seconds, function, *args):
-        self._future, self._seconds = futures.Future(), seconds
-        self._until = time.monotonic() + seconds
-        threading.Thread(target=self._run, args=(function, *args),
-                         daemon=True, name='preflight').start()
-
-    def _run(self, function, *args):
-        try:
-            self._future.set_result(function(*args))
-        except BaseException as error:
-            self._future.set_exception(error)
-
-    def answer(self):
-        """What the function returns or raises; Silent if it is given up."""
-        futures.wait([self._future], max(0, self._until - time.monotonic()))
-        if not self._future.done():
-            raise Silent(f'no answer within {self._seconds} seconds')
-        return self._future.result()
-
-
 def attempt(check, advice, function, *args):
-    """What a function returns, a list of Row, or a row that says why not.
+    """Return a function's list of Row, or a row that says why it fails.
 
-    Errors that this service does not know tell their kind alone: their words
-    may hold anything.
+    Of unknown errors the row has the class alone: their texts may hold
+    secrets.
     """
     try:
         return function(*args)
@@ -83,16 +49,16 @@ def attempt(check, advice, function, *args):
 
 
 def as_written(conf, rows):
-    """Rows that name options as the files do: list of Row."""
+    """Return rows that name options as the files do: list of Row."""
     written = spelling.Spelling(conf).in_words
     return [row._replace(check=written(row.check), found=written(row.found),
                          advice=written(row.advice)) for row in rows]
 
 
 def counted(names, noun):
-    """How many there are, and which are the first: text."""
+    """Return how many names there are, and the first of them: text."""
     names = sorted(names)
-    shown = ', '.join(names[:_MANY])
-    if len(names) > _MANY:
+    shown = ', '.join(names[:_MAX_NAMES])
+    if len(names) > _MAX_NAMES:
         shown += ', ...'
     return f'{len(names)} {noun}: {shown}'

@@ -1,4 +1,4 @@
-"""What a configuration comes to: what the service would run with."""
+"""What a service of a configuration runs with: driver, filters, weighers."""
 
 import dataclasses
 import functools
@@ -9,7 +9,7 @@ from nova_sched.options import names
 from nova_sched.options import releases
 from nova_sched.plugins import drivers
 from nova_sched.plugins import loading as plugins
-from nova_sched.preflight import eras
+from nova_sched.preflight import known_differences
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import Row
 
@@ -30,7 +30,7 @@ class Setup:
 
     @functools.cached_property
     def driver_class(self):
-        """Its class."""
+        """The class of the driver."""
         return drivers.driver_class(self.driver)
 
     @property
@@ -66,11 +66,11 @@ class Setup:
 
     @functools.cached_property
     def written(self):
-        """The same, whatever they are called: set of (section, name)."""
+        """The same by their current names: set of (section, name)."""
         return {(option.section, option.opt.dest) for option in self.given}
 
     def value(self, section, name):
-        """What an option is set to, or its default."""
+        """Return the value of an option, or its default."""
         return (self.conf if section == 'DEFAULT'
                 else self.conf[section])[name]
 
@@ -82,7 +82,7 @@ class Setup:
 
     @functools.cached_property
     def workers(self):
-        """How many processes decide."""
+        """The number of worker processes."""
         return supervisor.worker_count(self.conf)
 
     @property
@@ -95,11 +95,11 @@ class Setup:
     def request_filters(self):
         """Names of the request filters that are on: list, in order."""
         return [name for name, (_since, option)
-                in eras.REQUEST_FILTERS.items() if self.placement
+                in known_differences.REQUEST_FILTERS.items() if self.placement
                 and (option is None or self.conf.scheduler[option])]
 
     def rows(self):
-        """What runs, line by line: list of Row."""
+        """Return what runs, line by line: list of Row."""
         return [Row(check, OK, found, value=value) for check, found, value in (
             ('driver', self.driver, self.driver),
             ('filters', self._filters(), self.filters),

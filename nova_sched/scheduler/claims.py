@@ -10,7 +10,7 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched.hosts import offer as placement_offer
 from nova_sched.hosts.decision import Claim
-from nova_sched.placement.patience import GivenUp
+from nova_sched.placement.retry_budget import RetriesExhausted
 
 LOG = logging.getLogger(__name__)
 
@@ -131,44 +131,44 @@ def first_of(snapshot, row):
 
 
 def give_back(offer, instance_uuids):
-    """Have Placement take back the claims of instances.
+    """Release the claims of instances, for at most AT_ONCE seconds.
 
-    What it has not taken back AT_ONCE goes to a thread that goes on trying.
-    The caller is to learn why its request failed, so nothing is raised.
+    A thread goes on to release what is left then.  Nothing is raised: the
+    caller is to learn why its request failed.
     """
-    returning = _Returning(offer, instance_uuids)
-    if returning.done_within(AT_ONCE, AT_ONCE_PAUSE):
+    releases = _Releases(offer, instance_uuids)
+    if releases.finish_within(AT_ONCE, AT_ONCE_PAUSE):
         return
-    for instance_uuid, error in returning.left.items():
+    for instance_uuid, error in releases.left.items():
         LOG.warning('The allocations of instance %s, which was not placed, '
                     'are not given back yet: %s', instance_uuid, error)
     LOG.warning('Claims of %d instance(s) are still to be given back, which '
                 'is tried every %d seconds for %d seconds: %s',
-                len(returning.left), LATER_PAUSE, LATER,
-                ', '.join(returning.left))
-    threading.Thread(target=_give_back_later, args=(returning,),
+                len(releases.left), LATER_PAUSE, LATER,
+                ', '.join(releases.left))
+    threading.Thread(target=_give_back_later, args=(releases,),
                      name='claims to give back', daemon=True).start()
 
 
-def _give_back_later(returning):
-    uuids = ', '.join(returning.left)
+def _give_back_later(releases):
+    uuids = ', '.join(releases.left)
     time.sleep(LATER_PAUSE)
-    if returning.done_within(LATER, LATER_PAUSE):
+    if releases.finish_within(LATER, LATER_PAUSE):
         LOG.info('The claims that were still to be given back are: %s', uuids)
     else:
         LOG.error('Claims of instances that were not placed are not given '
                   'back: %s. Unless they are built since, give back what they '
                   'hold by "openstack resource provider allocation delete '
-                  'UUID"', ', '.join(returning.left))
+                  'UUID"', ', '.join(releases.left))
 
 
-class _Returning:
-    """Claims on their way back; left: instance uuid -> why not yet."""
+class _Releases:
+    """Claims to release; left: instance uuid -> the last error or None."""
 
     def __init__(self, offer, instance_uuids):
         self._offer, self.left = offer, dict.fromkeys(instance_uuids)
 
-    def done_within(self, seconds, pause):
+    def finish_within(self, seconds, pause):
         """Try all that are left, with pauses: whether none is left."""
         end = time.monotonic() + seconds
         self._try_each()
@@ -178,18 +178,19 @@ class _Returning:
         return not self.left
 
     def _try_each(self):
+        """Try each claim that is left once; failed ones come last."""
         untried, failed = {}, {}
         for instance_uuid, error in self.left.items():
             try:
                 self._offer.release(instance_uuid)
-            except GivenUp as exc:
+            except RetriesExhausted as exc:
                 untried[instance_uuid] = error or exc
             except exception.PlacementError as exc:
                 failed[instance_uuid] = exc
             except Exception:
-                # A fault of ours, which no other try mends.
+                # A fault in this service, which no retry mends.
                 LOG.exception('The allocations of instance %s, which was not '
                               'placed, could not be given back; remove them '
                               'from Placement', instance_uuid)
-        # One that cannot be given back is not to keep the others.
+        # One that cannot be released is not to keep the others waiting.
         self.left = untried | failed

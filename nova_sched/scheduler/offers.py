@@ -1,4 +1,4 @@
-"""What Placement offers a request, before a driver decides about it."""
+"""Fetching candidates from Placement, before a driver decides."""
 
 from oslo_log import log as logging
 
@@ -14,35 +14,35 @@ LOG = logging.getLogger(__name__)
 
 
 class Offers:
-    """Asks Placement, for a driver that decides on what it offers.
+    """The source of candidates for a driver.
 
-    driver: a scheduler.driver.Scheduler.  Placement plays no part for one
-    whose USES_ALLOCATION_CANDIDATES is false or whose select_destinations
-    takes no ``offer``, nor where none is configured.
-    client: another one than a SchedulerReportClient of its own.
+    driver: a scheduler.driver.Scheduler.  Placement is not used for one whose
+    USES_ALLOCATION_CANDIDATES is false or whose select_destinations takes no
+    ``offer``, nor where it is not configured.
+    client: in place of a SchedulerReportClient of its own.
 
-    placement_client: the one that is asked, None where none is.
+    placement_client: the client, None where Placement is not used.
     """
 
     def __init__(self, conf, driver, client=None):
         self.placement_client = None
         if (driver.USES_ALLOCATION_CANDIDATES
                 and config.placement_configured(conf)):
-            asked = client or report.SchedulerReportClient(conf)
-            asked.keeps_summaries = driver.WANTS_SUMMARIES
-            self.placement_client = asked
+            client = client or report.SchedulerReportClient(conf)
+            client.keeps_summaries = driver.WANTS_SUMMARIES
+            self.placement_client = client
             self._prefilters = prefilters.Prefilters(
-                conf, getattr(driver, 'host_manager', None), asked)
+                conf, getattr(driver, 'host_manager', None), client)
         self._max_results = conf.scheduler.max_placement_results
         self._fallback = not conf.workarounds.disable_fallback_pcpu_query
         self._driver = driver
 
     def ask(self, context, spec_obj, record):
-        """What the request is offered: (RequestSpec, a value of hosts.offer).
+        """Fetch candidates: return (RequestSpec, a value of hosts.offer).
 
-        The RequestSpec is the given one if Placement plays no part, else a
-        copy that request filters have edited, and that names the one host
-        that it may go to.  record: the Decision that notes the time taken.
+        The RequestSpec is the given one if Placement is not used, else a copy
+        that request filters have edited, and that names the one host that the
+        request may go to.  record: the Decision that notes the time taken.
         Raises NoValidHost for a host that is not there and for a request
         that is offered nothing, InvalidInput for one that cannot be asked
         for, DatabaseUnavailable, and what ``Prefilters.apply`` raises.
@@ -51,7 +51,7 @@ class Offers:
             return spec_obj, offer.NOT_ASKED
         with record.timed('placement'):
             spec_obj = self._prefilters.apply(context, spec_obj)
-            node = self._bound(spec_obj, record)
+            node = self._target_node(spec_obj, record)
             found = self.placement_client.candidates(utils.resource_requests(
                 spec_obj, max_results=self._max_results, target_node=node,
                 fallback_pcpu_query=self._fallback), context)
@@ -64,10 +64,11 @@ class Offers:
             raise exception.NoValidHost(reason='', nova='')
         return spec_obj, found
 
-    def _bound(self, spec_obj, record):
-        """The uuid of the compute node that a request is bound to, or None.
+    def _target_node(self, spec_obj, record):
+        """Return the uuid of the one compute node that a request names.
 
-        Of several it is None.  A requested destination names it fully then.
+        None without one, or with several.  Completes a requested destination
+        by the node's host and name.
         """
         target = utils.target(spec_obj)
         # A third party's host manager may not know how.

@@ -41,7 +41,7 @@ class Prefilters:
         raises for ports and networks.
         """
         spec_obj = copies.clone(spec_obj)
-        networks = self._neutron.asked_by(context)
+        networks = self._neutron.reader(context)
         facts = _Facts(
             networks, functools.partial(_aggregates_of, self._placement,
                                         context, networks.deadline),

@@ -6,11 +6,10 @@ import json
 import zlib
 
 from nova_sched import exception
-from nova_sched import links
+from nova_sched import service_adapter
 from nova_sched.hosts import offer
+from nova_sched.placement import adapter
 from nova_sched.placement import allocations
-from nova_sched.placement import answers
-from nova_sched.placement import connection
 from nova_sched.scheduler.client import report
 
 _CANDIDATES = '/allocation_candidates'
@@ -27,7 +26,7 @@ class ReadOnlyPlacement:
     """
 
     def __init__(self, conf):
-        self._server = connection.Connection(conf)
+        self._adapter = adapter.PlacementAdapter(conf)
         self._candidates, self._stopped = CandidateResponses(), False
 
     def stop(self):
@@ -42,26 +41,26 @@ class ReadOnlyPlacement:
 
     @property
     def timeout(self):
-        """As of placement.connection.Connection."""
-        return self._server.timeout
+        """As of PlacementAdapter."""
+        return self._adapter.timeout
 
-    def spoken(self):
-        """As of placement.connection.Connection."""
+    def microversions(self):
+        """As of PlacementAdapter."""
         with self._noting_silence():
-            return self._server.spoken()
+            return self._adapter.microversions()
 
-    def ask(self, method, path, *args, **kwargs):
-        """As of placement.connection.Connection.
+    def request(self, method, path, *args, **kwargs):
+        """As of PlacementAdapter.
 
         Raises WriteAttempted for any method but GET.
         """
         if method != 'GET':
             raise WriteAttempted(f'{method} {path} is not for a shadow')
         with self._noting_silence():
-            answer = self._server.ask(method, path, *args, **kwargs)
+            response = self._adapter.request(method, path, *args, **kwargs)
         if path.startswith(_CANDIDATES):
-            self._candidates.add(answer)
-        return answer
+            self._candidates.add(response)
+        return response
 
     def consumer_allocations(self, consumer):
         """Return what a consumer holds: provider uuid -> class -> amount.
@@ -70,7 +69,8 @@ class ReadOnlyPlacement:
         """
         return self._read(
             f'/allocations/{consumer}',
-            lambda document: allocations.Held.of(document).allocations)
+            lambda document: allocations.ConsumerAllocations.of(
+                document).allocations)
 
     def provider_allocations(self, provider):
         """Return who holds what of a provider: consumer -> class -> amount.
@@ -98,7 +98,7 @@ class ReadOnlyPlacement:
         try:
             self._check_running()
             yield
-        except connection.Unreachable:
+        except adapter.PlacementUnreachable:
             self._candidates.unanswered = True
             raise
 
@@ -109,27 +109,28 @@ class ReadOnlyPlacement:
     def _read(self, path, read):
         """Return what ``read`` makes of the JSON document at a path."""
         self._check_running()
-        answer, problem = self._server.ask('GET', path, _VERSION), None
+        response = self._adapter.request('GET', path, _VERSION)
+        problem = None
         try:
-            if answer.status == _FOUND:
-                return read(answer.document())
+            if response.status == _FOUND:
+                return read(response.document())
         except (ValueError, KeyError, TypeError, AttributeError):
             problem = 'it tells something else'
-        raise answers.Refused(f'Placement does not tell of {path}.', answer,
-                              problem)
+        raise adapter.RequestFailed(
+            f'Placement does not tell of {path}.', response, problem)
 
 
 class WriteAttempted(exception.NovaSchedException):
     """A request of a shadow that would change something: a program error."""
 
 
-class ShadowStopping(connection.Unreachable):
+class ShadowStopping(adapter.PlacementUnreachable):
     """A request to Placement while the shadow stops."""
 
     def __init__(self):
         exception.PlacementError.__init__(
             self, 'The shadow is about to end, and asks Placement no more.')
-        self.why = links.Why.SILENT
+        self.reason = service_adapter.FailureReason.NO_ANSWER
 
 
 class CandidateResponses:
@@ -145,10 +146,10 @@ class CandidateResponses:
     def __bool__(self):
         return bool(self._packed)
 
-    def add(self, answer):
-        """Add a placement.answers.Answer if it has candidates."""
-        if answer.status == _FOUND:
-            self._packed.append(zlib.compress(answer.text.encode(), 1))
+    def add(self, response):
+        """Add a placement.adapter.Response if it has candidates."""
+        if response.status == _FOUND:
+            self._packed.append(zlib.compress(response.text.encode(), 1))
 
     def max_count(self):
         """Return the largest number of candidates in one answer."""

@@ -2,8 +2,8 @@
 
 import operator
 
+from nova_sched.placement import adapter
 from nova_sched.placement import claims
-from nova_sched.placement import connection
 from tests.builders import http_placement
 from tests.builders import requests
 from tests.builders.http_placement import CONSUMER
@@ -28,13 +28,13 @@ class Scene:
         self._directory, self.placement = directory, placement
         self.slept = []
 
-    def claims(self, version=CURRENT, asker=None, **options):
-        return claims.Claims(
-            connection.Connection(http_placement.a_conf(
+    def claims(self, version=CURRENT, identity=None, **options):
+        return claims.AllocationClaims(
+            adapter.PlacementAdapter(http_placement.a_conf(
                 self._directory, **{'auth_type': 'none',
                                     'endpoint': self.placement.url,
                                     **options})),
-            version, asker or claims.Asker.of(CONTEXT),
+            version, identity or claims.RequestIdentity.of(CONTEXT),
             sleep=self.slept.append, uniform=operator.add)
 
     def claim(self, version=CURRENT, spec=SPEC, request=WANTED, **kwargs):

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from nova_sched import conf as config
 from nova_sched.db import cells
 from nova_sched.db import tables
-from nova_sched.preflight import connect
+from nova_sched.preflight import connectivity
 from nova_sched.preflight.rows import Row
 from nova_sched.preflight.setup import Setup
 from tests.builders import clouds
@@ -96,7 +96,7 @@ class Deployment:
         options: instead of those that the deployment has.
         """
         file = stages.write_config(self._file, **self.options | options)
-        found = connect.connected(Setup(config.new_conf([], [str(file)])))
+        found = connectivity.check(Setup(config.new_conf([], [str(file)])))
         assert not [word for word in SECRETS if word in str(found)]
         return found
 

@@ -357,5 +357,5 @@ class TestAggregates:
 def in_era(placement, directory, version):
     """What a client is offered that knows no newer microversion."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr('nova_sched.placement.versions.CLAIMS', version)
+        patch.setattr('nova_sched.placement.microversions.CLAIMS', version)
         return ask(http_placement.client(directory, **placement.options))

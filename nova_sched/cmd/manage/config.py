@@ -11,7 +11,7 @@ from nova_sched import exception
 from nova_sched import supervisor
 from nova_sched.cmd.manage import forms
 from nova_sched.options import releases
-from nova_sched.preflight import connect
+from nova_sched.preflight import connectivity
 from nova_sched.preflight import differences
 from nova_sched.preflight import setup as setups
 from nova_sched.preflight.rows import ERROR
@@ -77,7 +77,7 @@ class Check(lister.Lister):
         found += setup.rows()
         if parsed_args.connect:
             with _hushed(self.app.options.verbose_level < 2):
-                found += connect.connected(setup)
+                found += connectivity.check(setup)
         if parsed_args.release:
             found += differences.rows(setup, parsed_args.release)
         return found

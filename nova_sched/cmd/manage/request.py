@@ -1,8 +1,6 @@
 """``request``: asking a running scheduler, as a conductor would."""
 
-import concurrent.futures
 import json
-import threading
 
 from amqp import exceptions as amqp
 from cliff import columns
@@ -13,6 +11,7 @@ from oslo_utils import uuidutils
 
 from nova_sched import conf as config
 from nova_sched import context
+from nova_sched import deadline
 from nova_sched import exception
 from nova_sched import rpc
 from nova_sched.cloud import fake as fake_cloud
@@ -178,24 +177,20 @@ class Call(lister.Lister):
         oslo.messaging's own time-out begins only with a connection, for
         which it waits for ever.
         """
-        conf, answer = self.app.conf, concurrent.futures.Future()
+        conf = self.app.conf
 
         def ask():
-            try:
-                transport = rpc.get_transport(conf)
-                found = rpcapi.SchedulerAPI(
-                    conf, transport).select_destinations(*args, **kwargs)
-                transport.cleanup()
-            except Exception as exc:
-                answer.set_exception(exc)
-            else:
-                answer.set_result(found)
+            transport = rpc.get_transport(conf)
+            found = rpcapi.SchedulerAPI(
+                conf, transport).select_destinations(*args, **kwargs)
+            transport.cleanup()
+            return found
 
-        threading.Thread(target=ask, daemon=True).start()
         broker = config.masked(config.transport_url(conf))
         try:
-            return answer.result(conf.long_rpc_timeout + 1)
-        except (TimeoutError, messaging.MessagingTimeout):
+            return deadline.run_within(conf.long_rpc_timeout + 1, ask)
+        except (deadline.DeadlineExceeded, TimeoutError,
+                messaging.MessagingTimeout):
             raise NoAnswer(
                 f'No answer within {conf.long_rpc_timeout} seconds by way of '
                 f'{broker}: is that broker up, and does a scheduler serve '

@@ -221,7 +221,7 @@ def test_probes_are_rarer_after_one_that_proved_little(server, guarded):
     found._up_since -= 1000
 
     assert intervals[1] == 2 * intervals[0]
-    assert intervals[-1] == guard.MOST_PROBE_INTERVAL
+    assert intervals[-1] == guard.MAX_PROBE_INTERVAL
     assert found._next_interval() == guard.PROBE_INTERVAL
 
 
@@ -258,15 +258,6 @@ class TestGivingUp:
         assert before <= found._up_since <= time.monotonic()
         assert server.probed == 1
 
-    def test_a_question_that_is_cancelled_is_not_asked(
-            self, server, guarded):
-        future = guarded().ask(server.ask)
-        future.result()
-        late = guard._Answer(server.ask)
-        late.cancel()
-        guard._fulfil(late, server.ask)
-        assert server.asked == 1
-
     def test_what_is_told_names_the_question(self, guarded, caplog):
         """However it is wrapped; what has no name is shown."""
         class Question:
@@ -275,12 +266,12 @@ class TestGivingUp:
         for question, name in (
                 (functools.partial(functools.partial(Server.ask)),
                  'Server.ask'), (Question(), 'a question')):
-            assert guard._Answer(question).question == name
+            assert guard._name(question) == name
         found = guarded()
-        found.tell(guard._Answer(Server.ask), ZeroDivisionError('x'))
-        found.tell(guard._Answer(Server.ask), ZeroDivisionError('x'))
-        found.tell(guard._Answer(Server.probe),
-                   exception.DatabaseUnavailable('it is away'))
+        for _ in range(2):
+            found.log_failure(Server.ask, ZeroDivisionError('x'))
+        found.log_failure(Server.probe,
+                          exception.DatabaseUnavailable('it is away'))
         fault, expected = caplog.records
         assert fault.levelname == 'ERROR'
         assert fault.exc_info[0] is ZeroDivisionError

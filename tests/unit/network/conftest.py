@@ -45,7 +45,7 @@ def reader(neutron, tmp_path, naps):
             'endpoint': neutron.url} if options is None else options,
             **others or {})
         kwargs.setdefault('sleep', naps.append)
-        return Neutron(conf, **kwargs).asked_by(
+        return Neutron(conf, **kwargs).reader(
             context or http_neutron.a_context(neutron.url))
     return make
 

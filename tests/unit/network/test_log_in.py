@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from nova_sched import exception
-from nova_sched.network import access
+from nova_sched.network import neutron as neutron_module
 from tests.builders import http_keystone
 from tests.builders import http_neutron
 from tests.builders.http_keystone import PASSWORD
@@ -71,7 +71,7 @@ class TestServiceToken:
     def test_is_left_out_with_a_warning_without_a_log_in(
             self, neutron, reader, caplog):
         neutron.on('GET', '/v2.0/ports/', a_port())
-        access._warn_once.cache_clear()
+        neutron_module._warn_of_no_service_token.cache_clear()
         asking = reader(others={'service_user': {
             'send_service_user_token': True}})
         for port in 'abc':

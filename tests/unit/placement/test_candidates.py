@@ -210,11 +210,3 @@ class TestMicroversion:
         placement.on('GET', '/', http_placement.versions('1.29'))
 
         assert ask(client).version == '1.29'
-
-    @pytest.mark.parametrize(('most', 'best'), [
-        ('1.39', '1.39'), ('1.38', '1.36'), ('1.10', None)])
-    def test_of_the_server_can_be_asked_for(self, client, placement, most,
-                                            best):
-        placement.on('GET', '/', http_placement.versions(most))
-
-        assert client.version() == best

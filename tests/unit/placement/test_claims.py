@@ -59,8 +59,9 @@ class TestClaim:
 
     def test_is_for_nobody_where_nobody_is_named(self, scene):
         """Placement wants a name, and has one for this case."""
-        body = scene.claim(spec=requests.a_request(
-            project_id=None, user_id=None), asker=claims.Asker()).body
+        body = scene.claim(
+            spec=requests.a_request(project_id=None, user_id=None),
+            identity=claims.RequestIdentity()).body
 
         assert body['user_id'] == body['project_id'] == claims.NOBODY
 

@@ -37,7 +37,7 @@ def test_each_thread_keeps_a_connection(client, placement, caplog):
         return candidates(a_candidate('a'))
 
     placement.on('GET', '/allocation_candidates', met)
-    client.version()
+    client._adapter.microversions()
     with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
         for _ in range(2):
             found = list(pool.map(lambda _: ask(client), range(THREADS)))

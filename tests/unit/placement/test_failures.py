@@ -6,6 +6,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.hosts import offer
+from nova_sched.placement import adapter
 from tests.builders import http_placement
 from tests.builders.http_placement import CONTEXT
 from tests.builders.http_placement import Query
@@ -108,7 +109,8 @@ def test_an_address_without_microversions_is_not_placements(
     assert found.reason.startswith(
         f'Discovering suitable URL for placement API failed. Got {status}: ')
     assert found.reason in caplog.text
-    assert client.version() is None
+    with pytest.raises(adapter.RequestFailed):
+        client._adapter.microversions()
 
 
 class TestNoAnswer:
@@ -121,7 +123,8 @@ class TestNoAnswer:
             f'{SILENT}Unable to establish connection to '
             f'http://127.0.0.1:9/: [Errno 111] Connection refused{WHERE}')
         assert found.reason in caplog.text
-        assert client.version() is None
+        with pytest.raises(adapter.PlacementUnreachable):
+            client._adapter.microversions()
 
     def test_of_a_server_that_nobody_knows(self, client_of):
         reason = ask(client_of(auth_type='none',
@@ -155,7 +158,7 @@ class TestNoAnswer:
                                                         placement):
         client = client_of(auth_type='none', endpoint=placement.url)
 
-        assert client._server._links.get().timeout == 30
+        assert client._adapter.timeout == 30
 
     def test_is_told_of_each_time(self, client_of, caplog):
         client = client_of(auth_type='none', endpoint='http://127.0.0.1:9')

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from nova_sched import exception
-from nova_sched.placement import patience
+from nova_sched.placement import retry_budget
 from tests.builders import http_placement
 from tests.builders.http_claims import CURRENT
 from tests.builders.http_claims import PATH
@@ -104,7 +104,7 @@ class TestClaimWithoutAnAnswer:
 
     def test_leaves_little_time_for_those_after_it(self, scene, placement,
                                                    monkeypatch):
-        monkeypatch.setattr(patience, 'SHORT', 0.1)
+        monkeypatch.setattr(retry_budget, 'SHORT_TIMEOUT', 0.1)
         placement.on('GET', PATH, HANG)
         made = scene.claims(timeout=2)
         begin = time.monotonic()

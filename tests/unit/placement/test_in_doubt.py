@@ -5,7 +5,8 @@ import time
 import pytest
 
 from nova_sched import exception
-from nova_sched.placement import patience
+from nova_sched.placement import retry_budget
+from nova_sched.placement.adapter import Response
 from tests.builders import http_placement
 from tests.builders.http_claims import PATH
 from tests.builders.http_claims import ROCKY
@@ -17,7 +18,6 @@ from tests.builders.http_placement import TAKEN
 from tests.builders.http_placement import a_candidate
 from tests.builders.http_server import DROP
 from tests.builders.http_server import HANG
-from tests.builders.http_server import Answer
 
 THEIRS = {'z': {'VCPU': 7}}
 
@@ -150,7 +150,7 @@ class TestTime:
     def test_of_undoing_is_bounded_too(self, scene, placement,
                                        monkeypatch):
         """However many hosts are left to try."""
-        monkeypatch.setattr(patience, 'PAUSE', 0)
+        monkeypatch.setattr(retry_budget, 'PAUSE', 0)
         kept = Kept(placement)
         placement.on('PUT', PATH, kept.taking(DROP), DROP)
         made = scene.claims()
@@ -163,59 +163,60 @@ class TestTime:
     def test_of_slow_answers_is_bounded_too(self):
         """With a timeout of 10 seconds for 50, however they answer."""
         server = Slow(seconds=9)
-        asked = patience.Patience(server, None, server.clock)
+        budget = retry_budget.RetryBudget(server, None, server.clock)
 
-        with pytest.raises(patience.GivenUp, match='wait for 54 seconds'):
+        with pytest.raises(retry_budget.RetriesExhausted,
+                           match='wait for 54 seconds'):
             for _ in range(100):
-                asked.ask('PUT', '/')
+                budget.request('PUT', '/')
 
         assert server.now == 54
 
     def test_of_an_answer_is_short_where_the_last_one_did_not_come(self):
         """Ten seconds, and as long as usual once one has come."""
         server = Slow(seconds=0)
-        asked = patience.Patience(server, None, server.clock)
+        budget = retry_budget.RetryBudget(server, None, server.clock)
 
         for server.status in (503, 503, 204, 204):
-            asked.ask('PUT', '/')
+            budget.request('PUT', '/')
 
         assert server.waits == [None, 10, 10, None]
 
     def test_of_quick_answers_is_not(self):
         """10,000 instances may take their time."""
         server = Slow(seconds=0.5)
-        asked = patience.Patience(server, None, server.clock)
+        budget = retry_budget.RetryBudget(server, None, server.clock)
 
         for _ in range(1000):
-            asked.ask('PUT', '/')
+            budget.request('PUT', '/')
 
     def test_of_refusals_is_not(self):
         """They are answers, as long as the server is not in trouble."""
         server = Slow(seconds=0, status=499)
-        asked = patience.Patience(server, None, server.clock)
+        budget = retry_budget.RetryBudget(server, None, server.clock)
 
         for _ in range(10):
-            asked.ask('GET', '/')
+            budget.request('GET', '/')
 
     def test_of_what_is_taken_back_begins_anew_after_a_pause(self):
         server = Slow(seconds=0, status=503)
-        asked = patience.Insistence(server, None, server.clock)
+        budget = retry_budget.ReleaseRetryBudget(server, None, server.clock)
         for _ in range(3):
-            asked.ask('DELETE', '/')
-        asked.resume()
-        with pytest.raises(patience.GivenUp):
-            asked.ask('DELETE', '/')
+            budget.request('DELETE', '/')
+        budget.renew()
+        with pytest.raises(retry_budget.RetriesExhausted):
+            budget.request('DELETE', '/')
 
-        server.now += patience.PAUSE
-        asked.resume()
+        server.now += retry_budget.PAUSE
+        budget.renew()
 
-        asked.ask('DELETE', '/')
-        with pytest.raises(patience.GivenUp):
-            asked.ask('DELETE', '/')
+        budget.request('DELETE', '/')
+        with pytest.raises(retry_budget.RetriesExhausted):
+            budget.request('DELETE', '/')
 
 
 class Slow:
-    """A Connection to a Placement whose answers take some seconds each."""
+    """A PlacementAdapter whose answers take some seconds each."""
 
     timeout = 10
 
@@ -226,7 +227,7 @@ class Slow:
     def clock(self):
         return self.now
 
-    def ask(self, *args, **kwargs):
-        self.waits.append(kwargs['patience'])
+    def request(self, *args, **kwargs):
+        self.waits.append(kwargs['timeout'])
         self.now += self._seconds
-        return Answer(self.status)
+        return Response(self.status, '')

@@ -1,28 +1,29 @@
-"""What is made of Placement's answers, and how long one is waited for."""
+"""What is read from Placement's answers, and the budgets of retries."""
 
 import json
 
 import pytest
 
+from nova_sched.hosts.offer import FORMS
 from nova_sched.placement import allocations
 from nova_sched.placement import candidates
-from nova_sched.placement import patience
-from nova_sched.placement import versions
-from nova_sched.placement.answers import Answer
-from nova_sched.placement.answers import Refused
+from nova_sched.placement import microversions
+from nova_sched.placement import retry_budget
+from nova_sched.placement.adapter import RequestFailed
+from nova_sched.placement.adapter import Response
 from tests.builders import values
 from tests.builders.http_placement import a_candidate
 
 
 def an_error(**error):
-    return Answer(400, json.dumps({'errors': [error, {'code': 'second'}]}))
+    return Response(400, json.dumps({'errors': [error, {'code': 'second'}]}))
 
 
 def test_what_a_consumer_holds_is_changed_by_nobody():
-    assert values.is_fixed(allocations.Held({}))
+    assert values.is_fixed(allocations.ConsumerAllocations({}))
 
 
-class TestAnswer:
+class TestResponse:
     @pytest.mark.parametrize(('status', 'advice'), [
         (200, 'What answers there is not Placement'),
         (399, 'What answers there is not Placement'),
@@ -36,27 +37,28 @@ class TestAnswer:
         (429, 'Something in front of Placement limits'),
         (430, 'See the log of'), (500, 'See the log of')])
     def test_has_advice_by_its_status(self, status, advice):
-        answer = Answer(status, 'x')
+        answer = Response(status, 'x')
         assert answer.advice.startswith(advice)
-        assert str(Refused('It fails.', answer)) == (
+        assert str(RequestFailed('It fails.', answer)) == (
             f'It fails. Got {status}: x. {answer.advice}')
 
     def test_says_its_first_error_in_one_line_of_500_characters(self):
-        assert an_error(detail=' a\n b. ').words == 'a b'
-        assert Answer(500, 'x' * 501).words == 'x' * 500
-        assert an_error(detail='').words.startswith('{"errors": ')
-        assert an_error(code='c').code == 'c'
+        assert an_error(detail=' a\n b. ').error_text == 'a b'
+        assert Response(500, 'x' * 501).error_text == 'x' * 500
+        assert an_error(detail='').error_text.startswith('{"errors": ')
+        assert an_error(code='c').error_code == 'c'
 
     @pytest.mark.parametrize('text', ['', '[]', '{}', '{"errors": 5}',
                                       '{"errors": []}', '{"errors": [5]}'])
     def test_has_no_code_where_it_tells_of_no_error(self, text):
-        assert Answer(500, text).code is None
-        assert Answer(500, text).words == text
+        assert Response(500, text).error_code is None
+        assert Response(500, text).error_text == text
 
     def test_that_says_nothing_is_told_by_the_problem_with_it(self):
-        assert 'Got 500: nothing. ' in str(Refused('x.', Answer(500, '')))
-        assert 'Got 200: it is odd. ' in str(
-            Refused('x.', Answer(200, 'words'), ValueError('it is odd')))
+        assert 'Got 500: nothing. ' in str(
+            RequestFailed('x.', Response(500, '')))
+        assert 'Got 200: it is odd. ' in str(RequestFailed(
+            'x.', Response(200, 'words'), ValueError('it is odd')))
 
 
 class TestCandidates:
@@ -65,7 +67,7 @@ class TestCandidates:
 
     def test_are_kept_in_full_where_that_is_asked_for(self):
         for made, kept in ((candidates.Candidates(), False),
-                           (candidates.Candidates.in_full(), True)):
+                           (candidates.Candidates.with_summaries(), True)):
             made.add(self.DOCUMENT)
             made.add({'allocation_requests': [a_candidate('a', X=2)],
                       'provider_summaries': {'c': {}}})
@@ -84,15 +86,15 @@ class TestCandidates:
         assert candidates.Candidates().providers == set()
 
     def test_that_are_odd_add_nothing(self):
-        made = candidates.Candidates.in_full()
+        made = candidates.Candidates.with_summaries()
         with pytest.raises(ValueError, match='lists no allocation cand'):
             made.add({**self.DOCUMENT, 'allocation_requests': [
                 a_candidate('a'), {'allocations': {'b': {}}}]})
-        assert made == candidates.Candidates.in_full()
+        assert made == candidates.Candidates.with_summaries()
 
 
-class TestHeld:
-    HELD = allocations.Held({'a': {'VCPU': 2, 'MEMORY_MB': 5}})
+class TestConsumerAllocations:
+    HELD = allocations.ConsumerAllocations({'a': {'VCPU': 2, 'MEMORY_MB': 5}})
 
     @pytest.mark.parametrize(('wanted', 'adding', 'joined'), [
         ({'b': {'VCPU': 1}}, True,
@@ -104,53 +106,58 @@ class TestHeld:
         ({'a': {'VCPU': 1, 'PCPU': 4}}, False,
          {'a': {'VCPU': 2, 'MEMORY_MB': 5}})])
     def test_is_joined_with_what_a_move_wants(self, wanted, adding, joined):
-        assert self.HELD.joined(wanted, adding) == joined
+        assert self.HELD.merged(wanted, adding) == joined
         assert self.HELD.allocations == {'a': {'VCPU': 2, 'MEMORY_MB': 5}}
 
     def test_is_read_with_its_owner(self):
         document = {'allocations': {'a': {'resources': {'VCPU': 1}}},
                     'consumer_generation': 3, 'project_id': 'p',
                     'user_id': 'u'}
-        assert allocations.Held.of(document) == allocations.Held(
-            {'a': {'VCPU': 1}}, 3, 'p', 'u')
-        assert allocations.Held.of({'allocations': {}}) == (
-            allocations.Held({}))
+        assert allocations.ConsumerAllocations.of(document) == (
+            allocations.ConsumerAllocations({'a': {'VCPU': 1}}, 3, 'p', 'u'))
+        assert allocations.ConsumerAllocations.of({'allocations': {}}) == (
+            allocations.ConsumerAllocations({}))
         with pytest.raises(ValueError, match='it lists no allocations'):
-            allocations.Held.of({})
+            allocations.ConsumerAllocations.of({})
 
     def test_goes_back_as_it_is_written(self):
         full = {'a': {'resources': {'VCPU': 1}}}
-        assert allocations.in_full(allocations.amounts(full)) == full
+        assert allocations.body(allocations.amounts(full)) == full
 
 
 class TestMicroversions:
     @pytest.mark.parametrize(('most', 'best'), [
         ('1.9', None), ('1.17', '1.17'), ('1.24', '1.17'), ('1.25', '1.25'),
-        ('1.36', '1.36'), ('1.99', versions.FORMS[-1])])
+        ('1.36', '1.36'), ('1.38', '1.36'), ('1.99', FORMS[-1])])
     def test_are_the_best_of_those_that_both_know(self, most, best):
-        assert versions.Spoken('1.0', most).best() == best
+        assert microversions.MicroversionRange('1.0', most).newest() == best
 
     def test_are_no_newer_than_those_of_claims_unless_they_must_be(self):
-        spoken = versions.Spoken('1.0', '1.99')
-        assert spoken.fitting('1.17') == '1.36'
-        assert spoken.fitting('1.36') == '1.36'
-        assert spoken.fitting(versions.FORMS[-1]) == versions.FORMS[-1]
-        with pytest.raises(versions.TooOld, match=r'takes 1\.29: upgrade'):
-            versions.Spoken('1.0', '1.25').fitting('1.29')
+        supported = microversions.MicroversionRange('1.0', '1.99')
+        assert supported.for_query('1.17') == '1.36'
+        assert supported.for_query('1.36') == '1.36'
+        assert supported.for_query(FORMS[-1]) == FORMS[-1]
+        with pytest.raises(microversions.PlacementTooOld,
+                           match=r'takes 1\.29: upgrade'):
+            microversions.MicroversionRange('1.0', '1.25').for_query('1.29')
 
-    def test_are_bounds_of_what_is_spoken(self):
-        spoken = versions.Spoken('1.10', '1.20')
-        assert [spoken.speaks(version) for version in (
-            '1.9', '1.10', '1.20', '1.21')] == [False, True, True, False]
-        assert versions.at_least('1.28', '1.28')
-        assert versions.at_least('1.29', '1.28')
-        assert not versions.at_least('1.27', '1.28')
+    @pytest.mark.parametrize(('least', 'most', 'newest'), [
+        ('1.18', '1.24', None), ('1.17', '1.17', '1.17'),
+        ('1.25', '1.25', '1.25'), ('1.26', '1.28', None)])
+    def test_of_a_server_have_bounds(self, least, most, newest):
+        supported = microversions.MicroversionRange(least, most)
+        assert supported.newest() == newest
+
+    def test_are_compared_as_numbers(self):
+        assert microversions.at_least('1.28', '1.28')
+        assert microversions.at_least('1.29', '1.28')
+        assert not microversions.at_least('1.27', '1.28')
 
 
 class Server:
     """A Placement that takes so many seconds for each answer.
 
-    answers: statuses, or errors.  asked: (method, patience) of each request.
+    answers: statuses, or errors.  asked: (method, timeout) of each request.
     """
 
     timeout = 5
@@ -158,65 +165,66 @@ class Server:
     def __init__(self):
         self.now, self.took, self.answers, self.asked = 0, 0, [], []
 
-    def ask(self, method, path, version, request_id, patience, **kwargs):
+    def request(self, method, path, version, request_id, timeout, **kwargs):
         assert (path, request_id) == ('/', 'req-1')
-        self.asked.append((method, patience))
+        self.asked.append((method, timeout))
         self.now += self.took
         answer = self.answers.pop(0) if self.answers else 200
         if isinstance(answer, Exception):
             raise answer
-        return Answer(answer, '')
+        return Response(answer, '')
 
 
-class TestPatience:
+class TestRetryBudget:
     @pytest.fixture
     def server(self):
         return Server()
 
     @pytest.fixture
-    def asker(self, server):
-        return patience.Patience(server, 'req-1', lambda: server.now)
+    def budget(self, server):
+        return retry_budget.RetryBudget(server, 'req-1', lambda: server.now)
 
     @pytest.fixture
-    def insister(self, server):
-        return patience.Insistence(server, 'req-1', lambda: server.now)
+    def release_budget(self, server):
+        return retry_budget.ReleaseRetryBudget(
+            server, 'req-1', lambda: server.now)
 
     @pytest.mark.parametrize('failure', [500, 503, OSError('gone')])
     def test_ends_with_three_failures_in_a_row(
-            self, server, asker, caplog, failure):
+            self, server, budget, caplog, failure):
         server.answers = [failure] * 3
         for _ in range(3):
-            assert not asker.given_up
+            assert not budget.exhausted
             try:
-                asker.ask('PUT', '/')
+                budget.request('PUT', '/')
             except OSError as error:
                 assert error is failure
-        assert asker.given_up
-        with pytest.raises(patience.GivenUp) as caught:
-            asker.ask('PUT', '/')
+        assert budget.exhausted
+        with pytest.raises(retry_budget.RetriesExhausted) as caught:
+            budget.request('PUT', '/')
         assert [str(caught.value)] == caplog.messages == [
             'Placement has failed 3 times in a row and is not asked again '
             'for this request']
         assert server.asked == [('PUT', None), ('PUT', 10), ('PUT', 10)]
 
-    @pytest.mark.parametrize(('method', 'given_up'), [
+    @pytest.mark.parametrize(('method', 'exhausted'), [
         ('GET', True), ('PUT', False), ('DELETE', False)])
     def test_begins_anew_with_a_write_that_is_answered(
-            self, server, asker, method, given_up):
+            self, server, budget, method, exhausted):
         """One that hangs while reads work is in trouble."""
         server.answers = [500, 500, 499, 500]
         for each in ('PUT', 'PUT', method, 'PUT'):
-            asker.ask(each, '/')
-        assert asker.given_up is given_up
+            budget.request(each, '/')
+        assert budget.exhausted is exhausted
 
     @pytest.mark.parametrize(('took', 'requests'), [
         (1, None), (1.5, 27), (20, 2), (39, 2), (40, 1)])
     def test_ends_with_so_many_seconds_of_waiting(
-            self, server, asker, caplog, took, requests):
+            self, server, budget, caplog, took, requests):
         """Twice [placement] timeout and thirty; quick ones are none."""
         server.took, count = took, 0
-        while not asker.given_up and count < 50:
-            asker.ask('PUT', '/')
+        while not budget.exhausted and count < 50:
+            budget.request('PUT', '/')
             count += 1
         assert count == (requests or 50)
         if requests:
@@ -226,33 +234,34 @@ class TestPatience:
                             'again for it')
 
     def test_of_what_must_be_taken_back_is_short_and_begins_again(
-            self, server, insister, caplog):
+            self, server, release_budget, caplog):
         server.answers = [500, 500, 500, 500, 200, 500]
         for _ in range(3):
-            insister.ask('DELETE', '/')
-        assert insister.given_up
-        insister.resume()
-        with pytest.raises(patience.GivenUp, match='left alone for a moment'):
-            insister.ask('DELETE', '/')
-        server.now += patience.PAUSE
-        insister.resume()
-        insister.ask('DELETE', '/')
-        assert insister.given_up    # one more, and it fails as well
-        server.now += patience.PAUSE
-        insister.resume()
+            release_budget.request('DELETE', '/')
+        assert release_budget.exhausted
+        release_budget.renew()
+        with pytest.raises(retry_budget.RetriesExhausted,
+                           match='left alone for a moment'):
+            release_budget.request('DELETE', '/')
+        server.now += retry_budget.PAUSE
+        release_budget.renew()
+        release_budget.request('DELETE', '/')
+        assert release_budget.exhausted    # one more, and it fails as well
+        server.now += retry_budget.PAUSE
+        release_budget.renew()
         for _ in range(2):
-            insister.ask('DELETE', '/')
-        assert not insister.given_up
+            release_budget.request('DELETE', '/')
+        assert not release_budget.exhausted
         assert {seconds for _, seconds in server.asked} == {10}
         assert caplog.messages == []
 
     def test_of_what_must_be_taken_back_is_thirty_seconds_at_a_time(
-            self, server, insister):
+            self, server, release_budget):
         server.took = 15
-        for given_up in (False, True):
-            insister.ask('DELETE', '/')
-            assert insister.given_up is given_up
+        for exhausted in (False, True):
+            release_budget.request('DELETE', '/')
+            assert release_budget.exhausted is exhausted
         server.now += 1
-        insister.resume()
-        insister.ask('DELETE', '/')
-        assert not insister.given_up
+        release_budget.renew()
+        release_budget.request('DELETE', '/')
+        assert not release_budget.exhausted

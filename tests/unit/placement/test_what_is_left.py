@@ -7,7 +7,7 @@ import pytest
 from nova_sched import exception
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.offer import Offer
-from nova_sched.placement import patience
+from nova_sched.placement import retry_budget
 from nova_sched.scheduler import claims
 from tests.builders import http_placement
 from tests.builders.http_claims import SPEC
@@ -23,7 +23,7 @@ UUIDS = [f'instance-{number}' for number in range(26)]
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Pauses as short as a test wants them."""
-    monkeypatch.setattr(patience, 'PAUSE', 0.01)
+    monkeypatch.setattr(retry_budget, 'PAUSE', 0.01)
     monkeypatch.setattr(claims, 'AT_ONCE', 0.5)
     monkeypatch.setattr(claims, 'AT_ONCE_PAUSE', 0.02)
     monkeypatch.setattr(claims, 'LATER_PAUSE', 0.02)
@@ -142,7 +142,7 @@ def test_a_claim_without_an_answer_is_given_back_after_an_outage(
         assert not made.claim(UUIDS[0], WANTED, SPEC)
     assert holding
 
-    for _ in range(patience.GIVE_UP):
+    for _ in range(retry_budget.MAX_FAILURES):
         with pytest.raises(exception.PlacementError):
             made.release(UUIDS[0])
     placement.on('GET', f'/allocations/{UUIDS[0]}',

@@ -4,7 +4,7 @@ import pytest
 
 from nova_sched.options import releases
 from nova_sched.preflight import differences
-from nova_sched.preflight import eras
+from nova_sched.preflight import known_differences
 from nova_sched.preflight.rows import DIFFERS
 from nova_sched.scheduler import request_filter
 
@@ -120,7 +120,7 @@ def test_a_fact_is_told_of_the_releases_that_it_is_true_of(setup_of, words):
 
 
 def test_every_fact_of_the_table_is_in_a_test():
-    unmatched = [fact for fact in eras.FACTS if not any(
+    unmatched = [fact for fact in known_differences.FACTS if not any(
         words in f'{fact.about}: {fact.there};' for words in FACTS)]
 
     assert unmatched == []
@@ -213,8 +213,8 @@ def test_weighers_that_came_after_a_release_are_named(setup_of, release,
                                                       weighers):
     row = ' '.join(told_alone(setup_of(), release, 'weight_classes'))
 
-    assert [name for name in sorted(eras.WEIGHERS) if f'{name} (' in row
-            ] == sorted(weighers)
+    assert [name for name in sorted(known_differences.WEIGHERS)
+            if f'{name} (' in row] == sorted(weighers)
 
 
 @pytest.mark.parametrize('release', ['kilo', 'mitaka', 'queens', 'rocky'])
@@ -266,7 +266,7 @@ def test_a_weigher_that_is_switched_on_is_named_with_its_multiplier(
 
 
 def test_request_filters_are_those_of_the_service_in_their_order():
-    assert list(eras.REQUEST_FILTERS) == [
+    assert list(known_differences.REQUEST_FILTERS) == [
         found.__name__ for found in request_filter.FILTERS]
 
 

@@ -1,26 +1,9 @@
-"""Asking what may fail or hang."""
+"""The rows of a report, of checks that may fail."""
 
 import logging
-import threading
-
-import pytest
 
 from nova_sched import exception
 from nova_sched.preflight import rows
-
-
-def test_a_question_is_answered():
-    assert rows.Question(10, lambda number: number + 1, 1).answer() == 2
-
-
-def test_what_a_question_raises_its_answer_raises():
-    with pytest.raises(ZeroDivisionError):
-        rows.Question(10, lambda: 1 / 0).answer()
-
-
-def test_a_question_that_hangs_is_given_up():
-    with pytest.raises(rows.Silent, match=r'within 0\.1 seconds'):
-        rows.Question(0.1, threading.Event().wait).answer()
 
 
 def test_an_error_that_is_known_is_told_in_its_words():

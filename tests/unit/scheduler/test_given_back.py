@@ -7,7 +7,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.hosts.offer import Offer
-from nova_sched.placement.patience import GivenUp
+from nova_sched.placement.retry_budget import RetriesExhausted
 from nova_sched.scheduler import claims
 
 
@@ -102,7 +102,8 @@ def test_the_rest_may_be_given_back_a_while_later(clock, caplog):
 
 def test_what_was_not_asked_for_comes_first_the_next_time(clock, caplog):
     """And is told of with why the others were not given back."""
-    errors = {'a': exception.PlacementError('refused'), 'b': GivenUp('late')}
+    errors = {'a': exception.PlacementError('refused'),
+              'b': RetriesExhausted('late')}
     placement = Placement(
         clock, lambda now, uuid: errors[uuid] if now < 2 else None)
 
@@ -116,7 +117,7 @@ def test_of_what_is_not_asked_for_any_more_the_last_answer_is_told(
         clock, caplog):
     placement = Placement(clock, lambda now, uuid: (
         exception.PlacementError('refused') if uuid == 'a' and now < 1
-        else GivenUp('late') if now < 20 else None))
+        else RetriesExhausted('late') if now < 20 else None))
 
     placement.give_back('a', 'b')
 

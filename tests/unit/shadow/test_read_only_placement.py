@@ -34,7 +34,7 @@ def client(way, tmp_path):
 def test_what_would_change_anything_is_refused_and_not_sent(
         server, way, method):
     with pytest.raises(read_only_placement.WriteAttempted):
-        way.ask(method, '/allocations/an-instance', body={})
+        way.request(method, '/allocations/an-instance', body={})
 
     assert server.asked == []
 

@@ -1,7 +1,7 @@
-"""What a cell keeps of instances besides the columns that are always read.
+"""Columns of instances that are read on demand.
 
 These tables are Nova's.  A database of the service's own lacks some of them,
-and older releases lack columns; what is not there says nothing.
+and older releases lack columns; the details are unknown then.
 """
 
 import sqlalchemy as sa
@@ -19,21 +19,21 @@ _extra = sa.table('instance_extra', *map(sa.column, (
 _PAIRS = {name: sa.table(f'instance_{name}', *map(sa.column, (
     *_ROW, 'key', 'value'))) for name in ('metadata', 'system_metadata')}
 
-#: By which a statement is narrowed to hosts.
+#: The column that narrows a statement to hosts.
 HOST = _instances.c.host
 
 
-class Kept:
-    """The statements for it in one database."""
+class InstanceDetails:
+    """The statements that read details from one database."""
 
     def __init__(self):
         self._columns = {}
 
     def statement(self, schema, name):
-        """SELECT of (uuid, value), of metadata (uuid, key, value), or None.
+        """Return a SELECT of (uuid, value), of metadata (uuid, key, value).
 
         schema: statements.Schema.  name: of a column, or of metadata.
-        None where the database has no such thing.
+        None where the database lacks the table or the column.
         """
         table, wanted = _source(name)
         if table.name not in self._columns:
@@ -50,7 +50,7 @@ class Kept:
 
 
 def by_uuid(rows):
-    """What a statement gave, as {uuid: value}; metadata as dicts."""
+    """Return the rows of a statement as {uuid: value}; metadata as dicts."""
     found = {}
     for uuid, *value in rows:
         if len(value) == 1:
@@ -62,7 +62,7 @@ def by_uuid(rows):
 
 
 def _source(name):
-    """The table that has it, and what of it is read."""
+    """Return the table that has a detail, and the columns to read."""
     if name in _PAIRS:
         table = _PAIRS[name]
         return table, (table.c.key, table.c.value)

@@ -3,7 +3,7 @@
 import pytest
 
 from nova_sched import exception
-from nova_sched.hosts.kept import Kept
+from nova_sched.hosts.instance_details import InstanceDetails
 from tests.builders.clouds import a_uuid
 
 A, B = a_uuid(1), a_uuid(2)
@@ -16,7 +16,7 @@ def test_a_read_that_fails_is_not_made_again():
         reads.append(name)
         raise exception.DatabaseUnavailable('gone')
 
-    kept = Kept(read)
+    kept = InstanceDetails(read)
     for uuid in (A, B, A):
         with pytest.raises(exception.DatabaseUnavailable):
             kept.of(uuid, 'flavor')
@@ -30,7 +30,7 @@ def test_a_read_that_fails_is_not_made_again():
 @pytest.mark.parametrize('name', ['flavor', 'numa_topology', 'pci_requests'])
 def test_what_cannot_be_read_is_absent_and_told_of_its_instance(
         name, text, caplog):
-    kept = Kept(lambda name: {A: text, B: text})
+    kept = InstanceDetails(lambda name: {A: text, B: text})
 
     for uuid in (A, B):
         found = kept.of(uuid, name)

@@ -3,8 +3,9 @@
 import pytest
 
 from nova_sched import conf as config
-from nova_sched.preflight import census
-from nova_sched.preflight import rest
+from nova_sched import deadline
+from nova_sched.preflight import database_contents
+from nova_sched.preflight import http_services
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
@@ -39,7 +40,7 @@ def providers(*uuids):
 
 def computes(*nodes):
     """What cells hold; nodes: (name, uuid)."""
-    return [census.Computes('', list(nodes), frozenset(), {}, 74)]
+    return [database_contents.Computes('', list(nodes), frozenset(), {}, 74)]
 
 
 def asked(tmp_path, server, nodes=(('n1', 'u1'), ('n2', 'u2')), **options):
@@ -47,7 +48,7 @@ def asked(tmp_path, server, nodes=(('n1', 'u1'), ('n2', 'u2')), **options):
     conf = http_placement.a_conf(tmp_path, **{
         'auth_type': 'admin_token', 'token': 'open-sesame',
         'endpoint': server.url, **options})
-    return {row.check: row for row in rest.Placement(conf).rows(
+    return {row.check: row for row in http_services.Placement(conf).rows(
         computes(*nodes))}
 
 
@@ -136,7 +137,7 @@ def test_a_wrong_password_is_told_and_not_shown(tmp_path, placement):
         conf = http_placement.a_conf(
             tmp_path, auth_type='password', auth_url=keystone.url,
             **http_keystone.USER)
-        row, = rest.Placement(conf).rows([])
+        row, = http_services.Placement(conf).rows([])
 
     assert row.outcome == ERROR
     assert 'credentials do not work' in row.found
@@ -144,7 +145,7 @@ def test_a_wrong_password_is_told_and_not_shown(tmp_path, placement):
 
 
 def test_neutron_is_left_alone_where_nothing_is_asked_of_it(tmp_path):
-    row, = rest.Neutron(config.new_conf([], [])).rows()
+    row, = http_services.Neutron(config.new_conf([], [])).rows()
 
     assert row.outcome == OK
     assert 'is not asked' in row.found
@@ -154,7 +155,7 @@ def neutron_row(tmp_path, server, **options):
     conf = http_neutron.a_conf(tmp_path, scheduler=ROUTED, neutron={
         'auth_type': 'admin_token', 'token': 'open-sesame',
         'endpoint': server.url, **options})
-    row, = rest.Neutron(conf).rows()
+    row, = http_services.Neutron(conf).rows()
     return row
 
 
@@ -180,7 +181,7 @@ def test_a_neutron_that_is_down_is_told(tmp_path, neutron):
 
 
 def test_a_neutron_without_a_log_in_is_told(tmp_path):
-    row, = rest.Neutron(http_neutron.a_conf(
+    row, = http_services.Neutron(http_neutron.a_conf(
         tmp_path, scheduler=ROUTED)).rows()
 
     assert row.outcome == ERROR
@@ -193,12 +194,13 @@ def test_a_placement_that_is_silent_for_all_of_its_time_is_given_up(
     timeout.
     """
     class Silent:
-        def __init__(self, seconds, function):
+        def __init__(self, seconds, function, name):
             self._seconds = seconds
 
-        def answer(self):
-            raise rest.rows.Silent(f'no answer within {self._seconds:g}')
-    monkeypatch.setattr(rest.rows, 'Question', Silent)
+        def result(self):
+            raise deadline.DeadlineExceeded(
+                f'no answer within {self._seconds:g}')
+    monkeypatch.setattr(http_services.deadline, 'Call', Silent)
     for timeout, told in ((5, 20), (0, 120)):
         found = asked(tmp_path, placement, timeout=timeout)
         assert outcomes(found) == {'Placement': ERROR}

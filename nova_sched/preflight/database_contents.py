@@ -1,4 +1,4 @@
-"""What the databases hold, as far as an operator must know: read, counted."""
+"""The contents of the databases, as far as an operator must know them."""
 
 import dataclasses
 
@@ -18,7 +18,7 @@ _NODE_COLUMNS = ('uuid', 'host', 'hypervisor_hostname')
 _SCHEDULER_COLUMNS = ('host', 'disabled', 'forced_down', 'last_seen_up',
                       'created_at', 'version')
 
-#: By which (table, column) a layout is known: the first that is there.
+#: (table, column) by which a layout is known; the first that is there counts.
 _CELL_LAYOUTS = (
     ('instances', 'compute_id', 'as of 2026.2'),
     ('instances', 'hidden', 'newer than Queens, older than 2026.2'),
@@ -38,7 +38,7 @@ _OWN, _OWN_LAYOUT = 'nova_sched_alembic_version', "this service's own"
 
 @dataclasses.dataclass(frozen=True)
 class Api:
-    """The API database.
+    """The contents of the API database.
 
     cells: rows of cell_mappings.  mapped: dict host name -> cell uuid.
     """
@@ -64,7 +64,7 @@ class Computes:
 
     nodes: (name, uuid or None) of each.  hosts: names of their hosts.
     states: dict host name -> up, down or disabled, of hosts with a service.
-    version: the least that a compute service tells, None without any.
+    version: the oldest of the compute services, None without any.
     """
 
     layout: str
@@ -73,13 +73,13 @@ class Computes:
     states: dict
     version: int | None
 
-    def of_state(self, state):
-        """How many hosts are up, down or disabled."""
+    def count(self, state):
+        """Return how many hosts are up, down or disabled."""
         return sum(known == state for known in self.states.values())
 
 
 def api(conf):
-    """What the API database holds: Api.  Raises DatabaseUnavailable."""
+    """Read the API database: Api.  Raises DatabaseUnavailable."""
     db = engine.database(conf, 'api_database')
     reader = api_reader.ApiReader(db, fallback=engine.database(conf))
     try:
@@ -91,7 +91,7 @@ def api(conf):
 
 
 def schedulers(conf, down_time):
-    """The records of schedulers in [database]: list of Scheduler.
+    """Read the records of schedulers in [database]: list of Scheduler.
 
     down_time: seconds without heartbeat after which one is down.
     Raises DatabaseUnavailable.
@@ -114,7 +114,7 @@ def schedulers(conf, down_time):
 
 
 def computes(cell, conf, down_time):
-    """The compute hosts of a db.cells.Cell: Computes.
+    """Read the compute hosts of a db.cells.Cell: Computes.
 
     Raises DatabaseUnavailable.
     """
@@ -149,7 +149,7 @@ def _is_up(forced_down, seen, down_time):
 
 
 def _layout(db, layouts):
-    """Of which era the tables are, by their columns: text."""
+    """Return the release that the tables are of, by their columns: text."""
     with db.reading() as connection:
         inspector = sa.inspect(connection)
         present = set(inspector.get_table_names())

@@ -1,34 +1,34 @@
-"""Asking everything that the service would depend on, at the same time."""
+"""Asking all that the service depends on, at the same time."""
 
 from nova_sched import conf as config
-from nova_sched.preflight.bus import Bus
 from nova_sched.preflight.databases import Databases
-from nova_sched.preflight.rest import Neutron
-from nova_sched.preflight.rest import Placement
+from nova_sched.preflight.http_services import Neutron
+from nova_sched.preflight.http_services import Placement
+from nova_sched.preflight.message_broker import MessageBroker
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
 from nova_sched.preflight.rows import Row
 from nova_sched.preflight.rows import as_written
 
 
-def connected(setup):
-    """What answers, and what there is behind it: list of Row.
+def check(setup):
+    """Ask each service, and return the rows about it: list of Row.
 
-    setup: setup.Setup.  Changes nothing anywhere.  What is down costs its
-    own rows alone; how long it is waited for is bounded.
+    setup: setup.Setup.  Changes nothing anywhere.  A service that is down
+    costs its own rows alone; the time to wait is bounded.
     """
-    databases, bus = Databases(setup.conf), Bus(setup.conf)
+    databases, broker = Databases(setup.conf), MessageBroker(setup.conf)
     placement = Placement(setup.conf) if setup.placement else None
     neutron = Neutron(setup.conf) if setup.placement else None
-    found = [*databases.rows(), *bus.rows()]
+    found = [*databases.rows(), *broker.rows()]
     if placement is None:
-        found.append(_not_asked(setup))
+        found.append(_placement_not_used(setup))
     else:
         found += [*placement.rows(databases.computes()), *neutron.rows()]
     return as_written(setup.conf, found)
 
 
-def _not_asked(setup):
+def _placement_not_used(setup):
     if config.placement_configured(setup.conf):
         return Row('Placement', OK,
                    f'{setup.driver} does not ask it')

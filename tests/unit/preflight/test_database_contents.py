@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from nova_sched.db import cells
-from nova_sched.preflight import census
+from nova_sched.preflight import database_contents
 from nova_sched.preflight import databases
 from nova_sched.preflight.rows import OK
 from tests.builders import clouds
@@ -23,7 +23,8 @@ def one(cloud):
     """Function: the Computes of the one database of a cloud."""
     def one(down_time=3600):
         conf = cloud.conf()
-        return census.computes(cells.single_cell(conf)[0], conf, down_time)
+        return database_contents.computes(
+            cells.single_cell(conf)[0], conf, down_time)
     return one
 
 
@@ -34,7 +35,7 @@ class TestLayouts:
     def tables(self, tmp_path):
         """Function of tables and their columns: a Database of them."""
         def tables(**columns):
-            made = census.engine.Database(f'sqlite:///{tmp_path}/era.sqlite')
+            made = database_contents.engine.Database(f'sqlite:///{tmp_path}/era.sqlite')
             with made.writing() as connection:
                 for table, names in columns.items():
                     connection.exec_driver_sql(
@@ -56,7 +57,8 @@ class TestLayouts:
         ({}, 'of no era that is known')])
     def test_of_cells_are_those_of_a_release(self, tables, columns, words):
         made = tables(**columns)
-        assert census._layout(made, census._CELL_LAYOUTS) == words
+        assert database_contents._layout(
+            made, database_contents._CELL_LAYOUTS) == words
         made.close()
 
     @pytest.mark.parametrize(('columns', 'words'), [
@@ -66,7 +68,8 @@ class TestLayouts:
         ({'cell_mappings': 'id'}, 'before Rocky')])
     def test_of_api_databases_as_well(self, tables, columns, words):
         made = tables(**columns)
-        assert census._layout(made, census._API_LAYOUTS) == words
+        assert database_contents._layout(
+            made, database_contents._API_LAYOUTS) == words
         made.close()
 
 
@@ -87,7 +90,7 @@ class TestComputes:
 
         assert found.states == {'a': 'up', 'b': 'down', 'c': 'down',
                                 'd': 'disabled', 'e': 'up'}
-        assert [found.of_state(state) for state in (
+        assert [found.count(state) for state in (
             'up', 'down', 'disabled', 'odd')] == [2, 2, 1, 0]
         assert one(20000).states['b'] == 'up'
 
@@ -134,7 +137,8 @@ class TestSchedulers:
         add('other', seen=1000, binary='nova-conductor')
         return lambda down_time=3600: {
             record.host: record.up
-            for record in census.schedulers(cloud.conf(), down_time)}
+            for record in database_contents.schedulers(
+                cloud.conf(), down_time)}
 
     def test_are_up_that_have_told_so_of_late(self, records):
         assert records() == {'fresh': True, 'stale': False, 'new': True,
@@ -192,12 +196,12 @@ class TestPlaces:
 
 def test_what_the_databases_cost_is_bounded(cloud, monkeypatch):
     """Each has its time, and so much the cells after the API database."""
-    seconds, question = [], databases.rows.Question
+    seconds, call = [], databases.deadline.Call
 
-    def ask(limit, *args):
+    def ask(limit, *args, **kwargs):
         seconds.append(limit)
-        return question(limit, *args)
-    monkeypatch.setattr(databases.rows, 'Question', ask)
+        return call(limit, *args, **kwargs)
+    monkeypatch.setattr(databases.deadline, 'Call', ask)
     databases.Databases(cloud.conf(
         nova_sched__cell_timeout=7,
         api_database__connection=cloud.url)).rows()

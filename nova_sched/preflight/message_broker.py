@@ -1,4 +1,4 @@
-"""The message broker: who answers, and who is served there already."""
+"""The message broker: whether it answers, and who takes requests there."""
 
 import socket
 import ssl
@@ -6,7 +6,7 @@ import ssl
 import amqp
 
 from nova_sched import conf as config
-from nova_sched.preflight import rows
+from nova_sched import deadline
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
@@ -14,13 +14,14 @@ from nova_sched.preflight.rows import Row
 from nova_sched.rpc import brokers
 
 #: Seconds that a host of the broker has for each step, and for all.
-PATIENCE = 10
-_ALL_STEPS = 3 * PATIENCE
+TIMEOUT = 10
+_ALL_STEPS = 3 * TIMEOUT
 
 _TLS_ADVICE = ('Check the ssl options of [oslo_messaging_rabbit] against the '
                'certificate of the broker, and that its port speaks TLS')
-_SILENT_ADVICE = ('Check that it runs, and its host, port and, if it speaks '
-                  'TLS, [oslo_messaging_rabbit] ssl')
+_NO_ANSWER_ADVICE = (
+    'Check that it runs, and its host, port and, if it speaks TLS, '
+    '[oslo_messaging_rabbit] ssl')
 #: What an error means to the operator, the first that fits; {} is the option.
 _ADVICE = (
     (amqp.AccessRefused, 'Check user and password in {}, and what this user '
@@ -29,40 +30,41 @@ _ADVICE = (
                       'that the user has permissions in it'),
     (ssl.SSLError, _TLS_ADVICE),
     (socket.gaierror, 'Check the host name in {}'),
-    ((OSError, rows.Silent), _SILENT_ADVICE),
+    ((OSError, deadline.DeadlineExceeded), _NO_ANSWER_ADVICE),
     (amqp.AMQPError, 'See the log of the broker'),
 )
 
 
-class Bus:
+class MessageBroker:
     """The hosts of the broker, which are asked at the same time.
 
-    Asking begins when it is made.
+    Making one starts to ask.
     """
 
     def __init__(self, conf):
         self._topic = conf.scheduler_topic
         url = config.transport_url(conf)
         self._masked = config.masked(url)
-        self._asked = self._ask(conf, url)
+        self._calls = self._ask(conf, url)
         url = conf.oslo_messaging_notifications.transport_url
-        self._notified = self._ask(conf, url) if url and any(
+        self._notification_calls = self._ask(conf, url) if url and any(
             name.startswith('messaging')
             for name in config.notification_drivers(conf)) else []
 
     def _ask(self, conf, url):
-        return [(broker, rows.Question(_ALL_STEPS, broker.consumers,
-                                       self._topic, PATIENCE))
-                for broker in brokers.brokers(conf, url)]
+        """Start to ask each host: list of (broker, deadline.Call)."""
+        return [(broker, deadline.Call(
+            _ALL_STEPS, broker.consumers, self._topic, TIMEOUT,
+            name='preflight')) for broker in brokers.brokers(conf, url)]
 
     def rows(self):
-        """What there is to say of them: list of Row."""
-        if not self._asked:
+        """Return the rows about the broker: list of Row."""
+        if not self._calls:
             return [Row('broker', OK, f'{self._masked} is no RabbitMQ and '
                         'not asked'), *self._notification_rows()]
         consumers, found = [], []
-        for broker, question in self._asked:
-            found.append(_row('broker', broker, question, consumers,
+        for broker, call in self._calls:
+            found.append(_row('broker', broker, call, consumers,
                               '[DEFAULT] transport_url'))
         if consumers:
             found.append(self._queue(consumers[0]))
@@ -70,12 +72,12 @@ class Bus:
 
     def _notification_rows(self):
         # Requests are answered without it.
-        return [_row('notification broker', broker, question, [],
+        return [_row('notification broker', broker, call, [],
                      '[oslo_messaging_notifications] transport_url', WARNING)
-                for broker, question in self._notified]
+                for broker, call in self._notification_calls]
 
     def _queue(self, consumers):
-        """The row of the queue that requests are shared through."""
+        """Return the row of the queue of requests."""
         check = f'queue {self._topic}'
         if consumers is None:
             return Row(check, OK, 'is not there yet; this service will make '
@@ -88,25 +90,26 @@ class Bus:
                    'nova-scheduler when this one is to answer them all')
 
 
-def _row(check, broker, question, consumers, option, trouble=ERROR):
-    """The row of one host; what it says of the queue goes to ``consumers``.
+def _row(check, broker, call, consumers, option, failure=ERROR):
+    """Return the row of one host.
 
-    trouble: outcome when it cannot be used.
+    consumers: list that gets the number of the queue's consumers.
+    failure: outcome when the host cannot be used.
     """
     try:
-        consumers.append(question.answer())
-    except (OSError, amqp.AMQPError, rows.Silent) as error:
+        consumers.append(call.result())
+    except (OSError, amqp.AMQPError, deadline.DeadlineExceeded) as error:
         advice = next(text for kind, text in _ADVICE
                       if isinstance(error, kind))
-        return Row(check, trouble, f'{broker.where}: {_told(error)}',
+        return Row(check, failure, f'{broker.where}: {_one_line(error)}',
                    advice.format(option))
     except Exception as error:
-        return Row(check, trouble, f'{broker.where}: {type(error).__name__}, '
+        return Row(check, failure, f'{broker.where}: {type(error).__name__}, '
                    'which is not expected', 'See the log of the broker')
     return Row(check, OK, f'{broker.where}: connects and logs in')
 
 
-def _told(error):
-    """What an error says, in one line."""
+def _one_line(error):
+    """Return the text of an error in one line."""
     text = getattr(error, 'reply_text', None) or str(error)
     return ' '.join(text.split()) or type(error).__name__

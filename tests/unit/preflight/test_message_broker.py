@@ -8,7 +8,7 @@ import types
 import amqp
 import pytest
 
-from nova_sched.preflight.bus import Bus
+from nova_sched.preflight.message_broker import MessageBroker
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
@@ -18,7 +18,7 @@ from tests.builders import rules
 
 
 def test_a_transport_in_memory_is_not_asked():
-    row, = Bus(rules.a_conf(DEFAULT__transport_url='fake://')).rows()
+    row, = MessageBroker(rules.a_conf(DEFAULT__transport_url='fake://')).rows()
 
     assert row.outcome == OK
     assert 'is no RabbitMQ' in row.found
@@ -28,7 +28,7 @@ def test_each_host_has_a_row_of_its_own():
     with socket.socket() as taken:
         taken.bind(('127.0.0.1', 0))    # nobody listens there
         port = taken.getsockname()[1]
-        found = Bus(rules.a_conf(
+        found = MessageBroker(rules.a_conf(
             DEFAULT__transport_url=f'rabbit://u:open-sesame@127.0.0.1:{port},'
             f'u:open-sesame@localhost:{port}/nova')).rows()
 
@@ -64,11 +64,11 @@ def test_a_bus_for_notifications_has_a_row_where_they_are_on():
                'oslo_messaging_notifications__transport_url':
                    'rabbit://u:open-sesame@127.0.0.1:1/'}
     for idle in ([], ['noop'], ['log']):
-        off = Bus(rules.a_conf(
+        off = MessageBroker(rules.a_conf(
             **options, oslo_messaging_notifications__driver=idle)).rows()
         assert [row.check for row in off] == ['broker']
 
-    on = Bus(rules.a_conf(
+    on = MessageBroker(rules.a_conf(
         **options, oslo_messaging_notifications__driver=['messagingv2']
     )).rows()
 
@@ -110,7 +110,7 @@ def test_the_certificate_of_a_broker_is_looked_at_as_the_service_does(
     theirs = authority.Authority(tmp_path / 'theirs')
     with a_server(ours.issue(*names)) as port:
         url = 'rabbit://' + ','.join(f'u:p@{host}:{port}' for host in hosts)
-        row = Bus(rules.a_conf(
+        row = MessageBroker(rules.a_conf(
             DEFAULT__transport_url=url, oslo_messaging_rabbit__ssl=True,
             oslo_messaging_rabbit__ssl_ca_file=(
                 ours if trusted else theirs).file)).rows()[0]
@@ -167,7 +167,7 @@ class TestHost:
     def found(self, connections):
         """Function of a URL: the rows of its bus."""
         def found(url='rabbit://me:p%2Fw@one:1/v', **options):
-            return Bus(rules.a_conf(
+            return MessageBroker(rules.a_conf(
                 DEFAULT__transport_url=url, **options)).rows()
         return found
 

@@ -1,4 +1,4 @@
-"""Where releases of Nova decide otherwise than this service: one table.
+"""How releases of Nova behave differently from this service: one table.
 
 What differs in options and their defaults is in ``options.releases``, which
 filters Nova has removed in ``rules.nova_classes``; a weigher came with the
@@ -38,12 +38,12 @@ REQUEST_FILTERS = {
 
 
 class Fact(typing.NamedTuple):
-    """What some releases do otherwise.
+    """A difference between some releases and this service.
 
     about: an option, a rule, or what else it is about.
     first, last: numbers of releases, both included.
     there, here: what these do, and what this service does.
-    when: function of a Setup and a Release: does it matter to it?
+    when: function of a Setup and a Release: whether it matters to the setup.
     advice: what to do about it, if anything.
     """
 
@@ -70,7 +70,7 @@ def _placement(setup, release):
     return setup.placement
 
 
-def _alone(setup, release):
+def _without_placement(setup, release):
     return setup.ranks and not setup.placement
 
 
@@ -116,7 +116,7 @@ _SERVICE = (
          'hosts saves the reports'),
     Fact('picks without a claim', nova.KILO, nova.OCATA,
          'forgotten at any newer report of the host',
-         'count until the instance shows on its host', _alone),
+         'count until the instance shows on its host', _without_placement),
     Fact('picks without a claim', nova.PIKE, nova.ROCKY,
          'forgotten at the next refresh',
          'count until the instance shows on its host',
@@ -159,7 +159,7 @@ _PLACEMENT = (
     Fact('Placement', nova.QUEENS, nova.LAST,
          'without it no request finds a host',
          'hosts are judged by what the databases say',
-         lambda setup, release: _alone(setup, release) and (
+         lambda setup, release: _without_placement(setup, release) and (
              setup.driver == 'filter_scheduler')),
     _version(nova.PIKE, nova.PIKE, '1.10'),
     _version(nova.QUEENS, nova.QUEENS, '1.17'),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nova_sched.network import answers
+from nova_sched.network import responses
 
 
 class TestPort:
@@ -15,14 +15,14 @@ class TestPort:
         ({'fixed_ips': [{'subnet_id': 's'}, {'subnet_id': 't'}]},
          (None, 's', 'normal'))])
     def test_has_a_network_a_subnet_and_a_type(self, port, found):
-        assert answers.Port.of({'port': port}) == found
+        assert responses.Port.of({'port': port}) == found
 
     @pytest.mark.parametrize('odd', [
         {}, [], {'port': 5}, {'port': None}, {'port': {'fixed_ips': 5}},
         {'port': {'fixed_ips': [{}]}}])
     def test_is_refused_where_it_is_none(self, odd):
         with pytest.raises(ValueError, match='it describes no port'):
-            answers.Port.of(odd)
+            responses.Port.of(odd)
 
 
 class TestError:
@@ -35,17 +35,17 @@ class TestError:
         ('{}', None, '{}'), ('x\n y', None, 'x y'), ('', None, 'HTTP 404'),
         ('x' * 501, None, 'x' * 500)])
     def test_has_a_type_and_a_line_of_500_characters(self, text, kind, said):
-        assert answers.Answer(404, text).error == (kind, said)
+        assert responses.Response(404, text).error == (kind, said)
 
 
 class TestLists:
     def test_of_extensions_have_an_alias_each(self):
-        assert answers.extensions({'extensions': [
+        assert responses.extensions({'extensions': [
             {'alias': 'a'}, {'alias': 'b', 'name': 'x'}]}) == {'a', 'b'}
         for odd in ({}, [], {'extensions': None}, {'extensions': [{}]},
                     {'extensions': [5]}):
             with pytest.raises(ValueError, match='it lists no extensions'):
-                answers.extensions(odd)
+                responses.extensions(odd)
 
     def test_of_subnets_have_segments_and_perhaps_a_next_page(self):
         subnets = [{'segment_id': 'a'}, {}, {'segment_id': None},
@@ -58,7 +58,7 @@ class TestLists:
                     {'rel': 'previous', 'href': 'x?y'},
                     {'rel': 'next', 'href': 'http://h/x?limit=1&marker=b'},
                     {'rel': 'next', 'href': 'x?z'}]}, 'limit=1&marker=b')):
-            assert answers.segments({'subnets': subnets, **links}) == (
+            assert responses.segments({'subnets': subnets, **links}) == (
                 ['a', 'a'], query)
 
     @pytest.mark.parametrize('odd', [
@@ -68,12 +68,12 @@ class TestLists:
         {'subnets': [], 'subnets_links': [5]}])
     def test_of_subnets_are_refused_where_they_are_none(self, odd):
         with pytest.raises(ValueError, match='it lists no subnets'):
-            answers.segments(odd)
+            responses.segments(odd)
 
     def test_of_one_subnet_have_one_segment_or_none(self):
-        assert answers.segment({'subnet': {'segment_id': 'a'}}) == ['a']
-        assert answers.segment({'subnet': {'segment_id': None}}) == []
-        assert answers.segment({'subnet': {}}) == []
+        assert responses.segment({'subnet': {'segment_id': 'a'}}) == ['a']
+        assert responses.segment({'subnet': {'segment_id': None}}) == []
+        assert responses.segment({'subnet': {}}) == []
         for odd in ({}, [], {'subnet': None}, {'subnet': []}):
             with pytest.raises(ValueError, match='it describes no subnet'):
-                answers.segment(odd)
+                responses.segment(odd)

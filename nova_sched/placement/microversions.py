@@ -1,4 +1,4 @@
-"""Which microversions of its API a Placement speaks, and which are used."""
+"""The microversions of Placement's API: of a server, and those used."""
 
 import dataclasses
 
@@ -18,7 +18,7 @@ STEIN = '1.29'              # what Nova asked when it stopped adding up
 MAPPINGS = '1.34'           # candidates say which group a provider serves
 
 
-class TooOld(exception.PlacementError):
+class PlacementTooOld(exception.PlacementError):
     """A server has no microversion that can say what is asked."""
 
 
@@ -28,15 +28,15 @@ def at_least(version, least):
 
 
 @dataclasses.dataclass(frozen=True)
-class Spoken:
-    """The microversions that a server speaks: from least to most, texts."""
+class MicroversionRange:
+    """The microversions that a server supports: from least to most, texts."""
 
     least: str
     most: str
 
     @classmethod
     def of(cls, document):
-        """Read from what ``GET /`` gives; ValueError if it is not that."""
+        """Read what ``GET /`` answers; ValueError if it is not that."""
         try:
             (found, *_) = document['versions']
             for text in (found['min_version'], found['max_version']):
@@ -45,27 +45,23 @@ class Spoken:
         except (KeyError, TypeError, ValueError) as exc:
             raise ValueError('it lists no microversions') from exc
 
-    def speaks(self, version):
-        """Whether it has a microversion."""
-        return discover.version_between(self.least, self.most, version)
-
-    def best(self, least=FORMS[0], most=FORMS[-1]):
-        """The newest of FORMS that it speaks, within bounds: text or None."""
+    def newest(self, least=FORMS[0], most=FORMS[-1]):
+        """Return the newest supported of FORMS within bounds, or None."""
         return next((
             form for form in reversed(FORMS)
             if discover.version_between(least, most, form)
-            and self.speaks(form)), None)
+            and discover.version_between(self.least, self.most, form)), None)
 
-    def fitting(self, least):
-        """The microversion for a query that needs this one at least.
+    def for_query(self, least):
+        """Return the microversion for a query that needs one at least.
 
         Not newer than what claims are made in, unless that is too old.
-        Raises TooOld.
+        Raises PlacementTooOld.
         """
         most = least if at_least(least, CLAIMS) else CLAIMS
-        version = self.best(least, most)
+        version = self.newest(least, most)
         if version is None:
-            raise TooOld(
+            raise PlacementTooOld(
                 f'Placement speaks microversions {self.least} to {self.most}, '
                 f'but this request takes {least}: upgrade Placement, or ask '
                 f'without what needs it')

@@ -1,4 +1,4 @@
-"""The way to a service behind Keystone: who goes it, and what is in it."""
+"""Requests to the services behind Keystone."""
 
 import threading
 import types
@@ -7,20 +7,20 @@ from keystoneauth1 import exceptions as ks_exceptions
 from oslo_config import cfg
 import pytest
 
-from nova_sched import links
-from nova_sched.links import Why
+from nova_sched import service_adapter
+from nova_sched.service_adapter import FailureReason
 from tests.builders import http_placement
 
 
-def a_link(directory, **options):
-    return links.Link(http_placement.a_conf(directory, **{
+def a_session(directory, **options):
+    return service_adapter.Session(http_placement.a_conf(directory, **{
         'auth_type': 'none', 'endpoint': 'http://127.0.0.1:9', **options}),
         'placement')
 
 
-class TestAnswer:
+class TestResponse:
     def test_has_a_document_of_json(self):
-        assert links.Answer(200, '{"a": 1}').document() == {'a': 1}
+        assert service_adapter.Response(200, '{"a": 1}').document() == {'a': 1}
 
     @pytest.mark.parametrize(('text', 'words'), [
         ('[]', 'it is a list, not an object'),
@@ -28,93 +28,90 @@ class TestAnswer:
         ('[' * 10 ** 5, 'it is nested too deeply'), ('', 'Expecting value')])
     def test_has_none_of_anything_else(self, text, words):
         with pytest.raises(ValueError, match=words):
-            links.Answer(200, text).document()
+            service_adapter.Response(200, text).document()
 
 
-class TestLinks:
+class TestSession:
     def test_are_one_a_process(self, tmp_path, monkeypatch):
-        made = links.Links(http_placement.a_conf(
+        made = service_adapter.ServiceAdapter(http_placement.a_conf(
             tmp_path, auth_type='none', endpoint='http://127.0.0.1:9'),
             'placement')
-        mine = made.get()
-        assert made.get() is mine
-        monkeypatch.setattr(links.os, 'getpid', lambda: -1)
-        other = made.get()
-        assert other is not mine
-        made.drop()
-        made.drop()
-        assert made.get() is not other
+        mine = made._session()
+        assert made._session() is mine
+        monkeypatch.setattr(service_adapter.os, 'getpid', lambda: -1)
+        assert made._session() is not mine
         monkeypatch.undo()
-        assert made.get() is mine
+        assert made._session() is mine
 
     @pytest.mark.parametrize(('option', 'seconds'), [
         (7, 7), (0, 30), (-1, 30)])
     def test_wait_for_an_answer_as_long_as_the_section_says(
             self, tmp_path, option, seconds):
-        link = a_link(tmp_path, timeout=option)
-        assert link.timeout == seconds
-        assert link._session.timeout == seconds
+        session = a_session(tmp_path, timeout=option)
+        assert session.timeout == seconds
+        assert session._session.timeout == seconds
 
     def test_wait_for_30_seconds_where_it_does_not_say(self, tmp_path):
-        assert a_link(tmp_path).timeout == 30
+        assert a_session(tmp_path).timeout == 30
 
     def test_have_a_connection_for_each_thread(self, tmp_path):
-        link = a_link(tmp_path)
+        session = a_session(tmp_path)
         for scheme in ('http://h/', 'https://h/'):
-            pool = link._session.session.get_adapter(scheme).poolmanager
+            pool = session._session.session.get_adapter(scheme).poolmanager
             assert pool.connection_pool_kw['maxsize'] == 64
             assert pool.pools._maxsize == 2
 
     @pytest.mark.parametrize('kind', ['nosuch', 'password'])
     def test_whose_options_cannot_be_used_are_none(self, tmp_path, kind):
-        with pytest.raises(links.NoAnswer) as caught:
-            a_link(tmp_path, auth_type=kind).log_in()
-        assert caught.value.why is Why.NO_LOGIN
-        assert not caught.value.passing
+        with pytest.raises(service_adapter.ServiceUnreachable) as caught:
+            a_session(tmp_path, auth_type=kind).log_in()
+        assert caught.value.reason is FailureReason.AUTH_OPTIONS
+        assert not caught.value.transient
 
 
 class TestLogIn:
     @pytest.fixture
-    def link(self, tmp_path):
-        link = a_link(tmp_path)
-        link.auth = object()
-        return link
+    def session(self, tmp_path):
+        session = a_session(tmp_path)
+        session.auth = object()
+        return session
 
-    def test_is_not_needed_without_one(self, link):
-        link.auth = None
-        link._session = None
-        link.log_in()
+    def test_is_not_needed_without_one(self, session):
+        session.auth = None
+        session._session = None
+        session.log_in()
 
-    def test_that_works_says_nothing_and_is_asked_of_the_session(self, link):
+    def test_that_works_says_nothing_and_is_asked_of_the_session(
+            self, session):
         asked = []
-        link._session = types.SimpleNamespace(
+        session._session = types.SimpleNamespace(
             get_auth_headers=lambda: asked.append(1))
         for _ in range(2):
-            link.log_in()
+            session.log_in()
         assert len(asked) == 2
 
     @pytest.mark.parametrize(('error', 'why'), [
-        (ks_exceptions.Unauthorized('no'), Why.CREDENTIALS),
-        (ks_exceptions.EndpointNotFound('no'), Why.ENDPOINT),
-        (ks_exceptions.MissingRequiredOptions([]), Why.NO_LOGIN),
-        (ks_exceptions.DiscoveryFailure('no'), Why.DISCOVERY),
-        (ks_exceptions.InternalServerError('no'), Why.KEYSTONE),
-        (ZeroDivisionError('no'), Why.KEYSTONE)])
+        (ks_exceptions.Unauthorized('no'), FailureReason.CREDENTIALS),
+        (ks_exceptions.EndpointNotFound('no'), FailureReason.NO_ENDPOINT),
+        (ks_exceptions.MissingRequiredOptions([]), FailureReason.AUTH_OPTIONS),
+        (ks_exceptions.DiscoveryFailure('no'), FailureReason.DISCOVERY),
+        (ks_exceptions.InternalServerError('no'), FailureReason.KEYSTONE),
+        (ZeroDivisionError('no'), FailureReason.KEYSTONE)])
     def test_that_fails_says_why_and_is_tried_the_next_time(
-            self, link, error, why):
+            self, session, error, why):
         errors = [error, error, None]
 
         def get():
             if (each := errors.pop(0)):
                 raise each
-        link._session = types.SimpleNamespace(get_auth_headers=get)
+        session._session = types.SimpleNamespace(get_auth_headers=get)
         for _ in range(2):
-            with pytest.raises(links.NoAnswer) as caught:
-                link.log_in()
-            assert caught.value.why is why
-        link.log_in()
+            with pytest.raises(service_adapter.ServiceUnreachable) as caught:
+                session.log_in()
+            assert caught.value.reason is why
+        session.log_in()
 
-    def test_that_fails_fails_for_all_who_wait_for_it(self, link):
+    def test_that_fails_fails_for_all_who_wait_for_it(self, session):
         """They would wait for a Keystone that hangs one after the other."""
         begun, go_on, tries, failed = (
             threading.Event(), threading.Event(), [], [])
@@ -124,7 +121,7 @@ class TestLogIn:
             begun.set()
             assert go_on.wait(20)
             raise ks_exceptions.ConnectTimeout('it hangs')
-        link._session = types.SimpleNamespace(get_auth_headers=hang)
+        session._session = types.SimpleNamespace(get_auth_headers=hang)
         entered = threading.Semaphore(0)
 
         class Lock:
@@ -137,11 +134,11 @@ class TestLogIn:
 
             def __exit__(self, *args):
                 return self._lock.__exit__(*args)
-        link._lock = Lock(link._lock)
+        session._lock = Lock(session._lock)
 
         def log_in():
-            with pytest.raises(links.NoAnswer) as caught:
-                link.log_in()
+            with pytest.raises(service_adapter.ServiceUnreachable) as caught:
+                session.log_in()
             failed.append(caught.value)
         threads = [threading.Thread(target=log_in) for _ in range(4)]
         for thread in threads:
@@ -154,7 +151,7 @@ class TestLogIn:
             thread.join(20)
         assert len(failed) == 4
         assert len(tries) == 1
-        assert all(error.passing for error in failed)
+        assert all(error.transient for error in failed)
 
 
 class TestWords:
@@ -168,25 +165,29 @@ class TestWords:
         (ks_exceptions.ConnectTimeout('http://h is slow'),
          'http://h is slow after 2.5 seconds')])
     def test_are_one_line(self, error, detail):
-        found = links._no_answer(error, Why.SILENT, 2.5)
-        assert (found.why, found.detail) == (Why.SILENT, detail)
+        found = service_adapter._unreachable(
+            error, FailureReason.NO_ANSWER, 2.5)
+        assert found.reason is FailureReason.NO_ANSWER
+        assert found.detail == detail
         assert str(found) == f'the service does not answer: {detail}'
 
     def test_of_a_connection_end_with_what_the_system_says(self):
         error = ks_exceptions.ConnectFailure('Unable to connect: (a, b, c)')
         error.__cause__ = ValueError('a wrapper')
         error.__cause__.__context__ = OSError('refused')
-        found = links._no_answer(error, Why.SILENT, 5)
+        found = service_adapter._unreachable(error, FailureReason.NO_ANSWER, 5)
         assert found.detail == 'Unable to connect: refused'
 
-    @pytest.mark.parametrize(('error', 'passing'), [
+    @pytest.mark.parametrize(('error', 'transient'), [
         (ks_exceptions.ConnectFailure(), True),
         (ks_exceptions.ConnectTimeout(), True),
         (ks_exceptions.SSLError(), False),
         (ks_exceptions.Unauthorized(), False), (OSError(), False)])
-    def test_say_whether_another_try_may_work(self, error, passing):
-        assert links._no_answer(error, Why.SILENT, 5).passing is passing
+    def test_say_whether_another_try_may_work(self, error, transient):
+        found = service_adapter._unreachable(error, FailureReason.NO_ANSWER, 5)
+        assert found.transient is transient
 
     def test_are_of_the_options_where_these_are_wrong(self):
         error = cfg.DuplicateOptError('token')
-        assert links._no_answer(error, Why.OPTIONS, 5).why is Why.OPTIONS
+        found = service_adapter._unreachable(error, FailureReason.OPTIONS, 5)
+        assert found.reason is FailureReason.OPTIONS

@@ -1,13 +1,9 @@
 """What Neutron answers."""
 
-import dataclasses
 import typing
 import urllib.parse
 
-from nova_sched import links
-
-#: Characters of an error's text that are passed on.
-_MOST = 500
+from nova_sched import service_adapter
 
 
 class Port(typing.NamedTuple):
@@ -23,7 +19,7 @@ class Port(typing.NamedTuple):
 
     @classmethod
     def of(cls, document):
-        """Read from Neutron's answer; ValueError if it is something else."""
+        """Read Neutron's answer; ValueError if it is something else."""
         try:
             port = document['port']
             subnets = [address['subnet_id']
@@ -35,9 +31,8 @@ class Port(typing.NamedTuple):
             raise ValueError('it describes no port') from exc
 
 
-@dataclasses.dataclass(frozen=True)
-class Answer(links.Answer):
-    """What Neutron answered to one HTTP request."""
+class Response(service_adapter.Response):
+    """An answer of Neutron, or of whatever answers in its place."""
 
     @property
     def error(self):
@@ -47,17 +42,17 @@ class Answer(links.Answer):
         """
         try:
             found = dict(self.document()['NeutronError'])
-            kind, said = found.get('type'), found.get('message')
+            kind, text = found.get('type'), found.get('message')
         except (ValueError, KeyError, TypeError):
-            kind, said = None, None
-        said = str(said or self.text or f'HTTP {self.status}')
-        return kind, ' '.join(said.split())[:_MOST]
+            kind, text = None, None
+        return kind, service_adapter.one_line(
+            text or self.text or f'HTTP {self.status}')
 
 
 def extensions(document):
-    """The aliases of the extensions that Neutron has: a set.
+    """Return the aliases of the extensions that Neutron has: a set.
 
-    Raises ValueError if they are not what it tells; so do those below.
+    Raises ValueError for another document; so do those below.
     """
     try:
         return {found['alias'] for found in document['extensions']}
@@ -66,7 +61,7 @@ def extensions(document):
 
 
 def segments(document):
-    """What a page of subnets says: (segments, query of the next page).
+    """Read a page of subnets: (segments, query of the next page).
 
     segments: list of uuids, with repeats.  The query is None for the last.
     Of the next page's address only the query counts: the rest may be one at
@@ -83,7 +78,7 @@ def segments(document):
 
 
 def segment(document):
-    """The segments of one subnet: a list of one uuid, or of none."""
+    """Return the segments of one subnet: a list of one uuid, or of none."""
     try:
         found = document['subnet'].get('segment_id')
     except (KeyError, TypeError, AttributeError) as exc:

@@ -1,7 +1,7 @@
-"""What databases keep of a request's instances, read when asked for.
+"""Details of a request's instances, read from the databases on demand.
 
-Whoever asks one instance of a host for its flavor asks all of them, so what
-is asked for first is read of all at once, and remembered with the request.
+A plug-in that asks one instance of a host for its flavor asks all of them, so
+the first question reads the flavors of all, which the request then keeps.
 """
 
 import datetime
@@ -20,8 +20,8 @@ LOG = logging.getLogger(__name__)
 _FLAVORS = {'flavor': 'cur', 'old_flavor': 'old', 'new_flavor': 'new'}
 
 
-class Kept:
-    """What is kept of the instances of a request's hosts.
+class InstanceDetails:
+    """Details of the instances on a request's hosts.
 
     read: function of the name of a column, or ``metadata`` or
         ``system_metadata``, returns {instance uuid: value as it is stored}.
@@ -32,9 +32,9 @@ class Kept:
         self._failed = {}
 
     def of(self, uuid, name):
-        """The value of an instance's field; None without any.
+        """Return the value of an instance's field, or None.
 
-        Raises DatabaseUnavailable, again and again once it has.
+        Raises DatabaseUnavailable, and raises it again for the same column.
         """
         stored = self._all('flavor' if name in _FLAVORS else name).get(uuid)
         if stored is None:
@@ -50,9 +50,9 @@ class Kept:
         return _MADE[name](stored)
 
     def _all(self, column):
-        """What is stored in a column: {instance uuid: value}."""
+        """Return the values of a column: {instance uuid: value}."""
         if column in self._failed:
-            # Each instance of each host would wait for it again.
+            # Else each instance of each host would wait for it again.
             raise self._failed[column]
         if column not in self._stored:
             try:
@@ -64,7 +64,7 @@ class Kept:
 
 
 def _read_text(name, text, uuid):
-    """What is made of a stored text; None, with a warning, if it cannot."""
+    """Return the object of a stored text; None, with a warning, for others."""
     try:
         return _MADE[name](text)
     except (ValueError, TypeError, AttributeError, RecursionError,

@@ -1,0 +1,193 @@
+"""Requests to Placement, by [placement], and what its answers mean."""
+
+import itertools
+
+from oslo_log import log as logging
+
+from nova_sched import exception
+from nova_sched import service_adapter
+from nova_sched.placement.microversions import MicroversionRange
+from nova_sched.service_adapter import FailureReason
+
+LOG = logging.getLogger(__name__)
+
+#: Of the warnings that repeat while nobody acts, one in so many is logged.
+REPEAT = 11
+
+#: By reason: what fails, and what the operator can do about it.
+_FAILURES = {
+    FailureReason.NO_ENDPOINT: (
+        'The placement API endpoint was not found.',
+        "Add an endpoint of service type placement to Keystone's catalog "
+        'for the region and interfaces of [placement], or set its '
+        'endpoint_override'),
+    FailureReason.AUTH_OPTIONS: (
+        'No authentication information found for placement API.',
+        'Set [placement] auth_type and the options that it needs'),
+    FailureReason.CREDENTIALS: (
+        'Placement service credentials do not work.',
+        'Check user, password and project in [placement]'),
+    FailureReason.DISCOVERY: (
+        'Discovering suitable URL for placement API failed.',
+        'Check [placement] auth_url and the endpoint of Placement'),
+    FailureReason.NO_ANSWER: (
+        'Placement API service is not responding.',
+        "Check that it runs, and its endpoint in Keystone's catalog or "
+        '[placement] endpoint_override'),
+    FailureReason.KEYSTONE: (
+        'Keystone gives no token for placement API.',
+        'Check that it runs, and [placement] auth_url'),
+    FailureReason.OPTIONS: (
+        'The options of [placement] cannot be used.',
+        'Correct them and restart'),
+}
+#: Reasons that last until somebody acts.
+_LASTING = set(FailureReason) - {FailureReason.NO_ANSWER,
+                                 FailureReason.KEYSTONE}
+
+#: What the operator can do about an answer, by HTTP status.
+_ADVICE = {
+    400: 'Correct what it complains of in the flavor, image or request',
+    403: 'Give the user of [placement] the role that the policy of Placement '
+         'asks for, such as admin or service',
+    404: "Check that the endpoint of Placement, in Keystone's catalog or "
+         '[placement] endpoint_override, is right',
+    406: 'It does not speak that microversion: upgrade Placement, or ask '
+         'again if it has just been replaced',
+    409: 'Others have changed it meanwhile; what comes next may work',
+    429: 'Something in front of Placement limits how often it is asked',
+}
+_ANY_ERROR = 'See the log of Placement at that time'
+_NOT_PLACEMENT = (
+    "What answers there is not Placement: check its endpoint in Keystone's "
+    'catalog, or [placement] endpoint_override')
+
+
+class Response(service_adapter.Response):
+    """An answer of Placement, or of whatever answers in its place."""
+
+    @property
+    def _error(self):
+        """The first of the errors in the body: dict."""
+        try:
+            error, *_ = self.document()['errors']
+            return dict(error)
+        except (ValueError, KeyError, TypeError):
+            return {}
+
+    @property
+    def error_code(self):
+        """Placement's code of the error (microversion 1.23): text or None."""
+        return self._error.get('code')
+
+    @property
+    def error_text(self):
+        """The error's text, one line of at most 500 characters."""
+        return service_adapter.one_line(
+            self._error.get('detail') or self.text).rstrip('.')
+
+    @property
+    def advice(self):
+        """What the operator can do about the answer, a sentence."""
+        if self.status < 400:
+            return _NOT_PLACEMENT
+        return _ADVICE.get(self.status, _ANY_ERROR)
+
+
+class RequestFailed(exception.PlacementError):
+    """Placement does not do, or cannot do, what it was asked.
+
+    what: that failed, a sentence.  response: Response.
+    problem: with it, where it does not say so itself.
+    """
+
+    def __init__(self, what, response, problem=None):
+        super().__init__(
+            f'{what} Got {response.status}: '
+            f'{problem or response.error_text or "nothing"}. '
+            f'{response.advice}')
+
+
+class PlacementUnreachable(exception.PlacementError):
+    """There was no answer; the text says why, and what to do.
+
+    reason: service_adapter.FailureReason.
+    """
+
+    def __init__(self, reason, detail):
+        self.reason = reason
+        what, advice = _FAILURES[reason]
+        super().__init__(f'{what} {detail}. {advice}')
+
+
+class PlacementAdapter:
+    """Requests to Placement, as the service user of [placement].
+
+    Safe for threads and for processes: nothing is opened before the first
+    request, and each process that uses it opens its own.
+    """
+
+    def __init__(self, conf):
+        self._adapter = service_adapter.ServiceAdapter(
+            conf, 'placement', Response)
+        self._microversions = None
+        self._repeats = {reason: itertools.count() for reason in _LASTING}
+
+    @property
+    def timeout(self):
+        """Seconds that an answer is waited for, unless others are named."""
+        return self._adapter.timeout
+
+    def request(self, method, path, microversion=None, request_id=None,
+                body=None, **kwargs):
+        """Send one request; return the Response, whatever status but 401.
+
+        microversion: without one, that of the oldest clients.
+        body: what is sent as JSON.
+        request_id, kwargs: as of ServiceAdapter.request.
+        Raises PlacementUnreachable, which is logged.
+        """
+        if microversion:
+            kwargs |= {'microversion': microversion,
+                       'microversion_service_type': 'placement'}
+        try:
+            response = self._adapter.request(
+                method, path, request_id=request_id, json=body, **kwargs)
+            if response.status == 401:
+                raise service_adapter.ServiceUnreachable(
+                    FailureReason.CREDENTIALS,
+                    f'It answered 401: {response.error_text}')
+        except service_adapter.ServiceUnreachable as exc:
+            unreachable = PlacementUnreachable(exc.reason, exc.detail)
+            unreachable.__cause__ = exc
+        else:
+            if response.status == 406:
+                self._microversions = None
+            return response
+        # When it is back it may be an older or a newer one.
+        self._microversions = None
+        repeats = self._repeats.get(unreachable.reason)
+        if repeats is None or next(repeats) % REPEAT == 0:
+            LOG.warning('%s', unreachable)
+        raise unreachable
+
+    def microversions(self):
+        """Return the MicroversionRange of the server.
+
+        Asked for once, and again after a lost connection or a 406.
+        Raises PlacementUnreachable, or RequestFailed for an answer that is
+        not Placement's.
+        """
+        found = self._microversions
+        if found is None:
+            response, problem = self.request('GET', '/'), None
+            try:
+                if response.status == 200:
+                    found = MicroversionRange.of(response.document())
+            except ValueError as exc:
+                problem = exc
+            if found is None:
+                raise RequestFailed(_FAILURES[FailureReason.DISCOVERY][0],
+                                    response, problem)
+            self._microversions = found
+        return found
