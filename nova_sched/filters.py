@@ -152,14 +152,14 @@ class FilterHandler:
         """
         LOG.debug('Starting with %d host(s)', len(hosts))
         request = request or spec_obj
-        ran, left_over = [], limits.of(hosts.snapshot)
+        ran = []
         for filter_ in filters:
             if not filter_.run_filter_for_index(index):
                 continue
             before, name = hosts, type(filter_).__name__
             hosts, stop = self._one(filter_, name, before, spec_obj)
             if _leaves_limits(filter_):
-                left_over.ran(filter_, request)
+                limits.note(hosts.snapshot, filter_, request)
             decision.step(index, name, before.rows, hosts.rows)
             ran.append((name, before, hosts))
             if stop:

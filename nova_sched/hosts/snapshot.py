@@ -52,6 +52,9 @@ class HostSnapshot:
         self._owned = set()
         self._states = {}
         self._written = {}
+        #: The filters that have judged hosts and leave limits: id of the
+        #: filter -> (filter, RequestSpec); see rules.limits.
+        self.judges = {}
 
     @property
     def table(self):
@@ -153,14 +156,6 @@ class HostSnapshot:
             if stored != value and stored != math.trunc(value):
                 raise ValueError(f'{name} cannot be {value!r}')
             self._writable(name)[row] = stored
-
-    def limits(self, row):
-        """What the compute node is to enforce on this host: dict.
-
-        What plug-ins left on the host's state; rules that know more of it put
-        a function of their own in the place of this one.
-        """
-        return dict(self.state(row).limits)
 
     def consume(self, row, spec_obj, now, mapping=None, limits=None):
         """Take one instance of the request out of a host's free resources.

@@ -29,6 +29,7 @@ from nova_sched.hosts import instances
 from nova_sched.hosts import offer as placement_offer
 from nova_sched.inventory.in_flight import InFlight
 from nova_sched.objects import copies
+from nova_sched.rules import limits as rule_limits
 from nova_sched.rules import reasons
 from nova_sched.scheduler import selections
 
@@ -259,7 +260,7 @@ class SchedulingAttempt:
                 self._record.step(index, 'claims refused', rows, rows[:0])
             return None
         claimed.assign_providers(self._spec_obj)
-        limits = self.hosts.limits(claimed.row)
+        limits = rule_limits.of(self.hosts, claimed.row)
         self._picked.append((claimed, limits))
         self._note(index, key, claimed, limits)
         self._consume(uuid, claimed, limits)

@@ -127,10 +127,11 @@ class RowApiAttempt(attempt.SchedulingAttempt):
 
     def _consume(self, uuid, claimed, limits):
         self.hosts.mapping = claimed.mapping
+        state = self.hosts.state(claimed.row)
+        state.limits.update(limits)
         # Somebody else may consume more, or less, than what is in flight.
         self.hosts.writes += 1
-        self._ask('_consume_selected_host', self.hosts.state(claimed.row),
-                  self._spec_obj, uuid)
+        self._ask('_consume_selected_host', state, self._spec_obj, uuid)
 
 
 def _weighed(hosts, by_name, last):

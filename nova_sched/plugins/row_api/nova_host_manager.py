@@ -14,6 +14,7 @@ from nova_sched.plugins import nova_methods
 from nova_sched.plugins.nova import exception
 from nova_sched.plugins.row_api import host_states
 from nova_sched.plugins.row_api import request
+from nova_sched.rules import limits
 from nova_sched.rules import narrowing
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
@@ -32,9 +33,15 @@ class FilterHandler(filters.HostFilterHandler):
         if hosts is None:
             return super().get_filtered_objects(filters, states, spec_obj,
                                                 index)
-        return base_filters.FilterHandler().run(
-            filters, hosts, spec_obj, index, request.current().record,
+        asked = request.current()
+        left = base_filters.FilterHandler().run(
+            filters, hosts, spec_obj, index, asked.record,
             given.request_of(spec_obj)).states()
+        if asked.hosts is None:
+            # Whoever asks goes on with the states by itself.
+            for state in left:
+                state.limits.update(limits.of(hosts.snapshot, state._row))
+        return left
 
 
 class WeightHandler(weights.HostWeightHandler):
