@@ -50,16 +50,8 @@ class BaseFilter:
         """Whether to run for the ``index``-th instance of a request."""
         return not (self.run_filter_once_per_request and index > 0)
 
-    def asks(self, spec_obj):
-        """Whether it may ask somebody else to judge hosts for a request.
-
-        Such a filter judges once before the request's turn, in which others
-        wait, and then by what it knows (``HostSnapshot.may_ask``).
-        """
-        return False
-
-    def lists_instances(self, spec_obj):
-        """Whether it looks at all instances of all hosts for a request.
+    def needs_all_instances(self, spec_obj):
+        """Return whether it looks at all instances of all hosts.
 
         They are read before the request's turn then.
         """
@@ -175,10 +167,10 @@ class FilterHandler:
         return hosts
 
     @staticmethod
-    def kept(filter_, name, hosts, spec_obj):
-        """What one filter says of hosts, see BaseFilter.keep.
+    def _kept(filter_, name, hosts, spec_obj):
+        """Return what one filter says of hosts, see BaseFilter.keep.
 
-        An exception goes on, with the filter and the host in the log.
+        Log an exception, which goes on, with the filter and the host.
         """
         try:
             return filter_.keep(hosts, spec_obj)
@@ -198,7 +190,7 @@ class FilterHandler:
     def _one(self, filter_, name, hosts, spec_obj):
         """The hosts one filter leaves, and whether it says to stop."""
         writes = hosts.snapshot.writes
-        kept = self.kept(filter_, name, hosts, spec_obj)
+        kept = self._kept(filter_, name, hosts, spec_obj)
         if hosts.snapshot.writes != writes:
             # What it has set on host states is not in the block yet.
             hosts = hosts.snapshot.block(hosts.rows)

@@ -32,10 +32,6 @@ class HostSnapshot:
     #: The moment that services are up at, in seconds since the epoch, or None.
     moment = None
 
-    #: Whether rules may ask somebody else, who may take long to answer; if
-    #: not, they go by what they know, because other requests wait.
-    may_ask = True
-
     #: How often a host was changed otherwise than by consumption.
     writes = 0
 
