@@ -176,8 +176,6 @@ class FilterHandler:
             return filter_.keep(hosts, spec_obj)
         except Exception as exc:
             is_refusal = isinstance(exc, exception.InvalidInput)
-            if is_refusal:
-                exc.set_rule(filter_)
             # A plug-in that asks a built-in has the host noted twice.
             notes = dict.fromkeys(getattr(exc, '__notes__', ()))
             # What is wrong with a request its caller is to mend.

@@ -10,9 +10,6 @@ from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
-#: Where filters are whose words a caller is told.
-_BUILT_IN = 'nova_sched.scheduler.filters.'
-
 
 @dataclasses.dataclass(frozen=True)
 class Counted:
@@ -48,17 +45,7 @@ def counted(record, filters, snapshot, spec_obj):
     return Counted(
         full=text(lambda filter_, rows: filter_.reason(
             snapshot.block(rows), spec_obj)),
-        asked=text(lambda filter_, rows: asked(filter_, spec_obj)))
-
-
-def asked(filter_, spec_obj):
-    """What a caller is told of a filter besides its name, or ''.
-
-    Nothing of a plug-in: nobody knows what its words are about.
-    """
-    if not type(filter_).__module__.startswith(_BUILT_IN):
-        return ''
-    return filter_.asked(spec_obj)
+        asked=text(lambda filter_, rows: filter_.asked(spec_obj)))
 
 
 def lost_cells(record):

@@ -97,7 +97,7 @@ class SchedulingRequest:
     def own_spec(self):
         """Return a RequestSpec that an attempt may change."""
         own = copies.clone(self.spec_obj)
-        own.legacy_context = self.context
+        own._context = self.context
         # The cost limit of a JSON query depends on it, so the caller's own
         # figure is not enough.
         own.num_instances = max(own.num_instances, self.count)
@@ -251,7 +251,6 @@ class SchedulingAttempt:
         uuid = uuids[index] if uuids else None
         if uuid is not None:
             self._spec_obj.instance_uuid = uuid
-        self._spec_obj.forget_mapping()
         self._ranked = ranked = self._choose(left, index, self._record)
         claimed = self.claims.take(ranked.hosts, uuid, self._spec_obj)
         if claimed is None:

@@ -8,6 +8,7 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched import weights
 from nova_sched.hosts import decision
+from nova_sched.objects.legacy import kilo_mapping
 from nova_sched.plugins.row_api import host_states
 from nova_sched.plugins.row_api import request
 from nova_sched.rules import narrowing
@@ -25,6 +26,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
 
     def __init__(self, nova, *args):
         super().__init__(*args)
+        self._spec_obj = kilo_mapping.with_mapping(self._spec_obj)
         self._nova = nova
         self._request = None
 
