@@ -416,5 +416,5 @@ def answering(call):
         yield
     finally:
         _current.reset(token)
-        if current() is NOBODY:
+        if current() is NO_CALL:
             current_hosts.clear()

@@ -157,7 +157,7 @@ def test_a_refusal_bears_its_name():
     with pytest.raises(exception.InvalidInput) as caught:
         adapter.keep(block, a_request())
 
-    assert caught.value.told('filters').args == (
+    assert caught.value.for_caller('filters').args == (
         'Invalid input received: RefusingFilter refuses the request',)
 
 
