@@ -8,7 +8,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.hosts.decision import Decision
-from nova_sched.plugins.row_api import managing
+from nova_sched.plugins.row_api import nova_host_manager
 from nova_sched.scheduler.filters.ram_filter import RamFilter
 from tests.builders.by_rows import ask
 from tests.builders.clouds import a_uuid
@@ -216,7 +216,7 @@ class TestOfADriverThatTakesItsStepsAlone:
         block = hosts(a_host(), a_host(free_ram_mb=-20000))
         rules = [configured(RamFilter)]
 
-        [state] = managing.FilterHandler().get_filtered_objects(
+        [state] = nova_host_manager.FilterHandler().get_filtered_objects(
             rules, block.states(), a_request())
 
         assert state.limits == {'memory_mb': 49152}
