@@ -136,11 +136,6 @@ class InvalidInput(RemoteNovaException):
             reason=self.kwargs.get('reason', '') if self.refused_by is None
             else f'{self.refused_by} refuses the request')
 
-    def set_rule(self, rule):
-        """Record the filter or weigher that raises it, for plug-ins."""
-        if not type(rule).__module__.startswith('nova_sched.'):
-            self.refused_by = type(rule).__name__
-
 
 class ComputeHostMetricNotFound(RemoteNovaException):
     """A host does not report a metric that weighing it requires."""

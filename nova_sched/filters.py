@@ -50,16 +50,8 @@ class BaseFilter:
         """Whether to run for the ``index``-th instance of a request."""
         return not (self.run_filter_once_per_request and index > 0)
 
-    def asks(self, spec_obj):
-        """Whether it may ask somebody else to judge hosts for a request.
-
-        Such a filter judges once before the request's turn, in which others
-        wait, and then by what it knows (``HostSnapshot.may_ask``).
-        """
-        return False
-
-    def lists_instances(self, spec_obj):
-        """Whether it looks at all instances of all hosts for a request.
+    def needs_all_instances(self, spec_obj):
+        """Return whether it looks at all instances of all hosts.
 
         They are read before the request's turn then.
         """
@@ -151,14 +143,14 @@ class FilterHandler:
         """
         LOG.debug('Starting with %d host(s)', len(hosts))
         request = request or spec_obj
-        ran, left_over = [], limits.of(hosts.snapshot)
+        ran = []
         for filter_ in filters:
             if not filter_.run_filter_for_index(index):
                 continue
             before, name = hosts, type(filter_).__name__
             hosts, stop = self._one(filter_, name, before, spec_obj)
             if _leaves_limits(filter_):
-                left_over.ran(filter_, request)
+                limits.note(hosts.snapshot, filter_, request)
             decision.step(index, name, before.rows, hosts.rows)
             ran.append((name, before, hosts))
             if stop:
@@ -174,17 +166,15 @@ class FilterHandler:
         return hosts
 
     @staticmethod
-    def kept(filter_, name, hosts, spec_obj):
-        """What one filter says of hosts, see BaseFilter.keep.
+    def _kept(filter_, name, hosts, spec_obj):
+        """Return what one filter says of hosts, see BaseFilter.keep.
 
-        An exception goes on, with the filter and the host in the log.
+        Log an exception, which goes on, with the filter and the host.
         """
         try:
             return filter_.keep(hosts, spec_obj)
         except Exception as exc:
             is_refusal = isinstance(exc, exception.InvalidInput)
-            if is_refusal:
-                exc.set_rule(filter_)
             # A plug-in that asks a built-in has the host noted twice.
             notes = dict.fromkeys(getattr(exc, '__notes__', ()))
             # What is wrong with a request its caller is to mend.
@@ -197,7 +187,7 @@ class FilterHandler:
     def _one(self, filter_, name, hosts, spec_obj):
         """The hosts one filter leaves, and whether it says to stop."""
         writes = hosts.snapshot.writes
-        kept = self.kept(filter_, name, hosts, spec_obj)
+        kept = self._kept(filter_, name, hosts, spec_obj)
         if hosts.snapshot.writes != writes:
             # What it has set on host states is not in the block yet.
             hosts = hosts.snapshot.block(hosts.rows)

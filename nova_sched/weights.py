@@ -17,7 +17,6 @@ import math
 import numpy as np
 from oslo_log import log as logging
 
-from nova_sched import exception
 from nova_sched.rules import loadables
 
 LOG = logging.getLogger(__name__)
@@ -265,8 +264,6 @@ class WeightHandler:
             LOG.error('Weigher %(name)s failed on %(count)d host(s): %(exc)r',
                       {'name': type(weigher).__name__, 'count': len(hosts),
                        'exc': exc})
-            if isinstance(exc, exception.InvalidInput):
-                exc.set_rule(weigher)
             raise
 
 

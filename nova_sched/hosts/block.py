@@ -4,7 +4,6 @@ import numpy as np
 
 from nova_sched.hosts import columns
 from nova_sched.hosts import labels
-from nova_sched.objects import at_hand
 
 _BIGGEST = np.iinfo(np.int64).max
 
@@ -167,9 +166,7 @@ class HostBlock:
         return [column[row] for row in self.rows.tolist()]
 
     def states(self):
-        """The rows as HostState objects; the hosts are at hand from then on.
-        """
-        at_hand.have(self.snapshot)
+        """Return the rows as HostState objects: list."""
         return [self.snapshot.state(row) for row in self.rows.tolist()]
 
     @property

@@ -32,10 +32,6 @@ class HostSnapshot:
     #: The moment that services are up at, in seconds since the epoch, or None.
     moment = None
 
-    #: Whether rules may ask somebody else, who may take long to answer; if
-    #: not, they go by what they know, because other requests wait.
-    may_ask = True
-
     #: How often a host was changed otherwise than by consumption.
     writes = 0
 
@@ -52,6 +48,9 @@ class HostSnapshot:
         self._owned = set()
         self._states = {}
         self._written = {}
+        #: The filters that have judged hosts and leave limits: id of the
+        #: filter -> (filter, RequestSpec); see rules.limits.
+        self.judges = {}
 
     @property
     def table(self):
@@ -153,14 +152,6 @@ class HostSnapshot:
             if stored != value and stored != math.trunc(value):
                 raise ValueError(f'{name} cannot be {value!r}')
             self._writable(name)[row] = stored
-
-    def limits(self, row):
-        """What the compute node is to enforce on this host: dict.
-
-        What plug-ins left on the host's state; rules that know more of it put
-        a function of their own in the place of this one.
-        """
-        return dict(self.state(row).limits)
 
     def consume(self, row, spec_obj, now, mapping=None, limits=None):
         """Take one instance of the request out of a host's free resources.

@@ -148,7 +148,7 @@ class HostState:
         else:
             self._snapshot.consume(
                 self._row, spec_obj, time.time(), self._snapshot.mapping,
-                self._snapshot.limits(self._row))
+                self.limits)
 
     def consume_from_instance(self, instance):
         """As ``consume_from_request``, of a request before Mitaka.

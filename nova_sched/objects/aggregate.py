@@ -1,7 +1,7 @@
 """Host aggregates, as the API announces their changes."""
 
-from nova_sched.objects import at_hand
 from nova_sched.objects import base
+from nova_sched.objects import current_hosts
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 from nova_sched.objects.fields import MalformedError
@@ -32,9 +32,9 @@ class Aggregate(base.NovaObject, base.DictCompat):
 class AggregateList(base.NovaObjectList):
     """Aggregates; see Aggregate.
 
-    The class methods, which plug-ins call, answer from the hosts at hand:
+    The class methods, which plug-ins call, answer from the current hosts:
     without asking the database, and of aggregates that hold any of these.
-    Raise at_hand.NothingAtHand.
+    Raise current_hosts.NoCurrentHosts.
     """
 
     VERSION = '1.3'
@@ -44,18 +44,20 @@ class AggregateList(base.NovaObjectList):
     @classmethod
     def get_all(cls, context):
         """All of them."""
-        return cls(objects=at_hand.hosts('AggregateList.get_all').aggregates())
+        hosts = current_hosts.get('AggregateList.get_all')
+        return cls(objects=hosts.aggregates())
 
     @classmethod
     def get_by_host(cls, context, host, key=None):
         """Those that a host is in; key: of metadata that they must have."""
-        found = at_hand.hosts('AggregateList.get_by_host').aggregates_of(host)
-        return cls(objects=_having(found, key))
+        current = current_hosts.get('AggregateList.get_by_host')
+        return cls(objects=_having(current.aggregates_of(host), key))
 
     @classmethod
     def get_by_metadata_key(cls, context, key, hosts=None):
         """Those with a key of metadata; hosts: any of which they must hold."""
-        found = at_hand.hosts('AggregateList.get_by_metadata_key').aggregates()
+        current = current_hosts.get('AggregateList.get_by_metadata_key')
+        found = current.aggregates()
         return cls(objects=[
             aggregate for aggregate in _having(found, key)
             if hosts is None or not {*hosts}.isdisjoint(aggregate.hosts)])
@@ -63,7 +65,7 @@ class AggregateList(base.NovaObjectList):
     @classmethod
     def get_by_metadata(cls, context, key=None, value=None):
         """Those with this key, or value, or both together, in metadata."""
-        found = at_hand.hosts('AggregateList.get_by_metadata').aggregates()
+        found = current_hosts.get('AggregateList.get_by_metadata').aggregates()
         return cls(objects=[
             aggregate for aggregate in found
             if any(key in (None, name) and value in (None, text)

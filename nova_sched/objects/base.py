@@ -149,8 +149,6 @@ class NovaObject(ovo_base.VersionedObject):
     MAJORS = None
     #: Attributes that copies share instead of copying.
     SHARED = frozenset(('_context', '_unknown'))
-    #: Attributes that are made of the others and can be made again.
-    REMEMBERED = frozenset()
     #: Fields that repr() leaves out.
     HIDDEN = frozenset()
 

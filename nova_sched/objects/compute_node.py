@@ -1,16 +1,16 @@
 """Compute nodes as requests name them, and as plug-ins look them up."""
 
 from nova_sched import nova_exception
-from nova_sched.objects import at_hand
 from nova_sched.objects import base
 from nova_sched.objects import bounds
+from nova_sched.objects import current_hosts
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 
 
 def _of(asked, *named):
-    """The nodes of the hosts at hand, or of some of them: list."""
-    hosts = at_hand.hosts(asked)
+    """The nodes of the current hosts, or of some of them: list."""
+    hosts = current_hosts.get(asked)
     return [state.node_object() for state in hosts.states_of(*named)]
 
 
@@ -19,8 +19,8 @@ class ComputeNode(base.NovaObject, base.DictCompat):
     """A node by its names, and what it has.  MB is MiB, GB is GiB.
 
     Requests carry nothing of it but its names (the hosts already tried).
-    The class methods, which plug-ins call, answer from the hosts at hand, of
-    which the id is not known.  Raise at_hand.NothingAtHand.
+    The class methods, which plug-ins call, answer from the current hosts, of
+    which the id is not known.  Raise current_hosts.NoCurrentHosts.
     """
 
     VERSION = '1.19'

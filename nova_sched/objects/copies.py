@@ -14,11 +14,10 @@ _ATOMS = frozenset((str, int, float, bool, type(None), bytes,
 
 
 def clone(value):
-    """A copy that shares nothing with the original that can be changed.
+    """Return a copy that shares nothing that can be changed.
 
-    value: a NovaObject, or what one may hold.  Of an object, what is only
-    remembered (``base.NovaObject.REMEMBERED``) is left out, and what is
-    SHARED is shared.
+    value: a NovaObject, or what one may hold.  What an object has as SHARED
+    is shared.
     """
     kind = value.__class__
     if kind in _ATOMS:
@@ -38,6 +37,5 @@ def _clone_object(value, kind):
     twin = kind.__new__(kind)
     twin.__dict__.update({
         name: item if item.__class__ in _ATOMS or name in kind.SHARED
-        else clone(item) for name, item in value.__dict__.items()
-        if name not in kind.REMEMBERED})
+        else clone(item) for name, item in value.__dict__.items()})
     return twin

@@ -1,9 +1,9 @@
 """In which cell a host is."""
 
 from nova_sched import exception
-from nova_sched.objects import at_hand
 from nova_sched.objects import base
 from nova_sched.objects import cell_mapping
+from nova_sched.objects import current_hosts
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 
@@ -23,11 +23,11 @@ class HostMapping(base.NovaObject):
 
     @classmethod
     def get_by_host(cls, context, host):
-        """That of one of the hosts at hand; of its cell the uuid is known.
+        """That of one of the current hosts; of its cell the uuid is known.
 
-        Raises HostMappingNotFound, at_hand.NothingAtHand.
+        Raises HostMappingNotFound, current_hosts.NoCurrentHosts.
         """
-        uuid = at_hand.hosts('HostMapping.get_by_host').cell_of(host)
+        uuid = current_hosts.get('HostMapping.get_by_host').cell_of(host)
         if uuid is None:
             raise exception.HostMappingNotFound(name=host)
         return cls(host=host,

@@ -2,8 +2,8 @@
 """
 
 from nova_sched import nova_exception
-from nova_sched.objects import at_hand
 from nova_sched.objects import base
+from nova_sched.objects import current_hosts
 from nova_sched.objects import fields
 from nova_sched.objects import flavor
 from nova_sched.objects import numa
@@ -80,11 +80,12 @@ class Instance(base.NovaObject, base.DictCompat):
 
     @classmethod
     def get_by_uuid(cls, context, uuid, expected_attrs=None, use_slave=False):
-        """One on the hosts at hand.
+        """One on the current hosts.
 
-        Raises InstanceNotFound, DatabaseUnavailable, at_hand.NothingAtHand.
+        Raises InstanceNotFound, DatabaseUnavailable,
+        current_hosts.NoCurrentHosts.
         """
-        instances = at_hand.hosts('Instance.get_by_uuid').instances
+        instances = current_hosts.get('Instance.get_by_uuid').instances
         found = instances.on_host(instances.located([uuid]).get(uuid))
         if uuid not in found:
             raise nova_exception.InstanceNotFound(instance_id=uuid)
@@ -115,7 +116,7 @@ class InstanceList(base.NovaObjectList):
     The class methods, which plug-ins call, answer of the instances on the
     hosts at hand, which are read once a request; of those that no host
     reports yet the node is not known, and they count for any of their host.
-    Raise DatabaseUnavailable, at_hand.NothingAtHand.
+    Raise DatabaseUnavailable, current_hosts.NoCurrentHosts.
     """
 
     VERSION = '2.6'
@@ -150,11 +151,11 @@ class InstanceList(base.NovaObjectList):
 
         filters: host, uuid and project_id, each one text or a list, and
             deleted, which has to be false.
-        Raises at_hand.NotAnswered for anything else.
+        Raises current_hosts.NotAnswered for anything else.
         """
         _check(filters, sort_key, marker=marker, sort_keys=sort_keys,
                sort_dirs=sort_dirs)
-        hosts = at_hand.hosts('InstanceList.get_by_filters')
+        hosts = current_hosts.get('InstanceList.get_by_filters')
         wanted = {name: {value} if isinstance(value, str) else {*value}
                   for name, value in filters.items() if name != 'deleted'}
         names = wanted.get('host') or {
@@ -170,8 +171,8 @@ class InstanceList(base.NovaObjectList):
 
 
 def _on(host, asked):
-    """The instances on one of the hosts at hand: list."""
-    return [*at_hand.hosts(asked).instances.on_host(host).values()]
+    """The instances on one of the current hosts: list."""
+    return [*current_hosts.get(asked).instances.on_host(host).values()]
 
 
 def _check(filters, sort_key, **others):
@@ -183,7 +184,7 @@ def _check(filters, sort_key, **others):
     if not unknown and filters.get('deleted', True):
         unknown = ['deleted instances (add deleted: False to the filters)']
     if unknown:
-        raise at_hand.NotAnswered(
+        raise current_hosts.NotAnswered(
             f'InstanceList.get_by_filters knows no {", ".join(unknown)}: it '
             f'goes by {", ".join(sorted(_FILTERS))}; go through the '
             'instances that it answers with for the rest')

@@ -14,8 +14,6 @@ from nova_sched.objects import pci
 from nova_sched.objects import request_group
 from nova_sched.objects import retries
 from nova_sched.objects.fields import Field
-from nova_sched.objects.legacy import kilo_mapping
-from nova_sched.objects.legacy import nova_dicts
 
 # Nova has these in the same module.
 Destination = destination.Destination
@@ -47,18 +45,17 @@ _DEMAND = frozenset((
 
 
 @base.Registry.register
-class RequestSpec(kilo_mapping.KiloMapping, nova_dicts.NovaDicts,
-                  base.NovaObject):
+class RequestSpec(base.NovaObject):
     """One request: flavor, image, wishes and limits of where it may go.
 
     Comes from ``objects.arguments``, which checks it.  Unset fields read as
-    their defaults; ``wire_version`` tells the caller's release.  Also
-    behaves as the mapping that Kilo gave to filters, see KiloMapping.
+    their defaults; ``wire_version`` tells the caller's release.  ``_context``
+    is the RequestContext of the call, or None.
     """
 
     VERSION = '1.15'
-    SHARED = base.NovaObject.SHARED | kilo_mapping.KiloMapping.SHARED
-    REMEMBERED = kilo_mapping.KiloMapping.REMEMBERED
+    #: Content of the operator's JSON file of options, for plug-ins.
+    config_options = None
     fields = {
         'id': Field(fields.INTEGER),
         'image': Field(fields.nested(image_meta.ImageMeta), null=True),
@@ -114,7 +111,7 @@ class RequestSpec(kilo_mapping.KiloMapping, nova_dicts.NovaDicts,
                 if value is not None}
 
     def demand(self):
-        """What an instance takes of a host: a RequestSpec with that alone.
+        """Return what an instance takes of a host: a RequestSpec of that.
 
         It shares all values with this one, but can be given others.
         """

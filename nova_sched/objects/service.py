@@ -1,8 +1,8 @@
 """Compute services, as plug-ins look them up."""
 
 from nova_sched import nova_exception
-from nova_sched.objects import at_hand
 from nova_sched.objects import base
+from nova_sched.objects import current_hosts
 from nova_sched.objects import fields
 from nova_sched.objects.fields import Field
 
@@ -31,11 +31,11 @@ class Service(base.NovaObject, base.DictCompat):
 
     @classmethod
     def get_by_compute_host(cls, context, host, use_slave=False):
-        """That of one of the hosts at hand.
+        """That of one of the current hosts.
 
-        Raises ComputeHostNotFound, at_hand.NothingAtHand.
+        Raises ComputeHostNotFound, current_hosts.NoCurrentHosts.
         """
-        for service in _of(at_hand.hosts('Service.get_by_compute_host'),
+        for service in _of(current_hosts.get('Service.get_by_compute_host'),
                            'host', [host]):
             return service
         raise nova_exception.ComputeHostNotFound(host=host)
@@ -45,9 +45,10 @@ class Service(base.NovaObject, base.DictCompat):
 class ServiceList(base.NovaObjectList):
     """Services; see Service.
 
-    The class methods, which plug-ins call, answer from the hosts at hand: of
+    The class methods, which plug-ins call, answer from the current hosts: of
     their compute services, one a host.
-    Raise at_hand.NothingAtHand, and NotAnswered for services of other kinds.
+    Raise current_hosts.NoCurrentHosts, and NotAnswered for services of other
+    kinds.
     """
 
     VERSION = '1.19'
@@ -58,10 +59,10 @@ class ServiceList(base.NovaObjectList):
     def get_all(cls, context, disabled=None, set_zones=False):
         """All of them; disabled: only those that are, or that are not."""
         if set_zones:
-            raise at_hand.NotAnswered(
+            raise current_hosts.NotAnswered(
                 'ServiceList.get_all tells no zones; nova.availability_zones.'
                 'set_availability_zones(context, services) does')
-        found = _of(at_hand.hosts('ServiceList.get_all'))
+        found = _of(current_hosts.get('ServiceList.get_all'))
         return cls.holding(service for service in found
                            if disabled in (None, service.disabled))
 
@@ -80,7 +81,7 @@ class ServiceList(base.NovaObjectList):
     @classmethod
     def get_by_host(cls, context, host):
         """The one on a host, or none."""
-        return cls.holding(_of(at_hand.hosts('ServiceList.get_by_host'),
+        return cls.holding(_of(current_hosts.get('ServiceList.get_by_host'),
                                'host', [host]))
 
 
@@ -92,7 +93,7 @@ def _of(hosts, *named):
 
 def _check_kind(asked, name, value):
     if value != _COMPUTE[name]:
-        raise at_hand.NotAnswered(
+        raise current_hosts.NotAnswered(
             f'{asked} knows compute services alone, of {name} '
             f'{_COMPUTE[name]!r} and not {value!r}: those of other kinds are '
             "known to Nova's API")

@@ -20,7 +20,9 @@ from nova_sched import exception
 from nova_sched.hosts import decision
 from nova_sched.hosts import offer as placement_offer
 from nova_sched.objects import arguments
+from nova_sched.objects import current_hosts
 from nova_sched.objects.legacy import dicts
+from nova_sched.objects.legacy import kilo_mapping
 from nova_sched.plugins import nova_methods
 
 
@@ -45,9 +47,14 @@ class DriverCall:
     claimed: dict = dataclasses.field(default_factory=dict)
     attempts: list = dataclasses.field(default_factory=list)
 
+    @property
+    def mapping(self):
+        """The request as plug-ins get it."""
+        return kilo_mapping.with_mapping(self.spec_obj)
+
     def of_kilo(self):
         """The request as two dicts."""
-        return (copy.deepcopy(self.spec_obj['request_spec']),
+        return (copy.deepcopy(self.mapping['request_spec']),
                 dicts.to_filter_properties_dict(self.spec_obj))
 
     def by_dicts(self, request_spec, filter_properties):
@@ -57,20 +64,20 @@ class DriverCall:
         spec_obj = arguments.from_legacy_dicts(
             request_spec, filter_properties)
         spec_obj.is_bfv = self.spec_obj.is_bfv
-        spec_obj.legacy_context = self.spec_obj.legacy_context
+        spec_obj._context = self.spec_obj._context
         return dataclasses.replace(self, spec_obj=spec_obj)
 
     def of_mitaka(self):
         """The request as an object."""
-        return (self.spec_obj,)
+        return (self.mapping,)
 
     def of_pike(self):
         """The request, and what Placement offers for it."""
-        return (self.spec_obj, self.instance_uuids, *self._offered()[:2])
+        return (self.mapping, self.instance_uuids, *self._offered()[:2])
 
     def of_queens(self):
         """The same, with how it was worded and what else is wanted."""
-        return (self.spec_obj, self.instance_uuids, *self._offered(),
+        return (self.mapping, self.instance_uuids, *self._offered(),
                 self.alternates)
 
     def note_claims(self, found):
@@ -409,3 +416,5 @@ def answering(call):
         yield
     finally:
         _current.reset(token)
+        if current() is NO_CALL:
+            current_hosts.clear()

@@ -15,8 +15,8 @@ from nova_sched import weights as base_weights
 from nova_sched.options import nearest
 from nova_sched.plugins import classes
 from nova_sched.plugins import nova_names
+from nova_sched.plugins import row_rules
 from nova_sched.rules import nova_classes
-from nova_sched.rules import ranking
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
 
@@ -100,7 +100,7 @@ def load_ranker(conf):
     Raises ConfigurationError as the two functions above do.
     """
     nova_names.provide(conf)
-    return ranking.Ranker(load_filters(conf), load_weighers(conf))
+    return row_rules.ranker(load_filters(conf), load_weighers(conf))
 
 
 def make_filter(cls, conf):

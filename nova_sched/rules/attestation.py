@@ -1,13 +1,14 @@
 """The attestation server: which compute nodes run what they should.
 
-The only thing among the rules that talks to somebody and looks at the clock;
-made only where TrustedFilter is enabled.
+The only thing among the rules that talks to somebody and looks at the clock,
+in a thread of its own; made only where TrustedFilter is enabled.
 """
 
 import collections
 import datetime
 import http.client
 import json
+import math
 import ssl
 import threading
 import time
@@ -96,41 +97,70 @@ class AttestationServer:
 
 
 class TrustLevels:
-    """The levels of nodes, for as long as their attestation is good.
+    """The trust levels of nodes, as an attestation server last told them.
 
-    poll: function of a list of node names; dicts of host_name, trust_lvl and
-        vtime, the time of the attestation.
-    lifetime: seconds for which an attestation is good.
-    clock: seconds since the epoch.
+    The server is asked in a thread of its own, one exchange at a time: when
+    the attestation of a node that is asked for is stale or missing, and when
+    half of the lifetime of the last answer has gone.  Meanwhile the last
+    answer counts, until its lifetime has gone.
+
+    poll: function of a list of node names; returns dicts of host_name,
+        trust_lvl and vtime, the time of the attestation.
+    lifetime: seconds for which an answer, and an attestation, is good.
+    clock: function that returns seconds since the epoch.
     """
+
+    #: Seconds to wait for an answer where none is good.
+    PATIENCE = _TIMEOUT
 
     def __init__(self, poll, lifetime, clock=time.time):
         self._poll, self._lifetime, self._clock = poll, lifetime, clock
-        self._entries = {}
-        self._polls = 0
+        self._entries, self._heard = {}, -math.inf
+        self._asking = None
         self._lock = threading.Lock()
 
     def of(self, nodes, everyone):
-        """{node: level} of nodes.
+        """Return {node: level} of nodes.
 
-        One stale or missing attestation makes the server be asked about
-        everyone; requests that wait for that share its answer.
+        everyone: the nodes that the server is asked about, if it is.
+        Waits only where no answer is good, as at the first request, and then
+        at most PATIENCE seconds; without an answer all levels are UNKNOWN.
         """
-        seen = self._polls
-        with self._lock:
-            if seen == self._polls and any(map(self._is_stale, nodes)):
-                self._entries = self._asked(everyone)
-                self._polls += 1
+        now = self._clock()
+        is_good = now - self._heard <= self._lifetime
+        if (not is_good or now - self._heard > self._lifetime / 2
+                or any(self._is_stale(node, now) for node in nodes)):
+            asking = self._ask(everyone)
+            if not is_good:
+                asking.join(self.PATIENCE)
+                if asking.is_alive():
+                    return dict.fromkeys(nodes, UNKNOWN)
         return self.known(nodes)
 
     def known(self, nodes):
-        """{node: level} as last heard, without asking."""
+        """Return {node: level} as last heard, without asking."""
         entries = self._entries
         return {node: entries.get(node, _NEVER).level for node in nodes}
 
-    def _is_stale(self, node):
-        return (self._clock() - self._entries.get(node, _NEVER).at
-                > self._lifetime)
+    def _is_stale(self, node, now):
+        return now - self._entries.get(node, _NEVER).at > self._lifetime
+
+    def _ask(self, everyone):
+        """Return the thread that asks the server; start one if none does."""
+        with self._lock:
+            if self._asking is None or not self._asking.is_alive():
+                self._asking = threading.Thread(
+                    target=self._learn, args=(everyone,),
+                    name='attestation server', daemon=True)
+                self._asking.start()
+            return self._asking
+
+    def _learn(self, everyone):
+        entries = {}
+        try:
+            entries = self._asked(everyone)
+        finally:
+            self._entries, self._heard = entries, self._clock()
 
     def _asked(self, everyone):
         entries = dict.fromkeys(everyone, _NEVER)

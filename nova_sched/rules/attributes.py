@@ -11,6 +11,7 @@ import numpy as np
 
 from nova_sched.hosts import columns
 from nova_sched.hosts import labels
+from nova_sched.rules import limits
 
 _SHOWN = [column for column in columns.COLUMNS if not column.ours]
 _NUMBERS = frozenset(
@@ -141,7 +142,7 @@ def column(hosts, name):
         return Column(np.arange(len(hosts)), hosts.objects(name))
     if name == 'limits':
         return Column(np.arange(len(hosts)), [
-            hosts.snapshot.limits(row) for row in hosts.rows.tolist()])
+            limits.of(hosts.snapshot, row) for row in hosts.rows.tolist()])
     if name in _OBJECTS:
         return Column(np.arange(len(hosts)),
                       [getattr(state, name) for state in hosts.states()])

@@ -15,7 +15,6 @@ from oslo_log import log as logging
 
 from nova_sched import filters
 from nova_sched import weights
-from nova_sched.hosts import decision as decisions
 from nova_sched.rules import narrowing
 
 LOG = logging.getLogger(__name__)
@@ -37,8 +36,7 @@ class Ranker:
 
     def __init__(self, filters_, weighers):
         self.filters, self.weighers = filters_, weighers
-        self._asking = _overriding('asks', filters_)
-        self._listing = _overriding('lists_instances', filters_)
+        self._listing = _overriding('needs_all_instances', filters_)
         self._filter_handler = filters.FilterHandler()
         self._weight_handler = weights.WeightHandler()
 
@@ -65,33 +63,10 @@ class Ranker:
                        weighed.weights.tolist(), strict=False)], len(ordered))
         return Ranked(ordered, weighed)
 
-    def asks(self, spec_obj):
-        """Whether a filter may ask somebody else about hosts."""
-        return any(filter_.asks(spec_obj) for filter_ in self._asking)
-
-    def lists_instances(self, spec_obj):
+    def needs_all_instances(self, spec_obj):
         """Whether a filter looks at all instances of all hosts."""
-        return any(filter_.lists_instances(spec_obj)
+        return any(filter_.needs_all_instances(spec_obj)
                    for filter_ in self._listing)
-
-    def ask_ahead(self, hosts, spec_obj, budget):
-        """Have filters ask about the hosts that they will have to judge.
-
-        hosts: HostBlock on which ``may_ask`` holds.  budget: of the request.
-        """
-        left, is_forced = narrowing.narrowed(hosts, spec_obj, 0,
-                                             decisions.Decision())
-        asking = {id(filter_) for filter_ in self._asking}
-        for filter_ in () if is_forced else self.filters:
-            if not len(left):
-                return
-            name = type(filter_).__name__
-            kept = self._filter_handler.kept(filter_, name, left, spec_obj)
-            budget.check(name, 0)
-            asking.discard(id(filter_))
-            if kept is None or not asking:
-                return
-            left = left.where(kept)
 
     def _filtered(self, hosts, spec_obj, index, decision):
         left, is_forced = narrowing.narrowed(hosts, spec_obj, index, decision)

@@ -10,9 +10,6 @@ from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
-#: Where filters are whose words a caller is told.
-_BUILT_IN = 'nova_sched.scheduler.filters.'
-
 
 @dataclasses.dataclass(frozen=True)
 class Counted:
@@ -48,17 +45,8 @@ def counted(record, filters, snapshot, spec_obj):
     return Counted(
         full=text(lambda filter_, rows: filter_.reason(
             snapshot.block(rows), spec_obj)),
-        asked=text(lambda filter_, rows: describe_request(filter_, spec_obj)))
-
-
-def describe_request(filter_, spec_obj):
-    """Return what a caller is told of a filter besides its name, or ''.
-
-    It is '' for a plug-in, whose words may be about anything.
-    """
-    if not type(filter_).__module__.startswith(_BUILT_IN):
-        return ''
-    return filter_.describe_request(spec_obj)
+        asked=text(
+            lambda filter_, rows: filter_.describe_request(spec_obj)))
 
 
 def lost_cells(record):

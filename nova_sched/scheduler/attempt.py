@@ -29,6 +29,7 @@ from nova_sched.hosts import instances
 from nova_sched.hosts import offer as placement_offer
 from nova_sched.inventory.in_flight import InFlight
 from nova_sched.objects import copies
+from nova_sched.rules import limits as rule_limits
 from nova_sched.rules import reasons
 from nova_sched.scheduler import selections
 
@@ -96,7 +97,7 @@ class SchedulingRequest:
     def own_spec(self):
         """Return a RequestSpec that an attempt may change."""
         own = copies.clone(self.spec_obj)
-        own.legacy_context = self.context
+        own._context = self.context
         # The cost limit of a JSON query depends on it, so the caller's own
         # figure is not enough.
         own.num_instances = max(own.num_instances, self.count)
@@ -250,7 +251,6 @@ class SchedulingAttempt:
         uuid = uuids[index] if uuids else None
         if uuid is not None:
             self._spec_obj.instance_uuid = uuid
-        self._spec_obj.forget_mapping()
         self._ranked = ranked = self._choose(left, index, self._record)
         claimed = self.claims.take(ranked.hosts, uuid, self._spec_obj)
         if claimed is None:
@@ -259,7 +259,7 @@ class SchedulingAttempt:
                 self._record.step(index, 'claims refused', rows, rows[:0])
             return None
         claimed.assign_providers(self._spec_obj)
-        limits = self.hosts.limits(claimed.row)
+        limits = rule_limits.of(self.hosts, claimed.row)
         self._picked.append((claimed, limits))
         self._note(index, key, claimed, limits)
         self._consume(uuid, claimed, limits)

@@ -108,7 +108,7 @@ class FilterScheduler(driver.HostScheduler):
             with _without_database():
                 self.host_manager.look_up(instances,
                                           request.named_instances())
-        if self.ranker.lists_instances(request.spec_obj):
+        if self.ranker.needs_all_instances(request.spec_obj):
             with record.timed('instances'), _without_database():
                 self.host_manager.list_all(instances)
         return instances

@@ -14,7 +14,6 @@ from nova_sched import exception
 from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.objects import arguments
-from nova_sched.objects import at_hand
 from nova_sched.objects import bounds
 from nova_sched.objects import selection
 from nova_sched.rpc import undo
@@ -178,7 +177,6 @@ class SchedulerManager:
             _close(record, exc)
             raise
         finally:
-            at_hand.forget()
             self._keep(record)
 
     def _keep(self, record):
@@ -196,7 +194,7 @@ class SchedulerManager:
         as_objects, alternates = (
             arguments.flag(name, call[name])
             for name in ('return_objects', 'return_alternates'))
-        spec_obj.legacy_context = ctxt
+        spec_obj._context = ctxt
         record.instance_uuid = spec_obj.instance_uuid
         record.instances = driver.Scheduler.count(spec_obj, uuids)
         self._limits.check(record, spec_obj)

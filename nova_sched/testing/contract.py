@@ -18,7 +18,7 @@ import numpy as np
 
 from nova_sched.hosts import columns as host_columns
 from nova_sched.plugins import loading as plugins
-from nova_sched.rules import reasons
+from nova_sched.plugins import row_rules
 from nova_sched.testing import fuzz
 from nova_sched.testing import host_builders
 from nova_sched.testing import request_builders
@@ -38,7 +38,8 @@ def check_filter(cls, hosts=(), requests=(), together=False, **options):
     Raises AssertionError that names the case, and ConfigurationError for a
     class that the service does not load.
     """
-    rule = plugins.make_filter(cls, rules.a_conf(**options))
+    [rule] = row_rules.adapted_filters(
+        [plugins.make_filter(cls, rules.a_conf(**options))])
 
     def ask(block, spec_obj):
         kept = rule.keep(block, spec_obj)
@@ -51,7 +52,7 @@ def check_filter(cls, hosts=(), requests=(), together=False, **options):
     _check(ask, cases, together)
     for case in cases:
         if not all(ask(case.hosts(), case.request())):
-            told = reasons.describe_request(rule, case.request())
+            told = rule.describe_request(case.request())
             assert fuzz.PRIVATE not in told, (
                 f'a caller is told more than was asked for: {told}')
 
@@ -62,7 +63,8 @@ def check_weigher(cls, hosts=(), requests=(), together=False, **options):
     Arguments and errors are those of ``check_filter``. An answer is the
     weight before normalizing, and the multiplier; neither may be NaN.
     """
-    rule = plugins.make_weigher(cls, rules.a_conf(**options))
+    [rule] = row_rules.adapted_weighers(
+        [plugins.make_weigher(cls, rules.a_conf(**options))])
 
     def ask(block, spec_obj):
         raw = rule.raw(block, spec_obj).tolist()

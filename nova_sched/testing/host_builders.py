@@ -15,6 +15,7 @@ from nova_sched.hosts import instances
 from nova_sched.hosts import rows
 from nova_sched.hosts import table as host_table
 from nova_sched.hosts.metrics import HostMetrics
+from nova_sched.objects import current_hosts
 from nova_sched.testing import request_builders
 
 NOW = 1_700_000_000.0
@@ -111,9 +112,13 @@ def hosts(*records, running=None, images=None):
     """Return the hosts as a HostBlock of a snapshot of their own.
 
     running, images: as of ``instances_on``.
+    Nova's class methods answer from them, in this thread, until others are
+    made.
     """
-    return table(*records).snapshot(
-        instances_on(running or {}, images or {})).block()
+    snapshot = table(*records).snapshot(
+        instances_on(running or {}, images or {}))
+    current_hosts.set(snapshot)
+    return snapshot.block()
 
 
 def instances_on(running, images):

@@ -2,6 +2,7 @@
 
 from nova_sched import conf as config
 from nova_sched import weights as base_weights
+from nova_sched.plugins import row_rules
 from nova_sched.testing import request_builders
 
 
@@ -33,7 +34,8 @@ def weights(weigher, block, spec_obj=None):
     spec_obj: by default a small request.
     """
     weighed = base_weights.WeightHandler().weigh(
-        [weigher], block, spec_obj or request_builders.a_request())
+        row_rules.adapted_weighers([weigher]), block,
+        spec_obj or request_builders.a_request())
     by_row = dict(zip(weighed.rows.tolist(), weighed.weights.tolist(),
                       strict=True))
     return [by_row[row] for row in block.rows.tolist()]
@@ -41,4 +43,5 @@ def weights(weigher, block, spec_obj=None):
 
 def survivors(rule, block, spec_obj):
     """Return the names of the hosts in a HostBlock that pass a filter."""
-    return block.where(rule.keep(block, spec_obj)).objects('host')
+    [adapted] = row_rules.adapted_filters([rule])
+    return block.where(adapted.keep(block, spec_obj)).objects('host')

@@ -6,7 +6,7 @@ from nova_sched.testing.request_builders import INSTANCE_UUID
 from nova_sched.testing.request_builders import a_destination
 from nova_sched.testing.request_builders import a_flavor
 from nova_sched.testing.request_builders import a_group
-from nova_sched.testing.request_builders import a_request
+from nova_sched.testing.request_builders import a_request_spec as a_request
 from nova_sched.testing.request_builders import a_retry
 from nova_sched.testing.request_builders import an_image
 

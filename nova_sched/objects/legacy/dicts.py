@@ -21,6 +21,7 @@ from nova_sched.objects import pci
 from nova_sched.objects import retries
 from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.legacy import image as image_legacy
+from nova_sched.objects.legacy import kilo_mapping
 from nova_sched.objects.request_spec import RequestSpec
 
 _INSTANCE = 'request_spec.instance_properties'
@@ -50,7 +51,7 @@ def spec_from_dicts(request_spec, filter_properties):
         'is_bfv': False,
     }, '1.0')
     spec_obj.wire_version = _wire_version(spec_obj)
-    spec_obj.remember_dicts(request_spec, properties)
+    kilo_mapping.remember_dicts(spec_obj, request_spec, properties)
     return spec_obj
 
 

@@ -49,9 +49,11 @@ def request_of(given):
     Raises ValueError, which names the key, for values without sense: it is
     not the caller who wrote them.
     """
-    if isinstance(given, request_spec.RequestSpec):
+    if isinstance(given, kilo_mapping.KiloMapping):
         written = given.written()
         return given if written is None else _changed(given, written)
+    if isinstance(given, request_spec.RequestSpec):
+        return given
     if not isinstance(given, collections.abc.Mapping):
         return given
     sent = given.get('request_spec')

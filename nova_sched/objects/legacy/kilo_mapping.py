@@ -1,8 +1,8 @@
 """The request as Kilo's filters knew it: a dict called filter_properties.
 
 Filters written for Kilo read ``filter_properties['scheduler_hints']`` and
-the like.  They get the same RequestSpec as any other filter, which answers
-such reads through this mixin.  The dict is made when first asked for.
+the like.  Plug-ins get a ``KiloRequestSpec``, a RequestSpec that answers such
+reads as well: ``with_mapping`` makes it of a request.
 
 Values have Kilo's form: the flavor and instance properties are plain dicts,
 hints are not wrapped in lists, groups are sets.  What a feature of the
@@ -14,7 +14,11 @@ The request's own fields stay as they are.
 """
 
 import copy
+import typing
 import weakref
+
+from nova_sched.objects import request_spec
+from nova_sched.objects.legacy import nova_dicts
 
 #: Properties Kilo's own rules read, by the names images used then.
 OLD_PROPERTIES = {
@@ -25,6 +29,7 @@ OLD_PROPERTIES = {
 }
 _PLAIN_LISTS = ('ignore_hosts', 'force_hosts', 'force_nodes')
 _SETS = frozenset(('group_hosts', 'group_policies', 'group_members'))
+_NO_OPTIONS = {}
 
 
 class SentSpec(dict):
@@ -38,29 +43,33 @@ class SentSpec(dict):
         self.source = weakref.ref(source)
 
 
+class _Made(typing.NamedTuple):
+    """The mapping of a request.
+
+    basis: what the service changes of a request, as of when it was made.
+    pristine: the mapping as it was made.  mapping: the one that plug-ins see
+        and may write to.
+    """
+
+    basis: tuple
+    pristine: dict
+    mapping: dict
+
+
 class KiloMapping:
-    """Mapping side of a RequestSpec.
+    """Mapping side of a request.
 
     ``'k' in spec_obj`` is true for a set field of the RequestSpec as well as
     for a key of the mapping.  All else about the mapping is as for a dict;
-    ``copy`` gives a RequestSpec with a mapping of its own.
+    ``copy`` gives a request with a mapping of its own.  It is made when first
+    asked for, and made anew, with what was written to it, when the request
+    goes on to another instance.
     """
 
-    SHARED = frozenset(('_kilo_source', '_config_options'))
-    REMEMBERED = frozenset(('_kilo', '_kilo_made', '_own_options'))
-
-    @property
-    def legacy_context(self):
-        """The caller's RequestContext, Kilo's key 'context'.
-
-        As since Mitaka it is ``_context``, too; None before any call.
-        """
-        return self._context
-
-    @legacy_context.setter
-    def legacy_context(self, context):
-        self._context = context
-        self.forget_mapping()
+    def __new__(cls, *args, **values):
+        made = super().__new__(cls)
+        made._made = made._options = None
+        return made
 
     @property
     def config_options(self):
@@ -68,67 +77,59 @@ class KiloMapping:
 
         The request's own copy of what was set, made when first asked for.
         """
-        if '_own_options' not in self.__dict__:
-            self.__dict__['_own_options'] = copy.deepcopy(
-                self.__dict__.get('_config_options') or {})
-        return self.__dict__['_own_options']
+        given = self.__dict__.get('config_options') or _NO_OPTIONS
+        if self._options is None or self._options[0] is not given:
+            self._options = given, copy.deepcopy(given)
+        return self._options[1]
 
     @config_options.setter
     def config_options(self, options):
-        self.__dict__['_config_options'] = options
-        self.__dict__.pop('_own_options', None)
-        self.forget_mapping()
-
-    def remember_dicts(self, request_spec, filter_properties):
-        """Show plug-ins the values of the dicts the request came as."""
-        self.__dict__['_kilo_source'] = request_spec, filter_properties
-
-    def forget_mapping(self):
-        """The request has changed: make the mapping anew when asked.
-
-        What was written to it stays in it.
-        """
-        written = self.written()
-        made = self.__dict__.pop('_kilo_made', None)
-        self.__dict__.pop('_kilo', None)
-        if written is not None:
-            _carry(made, written, self._mapping())
+        self.__dict__['config_options'] = options
 
     def made(self):
-        """The mapping without what was written to it: dict."""
+        """Return the mapping without what was written to it: dict."""
         self._mapping()
-        return self.__dict__['_kilo_made']
+        return self._made.pristine
 
     def written(self):
-        """The mapping if it was written to, else None."""
-        mapping = self.__dict__.get('_kilo')
-        return (None if mapping is None
-                or mapping == self.__dict__['_kilo_made'] else mapping)
+        """Return the mapping if it was written to, else None."""
+        if self._made is None:
+            return None
+        mapping = self._mapping()
+        return None if mapping == self._made.pristine else mapping
 
     def _mapping(self):
-        mapping = self.__dict__.get('_kilo')
-        if mapping is None:
-            self.__dict__['_kilo_made'] = _filter_properties(self)
-            mapping = self.__dict__['_kilo'] = _filter_properties(self)
-        return mapping
+        made, basis = self._made, _basis(self)
+        if made is None or made.basis != basis:
+            self._made = _Made(basis, _filter_properties(self),
+                               _filter_properties(self))
+            if made is not None and made.mapping != made.pristine:
+                _carry(made.pristine, made.mapping, self._made.mapping)
+        return self._made.mapping
 
     def copy(self):
-        """A RequestSpec whose mapping is a shallow copy of this one's."""
+        """Return a request whose mapping is a shallow copy of this one's."""
         twin = type(self).__new__(type(self))
-        self.made()
+        mapping = dict(self._mapping())
         twin.__dict__.update(self.__dict__)
-        twin.__dict__['_kilo'] = dict(self._mapping())
         twin.__dict__['_changed_fields'] = set(self._changed_fields)
+        twin._made = self._made._replace(mapping=mapping)
+        twin._options = self._options
         return twin
 
     __copy__ = copy
 
     def __deepcopy__(self, memo):
         # The mapping has it, too; it is the caller's.
-        memo[id(self.legacy_context)] = self.legacy_context
+        memo[id(self._context)] = self._context
         twin = super().__deepcopy__(memo)
-        if self.written() is None:
-            twin.forget_mapping()
+        if self._options is not None:
+            given, own = self._options
+            twin._options = given, copy.deepcopy(own, memo)
+        if self.written() is not None:
+            twin._made = _Made(
+                _basis(twin), copy.deepcopy(self._made.pristine, memo),
+                copy.deepcopy(self._made.mapping, memo))
         return twin
 
     def __getitem__(self, key):
@@ -183,6 +184,80 @@ class KiloMapping:
         return self._mapping().pop(key, *default)
 
 
+class KiloRequestSpec(KiloMapping, nova_dicts.NovaDicts,
+                      request_spec.RequestSpec):
+    """A RequestSpec as plug-ins get it.
+
+    Also behaves as the mapping that Kilo gave to filters, and makes the two
+    dicts of itself that Nova's does.  On the wire it is a RequestSpec.
+    """
+
+    #: Beside the request's own attributes, which may be those of another.
+    __slots__ = ('_made', '_options')
+    SHARED = request_spec.RequestSpec.SHARED | {'config_options'}
+
+
+# By it, objects are named on the wire and in messages.
+KiloRequestSpec.__name__ = request_spec.RequestSpec.__name__
+
+#: What plug-ins are given of a request, for as long as there is the request.
+_views = weakref.WeakKeyDictionary()
+
+
+def with_mapping(spec_obj):
+    """Return a request as plug-ins get it: KiloRequestSpec.
+
+    It has the attributes of the one given: what is set on either is set on
+    both.  The same request gives the same object each time.  What is no
+    RequestSpec, or has a mapping already, is returned as it is.
+    """
+    if (not isinstance(spec_obj, request_spec.RequestSpec)
+            or isinstance(spec_obj, KiloRequestSpec)):
+        return spec_obj
+    view = _views.get(spec_obj)
+    if view is None:
+        view = KiloRequestSpec.__new__(KiloRequestSpec)
+        view.__dict__ = spec_obj.__dict__
+        view = _views.setdefault(spec_obj, view)
+    return view
+
+
+def without_mapping(spec_obj):
+    """Return a request as the service knows it, of one of a plug-in's.
+
+    It has the attributes of the one given, and nothing of its mapping.
+    """
+    if not isinstance(spec_obj, KiloRequestSpec):
+        return spec_obj
+    plain = request_spec.RequestSpec.__new__(request_spec.RequestSpec)
+    plain.__dict__ = spec_obj.__dict__
+    return plain
+
+
+class _Sent:
+    """The dicts that a request came as; copies of the request share them."""
+
+    def __init__(self, *dicts):
+        self.dicts = dicts
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def remember_dicts(spec_obj, request_spec, filter_properties):
+    """Have plug-ins see the values of the dicts that a request came as."""
+    spec_obj.__dict__['_sent_dicts'] = _Sent(request_spec, filter_properties)
+
+
+def _basis(spec_obj):
+    """What the service changes of a request while it decides: tuple."""
+    group = spec_obj.instance_group
+    return (spec_obj.instance_uuid, spec_obj._context,
+            spec_obj.__dict__.get('config_options'), spec_obj.numa_topology,
+            group, group and (len(group.hosts or ()),
+                              len(group.members or ())))
+
+
 def _carry(made, written, anew):
     """Write to a mapping made anew what was written to that of before.
 
@@ -204,8 +279,9 @@ def _filter_properties(spec_obj):
     """The whole mapping of a request, for whoever asks to change."""
     request_spec = _request_spec(spec_obj)
     properties = _features(spec_obj)
+    sent = spec_obj.__dict__.get('_sent_dicts')
     sent_spec, sent_properties = copy.deepcopy(
-        spec_obj.__dict__.get('_kilo_source', ({}, {})))
+        sent.dicts if sent else ({}, {}))
     for part in ('image', 'instance_properties'):
         sent = sent_spec.get(part)
         if isinstance(sent, dict):
@@ -222,7 +298,7 @@ def _filter_properties(spec_obj):
     instance = request_spec['instance_properties']
     return {
         **properties,
-        'context': spec_obj.legacy_context,
+        'context': spec_obj._context,
         'request_spec': SentSpec(spec_obj, request_spec),
         'config_options': spec_obj.config_options,
         'instance_type': request_spec['instance_type'],

@@ -14,7 +14,7 @@ _NAMES = ('ignore_hosts', 'force_hosts', 'force_nodes',
 
 
 class NovaDicts:
-    """Mixed into RequestSpec."""
+    """Mixed into the RequestSpec of plug-ins."""
 
     def to_legacy_request_spec_dict(self):
         """The dict that Nova called request_spec.

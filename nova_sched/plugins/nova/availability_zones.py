@@ -14,7 +14,7 @@ def get_host_availability_zone(context, host, conductor_api=None):
     """The zone of the host of that name: text.
 
     Where no aggregate tells one, [DEFAULT] default_availability_zone.
-    Raises at_hand.NothingAtHand.
+    Raises current_hosts.NoCurrentHosts.
     """
     for found in aggregate.AggregateList.get_by_host(context, host, _KEY):
         return found.availability_zone
@@ -25,7 +25,7 @@ def get_instance_availability_zone(context, instance):
     """The zone that an instance is in, by its host; else that it asks for.
 
     instance: an object, or a dict.
-    Raises at_hand.NothingAtHand.
+    Raises current_hosts.NoCurrentHosts.
     """
     host = instance.get('host')
     return (get_host_availability_zone(context, host) if host
@@ -40,7 +40,7 @@ def get_availability_zones(context, *args, get_only_available=False,
     get_only_available: whether the first list is enough.
     with_hosts: whether to have pairs of the zone and a set of its hosts
         instead of the zone's name: those that are enabled, or not.
-    Raises at_hand.NothingAtHand.
+    Raises current_hosts.NoCurrentHosts.
     """
     flags = args if isinstance(next(iter(args), None), bool) else args[1:]
     only, hosts = (*flags, *(get_only_available, with_hosts)[len(flags):])[:2]
@@ -68,7 +68,7 @@ def set_availability_zones(context, services):
 
     services: Service, or dicts.  Those other than of compute hosts are in
     [DEFAULT] internal_service_availability_zone.
-    Raises at_hand.NothingAtHand.
+    Raises current_hosts.NoCurrentHosts.
     """
     return [{**row, _KEY: (
         get_host_availability_zone(context, row['host'])

@@ -5,20 +5,20 @@ does to instances is Nova's API's, and is refused.
 """
 
 from nova_sched import objects
-from nova_sched.objects import at_hand
+from nova_sched.objects import current_hosts
 
 
 class _Telling:
     def __getattr__(self, name):
         if name.startswith('_'):
             raise AttributeError(name)
-        raise at_hand.NotAnswered(
+        raise current_hosts.NotAnswered(
             f'nova.compute.api.{type(self).__name__}.{name} is none of a '
             "scheduler's: ask Nova's API for it")
 
 
 class API(_Telling):
-    """Instances.  Raises InstanceNotFound, at_hand.NothingAtHand."""
+    """Instances.  Raises InstanceNotFound, current_hosts.NoCurrentHosts."""
 
     def get(self, context, instance_id, expected_attrs=None,
             cell_down_support=False):
@@ -34,7 +34,7 @@ class API(_Telling):
 
 
 class HostAPI(_Telling):
-    """Hosts.  Raises ComputeHostNotFound, at_hand.NothingAtHand."""
+    """Hosts.  Raises ComputeHostNotFound, current_hosts.NoCurrentHosts."""
 
     def service_get_all(self, context, filters=None, set_zones=False,
                         all_cells=False, cell_down_support=False):

@@ -2,6 +2,7 @@
 
 import functools
 
+from nova_sched.objects.legacy import kilo_mapping
 from nova_sched.plugins import driver_results
 from nova_sched.plugins import driver_signatures
 from nova_sched.plugins import nova_methods
@@ -72,7 +73,8 @@ class FilterScheduler(driver.OfNova, NovaSchedulerMixin, row_api.RowApi,
             else self._signature(), *args, **kwargs)
         _begin_anew(call.record)
         found = super().select_destinations(
-            context, call.spec_obj, call.instance_uuids, call.alternates,
+            context, kilo_mapping.without_mapping(call.spec_obj),
+            call.instance_uuids, call.alternates,
             call.offer, call.record)
         call.note_claims(found)
         if form is driver_signatures.QUEENS:

@@ -8,6 +8,7 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched import weights
 from nova_sched.hosts import decision
+from nova_sched.objects.legacy import kilo_mapping
 from nova_sched.plugins.row_api import host_states
 from nova_sched.plugins.row_api import request
 from nova_sched.rules import narrowing
@@ -25,6 +26,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
 
     def __init__(self, nova, *args):
         super().__init__(*args)
+        self._spec_obj = kilo_mapping.with_mapping(self._spec_obj)
         self._nova = nova
         self._request = None
 
@@ -127,10 +129,11 @@ class RowApiAttempt(attempt.SchedulingAttempt):
 
     def _consume(self, uuid, claimed, limits):
         self.hosts.mapping = claimed.mapping
+        state = self.hosts.state(claimed.row)
+        state.limits.update(limits)
         # Somebody else may consume more, or less, than what is in flight.
         self.hosts.writes += 1
-        self._ask('_consume_selected_host', self.hosts.state(claimed.row),
-                  self._spec_obj, uuid)
+        self._ask('_consume_selected_host', state, self._spec_obj, uuid)
 
 
 def _weighed(hosts, by_name, last):

@@ -5,9 +5,9 @@ import functools
 from oslo_log import log as logging
 
 from nova_sched.plugins import nova_methods
+from nova_sched.plugins import row_rules
 from nova_sched.plugins.row_api import attempt
 from nova_sched.plugins.row_api.nova_scheduler import NovaSchedulerMixin
-from nova_sched.rules import ranking
 from nova_sched.scheduler.attempt import SchedulingAttempt
 from nova_sched.scheduler.client import report
 
@@ -46,7 +46,7 @@ class RowApi:
             for name in nova_methods.overridden(each, names)]
         if own or nova_methods.overridden(manager, nova_methods.RULES):
             manager = self._steps.host_manager
-            self.ranker = ranking.Ranker(
+            self.ranker = row_rules.ranker(
                 _configured(manager.running_filters(), self.conf),
                 _configured(manager.weighers, self.conf))
         if not own:

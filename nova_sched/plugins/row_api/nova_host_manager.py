@@ -7,13 +7,16 @@ from nova_sched import filters as base_filters
 from nova_sched import objects
 from nova_sched import weights as base_weights
 from nova_sched.hosts import state as host_state
+from nova_sched.objects import current_hosts
 from nova_sched.objects.legacy import given
 from nova_sched.plugins import driver_signatures
 from nova_sched.plugins import loading
 from nova_sched.plugins import nova_methods
+from nova_sched.plugins import row_rules
 from nova_sched.plugins.nova import exception
 from nova_sched.plugins.row_api import host_states
 from nova_sched.plugins.row_api import request
+from nova_sched.rules import limits
 from nova_sched.rules import narrowing
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
@@ -32,9 +35,15 @@ class FilterHandler(filters.HostFilterHandler):
         if hosts is None:
             return super().get_filtered_objects(filters, states, spec_obj,
                                                 index)
-        return base_filters.FilterHandler().run(
-            filters, hosts, spec_obj, index, request.current().record,
-            given.request_of(spec_obj)).states()
+        asked = request.current()
+        left = base_filters.FilterHandler().run(
+            row_rules.adapted_filters(filters), hosts, spec_obj, index,
+            asked.record, given.request_of(spec_obj)).states()
+        if asked.hosts is None:
+            # Whoever asks goes on with the states by itself.
+            for state in left:
+                state.limits.update(limits.of(hosts.snapshot, state._row))
+        return left
 
 
 class WeightHandler(weights.HostWeightHandler):
@@ -48,7 +57,7 @@ class WeightHandler(weights.HostWeightHandler):
                                                weighing_properties)
         asked = request.current()
         asked.weighed = weighed = base_weights.WeightHandler().weigh(
-            weighers, hosts, weighing_properties,
+            row_rules.adapted_weighers(weighers), hosts, weighing_properties,
             functools.partial(asked.record.budget.check, index=asked.index))
         return [self.object_class(hosts.snapshot.state(row), weight)
                 for row, weight in zip(weighed.rows.tolist(),
@@ -197,8 +206,10 @@ class NovaHostManagerMixin:
         if snapshot is not None:
             return snapshot
         self.refresh()
-        return self.snapshot(self.view().table, self.instances(),
-                             offer=driver_signatures.current().offer)
+        snapshot = self.snapshot(self.view().table, self.instances(),
+                                 offer=driver_signatures.current().offer)
+        current_hosts.set(snapshot)
+        return snapshot
 
     def _get_computes_for_cells(self, context, cells, compute_uuids=None):
         """Compute nodes and services: two dicts.

@@ -6,6 +6,7 @@ import dataclasses
 import random
 
 from nova_sched.hosts import decision
+from nova_sched.objects import current_hosts
 from nova_sched.plugins import driver_signatures
 
 
@@ -51,9 +52,10 @@ def on(hosts):
 
 @contextlib.contextmanager
 def deciding(request):
-    """Have a Request be the one that this thread decides."""
+    """Have a Request, and its hosts, be those that this thread decides."""
     token = _current.set(request)
     try:
-        yield
+        with current_hosts.being(request.hosts):
+            yield
     finally:
         _current.reset(token)

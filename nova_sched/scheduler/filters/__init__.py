@@ -107,7 +107,6 @@ class ColumnFilter(BaseHostFilter):
     def keep(self, hosts, spec_obj):
         if not self._is_column:
             return super().keep(hosts, spec_obj)
-        spec_obj = given.request_of(spec_obj)
         if spec_obj.is_rebuild and not self.RUN_ON_REBUILD:
             return np.ones(len(hosts), dtype=np.bool_)
         return self.mask(hosts, spec_obj)

@@ -47,7 +47,7 @@ class JsonFilter(filters.ColumnFilter):
         query = queries.Query(text, hosts, spec_obj.num_instances)
         return query.passes(_read(text).query)
 
-    def lists_instances(self, spec_obj):
+    def needs_all_instances(self, spec_obj):
         text = spec_obj.get_scheduler_hint('query')
         try:
             variables = _read(text).variables if text else ()

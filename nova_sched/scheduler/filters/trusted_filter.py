@@ -17,6 +17,8 @@ class TrustedFilter(filters.ColumnFilter):
 
     The level is the extra spec ``trust:trusted_host``, such as ``trusted``
     or ``untrusted``; the server of [trusted_computing] says which a node has.
+    It is asked in the background; a node of which nothing is known yet is
+    ``unknown``.
     """
 
     run_filter_once_per_request = True
@@ -28,16 +30,11 @@ class TrustedFilter(filters.ColumnFilter):
             attestation.AttestationServer(conf).poll,
             conf.trusted_computing.attestation_auth_timeout)
 
-    def asks(self, spec_obj):
-        return bool(_wanted(spec_obj))
-
     def mask(self, hosts, spec_obj):
         wanted = _wanted(spec_obj)
         if not wanted or not len(hosts):
             return np.ones(len(hosts), dtype=np.bool_)
-        nodes = _nodes(hosts)
-        levels = (self.levels.of(nodes, _nodes(hosts.snapshot.block()))
-                  if hosts.snapshot.may_ask else self.levels.known(nodes))
+        levels = self.levels.of(_nodes(hosts), _nodes(hosts.snapshot.block()))
         return hosts.judge('nodename', lambda node: levels[node] == wanted)
 
     def describe_request(self, spec_obj):

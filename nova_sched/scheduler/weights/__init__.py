@@ -60,8 +60,8 @@ class ColumnWeigher(BaseHostWeigher):
     def raw(self, hosts, spec_obj):
         if not self._is_column:
             return super().raw(hosts, spec_obj)
-        return self.clamp(np.asarray(self.column(
-            hosts, given.request_of(spec_obj)), dtype=np.float64))
+        return self.clamp(np.asarray(self.column(hosts, spec_obj),
+                                     dtype=np.float64))
 
     def weight_multiplier(self, host_state):
         return float(np.ravel(self._by_aggregate(host_state.block()))[0])

@@ -194,14 +194,6 @@ class TestHostSnapshot:
         assert all(len(generation.columns[name].values) == 1
                    for name in ('numa_topology', 'pci_stats'))
 
-    def test_limits_are_what_plug_ins_left_on_the_host(self):
-        snapshot = hosts(a_host(), a_host()).snapshot
-        snapshot.state(1).limits['memory_mb'] = 5
-
-        assert [snapshot.limits(row) for row in (0, 1)] == [
-            {}, {'memory_mb': 5}]
-        assert snapshot.limits(1) is not snapshot.state(1).limits
-
     def test_what_could_not_be_consumed_is_warned_of(self, caplog):
         """And what was consumed before stays consumed."""
         snapshot = hosts(a_host(pci_stats=pci_stats())).snapshot

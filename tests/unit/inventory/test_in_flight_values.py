@@ -124,7 +124,7 @@ def test_an_api_database_that_is_gone_is_done_without_if_it_was_read(
 
 def test_what_a_pick_keeps_of_its_request_has_no_token():
     spec_obj = a_request()
-    spec_obj.legacy_context = RequestContext(auth_token='SECRET')
+    spec_obj._context = RequestContext(auth_token='SECRET')
 
     assert b'SECRET' not in pickle.dumps(spec_obj.demand())
     assert spec_obj.demand().demand()._context is None

@@ -12,6 +12,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched import objects
+from nova_sched.objects.legacy import kilo_mapping
 from tests.unit.objects import captures
 
 SPEC = captures.args('34-requested-destination-full')['spec_obj']
@@ -284,9 +285,11 @@ class TestAnyJson:
             assert len(str(error)) < 500
             return
         assert spec.memory_mb >= 0
-        assert spec.get('scheduler_hints', {}) is not None
+        seen = kilo_mapping.with_mapping(spec)
+        assert seen.get('scheduler_hints', {}) is not None
         json.dumps(spec.obj_to_primitive())
         copy.deepcopy(spec)
+        copy.deepcopy(seen)
         repr(spec)
 
     @given(st.tuples(JSON, JSON)
@@ -301,7 +304,8 @@ class TestAnyJson:
             assert len(str(error)) < 500
             return
         assert spec.memory_mb >= 0
-        assert spec['request_spec']['instance_type']['memory_mb'] >= 0
+        seen = kilo_mapping.with_mapping(spec)
+        assert seen['request_spec']['instance_type']['memory_mb'] >= 0
         repr(spec)
 
 

@@ -8,12 +8,17 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.hosts.decision import Decision
+from nova_sched.plugins.row_api import nova_host_manager
+from nova_sched.scheduler.filters.ram_filter import RamFilter
 from tests.builders.by_rows import ask
 from tests.builders.clouds import a_uuid
 from tests.builders.drivers import select
+from tests.builders.hosts import a_host
+from tests.builders.hosts import hosts
 from tests.builders.placement import Placement
 from tests.builders.requests import a_flavor
 from tests.builders.requests import a_request
+from tests.builders.rules import configured
 
 
 @pytest.fixture
@@ -203,3 +208,15 @@ class TestOfADriver:
         with pytest.raises(exception.NoValidHost, match='not now'):
             ask(driver)
         assert not list(driver.host_manager.view().in_flight)
+
+
+class TestOfADriverThatTakesItsStepsAlone:
+    def test_host_states_have_the_limits_that_filters_leave(self):
+        """As in Nova: it answers with them, and consumes by them."""
+        block = hosts(a_host(), a_host(free_ram_mb=-20000))
+        rules = [configured(RamFilter)]
+
+        [state] = nova_host_manager.FilterHandler().get_filtered_objects(
+            rules, block.states(), a_request())
+
+        assert state.limits == {'memory_mb': 49152}

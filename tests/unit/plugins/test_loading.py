@@ -245,9 +245,9 @@ class TestPlugInFilters:
     def test_one_written_for_kilo_runs(self, module, hints, left):
         """It is named in available_filters and in enabled_filters."""
         name = module(self.KILO)
-        chain = plugins.load_filters(a_conf(
+        chain = plugins.load_ranker(a_conf(
             available_filters=[ALL_FILTERS, f'{name}.SpecifiedHostFilter'],
-            enabled_filters=['ComputeFilter', 'SpecifiedHostFilter']))
+            enabled_filters=['ComputeFilter', 'SpecifiedHostFilter'])).filters
         request = a_request(hints=hints)
 
         passing = FilterHandler().run(

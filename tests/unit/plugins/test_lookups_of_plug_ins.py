@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from nova_sched import objects
 from nova_sched import testing
-from nova_sched.objects import at_hand
+from nova_sched.objects import current_hosts
 from tests.builders import clouds
 from tests.builders import wild
 from tests.builders.wild import CALL
@@ -53,7 +53,8 @@ def test_filters_know_them_all(servers, name, other, found):
 
 
 def test_what_they_would_do_is_refused(servers):
-    with pytest.raises(at_hand.NotAnswered, match=r'API\.reboot is none of a'):
+    with pytest.raises(current_hosts.NotAnswered,
+                       match=r'API\.reboot is none of a'):
         asked(servers, 'RebootingFilter')
 
 
@@ -171,11 +172,12 @@ class TestServices:
         ('get_by_topic', ('conductor',)),
         ('get_by_binary', ('nova-conductor',))])
     def test_of_others_nothing_is_known(self, hosts, method, args):
-        with pytest.raises(at_hand.NotAnswered, match='compute services'):
+        with pytest.raises(current_hosts.NotAnswered,
+                           match='compute services'):
             called(f'ServiceList.{method}', *args)
 
     def test_have_their_zone_by_another_function(self, hosts):
-        with pytest.raises(at_hand.NotAnswered,
+        with pytest.raises(current_hosts.NotAnswered,
                            match='set_availability_zones'):
             called('ServiceList.get_all', set_zones=True)
 
@@ -221,7 +223,7 @@ class TestInstances:
         ({'deleted': False}, {'sort_key': 'no_such'}, 'no_such')])
     def test_are_not_filtered_by_what_is_not_known(
             self, hosts, filters, more, reason):
-        with pytest.raises(at_hand.NotAnswered, match=reason):
+        with pytest.raises(current_hosts.NotAnswered, match=reason):
             called('InstanceList.get_by_filters', filters, **more)
 
 
@@ -286,7 +288,7 @@ class TestRows:
     'ComputeNodeList.get_all', 'ServiceList.get_all'])
 def test_nothing_is_known_outside_of_a_request(path):
     gc.collect()
-    with pytest.raises(at_hand.NothingAtHand, match=path):
+    with pytest.raises(current_hosts.NoCurrentHosts, match=path):
         called(path)
 
 

@@ -14,9 +14,10 @@ import pytest
 from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import testing
-from nova_sched.objects import at_hand
+from nova_sched.objects import current_hosts
 from nova_sched.plugins import dotted_oslo
 from nova_sched.plugins import nova_names
+from nova_sched.plugins import row_rules
 from nova_sched.scheduler import filters
 from tests.builders import clouds
 from tests.builders import requests
@@ -294,13 +295,14 @@ class TestAtHand:
                 return True
 
         driver = MemoryScheduler(a_host('a'))
-        driver.ranker.filters = [KeepingFilter()]
+        driver.ranker.filters = row_rules.adapted_filters([KeepingFilter()])
+        current_hosts.clear()
         door(driver).select_destinations(
             CALL, instance_uuids=['u'],
             spec_obj=requests.a_request().obj_to_primitive())
 
         assert kept
-        with pytest.raises(at_hand.NothingAtHand):
+        with pytest.raises(current_hosts.NoCurrentHosts):
             objects.AggregateList.get_all(CALL)
 
     def test_are_gone_with_their_request(self):
@@ -309,7 +311,8 @@ class TestAtHand:
         testing.hosts(testing.a_host('a')).states()
         gc.collect()
 
-        with pytest.raises(at_hand.NothingAtHand, match='get_all is answered'):
+        with pytest.raises(current_hosts.NoCurrentHosts,
+                           match='get_all is answered'):
             objects.AggregateList.get_all(CALL)
 
     @pytest.mark.parametrize(('host', 'zone'), [

@@ -7,6 +7,7 @@ import pytest
 from nova_sched.rules.attestation import TrustLevels
 
 NOW = 1_700_000_000.0       # 2023-11-14T22:13:20Z
+LONG = 10
 FRESH = '2023-11-14T22:13:00Z'
 
 
@@ -26,8 +27,21 @@ def trusted(name, level='trusted', vtime=FRESH):
     return {'host_name': name, 'trust_lvl': level, 'vtime': vtime}
 
 
-def levels(server, lifetime=60, now=NOW):
-    return TrustLevels(server, lifetime, clock=lambda: now)
+class Levels(TrustLevels):
+    """Levels at a time that a test sets; what is asked is answered at once."""
+
+    def __init__(self, poll, lifetime=60):
+        super().__init__(poll, lifetime, clock=lambda: self.now)
+        self.now = NOW
+
+    def _ask(self, everyone):
+        asking = super()._ask(everyone)
+        asking.join(LONG)
+        return asking
+
+
+def levels(server):
+    return Levels(server)
 
 
 def test_one_question_is_about_all_nodes():
@@ -45,7 +59,7 @@ def test_one_question_is_about_all_nodes():
     ('2030-01-01T00:00:00Z', 1), ('Tue Nov 14 22:13:00 2023', 1),
     ('Tue Nov 14 22:10:00 2023', 2)])
 def test_an_attestation_is_good_for_its_lifetime(vtime, questions):
-    """An old one counts for the request that asked, and is asked again."""
+    """An old one counts until the server says something else."""
     server = Server(trusted('a', vtime=vtime))
     found = levels(server)
 
@@ -97,24 +111,97 @@ def test_what_is_known_is_told_without_asking():
     assert server.asked == []
 
 
-def test_requests_that_wait_for_an_answer_share_it():
-    """Also one that says nothing: they do not ask one after another."""
-    asked, begun, go_on = [], threading.Event(), threading.Event()
+@pytest.mark.parametrize(('seconds', 'questions'), [
+    (30, 1), (31, 2), (60, 2), (61, 2)])
+def test_an_answer_is_renewed_after_half_of_its_lifetime(seconds, questions):
+    server = Server(trusted('a', vtime='2030-01-01T00:00:00Z'))
+    found = levels(server)
+    found.of(['a'], ['a'])
+    found.now += seconds
 
-    def poll(nodes):
-        asked.append(nodes)
-        begun.set()
-        go_on.wait(10)
-        return []
+    assert found.of(['a'], ['a']) == {'a': 'trusted'}
+    assert len(server.asked) == questions
 
-    found = levels(poll)
-    waiting = [threading.Thread(target=found.of, args=(['a'], ['a']))
-               for _ in range(5)]
-    for thread in waiting:
-        thread.start()
-    begun.wait(10)
-    go_on.set()
-    for thread in waiting:
-        thread.join(10)
 
-    assert 1 <= len(asked) < 5
+def test_what_a_poll_raises_leaves_nothing_known(monkeypatch):
+    raised = []
+    monkeypatch.setattr(threading, 'excepthook', raised.append)
+    server = Server(trusted('a'))
+    found = levels(server)
+    found.of(['a'], ['a'])
+    server.answers = None
+    found.now += 61
+
+    assert found.of(['a'], ['a']) == {'a': 'unknown'}
+    assert [each.exc_type for each in raised] == [TypeError]
+
+
+class SlowServer(Server):
+    """Answers when it is told to."""
+
+    def __init__(self, *answers):
+        super().__init__(*answers)
+        self.begun, self.answering = threading.Event(), threading.Event()
+
+    def __call__(self, nodes):
+        super().__call__(nodes)
+        self.begun.set()
+        assert self.answering.wait(LONG)
+        return self.answers
+
+
+class TestWhileTheServerIsAsked:
+    @pytest.fixture
+    def server(self):
+        server = SlowServer(trusted('a'))
+        yield server
+        server.answering.set()
+
+    def levels(self, server):
+        now = [NOW]
+        return TrustLevels(server, 60, clock=lambda: now[0]), now
+
+    def test_the_last_answer_counts_for_its_lifetime(self, server):
+        found, now = self.levels(server)
+        server.answering.set()
+        found.of(['a'], ['a'])
+        server.answering.clear()
+        server.begun.clear()
+        now[0] += 60
+
+        assert found.of(['a'], ['a', 'b']) == {'a': 'trusted'}
+        assert server.begun.wait(LONG)
+        assert found.of(['a', 'b'], ['a', 'b']) == {
+            'a': 'trusted', 'b': 'unknown'}
+        assert server.asked == [['a'], ['a', 'b']]
+
+    @pytest.mark.parametrize('seconds', [0, 61])
+    def test_nodes_are_unknown_when_no_answer_comes_in_time(
+            self, server, seconds):
+        """Also if what was heard before is too old."""
+        found, now = self.levels(server)
+        found.PATIENCE = 0.0
+        if seconds:
+            server.answering.set()
+            found.PATIENCE = LONG
+            found.of(['a'], ['a'])
+            found.PATIENCE = 0.0
+            server.answering.clear()
+            now[0] += seconds
+
+        assert found.of(['a'], ['a']) == {'a': 'unknown'}
+
+    def test_requests_that_wait_for_an_answer_share_it(self, server):
+        """Also one that says nothing: they do not ask one after another."""
+        server.answers = []
+        found, _ = self.levels(server)
+        waiting = [threading.Thread(target=found.of, args=(['a'], ['a']))
+                   for _ in range(5)]
+        for thread in waiting:
+            thread.start()
+        assert server.begun.wait(LONG)
+        server.answering.set()
+        for thread in waiting:
+            thread.join(LONG)
+
+        assert 1 <= len(server.asked) < 5

@@ -3,6 +3,7 @@
 import numpy as np
 
 from nova_sched.hosts.decision import Decision
+from nova_sched.plugins import row_rules
 from nova_sched.rules import reasons
 from nova_sched.scheduler import filters
 from tests.builders.hosts import a_host
@@ -37,11 +38,11 @@ def counted(record, count):
     return both(record, count).full
 
 
-def both(record, count):
+def both(record, count, adapted=lambda filters: filters):
     block = hosts(*(a_host() for _ in range(count)))
-    return reasons.counted(record, [SizeFilter(), SilentFilter(),
-                                    BrokenFilter()], block.snapshot,
-                           a_request())
+    return reasons.counted(
+        record, adapted([SizeFilter(), SilentFilter(), BrokenFilter()]),
+        block.snapshot, a_request())
 
 
 def test_most_come_first_with_the_rule_s_own_words_where_it_has_any():
@@ -81,10 +82,14 @@ def test_a_rule_without_words_does_not_fail_the_answer(caplog):
 
 
 def test_a_caller_is_told_what_a_built_in_was_asked_for(monkeypatch):
+    """Nothing of a plug-in: nobody knows what its words are about."""
     record = Decision(hosts=2)
     record.step(0, 'SizeFilter', rows(0, 1), rows())
+    adapted = row_rules.adapted_filters
 
-    assert both(record, 2).asked == '0 of 2 hosts: 2 SizeFilter'
+    assert both(record, 2, adapted).asked == '0 of 2 hosts: 2 SizeFilter'
     monkeypatch.setattr(SizeFilter, '__module__',
                         'nova_sched.scheduler.filters.size_filter')
-    assert both(record, 2).asked == '0 of 2 hosts: 2 SizeFilter (512 wanted)'
+    for adapter in (adapted, list):
+        assert both(record, 2, adapter).asked == (
+            '0 of 2 hosts: 2 SizeFilter (512 wanted)')

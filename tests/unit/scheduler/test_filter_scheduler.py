@@ -83,7 +83,7 @@ class TestHowManyInstances:
 
         select(scheduler, requests.a_request(), uuids(2))
 
-        assert scheduler.ranker.filters[0].seen == uuids(2)
+        assert scheduler.ranker.filters[0].rule.seen == uuids(2)
 
 
 class TestConsumption:

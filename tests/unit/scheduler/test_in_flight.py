@@ -274,7 +274,7 @@ class TestDecidedTwice:
 
         assert first == second
         assert spec.obj_to_primitive() == before
-        assert spec.config_options == {}
+        assert spec.config_options is None
 
 
 class TestTurns:

@@ -110,7 +110,7 @@ class TestArguments:
 
         asked_context, spec, uuids, alternates = scheduler.asked
         assert asked_context is CONTEXT
-        assert spec.legacy_context is CONTEXT
+        assert spec._context is CONTEXT
         assert spec.memory_mb == 77
         assert spec.get_scheduler_hint('a') == 'b'
         assert uuids == UUIDS

@@ -3,7 +3,7 @@
 No host costs a query, and the contexts that are arguments are of no use, as
 are columns_to_join and use_slave. Rows are objects, which answer as dicts,
 too; functions raise what the class methods of these do, which is
-at_hand.NothingAtHand at least.
+current_hosts.NoCurrentHosts at least.
 """
 
 import collections

@@ -1,10 +1,15 @@
-"""A RequestSpec answers the reads of filters written for Kilo."""
+"""What plug-ins are given of a request answers reads of Kilo's filters."""
 
 import copy
+import pickle
 
 import pytest
 
 from nova_sched import objects
+from nova_sched import testing
+from nova_sched.objects import copies
+from nova_sched.objects.legacy.kilo_mapping import with_mapping
+from nova_sched.objects.legacy.kilo_mapping import without_mapping
 from tests.builders import requests
 from tests.unit.objects import captures
 
@@ -18,17 +23,17 @@ def wished_host(filter_properties):
 
 def kilo_request(**properties):
     """A request from a Kilo conductor with the filter properties."""
-    return objects.arguments.from_legacy_dicts(
-        KILO['request_spec'], {**KILO['filter_properties'], **properties})
+    return with_mapping(objects.arguments.from_legacy_dicts(
+        KILO['request_spec'], {**KILO['filter_properties'], **properties}))
 
 
 class TestHints:
 
     @pytest.mark.parametrize('make', [
-        lambda hints: requests.a_request(hints=hints),
+        lambda hints: testing.a_request(hints=hints),
         lambda hints: kilo_request(scheduler_hints=hints),
-        lambda hints: objects.arguments.from_wire(
-            requests.a_request(hints=hints).obj_to_primitive())])
+        lambda hints: with_mapping(objects.arguments.from_wire(
+            testing.a_request(hints=hints).obj_to_primitive()))])
     @pytest.mark.parametrize('hints, wished', [
         ({'requested_host': 'cn1'}, 'cn1'), ({}, None),
         ({'other': 'x'}, None)])
@@ -38,8 +43,8 @@ class TestHints:
 
     @pytest.mark.parametrize('spec', [
         kilo_request(scheduler_hints=None),
-        objects.RequestSpec(flavor=requests.a_flavor(),
-                            scheduler_hints=None)])
+        with_mapping(objects.RequestSpec(flavor=requests.a_flavor(),
+                                         scheduler_hints=None))])
     def test_null_hints_are_an_absent_key(self, spec):
         """get() with a default gives the default."""
         assert wished_host(spec) is None
@@ -53,7 +58,7 @@ class TestHints:
 
     def test_hints_of_a_spec_are_unwrapped(self):
         """One-element lists give the element, longer ones stay."""
-        spec = requests.a_request(hints={'a': ['x'], 'b': ['x', 'y']})
+        spec = testing.a_request(hints={'a': ['x'], 'b': ['x', 'y']})
 
         assert spec['scheduler_hints'] == {'a': 'x', 'b': ['x', 'y']}
 
@@ -62,7 +67,7 @@ class TestKeys:
 
     def test_absent_features_are_absent_keys(self):
         """No retry, group or forced host: no key."""
-        spec = requests.a_request()
+        spec = testing.a_request()
 
         for key in ('retry', 'group_updated', 'group_hosts', 'force_hosts',
                     'ignore_hosts', 'limits', 'instance_group'):
@@ -71,7 +76,7 @@ class TestKeys:
 
     def test_present_features_have_kilo_s_form(self):
         """Retries as pairs, groups as sets, names as lists."""
-        spec = requests.a_request(
+        spec = testing.a_request(
             retry=[('h1', 'n1')], force_hosts=['h2'], ignore_hosts=['h3'],
             group={'policy': 'affinity', 'hosts': ['h4'],
                    'members': ['u1']})
@@ -85,7 +90,7 @@ class TestKeys:
 
     def test_flavor_and_instance_are_plain_dicts(self):
         """Of the sizes and names that were asked for."""
-        spec = requests.a_request(memory_mb=64, vcpus=2,
+        spec = testing.a_request(memory_mb=64, vcpus=2,
                                   extra_specs={'a': 'b'})
 
         assert spec['instance_type']['memory_mb'] == 64
@@ -99,7 +104,7 @@ class TestKeys:
 
     def test_image_properties_have_old_names_too(self):
         """Kilo's rules looked for architecture, not hw_architecture."""
-        spec = requests.a_request(image_properties={
+        spec = testing.a_request(image_properties={
             'hw_architecture': 'amd64', 'os_type': 'linux', 'mine': 'yes'})
 
         assert spec['request_spec']['image']['properties'] == {
@@ -109,14 +114,14 @@ class TestKeys:
 
     def test_without_image_the_image_is_empty(self):
         """Reads of its properties with defaults still work."""
-        spec = requests.a_request(image=None)
+        spec = testing.a_request(image=None)
 
         assert spec['request_spec']['image'] == {}
 
     def test_numa_and_pci_are_plain_in_instance_properties(self):
         """The whole request_spec is plain values."""
-        spec = objects.arguments.from_legacy_dicts(
-            **captures.args('34-cap-4-2-legacy-dicts-numa-pci'))
+        spec = with_mapping(objects.arguments.from_legacy_dicts(
+            **captures.args('34-cap-4-2-legacy-dicts-numa-pci')))
         instance = spec['request_spec']['instance_properties']
 
         assert instance['numa_topology']['cells'][0]['memory'] == 4096
@@ -149,12 +154,12 @@ class TestKeys:
 
     def test_context_and_options_are_what_was_set(self):
         """Also when they are set after the first read."""
-        spec = requests.a_request()
+        spec = testing.a_request()
         assert spec['context'] is None
         assert spec['config_options'] == {}
         context = object()
 
-        spec.legacy_context = context
+        spec._context = context
         spec.config_options = {'a': 1}
 
         assert spec['context'] is context
@@ -165,7 +170,7 @@ class TestMapping:
 
     def test_in_asks_fields_and_keys(self):
         """A set field counts, an unset one does not, a key counts."""
-        spec = objects.RequestSpec(flavor=requests.a_flavor())
+        spec = with_mapping(objects.RequestSpec(flavor=requests.a_flavor()))
 
         assert 'flavor' in spec
         assert 'image' not in spec
@@ -174,7 +179,7 @@ class TestMapping:
 
     def test_it_is_a_mapping_in_all_reads(self):
         """keys, values, items, iteration and dict() agree."""
-        spec = requests.a_request()
+        spec = testing.a_request()
 
         assert list(spec) == list(spec.keys())
         assert dict(spec) == dict(spec.items())
@@ -185,7 +190,7 @@ class TestMapping:
     def test_copies_keep_context_and_dicts(self):
         """A copied request still shows the caller's own values."""
         spec = kilo_request(my_own_key=1)
-        spec.legacy_context = context = object()
+        spec._context = context = object()
 
         twin = copy.deepcopy(spec)
 
@@ -209,7 +214,7 @@ def written_to(properties):
 class TestCopies:
 
     REQUESTS = {
-        'a spec': lambda: requests.a_request(
+        'a spec': lambda: testing.a_request(
             hints={'a': ['x', 'y']}, force_hosts=['h']),
         'dicts': lambda: kilo_request(
             scheduler_hints={'a': ['x', 'y']}, force_hosts=['h'])}
@@ -236,7 +241,7 @@ class TestCopies:
         dict, copy.copy, lambda spec: spec.copy(), lambda spec: {**spec}])
     def test_a_shallow_copy_has_keys_of_its_own(self, copied):
         """As of a dict."""
-        spec = requests.a_request(hints={'a': 'x'})
+        spec = testing.a_request(hints={'a': 'x'})
 
         twin = copied(spec)
         twin['scheduler_hints'] = {}
@@ -251,7 +256,7 @@ class TestCopies:
 
     def test_what_was_sent_stays_as_it_was_sent(self):
         sent = copy.deepcopy(KILO)
-        spec = objects.arguments.from_legacy_dicts(**sent)
+        spec = with_mapping(objects.arguments.from_legacy_dicts(**sent))
 
         spec['request_spec']['instance_properties']['mine'] = 1
         spec['request_spec']['image']['properties']['mine'] = 1
@@ -259,8 +264,8 @@ class TestCopies:
         assert sent == KILO
 
     def test_a_copy_shares_the_caller_s_context(self):
-        spec = requests.a_request()
-        spec.legacy_context = context = object()
+        spec = testing.a_request()
+        spec._context = context = object()
         spec['mine'] = 1
 
         assert copy.deepcopy(spec)['context'] is context
@@ -270,7 +275,7 @@ class TestCopies:
 class TestWrites:
 
     def test_they_are_read_by_whoever_asks_next(self):
-        spec = requests.a_request()
+        spec = testing.a_request()
 
         spec['mine'] = 1
         assert spec.setdefault('mine', 2) == 1
@@ -283,13 +288,12 @@ class TestWrites:
 
     def test_they_stay_when_the_request_goes_on_to_another_instance(self):
         """Beside what is new then."""
-        spec = requests.a_request(hints={'a': 'x'})
+        spec = testing.a_request(hints={'a': 'x'})
         written = spec['request_spec']['instance_properties']
         written['mine'] = spec['mine'] = 1
         del spec['scheduler_hints']['a'], spec['os_type']
 
         spec.instance_uuid = 'another'
-        spec.forget_mapping()
 
         instance = spec['request_spec']['instance_properties']
         assert (instance['uuid'], instance['mine']) == ('another', 1)
@@ -298,9 +302,82 @@ class TestWrites:
         assert 'os_type' not in list(spec)
 
     def test_the_fields_of_the_request_stay_as_they_are(self):
-        spec, fresh = requests.a_request(), requests.a_request()
+        spec, fresh = testing.a_request(), testing.a_request()
 
         spec['instance_type']['memory_mb'] = 1
         spec['scheduler_hints'] = {'a': 'x'}
 
         assert spec.obj_to_primitive() == fresh.obj_to_primitive()
+
+
+class TestWithMapping:
+    def test_is_the_same_request_each_time(self):
+        """For as long as the service has it: plug-ins may keep it apart."""
+        plain = requests.a_request()
+
+        assert with_mapping(plain) is with_mapping(plain)
+        assert with_mapping(with_mapping(plain)) is with_mapping(plain)
+
+    def test_is_another_one_for_a_copy(self):
+        """In which nothing is that a plug-in wrote to the mapping."""
+        plain = requests.a_request()
+        with_mapping(plain)['mine'] = 1
+
+        assert 'mine' not in with_mapping(copies.clone(plain))
+        assert 'mine' not in copies.clone(with_mapping(plain))
+
+    def test_has_what_is_set_on_either(self):
+        plain = requests.a_request()
+        spec = with_mapping(plain)
+        spec.ignore_hosts, plain.project_id, spec.mine = ['h'], 'p', 1
+
+        assert (plain.ignore_hosts, spec.project_id, plain.mine) == (
+            ['h'], 'p', 1)
+
+    def test_is_a_request_spec_in_all_else(self):
+        plain = requests.a_request()
+        spec = with_mapping(plain)
+
+        assert isinstance(spec, objects.RequestSpec)
+        assert spec.obj_to_primitive() == plain.obj_to_primitive()
+        assert spec.obj_name() == 'RequestSpec'
+        assert repr(spec) == repr(plain)
+        assert objects.RequestSpec.obj_class_from_name(
+            'RequestSpec', '1.15') is objects.RequestSpec
+
+    @pytest.mark.parametrize('read', [False, True])
+    def test_can_be_pickled(self, read):
+        spec = with_mapping(requests.a_request())
+        spec.config_options = {'a': 1}
+        if read:
+            assert spec.config_options == {'a': 1}
+
+        twin = pickle.loads(pickle.dumps(spec))
+
+        assert repr(twin) == repr(spec)
+        assert twin['config_options'] == {'a': 1}
+
+    @pytest.mark.parametrize('value', [None, {}, {'request_spec': {}}])
+    def test_leaves_what_is_no_request_as_it_is(self, value):
+        assert with_mapping(value) is value
+
+    def test_a_request_can_be_had_without_it(self):
+        plain = requests.a_request()
+        again = without_mapping(with_mapping(plain))
+
+        assert type(again) is objects.RequestSpec
+        assert repr(again) == repr(plain)
+        assert without_mapping(plain) is plain
+
+    @pytest.mark.parametrize('change', [
+        lambda spec: setattr(spec, 'instance_uuid', 'another'),
+        lambda spec: spec.instance_group.hosts.append('h'),
+        lambda spec: spec.instance_group.members.append('u'),
+        lambda spec: setattr(spec, '_context', object()),
+        lambda spec: setattr(spec, 'config_options', {'a': 1})])
+    def test_is_made_anew_when_the_request_goes_on(self, change):
+        plain = requests.a_request(group={'policy': 'affinity'})
+        before = dict(with_mapping(plain))
+        change(plain)
+
+        assert dict(with_mapping(plain)) != before

@@ -1,12 +1,13 @@
 """The dicts that a request makes of itself, for who hands them on."""
 
 from nova_sched.objects import arguments
+from nova_sched.objects.legacy import kilo_mapping
 from tests.builders import requests
 
 
 def read(**fields):
-    return arguments.from_wire(
-        requests.a_request(**fields).obj_to_primitive())
+    return kilo_mapping.with_mapping(arguments.from_wire(
+        requests.a_request(**fields).obj_to_primitive()))
 
 
 def test_the_spec_has_the_flavor_as_an_object():

@@ -8,6 +8,7 @@ import pytest
 from nova_sched import exception
 from nova_sched import objects
 from nova_sched.plugins import loading
+from nova_sched.testing import a_request
 from tests.builders import numa
 from tests.builders import pci
 from tests.builders.drivers import MemoryScheduler
@@ -16,7 +17,6 @@ from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.requests import a_flavor
 from tests.builders.requests import a_group
-from tests.builders.requests import a_request
 from tests.builders.requests import an_image
 from tests.builders.rules import configured
 from tests.unit.scheduler.filters.test_every_filter import REJECTING

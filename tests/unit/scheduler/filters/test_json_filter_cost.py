@@ -8,6 +8,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.objects import bounds
+from nova_sched.rules import limits
 from nova_sched.scheduler.filters.json_filter import JsonFilter
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
@@ -46,9 +47,10 @@ class Counted(str):
     ['=', *['$limits.vcpu'] * 300], ['not', *['$limits'] * 300],
     ['and', *(['in', number, '$limits.vcpu', '$limits.disk_gb']
               for number in range(300))]])
-def test_a_variable_is_looked_up_once(query):
+def test_a_variable_is_looked_up_once(query, monkeypatch):
     block, asked = many(5), []
-    block.snapshot.limits = lambda row: asked.append(row) or {}
+    monkeypatch.setattr(
+        limits, 'of', lambda snapshot, row: asked.append(row) or {})
 
     mask(query, block)
 

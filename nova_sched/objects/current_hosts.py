@@ -2,17 +2,18 @@
 
 Nova's class methods, such as ``AggregateList.get_by_host``, are given the
 name of a host and nothing that leads to the hosts of the request.  Whoever
-gets row views of hosts has these at hand in its thread, for as long as
-anybody has them.
+hands row views of hosts to a plug-in sets the hosts of its thread here.
+Nothing of the service itself reads them.
 """
 
+import contextlib
 import contextvars
 import weakref
 
 from nova_sched import exception
 
 
-class NothingAtHand(exception.NovaSchedException):
+class NoCurrentHosts(exception.NovaSchedException):
     """Something is asked of hosts where no hosts are decided on."""
 
 
@@ -30,8 +31,8 @@ def _nothing():
 _hosts = contextvars.ContextVar('hosts', default=_nothing)
 
 
-def have(hosts):
-    """From now on these are the hosts at hand in this thread.
+def set(hosts):
+    """Have these be the hosts of this thread from now on.
 
     hosts: an object with ``aggregates()`` and ``aggregates_of(host)``, lists
         of Aggregate, ``cell_of(host)``, uuid or None, ``states_of(column,
@@ -41,20 +42,30 @@ def have(hosts):
     _hosts.set(weakref.ref(hosts))
 
 
-def forget():
-    """No hosts are at hand in this thread any more."""
+def clear():
+    """Have no hosts be those of this thread."""
     _hosts.set(_nothing)
 
 
-def hosts(asked):
-    """The hosts at hand.
+@contextlib.contextmanager
+def being(hosts):
+    """Have these be the hosts of this thread for a while: a context."""
+    token = _hosts.set(weakref.ref(hosts))
+    try:
+        yield
+    finally:
+        _hosts.reset(token)
+
+
+def get(asked):
+    """Return the hosts of this thread.
 
     asked: what they are asked for, such as ``AggregateList.get_all``.
-    Raises NothingAtHand outside of a request.
+    Raises NoCurrentHosts outside of a request.
     """
     found = _hosts.get()()
     if found is None:
-        raise NothingAtHand(
+        raise NoCurrentHosts(
             f'{asked} is answered from the hosts of the request that is being '
             'decided, and this thread decides none: ask it in host_passes, '
             '_weigh_object and the like, and in the same thread')
