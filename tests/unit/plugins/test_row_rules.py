@@ -120,7 +120,7 @@ def test_its_words_are_told_to_operators_alone():
     assert adapter.reason(block, a_request()) == (
         '1 a for None, 1 b for None')
     assert adapter.why_not(block.states()[1], a_request()) == 'b for None'
-    assert adapter.asked(a_request()) == ''
+    assert adapter.describe_request(a_request()) == ''
 
 
 def test_its_limits_are_asked():
