@@ -47,6 +47,22 @@ def _failed_if_skipped(config, report):
     return report
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable():
+    """Let reports with halves of characters pass between processes."""
+    return _encodable((yield))
+
+
+def _encodable(part):
+    if isinstance(part, str):
+        return part.encode(errors='backslashreplace').decode()
+    if isinstance(part, dict):
+        return {name: _encodable(value) for name, value in part.items()}
+    if isinstance(part, list | tuple):
+        return type(part)(map(_encodable, part))
+    return part
+
+
 @pytest.fixture(autouse=True)
 def logging_as_it_was():
     """Undo what a test does to the process's logging by setting it up."""
@@ -61,5 +77,7 @@ def logging_as_it_was():
     logging.setLogRecordFactory(factory)
     logging.disable(disabled)
     for log, level, log.propagate, log.disabled, handlers in kept:
-        log.setLevel(level)
+        # Each call empties what all loggers remember.
+        if log.level != level:
+            log.setLevel(level)
         log.handlers[:] = handlers

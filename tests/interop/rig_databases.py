@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from tests.builders import clouds
 from tests.builders import numa
 from tests.builders import pci
+from tests.functional import broker
 from tests.functional import conftest as functional
 from tests.functional import stage
 from tests.interop import rig_world
@@ -160,7 +161,7 @@ class Databases:
         if as_template:
             return ('{scheme}://{username}:{password}@{hostname}:{port}/'
                     + cell)
-        return self._transport_url.rstrip('/') + '/' + cell
+        return broker.in_virtual_host(self._transport_url, cell)
 
     def cell(self, name):
         """The fields of a cell's mapping as a conductor sends them."""
