@@ -1,12 +1,17 @@
 """What all tests share: options of the test run, and hypothesis' settings."""
 
 import logging
+import os
+import tempfile
 
 import hypothesis
 import pytest
 
 # Before a test imports oslo.messaging: it chooses native threads.
 import nova_sched  # noqa: F401
+
+#: The variable that names the folder of tests/functional/shared.py.
+SHARED = 'NOVA_SCHED_TEST_SHARED'
 
 # A loaded machine must not make a property fail.
 hypothesis.settings.register_profile(
@@ -23,6 +28,16 @@ def pytest_addoption(parser):
     parser.addoption(
         '--no-skips', action='store_true',
         help='a test or file that is skipped, or expected to fail, fails')
+
+
+def pytest_configure(config):
+    """Have a folder for what workers share; they find it in the environment.
+    """
+    if SHARED not in os.environ:
+        folder = tempfile.TemporaryDirectory(prefix='nova-sched-')
+        config.add_cleanup(folder.cleanup)
+        config.add_cleanup(lambda: os.environ.pop(SHARED))
+        os.environ[SHARED] = folder.name
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,9 +1,8 @@
 """The databases of a deployment, as the real nova-manage makes them.
 
-It makes them once a test run; every deployment has copies.
+It makes them once a test run; every deployment has copies of what it made.
 """
 
-import atexit
 import concurrent.futures
 import datetime
 import functools
@@ -20,7 +19,9 @@ from tests.builders import numa
 from tests.builders import pci
 from tests.functional import broker
 from tests.functional import conftest as functional
+from tests.functional import shared
 from tests.functional import stage
+from tests.interop import dumps
 from tests.interop import rig_world
 
 TOP = pathlib.Path(__file__).parents[2]
@@ -38,31 +39,17 @@ def program(name):
     return path
 
 
-def copy(source, target):
-    """Fill an empty database with the tables and rows of another.
-
-    source, target: URLs, on one MariaDB.
-    """
-    engine, name = sa.create_engine(target), sa.make_url(source).database
-    with engine.begin() as connection:
-        run = connection.exec_driver_sql
-        # Tables come in the order of their names, not of their references.
-        run('SET foreign_key_checks = 0')
-        for table in sa.inspect(connection).get_table_names(name):
-            run(run(f'SHOW CREATE TABLE {name}.{table}').one()[1])
-            run(f'INSERT INTO {table} SELECT * FROM {name}.{table}')
-    engine.dispose()
-
-
-@functools.cache
 def _originals(transport_url, cells, disabled):
-    """Databases that nova-manage has made, which nobody writes to."""
+    """What nova-manage makes, by nova-manage: {name: (URL, dump)}."""
     with tempfile.TemporaryDirectory() as directory:
         made = Databases(pathlib.Path(directory), transport_url, cells,
                          disabled)
-        atexit.register(made.drop)
-        made.manage()
-    return made
+        try:
+            made.manage()
+            return {name: (url, dumps.dump(url))
+                    for name, url in made.urls.items()}
+        finally:
+            made.drop()
 
 
 class Databases:
@@ -94,16 +81,17 @@ class Databases:
 
     def make(self):
         """The tables, and the mappings of the cells."""
-        originals = _originals(self._transport_url, tuple(self._cells),
-                               tuple(self._disabled))
+        originals = shared.once(
+            'nova-databases', functools.partial(
+                _originals, self._transport_url, self._cells, self._disabled))
         for name, url in self.urls.items():
-            copy(originals.urls[name], url)
+            dumps.load(url, originals[name][1])
         with self._open('api') as (connection, tables):
             mappings = tables['cell_mappings']
             url = mappings.c.database_connection
-            for name in originals.urls:
+            for name, (original, _dumped) in originals.items():
                 connection.execute(mappings.update().values({
-                    url: sa.func.replace(url, originals.database(name),
+                    url: sa.func.replace(url, sa.make_url(original).database,
                                          self.database(name))}))
             self.mappings = {row.name: dict(row._mapping) for row
                              in connection.execute(mappings.select())}
@@ -116,8 +104,9 @@ class Databases:
         """Have nova-manage make the tables and map the cells."""
         stage.write_config(self._config, **self.options())
         self._manage_all(('api_db', 'sync'), ('db', 'sync', '--local_cell'))
+        made = dumps.dump(self.urls['cell0'])
         for cell in self._cells:
-            copy(self.urls['cell0'], self.urls[cell])
+            dumps.load(self.urls[cell], made)
         self._manage_all(
             ('cell_v2', 'map_cell0', '--database_connection',
              self.urls['cell0']),
@@ -173,7 +162,7 @@ class Databases:
                 'created_at': row['created_at'], 'updated_at': None}
 
     def _open(self, name):
-        return _Tables(self.urls[name])
+        return dumps.Tables(self.urls[name])
 
     def fill(self, world):
         """Write the rows of a World as its services would have."""
@@ -191,25 +180,6 @@ class Databases:
             for number, (name, aggregate) in enumerate(
                     world.aggregates.items(), 1):
                 _fill_aggregate(connection, tables, number, name, *aggregate)
-
-
-class _Tables:
-    """A transaction in a database, and the tables that are there."""
-
-    def __init__(self, url):
-        self._engine = sa.create_engine(url)
-        self._metadata = sa.MetaData()
-        self._metadata.reflect(self._engine)
-
-    def __enter__(self):
-        self._connection = self._engine.connect()
-        return self._connection, self._metadata.tables
-
-    def __exit__(self, *error):
-        if error == (None, None, None):
-            self._connection.commit()
-        self._connection.close()
-        self._engine.dispose()
 
 
 def _insert(connection, table, row):
