@@ -30,6 +30,14 @@ def pytest_addoption(parser):
         help='a test or file that is skipped, or expected to fail, fails')
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """Give all tests of a file to one worker: they share what is costly."""
+    if (config.getoption('numprocesses', None)
+            and config.getoption('dist') == 'no'):
+        config.option.dist = 'loadfile'
+
+
 def pytest_configure(config):
     """Have a folder for what workers share; they find it in the environment.
     """

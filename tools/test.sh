@@ -90,7 +90,7 @@ if [ -n "$missing" ] && may_install; then
 fi
 beside docs sphinx-build -q -W --keep-going -b html doc/source doc/build/html
 heading 'Unit tests'
-pytest -n "$cores" --dist worksteal tests/unit tests/properties "$@" || failed=1
+pytest -n "$cores" tests/unit tests/properties "$@" || failed=1
 heading 'The documentation as a site'
 done_well docs || failed=1
 done_well packages
@@ -104,7 +104,7 @@ fi
 if [ -z "$missing" ]; then
     heading 'Functional tests, on real servers as well as embedded'
     # They wait for others most of the time.
-    tools/with-services.sh pytest -n $((3 * cores)) --dist loadfile \
+    tools/with-services.sh pytest -n $((3 * cores)) \
         tests/functional "${less[@]}" "$@" || failed=1
 else
     heading 'Functional tests, embedded only'
@@ -117,7 +117,7 @@ heading 'Interop tests, with a real Nova'
 if [ -n "$missing" ]; then
     not_run 'the interop tests. They need the same packages'
 elif done_well nova; then
-    tools/with-services.sh pytest -n $((2 * cores)) --dist loadfile \
+    tools/with-services.sh pytest -n $((2 * cores)) \
         tests/interop "$@" || failed=1
 else
     not_run 'the interop tests. Nova cannot be installed'
