@@ -1,5 +1,6 @@
 """What all tests share: options of the test run, and hypothesis' settings."""
 
+import collections
 import logging
 import os
 import tempfile
@@ -36,6 +37,22 @@ def pytest_cmdline_main(config):
     if (config.getoption('numprocesses', None)
             and config.getoption('dist') == 'no'):
         config.option.dist = 'loadfile'
+        # Workers have them in another order: the following one.
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(config, items):
+    """Have workers begin with the files that take longest.
+
+    These are of files that need servers the ones with few tests, of others
+    the ones with many.
+    """
+    if hasattr(config, 'workerinput'):
+        counts = collections.Counter(item.path for item in items)
+        real = {item.path for item in items
+                if item.get_closest_marker('real')}
+        items.sort(key=lambda item: counts[item.path] * (
+            1 if item.path in real else -1))
 
 
 def pytest_configure(config):

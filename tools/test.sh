@@ -96,31 +96,26 @@ done_well docs || failed=1
 done_well packages
 missing=$(bindep --brief test)
 
-less=()
+suites=(tests/functional)
 if [ -z "$everything" ]; then
-    less=(--ignore=tests/functional/test_messaging_versions.py
-          --ignore=tests/functional/test_packaging.py)
+    suites+=(--ignore=tests/functional/test_messaging_versions.py
+             --ignore=tests/functional/test_packaging.py)
 fi
-if [ -z "$missing" ]; then
-    heading 'Functional tests, on real servers as well as embedded'
-    # They wait for others most of the time.
-    tools/with-services.sh pytest -n $((3 * cores)) \
-        tests/functional "${less[@]}" "$@" || failed=1
-else
-    heading 'Functional tests, embedded only'
-    pytest -n "$cores" tests/functional -m 'not real' "${less[@]}" "$@" ||
-        failed=1
-    not_run "the functional tests on a real RabbitMQ, MariaDB and PostgreSQL. \
-They need these packages: $missing"
-fi
-heading 'Interop tests, with a real Nova'
 if [ -n "$missing" ]; then
-    not_run 'the interop tests. They need the same packages'
-elif done_well nova; then
-    tools/with-services.sh pytest -n $((2 * cores)) \
-        tests/interop "$@" || failed=1
+    heading 'Functional tests, embedded only'
+    pytest -n "$cores" -m 'not real' "${suites[@]}" "$@" || failed=1
+    not_run "the functional tests on a real RabbitMQ, MariaDB and PostgreSQL, \
+and the interop tests. They need these packages: $missing"
 else
-    not_run 'the interop tests. Nova cannot be installed'
+    if done_well nova; then
+        suites+=(tests/interop)
+    else
+        not_run 'the interop tests. Nova cannot be installed'
+    fi
+    heading 'Functional tests, and interop tests with a real Nova'
+    # They wait for others most of the time.
+    tools/with-services.sh pytest -n $((3 * cores)) "${suites[@]}" "$@" ||
+        failed=1
 fi
 if [ -n "$everything" ]; then
     heading 'The search for NUMA cells, on far more examples'

@@ -4,12 +4,16 @@ import sqlalchemy as sa
 
 
 class Tables:
-    """A transaction in a database, and the tables that are there."""
+    """A transaction in a database, and the tables that are there.
 
-    def __init__(self, url):
+    names: of the tables, instead of all.
+    """
+
+    def __init__(self, url, *names):
         self._engine = sa.create_engine(url)
         self._metadata = sa.MetaData()
-        self._metadata.reflect(self._engine)
+        self._metadata.reflect(self._engine, only=names or None,
+                               resolve_fks=not names)
 
     def __enter__(self):
         self._connection = self._engine.connect()

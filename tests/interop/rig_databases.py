@@ -86,7 +86,7 @@ class Databases:
                 _originals, self._transport_url, self._cells, self._disabled))
         for name, url in self.urls.items():
             dumps.load(url, originals[name][1])
-        with self._open('api') as (connection, tables):
+        with self._open('api', 'cell_mappings') as (connection, tables):
             mappings = tables['cell_mappings']
             url = mappings.c.database_connection
             for name, (original, _dumped) in originals.items():
@@ -161,19 +161,22 @@ class Databases:
                 'disabled': bool(row['disabled']),
                 'created_at': row['created_at'], 'updated_at': None}
 
-    def _open(self, name):
-        return dumps.Tables(self.urls[name])
+    def _open(self, name, *tables):
+        return dumps.Tables(self.urls[name], *tables)
 
     def fill(self, world):
         """Write the rows of a World as its services would have."""
         now = datetime.datetime.now(datetime.UTC).replace(
             tzinfo=None, microsecond=0)
         for cell in self._cells:
-            with self._open(cell) as (connection, tables):
+            with self._open(cell, 'services', 'compute_nodes',
+                            'instances') as (connection, tables):
                 for host in world.hosts:
                     if host.is_.cell == cell:
                         _fill_host(connection, tables, host, now)
-        with self._open('api') as (connection, tables):
+        with self._open('api', 'host_mappings', 'instance_mappings',
+                        'aggregates', 'aggregate_hosts',
+                        'aggregate_metadata') as (connection, tables):
             for host in world.hosts:
                 _map_host(connection, tables, host,
                           self.mappings[host.is_.cell]['id'])

@@ -26,7 +26,7 @@ def test_what_comes_true_is_returned():
 
 
 def test_the_words_and_the_last_result_are_told():
-    assert failure(lambda: [], what='a line').splitlines()[:2] == [
+    assert failure(list, what='a line').splitlines()[:2] == [
         'not within 0 seconds: a line', 'last: []']
 
 
