@@ -11,6 +11,7 @@ venv=$top/.venv-nova
 
 stamp=$(cat "$wanted" "$release" | sha256sum)
 [ "$(cat "$venv/stamp" 2>/dev/null)" = "$stamp" ] && exit
+make_python
 echo "Making $venv; this takes two minutes the first time"
 python3 -m venv --clear "$venv"
 "$venv/bin/pip" install -q --disable-pip-version-check \

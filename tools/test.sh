@@ -1,29 +1,72 @@
 #!/usr/bin/env bash
-# Runs all tests.  Where it may, it installs the Debian packages that these
+# Runs the tests.  Where it may, it installs the Debian packages that these
 # need; where it may not, it says which tests cannot run.
 #
-#   ./tools/test.sh [--require-all] [ARGUMENT OF PYTEST ...]
+#   ./tools/test.sh [--everything] [--require-all] [ARGUMENT OF PYTEST ...]
 #
+# --everything: also those of other releases of oslo.messaging and of what is
+# installed, and in the end what takes hours: the search for NUMA cells on far
+# more examples, a soak, and mutation.
 # --require-all: tests that cannot run are a failure.
+#
+# What does not depend on each other runs side by side.
 set -u
 source "$(dirname "$0")/venv.sh"
 cd "$top"
 
-require_all=${NOVA_SCHED_TEST_REQUIRE_ALL:-}
-if [ "${1:-}" = --require-all ]; then
-    require_all=1
+everything='' require_all=${NOVA_SCHED_TEST_REQUIRE_ALL:-}
+while :; do
+    case ${1:-} in
+        --everything) everything=1 ;;
+        --require-all) require_all=1 ;;
+        *) break ;;
+    esac
     shift
-fi
+done
 
-make_venv || exit 1
-export PATH=$venv/bin:/usr/sbin:$PATH
+# Hundreds of programs are started: each is ready sooner when what Python has
+# compiled is kept.
+unset PYTHONDONTWRITEBYTECODE
 
-missing=$(bindep --brief test)
-if [ -n "$missing" ] && may_install; then
-    # shellcheck disable=SC2086
-    install_packages $missing
-    missing=$(bindep --brief test)
-fi
+failed=0
+logs=$(mktemp -d)
+declare -A jobs=()
+
+# Kills what still runs beside, if it is interrupted.
+clean_up() {
+    trap - EXIT
+    for job in "${jobs[@]}"; do
+        kill -- "-$job" 2>/dev/null
+    done
+    rm -rf "$logs"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+# Starts a command in the background, by a name.
+beside() {
+    local name=$1
+    shift
+    set -m
+    "$@" >"$logs/$name" 2>&1 </dev/null &
+    jobs[$name]=$!
+    set +m
+}
+
+# Whether what was started by a name has done well, with what it has said.
+done_well() {
+    local status
+    [ -n "${jobs[$1]:-}" ] || return 0
+    wait "${jobs[$1]}"
+    status=$?
+    unset "jobs[$1]"
+    cat "$logs/$1"
+    return $status
+}
+
+heading() {
+    echo "== $(date +%T) $*"
+}
 
 # What cannot run: is a failure if everything is required.
 not_run() {
@@ -31,26 +74,63 @@ not_run() {
     [ -z "$require_all" ] || failed=1
 }
 
-failed=0
-echo '== The documentation as a site'
-sphinx-build -q -W --keep-going -b html doc/source doc/build/html || failed=1
-echo '== Unit tests'
-pytest tests/unit tests/properties "$@" || failed=1
-if [ -z "$missing" ]; then
-    echo '== Functional tests, on real servers as well as embedded'
-    tools/with-services.sh pytest tests/functional "$@" || failed=1
-else
-    echo '== Functional tests, embedded only'
-    pytest tests/functional -m 'not real' "$@" || failed=1
-    not_run "the functional tests on a real RabbitMQ, MariaDB and PostgreSQL. \
-They need these packages: $missing"
+cores=$(nproc)
+make_python || exit 1
+if [ -x /usr/sbin/rabbitmq-server ] || may_install; then
+    beside nova tools/nova-venv.sh
 fi
-echo '== Interop tests, with a real Nova'
+heading 'Making .venv'
+make_venv || exit 1
+export PATH=$venv/bin:/usr/sbin:$PATH
+
+missing=$(bindep --brief test)
+if [ -n "$missing" ] && may_install; then
+    # shellcheck disable=SC2086
+    beside packages install_packages $missing
+fi
+beside docs sphinx-build -q -W --keep-going -b html doc/source doc/build/html
+heading 'Unit tests'
+pytest -n "$cores" tests/unit tests/properties "$@" || failed=1
+heading 'The documentation as a site'
+done_well docs || failed=1
+done_well packages
+missing=$(bindep --brief test)
+
+suites=(tests/functional)
+if [ -z "$everything" ]; then
+    suites+=(--ignore=tests/functional/test_messaging_versions.py
+             --ignore=tests/functional/test_packaging.py)
+fi
 if [ -n "$missing" ]; then
-    not_run 'the interop tests. They need the same packages'
-elif tools/nova-venv.sh; then
-    tools/with-services.sh pytest tests/interop "$@" || failed=1
+    heading 'Functional tests, embedded only'
+    pytest -n "$cores" -m 'not real' "${suites[@]}" "$@" || failed=1
+    not_run "the functional tests on a real RabbitMQ, MariaDB and PostgreSQL, \
+and the interop tests. They need these packages: $missing"
 else
-    not_run 'the interop tests. Nova cannot be installed'
+    if done_well nova; then
+        suites+=(tests/interop)
+    else
+        not_run 'the interop tests. Nova cannot be installed'
+    fi
+    heading 'Functional tests, and interop tests with a real Nova'
+    # They wait for others most of the time.
+    tools/with-services.sh pytest -n $((3 * cores)) "${suites[@]}" "$@" ||
+        failed=1
 fi
+if [ -n "$everything" ]; then
+    heading 'The search for NUMA cells, on far more examples'
+    pytest --hypothesis-profile=search tests/properties/test_numa_search.py ||
+        failed=1
+    if [ -z "$missing" ]; then
+        heading 'A soak'
+        tools/with-services.sh python -m benchmarks.soak || failed=1
+    else
+        not_run 'the soak. It needs the same packages'
+    fi
+    heading 'Mutation; it goes on where it was stopped'
+    { "$venv/bin/pip" install -q --disable-pip-version-check \
+        -r tools/mutation/requirements.txt &&
+        python -m tools.mutation .mutation; } || failed=1
+fi
+heading "$([ $failed = 0 ] && echo 'All is well' || echo 'Something failed')"
 exit $failed

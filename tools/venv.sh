@@ -21,26 +21,29 @@ install_packages() {
             apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
-make_venv() {
-    local stamp
-    stamp=$(cd "$top" && cat requirements.txt test-requirements.txt \
-        doc/requirements.txt pyproject.toml setup.cfg | sha256sum)
-    [ "$(cat "$venv/stamp" 2>/dev/null)" = "$stamp" ] && return
-    if ! command -v python3 >/dev/null && may_install; then
+# Has a Python that makes virtual environments.
+make_python() {
+    if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+        may_install || {
+            echo 'Install the package python3-venv and run this again' >&2
+            return 1
+        }
         install_packages python3-venv || return 1
     fi
     python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
         echo "python3 is $(python3 --version 2>&1); 3.11 or newer is needed" >&2
         return 1
     }
+}
+
+make_venv() {
+    local stamp
+    stamp=$(cd "$top" && cat requirements.txt test-requirements.txt \
+        doc/requirements.txt pyproject.toml setup.cfg | sha256sum)
+    [ "$(cat "$venv/stamp" 2>/dev/null)" = "$stamp" ] && return
+    make_python || return 1
     echo "Making $venv; this takes a minute the first time"
-    if ! python3 -m venv "$venv" >/dev/null 2>&1; then
-        may_install || {
-            echo 'Install the package python3-venv and run this again' >&2
-            return 1
-        }
-        install_packages python3-venv && python3 -m venv "$venv"
-    fi &&
+    python3 -m venv "$venv" &&
         "$venv/bin/pip" install -q --disable-pip-version-check \
             -r "$top/test-requirements.txt" -r "$top/doc/requirements.txt" \
             -e "$top" &&

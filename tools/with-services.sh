@@ -5,17 +5,41 @@
 #   tools/with-services.sh COMMAND [ARGUMENT ...]
 #
 # The command finds them in NOVA_SCHED_TEST_RABBIT_URL,
-# NOVA_SCHED_TEST_MYSQL_URL and NOVA_SCHED_TEST_POSTGRESQL_URL.  Needs pifpaf
-# on the PATH, and the Debian packages rabbitmq-server, mariadb-server and
-# postgresql.
+# NOVA_SCHED_TEST_MYSQL_URL and NOVA_SCHED_TEST_POSTGRESQL_URL.  RabbitMQ has
+# virtual hosts with the names of pytest-xdist's workers, of which there may
+# be 16.  Needs pifpaf on the PATH, and the Debian packages rabbitmq-server,
+# mariadb-server and postgresql.
 set -eu
 
 free_port() {
     python3 "$(dirname "$0")/../tests/functional/ports.py"
 }
 
+# A virtual host for each worker of pytest-xdist, where pifpaf's user may do
+# anything.  Debian's rabbitmqctl refuses all users but two; what it calls
+# takes its cookie from HOME.
+add_virtual_hosts() {
+    local file=$RABBIT_DATA/definitions.json
+    python3 - "$file" <<'END'
+import json
+import sys
+
+names = [f'gw{number}' for number in range(16)]
+with open(sys.argv[1], 'w') as file:
+    json.dump({
+        'vhosts': [{'name': name} for name in names],
+        'permissions': [
+            {'vhost': name, 'user': 'pifpaf',
+             'configure': '.*', 'read': '.*', 'write': '.*'}
+            for name in names]}, file)
+END
+    HOME=$RABBIT_DATA PATH=/usr/lib/rabbitmq/bin:$PATH rabbitmqctl -q \
+        -n "$RABBIT_RABBITMQ_NODENAME" import_definitions "$file"
+}
+
 if [ "${1:-}" = --inside ]; then
     shift
+    add_virtual_hosts
     export NOVA_SCHED_TEST_RABBIT_URL=$RABBIT_URL
     export NOVA_SCHED_TEST_MYSQL_URL=$MYSQL_URL
     export NOVA_SCHED_TEST_POSTGRESQL_URL=postgresql://$PGUSER:$PGPASSWORD@$PGHOST:$PGPORT/$PGDATABASE

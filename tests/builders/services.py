@@ -1,10 +1,9 @@
 """Calling a service that runs, and waiting for what it does."""
 
-import time
-
 from nova_sched import context
 from nova_sched.scheduler import rpcapi
 from tests.builders import requests
+from tests.builders.waiting import until as wait_for  # noqa: F401
 
 
 def select(conf, **request):
@@ -16,11 +15,3 @@ def select(conf, **request):
         context.RequestContext(), requests.a_request(**request),
         [requests.INSTANCE_UUID], return_objects=True)
     return [chosen[0].service_host for chosen in answer]
-
-
-def wait_for(condition):
-    """Return when a condition holds, at most a minute later."""
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

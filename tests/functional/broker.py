@@ -7,6 +7,7 @@ import time
 import uuid
 
 import kombu
+import sqlalchemy as sa
 
 from tests.functional.processes import PATIENCE
 
@@ -16,6 +17,12 @@ _PASSED_ON = ('content_type', 'content_encoding', 'delivery_mode', 'priority')
 def plain_url(url):
     """A rabbit:// URL in the spelling that kombu and amqp know."""
     return url.replace('rabbit:', 'amqp:', 1)
+
+
+def in_virtual_host(url, name):
+    """A rabbit:// URL of the same broker in another virtual host."""
+    return sa.make_url(url).set(database=name).render_as_string(
+        hide_password=False)
 
 
 class Wire:

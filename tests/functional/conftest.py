@@ -31,11 +31,18 @@ def broker():
 
     The queues of the scheduler's topic have the same names on whatever
     exchange; requests in them that nobody took would reach the next test.
+    Tests that run beside each other have virtual hosts of their own.
     """
-    url = _named('NOVA_SCHED_TEST_RABBIT_URL')
+    url = virtual_host(_named('NOVA_SCHED_TEST_RABBIT_URL'))
     with kombu.Connection(wire.plain_url(url)) as connection:
         connection.default_channel.queue_delete('scheduler')
     return url
+
+
+def virtual_host(url):
+    """The URL of a broker, in the virtual host of this worker if it is one."""
+    worker = os.environ.get('PYTEST_XDIST_WORKER')
+    return wire.in_virtual_host(url, worker) if worker else url
 
 
 MARIADB, POSTGRESQL = DATABASES = ('mariadb', 'postgresql')

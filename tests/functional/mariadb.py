@@ -1,8 +1,6 @@
 """A MariaDB of a test's own, which can be stopped, hung and restarted."""
 
-import atexit
 import contextlib
-import functools
 import pathlib
 import shutil
 import signal
@@ -12,21 +10,20 @@ import tempfile
 import sqlalchemy as sa
 
 from tests.functional import processes
+from tests.functional import shared
 
 _SERVER = '/usr/sbin/mariadbd'
 
 
-@functools.cache
 def _installed():
     """A folder of data as of before the first start, to be copied."""
-    folder = tempfile.mkdtemp(prefix='mariadb-')
-    atexit.register(shutil.rmtree, folder)
+    path = shared.folder() / 'mariadb'
     subprocess.run(
         ['mariadb-install-db', '--no-defaults', '--user=root',
          '--skip-test-db', '--auth-root-authentication-method=normal',
-         f'--datadir={folder}'],
+         f'--datadir={path}'],
         check=True, stdout=subprocess.DEVNULL)
-    return folder
+    return path
 
 
 class MariaDB:
@@ -41,7 +38,8 @@ class MariaDB:
         self._directory = pathlib.Path(tempfile.mkdtemp(prefix='mariadb-'))
         self._socket = self._directory / 'socket'
         self._process, self._name, self._options = None, name, options
-        shutil.copytree(_installed(), self._directory / 'data')
+        shutil.copytree(shared.once('installed-mariadb', _installed),
+                        self._directory / 'data')
         server = ('mysql+pymysql://root@localhost/{}?unix_socket='
                   f'{self._socket}')
         self._server, self.url = server.format(''), server.format(name)

@@ -10,23 +10,17 @@ import sys
 import threading
 import time
 
-#: Seconds that anything in these tests may take before it counts as failed:
-#: some ten times what it takes on a machine that is busy with all of them.
-PATIENCE = 120
+from tests.builders import waiting
+from tests.builders.waiting import PATIENCE
+from tests.functional import ports
+
 #: Seconds for what is not to wait for anything, such as a stop.
 SOON = 20
 
 
 def until(condition, what, seconds=PATIENCE, interval=0.05):
-    """Wait for a true result of ``condition`` and return it."""
-    deadline = time.monotonic() + seconds
-    while True:
-        result = condition()
-        if result:
-            return result
-        assert time.monotonic() < deadline, (
-            f'not within {seconds} seconds: {what}')
-        time.sleep(interval)
+    """Wait for a true result of ``condition``; as tests.builders.waiting."""
+    return waiting.until(condition, what, seconds, interval)
 
 
 def command_line(name, *arguments):
@@ -56,6 +50,10 @@ class Program:
                 env={**os.environ, **(environ or {})})
         self.pid = self._process.pid
 
+    def __repr__(self):
+        state = 'runs' if self.running else 'has ended'
+        return f'a program that {state} and said:\n{self.text}'
+
     @property
     def text(self):
         """What it has said so far."""
@@ -74,10 +72,7 @@ class Program:
             if len(lines) < times:
                 assert self.running, f'it has ended:\n{self.text}'
             return lines if len(lines) >= times else None
-        try:
-            return until(heard, words, seconds)
-        except AssertionError as error:
-            raise AssertionError(f'{error}\n{self.text}') from None
+        return until(heard, f'{times} lines with "{words}"', seconds)
 
     @property
     def running(self):
@@ -141,9 +136,7 @@ class Door:
     def __init__(self, host, port):
         self._target = host, port
         self._listener, self._sockets = None, []
-        with socket.socket() as probe:
-            probe.bind(('127.0.0.1', 0))
-            self.port = probe.getsockname()[1]
+        self.port = ports.free_port()
 
     def open(self):
         self._listener = socket.create_server(('127.0.0.1', self.port))

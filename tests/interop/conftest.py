@@ -4,14 +4,20 @@
 it is elsewhere.
 """
 
+import atexit
+import contextlib
+import functools
 import json
 import os
 import pathlib
+import select
+import signal
 import subprocess
 
 import pytest
 
 from tests.functional import conftest as functional
+from tests.functional import shared
 
 TOP = pathlib.Path(__file__).parent.parent.parent
 PEER = pathlib.Path(__file__).parent / 'peer.py'
@@ -19,16 +25,59 @@ PEER = pathlib.Path(__file__).parent / 'peer.py'
 PATIENCE = 180
 
 
+class Peer:
+    """A process that has imported Nova, for all that a test run asks it."""
+
+    def __init__(self):
+        python = pathlib.Path(os.environ.get(
+            'NOVA_SCHED_TEST_NOVA', TOP / '.venv-nova/bin/python'))
+        if not python.exists():
+            pytest.fail(f'{python} does not exist: tools/nova-venv.sh '
+                        f'installs the Nova that these tests ask')
+        self._log = shared.folder() / f'peer-{os.getpid()}.log'
+        with self._log.open('wb') as output:
+            self._process = subprocess.Popen(
+                [python, PEER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=output, text=True, start_new_session=True)
+
+    def close(self):
+        """End it, with what it is doing."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.communicate()
+
+    def converse(self, **conversation):
+        """What comes of a conversation, as of peer.py."""
+        told = self._process.stdin
+        told.write(json.dumps(
+            conversation, default=lambda obj: obj.obj_to_primitive()) + '\n')
+        told.flush()
+        heard, _, _ = select.select([self._process.stdout], [], [], PATIENCE)
+        line = self._process.stdout.readline() if heard else 'null'
+        answers = json.loads(line or 'null')
+        if answers is None:
+            _peer.cache_clear()
+            self.close()
+            said = self._log.read_text(errors='replace')
+            pytest.fail(
+                f'Nova {"ended" if heard else f"took over {PATIENCE} seconds"}'
+                f' without an answer, and said:\n{said[-4000:]}')
+        return answers
+
+
+@functools.cache
+def _peer():
+    """The Peer of this process."""
+    peer = Peer()
+    atexit.register(peer.close)
+    return peer
+
+
 class Nova:
     """A Nova with a configuration file; see peer.py for what it answers."""
 
     def __init__(self, config_file):
-        self._python = pathlib.Path(os.environ.get(
-            'NOVA_SCHED_TEST_NOVA', TOP / '.venv-nova/bin/python'))
-        if not self._python.exists():
-            pytest.fail(f'{self._python} does not exist: tools/nova-venv.sh '
-                        f'installs the Nova that these tests ask')
-        self._config_file, self._questions = config_file, []
+        self._config_file, self._questions = str(config_file), []
 
     def will(self, what, *args, **kwargs):
         """One more question for ``answers``."""
@@ -36,14 +85,11 @@ class Nova:
 
     def answers(self):
         """What Nova answers to all questions: a list of dicts."""
-        done = subprocess.run(
-            [self._python, PEER, self._config_file], text=True,
-            input=json.dumps(self._questions,
-                             default=lambda obj: obj.obj_to_primitive()),
-            capture_output=True, timeout=PATIENCE, check=False)
-        assert done.returncode == 0, done.stderr[-4000:]
-        self._questions = []
-        return json.loads(done.stdout)
+        questions, self._questions = self._questions, []
+        return _peer().converse(
+            config_file=self._config_file, questions=questions,
+            path=[folder for folder in os.environ.get(
+                'PYTHONPATH', '').split(os.pathsep) if folder])
 
     def answer(self, what, *args, **kwargs):
         """What it answers to one question; an assertion if it is an error."""

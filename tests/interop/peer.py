@@ -1,18 +1,23 @@
 """A real Nova, asked from outside: runs on the Python of Nova's environment.
 
-    python peer.py CONFIG_FILE <QUESTIONS >ANSWERS
+    python peer.py <CONVERSATIONS >ANSWERS
 
-QUESTIONS: a JSON list of [what, arguments], what being a function of
-``ANSWERED``.  ANSWERS: a JSON list, one for each, of {'answer': ...} or
+It imports Nova once; each conversation has a process of its own, forked from
+that.  CONVERSATIONS: JSON, a line each, of {'config_file': path that Nova is
+told of its configuration by, 'path': folders to import from, 'questions':
+list of [what, arguments]}, what being a function of ``ANSWERED``.  ANSWERS:
+JSON, a line each: a list, one for each question, of {'answer': ...} or
 {'error': name of the exception's class, 'classes': full names of all that it
-is of, 'text': ..., 'reason': of Nova's own, or null}.  Nova is told of its
-configuration by the file, as always.
+is of, 'text': ..., 'reason': of Nova's own, or null}; null if the process
+ended without.
 """
 
-import contextlib
 import importlib
 import json
+import os
+import random
 import sys
+import traceback
 
 from nova import config
 from nova import context
@@ -130,13 +135,37 @@ def _answer(what, args, kwargs):
                 'reason': (getattr(exc, 'kwargs', None) or {}).get('reason')}
 
 
+def _converse(answers, config_file, path, questions):
+    sys.path[1:1] = path
+    # What is at hazard is to differ between conversations.
+    random.seed()
+    config.parse_args(['peer', '--config-file', config_file],
+                      configure_db=False)
+    text = json.dumps([_answer(*question) for question in questions])
+    answers.write(f'{text}\n')
+    answers.flush()
+
+
 def main():
-    with contextlib.redirect_stdout(sys.stderr):
-        config.parse_args(['peer', '--config-file', sys.argv[1]],
-                          configure_db=False)
-        objects.register_all()
-        answers = [_answer(*question) for question in json.load(sys.stdin)]
-    json.dump(answers, sys.stdout)
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), 'w')
+    # What Nova prints is no answer.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    objects.register_all()
+    for line in sys.stdin:
+        pid = os.fork()
+        if not pid:
+            status = 1
+            try:
+                _converse(answers, **json.loads(line))
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(status)
+        if os.waitpid(pid, 0)[1]:
+            answers.write('null\n')
+            answers.flush()
 
 
 if __name__ == '__main__':

@@ -8,16 +8,19 @@ import contextlib
 import os
 import pathlib
 import signal
-import socket
 import subprocess
+import tempfile
 import uuid
 
 import requests
 import sqlalchemy as sa
 
 from tests.functional import conftest as functional
+from tests.functional import ports
 from tests.functional import processes
+from tests.functional import shared
 from tests.functional import stage
+from tests.interop import dumps
 
 TOP = pathlib.Path(__file__).parent.parent.parent
 #: Under ``noauth2`` this is the token of an administrator.
@@ -49,9 +52,7 @@ class Placement:
         self._threads, self._process = threads, None
         self._bin = pathlib.Path(os.environ.get(
             'NOVA_SCHED_TEST_NOVA', TOP / '.venv-nova/bin/python')).parent
-        with socket.socket() as probe:
-            probe.bind(('127.0.0.1', 0))
-            self._port = probe.getsockname()[1]
+        self._port = ports.free_port()
         self.url = f'http://127.0.0.1:{self._port}'
         self.options = {'auth_type': 'admin_token', 'token': TOKEN,
                         'endpoint': self.url}
@@ -233,6 +234,7 @@ def open_placement(directory, **kwargs):
     directory: for its files.  kwargs: as for Placement.
     """
     database_url, drop = functional.new_database()
+    dumps.load(database_url, shared.once('placement-database', _made))
     placement = Placement(directory, database_url, **kwargs)
     try:
         placement.start()
@@ -240,6 +242,19 @@ def open_placement(directory, **kwargs):
     finally:
         placement.stop()
         drop()
+
+
+def _made():
+    """A dump of the database that a Placement has made."""
+    database_url, drop = functional.new_database()
+    with tempfile.TemporaryDirectory() as directory:
+        placement = Placement(directory, database_url)
+        try:
+            placement.start()
+            return dumps.dump(database_url)
+        finally:
+            placement.stop()
+            drop()
 
 
 def a_consumer():

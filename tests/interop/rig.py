@@ -125,7 +125,8 @@ class Rig:
         placement = {f'placement__{option}': value for option, value
                      in self.placement.options.items()}
         scheduler = Scheduler(name, self._directory, {
-            **_OPTIONS, **self.databases.options(), **placement, **options},
+            **_OPTIONS, **self.databases.options(), **placement,
+            'placement__timeout': processes.PATIENCE, **options},
             identity)
         self._exit.callback(scheduler.end)
         return scheduler

@@ -1,9 +1,8 @@
 """The databases of a deployment, as the real nova-manage makes them.
 
-It makes them once a test run; every deployment has copies.
+It makes them once a test run; every deployment has copies of what it made.
 """
 
-import atexit
 import concurrent.futures
 import datetime
 import functools
@@ -18,8 +17,11 @@ import sqlalchemy as sa
 from tests.builders import clouds
 from tests.builders import numa
 from tests.builders import pci
+from tests.functional import broker
 from tests.functional import conftest as functional
+from tests.functional import shared
 from tests.functional import stage
+from tests.interop import dumps
 from tests.interop import rig_world
 
 TOP = pathlib.Path(__file__).parents[2]
@@ -37,31 +39,17 @@ def program(name):
     return path
 
 
-def copy(source, target):
-    """Fill an empty database with the tables and rows of another.
-
-    source, target: URLs, on one MariaDB.
-    """
-    engine, name = sa.create_engine(target), sa.make_url(source).database
-    with engine.begin() as connection:
-        run = connection.exec_driver_sql
-        # Tables come in the order of their names, not of their references.
-        run('SET foreign_key_checks = 0')
-        for table in sa.inspect(connection).get_table_names(name):
-            run(run(f'SHOW CREATE TABLE {name}.{table}').one()[1])
-            run(f'INSERT INTO {table} SELECT * FROM {name}.{table}')
-    engine.dispose()
-
-
-@functools.cache
 def _originals(transport_url, cells, disabled):
-    """Databases that nova-manage has made, which nobody writes to."""
+    """What nova-manage makes, by nova-manage: {name: (URL, dump)}."""
     with tempfile.TemporaryDirectory() as directory:
         made = Databases(pathlib.Path(directory), transport_url, cells,
                          disabled)
-        atexit.register(made.drop)
-        made.manage()
-    return made
+        try:
+            made.manage()
+            return {name: (url, dumps.dump(url))
+                    for name, url in made.urls.items()}
+        finally:
+            made.drop()
 
 
 class Databases:
@@ -93,16 +81,17 @@ class Databases:
 
     def make(self):
         """The tables, and the mappings of the cells."""
-        originals = _originals(self._transport_url, tuple(self._cells),
-                               tuple(self._disabled))
+        originals = shared.once(
+            'nova-databases', functools.partial(
+                _originals, self._transport_url, self._cells, self._disabled))
         for name, url in self.urls.items():
-            copy(originals.urls[name], url)
-        with self._open('api') as (connection, tables):
+            dumps.load(url, originals[name][1])
+        with self._open('api', 'cell_mappings') as (connection, tables):
             mappings = tables['cell_mappings']
             url = mappings.c.database_connection
-            for name in originals.urls:
+            for name, (original, _dumped) in originals.items():
                 connection.execute(mappings.update().values({
-                    url: sa.func.replace(url, originals.database(name),
+                    url: sa.func.replace(url, sa.make_url(original).database,
                                          self.database(name))}))
             self.mappings = {row.name: dict(row._mapping) for row
                              in connection.execute(mappings.select())}
@@ -115,8 +104,9 @@ class Databases:
         """Have nova-manage make the tables and map the cells."""
         stage.write_config(self._config, **self.options())
         self._manage_all(('api_db', 'sync'), ('db', 'sync', '--local_cell'))
+        made = dumps.dump(self.urls['cell0'])
         for cell in self._cells:
-            copy(self.urls['cell0'], self.urls[cell])
+            dumps.load(self.urls[cell], made)
         self._manage_all(
             ('cell_v2', 'map_cell0', '--database_connection',
              self.urls['cell0']),
@@ -160,7 +150,7 @@ class Databases:
         if as_template:
             return ('{scheme}://{username}:{password}@{hostname}:{port}/'
                     + cell)
-        return self._transport_url.rstrip('/') + '/' + cell
+        return broker.in_virtual_host(self._transport_url, cell)
 
     def cell(self, name):
         """The fields of a cell's mapping as a conductor sends them."""
@@ -171,44 +161,28 @@ class Databases:
                 'disabled': bool(row['disabled']),
                 'created_at': row['created_at'], 'updated_at': None}
 
-    def _open(self, name):
-        return _Tables(self.urls[name])
+    def _open(self, name, *tables):
+        return dumps.Tables(self.urls[name], *tables)
 
     def fill(self, world):
         """Write the rows of a World as its services would have."""
         now = datetime.datetime.now(datetime.UTC).replace(
             tzinfo=None, microsecond=0)
         for cell in self._cells:
-            with self._open(cell) as (connection, tables):
+            with self._open(cell, 'services', 'compute_nodes',
+                            'instances') as (connection, tables):
                 for host in world.hosts:
                     if host.is_.cell == cell:
                         _fill_host(connection, tables, host, now)
-        with self._open('api') as (connection, tables):
+        with self._open('api', 'host_mappings', 'instance_mappings',
+                        'aggregates', 'aggregate_hosts',
+                        'aggregate_metadata') as (connection, tables):
             for host in world.hosts:
                 _map_host(connection, tables, host,
                           self.mappings[host.is_.cell]['id'])
             for number, (name, aggregate) in enumerate(
                     world.aggregates.items(), 1):
                 _fill_aggregate(connection, tables, number, name, *aggregate)
-
-
-class _Tables:
-    """A transaction in a database, and the tables that are there."""
-
-    def __init__(self, url):
-        self._engine = sa.create_engine(url)
-        self._metadata = sa.MetaData()
-        self._metadata.reflect(self._engine)
-
-    def __enter__(self):
-        self._connection = self._engine.connect()
-        return self._connection, self._metadata.tables
-
-    def __exit__(self, *error):
-        if error == (None, None, None):
-            self._connection.commit()
-        self._connection.close()
-        self._engine.dispose()
 
 
 def _insert(connection, table, row):

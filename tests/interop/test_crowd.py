@@ -43,6 +43,8 @@ def providers(stage, placement):
 def daemons(request, stage, placement, providers):
     options = {f'placement__{name}': value
                for name, value in placement.options.items()}
+    # On a busy machine Placement takes its time for so many.
+    options['placement__timeout'] = PATIENCE
     return [stage.daemon(
         name=f'daemon{number}', workers=workers, **options,
         DEFAULT__host=f'daemon{number}',

@@ -5,9 +5,8 @@ except that the rules and the ports do not know each other.
 """
 
 import ast
+import functools
 import pathlib
-
-import pytest
 
 import nova_sched
 
@@ -91,10 +90,22 @@ def floor(name):
     return FLOORS.get(name, GROUND)
 
 
+def on(*floors):
+    """Names of the modules on these floors: list."""
+    return [name for name in MODULES if floor(name) in floors]
+
+
+@functools.cache
+def nodes(name):
+    """All parts of a module's file: list of ast.AST."""
+    return list(ast.walk(ast.parse(MODULES[name].read_text())))
+
+
+@functools.cache
 def imports(name):
     """The modules that a module imports anywhere in its file: a set."""
     found = set()
-    for node in ast.walk(ast.parse(MODULES[name].read_text())):
+    for node in nodes(name):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -105,53 +116,59 @@ def imports(name):
     return found
 
 
-def attributes(name, wanted):
-    """Where a module reads attributes of these names: list of lines."""
-    return [node.lineno for node
-            in ast.walk(ast.parse(MODULES[name].read_text()))
+def libraries(name):
+    """The libraries that a module imports from: a set of their names."""
+    return {other.partition('.')[0] for other in imports(name) - MERE_TEXT}
+
+
+def lines(name, wanted):
+    """Where a module reads attributes of these names: list of texts."""
+    return [f'line {node.lineno} reads .{node.attr}' for node in nodes(name)
             if isinstance(node, ast.Attribute) and node.attr in wanted]
 
 
-@pytest.mark.parametrize('name', MODULES)
-def test_a_module_knows_only_the_floors_below_and_its_own(name):
-    above = {other for other in imports(name) & set(MODULES)
-             if floor(other) > floor(name)}
+def offenders(names, wrong):
+    """What is wrong with which modules: one text a thing.
 
-    assert not above
-
-
-@pytest.mark.parametrize('name', [
-    name for name in MODULES if floor(name) in (RULES, PORTS)])
-def test_rules_and_ports_do_not_know_each_other(name):
-    strangers = {RULES: PORTS, PORTS: RULES}[floor(name)]
-
-    assert not {other for other in imports(name) & set(MODULES)
-                if floor(other) == strangers}
+    wrong: function from a module's name to what is wrong there.
+    """
+    return [f'{name}: {what}' for name in names for what in sorted(
+        wrong(name))]
 
 
-@pytest.mark.parametrize('name', [
-    name for name in MODULES
-    if floor(name) == RULES and name not in MAY_TALK])
-def test_a_rule_touches_neither_the_world_nor_the_clock_nor_chance(name):
-    libraries = {other.partition('.')[0]
-                 for other in imports(name) - MERE_TEXT}
-
-    assert not libraries & NOT_IN_RULES
-    assert not attributes(name, CLOCKS)
+def test_a_module_knows_only_the_floors_below_and_its_own():
+    assert offenders(MODULES, lambda name: {
+        f'imports {other}, of a floor above'
+        for other in imports(name) & set(MODULES)
+        if floor(other) > floor(name)}) == []
 
 
-@pytest.mark.parametrize('name', MODULES)
-def test_nothing_is_built_on_eventlet(name):
-    libraries = {other.partition('.')[0] for other in imports(name)}
+def test_rules_and_ports_do_not_know_each_other():
+    strangers = {RULES: PORTS, PORTS: RULES}
 
-    assert not libraries & {'eventlet', 'greenlet', 'gevent'}
+    assert offenders(on(RULES, PORTS), lambda name: {
+        f'imports {other}' for other in imports(name) & set(MODULES)
+        if floor(other) == strangers[floor(name)]}) == []
 
 
-@pytest.mark.parametrize('name', [
-    name for name in MODULES if floor(name) < PROCESS
-    and name != FOR_PLUG_INS])
-def test_only_the_process_floor_may_use_the_global_configuration(name):
-    assert not attributes(name, {'CONF'})
+def test_a_rule_touches_neither_the_world_nor_the_clock_nor_chance():
+    assert offenders(
+        [name for name in on(RULES) if name not in MAY_TALK],
+        lambda name: [
+            *(f'imports {other}' for other in libraries(name) & NOT_IN_RULES),
+            *lines(name, CLOCKS)]) == []
+
+
+def test_nothing_is_built_on_eventlet():
+    assert offenders(MODULES, lambda name: libraries(name) & {
+        'eventlet', 'greenlet', 'gevent'}) == []
+
+
+def test_only_the_process_floor_may_use_the_global_configuration():
+    assert offenders(
+        [name for name in MODULES
+         if floor(name) < PROCESS and name != FOR_PLUG_INS],
+        lambda name: lines(name, {'CONF'})) == []
 
 
 def test_every_module_is_in_a_room():

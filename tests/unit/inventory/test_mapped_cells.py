@@ -1,7 +1,6 @@
 """Nova's cells: hosts are those of the databases that cell_mappings names."""
 
 import logging
-import time
 
 import pytest
 
@@ -21,6 +20,7 @@ from tests.builders.drivers import select
 from tests.builders.mapped_cloud import CELL1
 from tests.builders.mapped_cloud import CELL2
 from tests.builders.requests import a_request
+from tests.builders.waiting import until
 
 CELL3 = '00000000-0000-0000-0000-0000000000c3'
 DRIVERS = ['filter_scheduler', 'caching_scheduler', 'chance_scheduler']
@@ -35,13 +35,6 @@ def quick(monkeypatch):
 def cloud(mapped_cloud):
     """Cells with the hosts a and b, and c; cell0 has none."""
     return mapped_cloud
-
-
-def eventually(condition):
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end, 'it does not come true'
-        time.sleep(0.02)
 
 
 def in_cell(uuid, **values):
@@ -212,7 +205,7 @@ class TestLostCells:
 
         bring_back(cloud.two)
 
-        eventually(lambda: picks(driver, a_request()) and sorted(
+        until(lambda: picks(driver, a_request()) and sorted(
             free_ram_mb(driver)) == ['a', 'b', 'c'])
 
     def test_are_on_record_and_in_the_line_about_a_request(
@@ -249,7 +242,7 @@ class TestLostCells:
         picks(driver, a_request(), [a_uuid()])
 
         bring_back(cloud.two)
-        eventually(lambda: picks(driver, a_request(force_hosts=['a']), [
+        until(lambda: picks(driver, a_request(force_hosts=['a']), [
             a_uuid()]) and 'c' in free_ram_mb(driver))
 
         assert before - free_ram_mb(driver)['c'] == taken
@@ -311,7 +304,7 @@ class TestLostApiDatabase:
         cloud.api.execute('ALTER TABLE moved RENAME TO cell_mappings')
         cloud.add_cell(CELL3, 'three', ['d'])
 
-        eventually(lambda: picks(driver, a_request())
+        until(lambda: picks(driver, a_request())
                    and 'd' in free_ram_mb(driver))
 
     def test_that_was_never_there_is_waited_for(self, cloud):

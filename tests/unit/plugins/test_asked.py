@@ -32,6 +32,6 @@ def of_class(function):
     (of_class(staticmethod(lambda a, b: (a, b))), (1, 2)),
     (of_class(classmethod(lambda cls, a, b: (a, b))), (1, 2)),
     (functools.partial(lambda a, b: (a, b), 0), (0, 1)),
-], ids=str)
+])
 def test_given(method, given):
     assert host_states.asked(method, 1, 2, 3, names='n', index='i') == given

@@ -1,0 +1,52 @@
+"""Databases of MariaDB as others have made them, for copies of them."""
+
+import sqlalchemy as sa
+
+
+class Tables:
+    """A transaction in a database, and the tables that are there.
+
+    names: of the tables, instead of all.
+    """
+
+    def __init__(self, url, *names):
+        self._engine = sa.create_engine(url)
+        self._metadata = sa.MetaData()
+        self._metadata.reflect(self._engine, only=names or None,
+                               resolve_fks=not names)
+
+    def __enter__(self):
+        self._connection = self._engine.connect()
+        return self._connection, self._metadata.tables
+
+    def __exit__(self, *error):
+        if error == (None, None, None):
+            self._connection.commit()
+        self._connection.close()
+        self._engine.dispose()
+
+
+def dump(url):
+    """What a MariaDB's database holds: {table: (statement, rows)}.
+
+    statement: that makes it.  rows: dicts.
+    """
+    with Tables(url) as (connection, tables):
+        return {name: (
+            connection.exec_driver_sql(f'SHOW CREATE TABLE {name}').one()[1],
+            [dict(row._mapping) for row in connection.execute(
+                table.select())]) for name, table in tables.items()}
+
+
+def load(url, dumped):
+    """Make in an empty database what ``dump`` returned of another one."""
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        # Tables come in any order, not in that of their references.
+        connection.exec_driver_sql('SET foreign_key_checks = 0')
+        for name, (statement, rows) in dumped.items():
+            connection.exec_driver_sql(statement)
+            if rows:
+                connection.execute(sa.table(name, *map(
+                    sa.column, rows[0])).insert(), rows)
+    engine.dispose()
