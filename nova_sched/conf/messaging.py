@@ -6,7 +6,6 @@ also in [DEFAULT]); oslo.messaging has dropped these, so they are registered
 here and turned into one URL.
 """
 
-from importlib import metadata
 import re
 
 from kombu import compression
@@ -17,6 +16,7 @@ from oslo_messaging._drivers import impl_rabbit
 from oslo_utils import netutils
 
 from nova_sched import exception
+from nova_sched.options import entry_points
 from nova_sched.options import nearest
 from nova_sched.options import tls
 
@@ -204,7 +204,7 @@ def _checked(conf, url, option='[DEFAULT] transport_url'):
         scheme = oslo_messaging.TransportURL.parse(conf, url).transport
     except (oslo_messaging.InvalidTransportURL, ValueError):
         scheme = ''
-    drivers = metadata.entry_points(group='oslo.messaging.drivers')
+    drivers = entry_points.named('oslo.messaging.drivers')
     name = scheme.partition('+')[0]
     if name not in drivers.names or name == _OURS:
         hint = 'is no URL of a message broker'

@@ -4,7 +4,6 @@
 a section of ours, which is in ``writing``.
 """
 
-from importlib import metadata
 import os
 
 from oslo_utils import strutils
@@ -12,6 +11,7 @@ from oslo_utils import strutils
 from nova_sched import exception
 from nova_sched.conf import placement
 from nova_sched.conf import types as option_types
+from nova_sched.options import entry_points
 from nova_sched.options import files
 from nova_sched.options import names
 from nova_sched.options import nearest
@@ -77,7 +77,7 @@ def warnings(conf):
 
 def _unknown_notifiers(conf):
     """Sentences on drivers of notifications that there are not."""
-    known = metadata.entry_points(group='oslo.messaging.notify.drivers').names
+    known = entry_points.named('oslo.messaging.notify.drivers').names
     return [f'[oslo_messaging_notifications] driver = {name} is no driver of '
             f'notifications, so nothing is sent by it; '
             + nearest.did_you_mean(name, known)
@@ -178,7 +178,7 @@ def _cells_v1(conf):
 
 def _unknown_log_ins(conf):
     """Sentences on ways to log in that there are not."""
-    known = metadata.entry_points(group='keystoneauth1.plugin').names
+    known = entry_points.named('keystoneauth1.plugin').names
     return [f'[{section}] auth_type = {name} is no way to log in, so '
             'requests that need one fail; '
             + nearest.did_you_mean(name, known)

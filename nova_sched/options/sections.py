@@ -1,6 +1,8 @@
 """The list of sections: what is registered, and what a sample shows."""
 
 import copy
+import functools
+import types
 
 from oslo_config import cfg
 from oslo_log import _options as log_options
@@ -55,11 +57,7 @@ def list_opts():
     Entry point ``oslo.config.opts``, for samples and documentation. The
     libraries list theirs under their own names, save a few that they do not.
     """
-    listed = [(_group(section),
-               section.listed() if section in WITH_LOG_IN else section.OPTS)
-              for section in SECTIONS]
-    libraries.set_lib_defaults()
-    listed = copy.deepcopy(listed + libraries.list_unlisted_opts())
+    listed = copy.deepcopy(_own_opts())
     for group, opts in listed:
         for opt in opts:
             opt.help = opt.help and opt.help.strip()
@@ -67,12 +65,26 @@ def list_opts():
     return listed
 
 
+def _own_opts():
+    """Return our own options, as they are: list of (group, options)."""
+    libraries.set_lib_defaults()
+    return [(_group(section),
+             section.listed() if section in WITH_LOG_IN else section.OPTS)
+            for section in SECTIONS] + libraries.list_unlisted_opts()
+
+
+@functools.cache
 def known_opts():
-    """Ours and the libraries' options: dict (section, dest) -> option."""
-    return {(_section_name(group), opt.dest): opt
-            for group, opts in (log_options.list_opts()
-                                + libraries.list_lib_opts() + list_opts())
-            for opt in opts}
+    """Return ours and the libraries' options, for looking only.
+
+    A read-only mapping (section, dest) -> option, made once. The options are
+    copies, because a ConfigOpts keeps marks on those that it registers.
+    """
+    own = _own_opts()
+    listed = log_options.list_opts() + libraries.list_lib_opts() + own
+    return types.MappingProxyType({
+        (_section_name(group), opt.dest): copy.copy(opt)
+        for group, opts in listed for opt in opts})
 
 
 def places(section, opt):

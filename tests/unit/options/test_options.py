@@ -11,6 +11,7 @@ import oslo_messaging
 import pytest
 
 from nova_sched import conf
+from nova_sched.options import checking
 from nova_sched.options import libraries
 from nova_sched.options import sections
 from tests.unit.options import documented
@@ -139,6 +140,39 @@ class TestListOpts:
         conf.list_opts()[0][1][0].default = 'changed'
 
         assert conf.list_opts()[0][1][0].default != 'changed'
+
+
+class TestKnownOpts:
+    def test_are_listed_once(self):
+        """Each call returns the same list."""
+        assert sections.known_opts() is sections.known_opts()
+
+    def test_cannot_be_changed_by_who_looks_at_them(self):
+        """The list is read-only."""
+        with pytest.raises(TypeError):
+            sections.known_opts()['scheduler', 'max_attempts'] = None
+
+    def test_are_none_of_those_that_are_registered(self, parsed):
+        """A ConfigOpts marks an option when it is read under an old name."""
+        config = parsed('[DEFAULT]\nrabbit_host = broker\n')
+        config.set_default('rabbit_port', 7, 'oslo_messaging_rabbit')
+        config.set_override('rabbit_port', 8, 'oslo_messaging_rabbit')
+        registered = [
+            config._get_opt_info(name, None if section == 'DEFAULT'
+                                 else section)['opt']
+            for section, name in checking.option_names(config)]
+        known = sections.known_opts()
+
+        assert registered
+        assert not {*map(id, registered)} & {*map(id, known.values())}
+        assert known['oslo_messaging_rabbit', 'rabbit_port'].default == 5672
+
+    def test_have_the_defaults_that_count_here(self):
+        """The libraries' options have Nova's defaults."""
+        known = sections.known_opts()
+
+        assert known['DEFAULT', 'control_exchange'].default == 'nova'
+        assert known['DEFAULT', 'graceful_shutdown_timeout'].default == 180
 
 
 class TestRegistration:
