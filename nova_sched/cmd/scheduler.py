@@ -15,6 +15,7 @@ from nova_sched.db import engine
 from nova_sched.observe import guru
 from nova_sched.observe import logs
 from nova_sched.preflight import setup as setups
+from nova_sched.preflight import startup
 from nova_sched.shadow import runner as shadow
 
 LOG = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ def main(argv=None):
         if conf.no_fork:
             # For all that goes by how many processes decide.
             conf.set_override('workers', 1, 'scheduler')
-        problems = supervisor.problems(conf)
+        problems = startup.problems(conf)
         if conf.shadow and not problems:
             problems = shadow.problems(conf)
         if not problems:
@@ -56,7 +57,7 @@ def main(argv=None):
     if problems:
         for problem in problems:
             print(f'{PROGRAM}: error: {problem}', file=sys.stderr)
-        return supervisor.EXIT_CONFIGURATION
+        return startup.EXIT_CONFIGURATION
     if conf.shadow:
         return shadow.run(conf, notifier)
     LOG.info('Starting with %s', _described(conf))

@@ -8,12 +8,11 @@ from cliff import lister
 
 from nova_sched import conf as config
 from nova_sched import exception
-from nova_sched import supervisor
 from nova_sched.cmd.manage import forms
 from nova_sched.options import releases
-from nova_sched.preflight import connectivity
 from nova_sched.preflight import differences
 from nova_sched.preflight import setup as setups
+from nova_sched.preflight import startup
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import WARNING
 from nova_sched.preflight.rows import Row
@@ -51,11 +50,11 @@ class Check(lister.Lister):
     def run(self, parsed_args):
         super().run(parsed_args)
         if self._refused:
-            return supervisor.EXIT_CONFIGURATION
+            return startup.EXIT_CONFIGURATION
         return int(any(row.outcome == ERROR for row in self._rows))
 
     def take_action(self, parsed_args):
-        problems = supervisor.problems(self.app.conf)
+        problems = startup.problems(self.app.conf)
         self._refused = bool(problems)
         self._rows = self._checked(self.app.conf, problems, parsed_args)
         if forms.for_programs(parsed_args):
@@ -76,6 +75,8 @@ class Check(lister.Lister):
         setup = setups.Setup(conf)
         found += setup.rows()
         if parsed_args.connect:
+            # The clients of all these services are for this alone.
+            from nova_sched.preflight import connectivity
             with _hushed(self.app.options.verbose_level < 2):
                 found += connectivity.check(setup)
         if parsed_args.release:
