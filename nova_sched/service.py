@@ -5,10 +5,10 @@ going to serve, because connections do not survive a fork:
 
 1. Wait for the database, and let the driver read its first state
    (``_start_driver``).
-2. Make the service's own record in the database (``upkeep``).
+2. Make the service's own record in the database (``background_tasks``).
 3. Connect to the message broker and consume requests (``_start_server``).
-4. Begin heartbeats and other ``upkeep``, and the driver's periodic work, if
-   it has any (``_start_periodic``).
+4. Begin the background tasks, and the driver's periodic work, if it has any
+   (``_start_periodic``).
 
 ``stop`` takes it down in the opposite order, and answers what was accepted.
 ``reset`` puts another driver in place of the one that serves (``_reload``).
@@ -24,18 +24,18 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 from oslo_service import backend
 
+from nova_sched import background_tasks
 from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import deadline
 from nova_sched import exception
 from nova_sched import rpc
-from nova_sched import upkeep
 from nova_sched import version
 from nova_sched.db import engine
 from nova_sched.observe import logs
 from nova_sched.observe import notifications
+from nova_sched.observe import option_values
 from nova_sched.observe import recorder
-from nova_sched.observe import settings
 from nova_sched.options import spelling
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
@@ -81,8 +81,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self._recorder = recorder.Recorder(
             conf.nova_sched.decision_memory * MEBIBYTE)
         self._notifications = notifications.Notifications(conf)
-        self._upkeep = upkeep.Upkeep(conf)
-        self._settings = settings.Settings(conf)
+        self._background = background_tasks.BackgroundTasks(conf)
+        self._option_values = option_values.OptionValues(conf)
         self._manager = None
         self._server = None
         self._transport = None
@@ -111,7 +111,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
                 self._notifications, self.conf.nova_sched.no_valid_host_text,
                 manager.Limits.of(self.conf))
             self._warn_of_no_hosts()
-            self._upkeep.register()
+            self._background.register()
             self._sleep(0)    # it may have been stopped meanwhile
             self._notifications.configure()
             self._start_server()
@@ -120,10 +120,10 @@ class SchedulerService(backend.get_component('ServiceBase')):
             LOG.info('Stopped before it could serve')
             return
         except Exception:
-            self._upkeep.stop()
+            self._background.stop()
             self._notifications.stop()
             raise
-        self._upkeep.start()
+        self._background.start()
         self._periodic = self._start_periodic(self.driver)
 
     @property
@@ -152,7 +152,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         with self._handing_over:
             self._stopping.set()
         self._outdated.set()
-        self._upkeep.stop()
+        self._background.stop()
         if self._serving.wait(START_GRACE):
             self._drain(self.conf.manager_shutdown_timeout if graceful else 0)
         self._notifications.stop()
@@ -223,7 +223,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
                        'reason': error})
             return False
         if error is None:
-            LOG.info('Configuration read again: %s', self._settings.changes())
+            LOG.info('Configuration read again: %s',
+                     self._option_values.changes())
         elif not isinstance(error, _StoppedEarly):
             _log_refused(self.conf, error)
         return True

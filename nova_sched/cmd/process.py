@@ -11,7 +11,7 @@ _ARENA_MAX = 'MALLOC_ARENA_MAX'
 _TUNABLES = 'GLIBC_TUNABLES'
 
 
-def settle():
+def configure_process():
     """Keep files from being read by all, and give memory back.
 
     Files that are made from now on have none of the rights that the umask

@@ -37,7 +37,7 @@ def main(argv=None):
     2 means that the configuration keeps the service from running; what is
     wrong stands on stderr, a line for each option.
     """
-    process.settle()
+    process.configure_process()
     argv = sys.argv[1:] if argv is None else argv
     # Out of the environment before anything else could claim it.
     notifier = systemd.Notifier.from_environ(os.environ)

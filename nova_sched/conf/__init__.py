@@ -22,13 +22,13 @@ from nova_sched.options.names import driver_name
 from nova_sched.options.names import enabled_filters
 from nova_sched.options.names import host_manager_name
 from nova_sched.options.names import uses_baremetal_filters
-from nova_sched.options.oddities import warnings
 from nova_sched.options.sections import list_opts
 from nova_sched.options.sections import register_opts
 from nova_sched.options.settings import fallback_ratios
 from nova_sched.options.settings import parse_weights
 from nova_sched.options.settings import service_down_time
-from nova_sched.options.writing import unknown_options
+from nova_sched.options.spelling import unknown_options
+from nova_sched.options.warnings import warnings
 
 __all__ = (
     'api_database_url', 'check', 'check_tls_files', 'database_url',

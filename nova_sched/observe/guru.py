@@ -16,7 +16,7 @@ from oslo_reports.models import with_default_views as models
 from oslo_reports.views.text import generic as views
 
 from nova_sched import version
-from nova_sched.observe import settings
+from nova_sched.observe import option_values
 from nova_sched.options import loading
 
 LOG = logging.getLogger(__name__)
@@ -76,6 +76,6 @@ def _kind(conf):
 
     def configuration():
         return models.ModelWithDefaultViews(
-            settings.shown(conf, settings.values(conf)),
+            option_values.masked(conf, option_values.read(conf)),
             text_view=views.KeyValueView(dict_sep=': ', before_dict=''))
     return Report

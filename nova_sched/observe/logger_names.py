@@ -43,7 +43,7 @@ def nova_name(name):
     return '.'.join((NOVAS, *parts))
 
 
-def bear(novas):
+def apply_logger_names(novas):
     """Have the loggers of this service bear Nova's names, or their own.
 
     Under Nova's they go by the levels and handlers of these and of what is

@@ -64,7 +64,7 @@ def setup(conf, product=version.PACKAGE):
             logger.setLevel(level)
             logger.handlers[:] = handlers
         raise
-    logger_names.bear(conf.nova_sched.nova_logger_names)
+    logger_names.apply_logger_names(conf.nova_sched.nova_logger_names)
     for logger in _loggers():
         for handler in logger.handlers:
             _protect(handler)

@@ -1,26 +1,20 @@
 """What the service cannot run with, in words for the operator.
 
-What it can run with, and is odd all the same, is in ``oddities``.
+What it can run with, and is odd all the same, is in ``warnings``.
 """
 
 import os
 
-from oslo_config import cfg
 from oslo_config import types
 
 from nova_sched import exception
 from nova_sched.conf import database
 from nova_sched.conf import messaging
 from nova_sched.conf import placement
-from nova_sched.options import logs
+from nova_sched.options import log_checks
 from nova_sched.options import nearest
 from nova_sched.options import sections
 from nova_sched.options import spelling
-
-#: How oslo.config refuses a $ that no option follows.
-_SUBSTITUTION_ERRORS = (cfg.TemplateSubstitutionError, cfg.NoSuchOptError)
-_VALUE_ERRORS = (cfg.ConfigFileValueError, cfg.ConfigSourceValueError,
-                 *_SUBSTITUTION_ERRORS)
 
 #: Values that exist in Nova but that this release cannot serve.
 NOT_AVAILABLE = {
@@ -44,7 +38,7 @@ def check(conf):
                  messaging.check_values, placement.check_tls_files,
                  database.database_url, database.api_database_url,
                  database.check_drivers, _check_plugin_path,
-                 *logs.CHECKS):
+                 *log_checks.CHECKS):
         errors += _tried(part, conf)
     if 'servicegroup_driver' not in invalid:
         errors += _unavailable('[DEFAULT] servicegroup_driver',
@@ -65,38 +59,20 @@ def _tried(function, conf):
         function(conf)
     except exception.ConfigurationError as exc:
         return [exc]
-    except _VALUE_ERRORS:
+    except sections.VALUE_ERRORS:
         return []       # reported by option already
     return []
-
-
-def option_names(conf):
-    """Every option that is registered: yields (section, name)."""
-    for name, value in _items(conf):
-        if isinstance(value, cfg.ConfigOpts.GroupAttr):
-            for in_group in value:
-                yield name, in_group
-        else:
-            yield 'DEFAULT', name
-
-
-def _items(conf):
-    for name in conf:
-        try:
-            yield name, conf[name]
-        except _VALUE_ERRORS:
-            yield name, None
 
 
 def _unreadable(conf):
     """Options whose value is malformed: their errors and their names."""
     errors, invalid = [], set()
     known = sections.known_opts()
-    for section, name in option_names(conf):
+    for section, name in sections.registered_names(conf):
         opt = known.get((section, name))
         try:
             value = (conf if section == 'DEFAULT' else conf[section])[name]
-        except _VALUE_ERRORS as exc:
+        except sections.VALUE_ERRORS as exc:
             errors.append(_value_error(conf, section, name, opt, exc))
             invalid.add(name)
             continue
@@ -129,7 +105,7 @@ def _value_error(conf, section, name, opt, exc):
             option, 'as given outside the files', str(exc))
     text = written[-1]
     hint = (_expected(opt, text)
-            if not isinstance(exc, _SUBSTITUTION_ERRORS)
+            if not isinstance(exc, sections.SUBSTITUTION_ERRORS)
             else 'a $ begins the name of another option; write $$ for a $')
     return exception.ConfigurationError(
         option, '****' if opt.secret else text, hint)

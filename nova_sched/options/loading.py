@@ -84,7 +84,7 @@ def parse(conf, args, files):
 def _is_news(record):
     """Whether a line of oslo.config says more than that a name is old.
 
-    It has a line for each such name; ``writing.oddities`` has one for all.
+    It has a line for each such name; ``spelling.warnings`` has one for all.
     """
     return not str(record.msg).startswith('Deprecated: ')
 

@@ -10,8 +10,8 @@ import typing
 
 from nova_sched.conf import filter_scheduler
 from nova_sched.options import files
+from nova_sched.options import ignored_options
 from nova_sched.options import sections
-from nova_sched.options import without_effect
 
 (KILO, LIBERTY, MITAKA, NEWTON, OCATA, PIKE, QUEENS, ROCKY, STEIN, TRAIN,
  USSURI, VICTORIA, WALLABY, XENA, YOGA, ZED, V27, V28, V29, V30, V31, V32,
@@ -220,9 +220,9 @@ def not_read(given, release):
                    if not reads(release, option)})
 
 
-def without_effect_here(given, release):
+def ignored_here(given, release):
     """Those of a list of Written that a release alone acts on: texts."""
-    idle = set(without_effect.options())
+    idle = set(ignored_options.options())
     return sorted({str(option) for option in given
                    if (option.section, option.opt.dest) in idle
                    and reads(release, option)})

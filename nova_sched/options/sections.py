@@ -1,4 +1,4 @@
-"""The list of sections: what is registered, and what a sample shows."""
+"""All options: what is registered, listed in a sample, and looked up."""
 
 import copy
 import functools
@@ -22,13 +22,18 @@ from nova_sched.conf import service_user
 from nova_sched.conf import trusted_computing
 from nova_sched.conf import upgrade_levels
 from nova_sched.conf import workarounds
+from nova_sched.options import ignored_options
 from nova_sched.options import libraries
-from nova_sched.options import without_effect
 
 SECTIONS = (default, scheduler, filter_scheduler, metrics, database,
             placement, neutron, service_user, messaging, notifications,
             upgrade_levels, workarounds, compute, trusted_computing,
             nova_sched)
+#: How oslo.config refuses a $ that no option follows, and a malformed value.
+SUBSTITUTION_ERRORS = (cfg.TemplateSubstitutionError, cfg.NoSuchOptError)
+VALUE_ERRORS = (cfg.ConfigFileValueError, cfg.ConfigSourceValueError,
+                *SUBSTITUTION_ERRORS)
+
 #: Those with options of a log-in, which are listed but not registered.
 WITH_LOG_IN = (placement, neutron, service_user)
 
@@ -52,7 +57,7 @@ def register_opts(conf):
 
 
 def list_opts():
-    """All options of our own: list of (group or None, list of options).
+    """Return all options of our own: list of (group or None, options).
 
     Entry point ``oslo.config.opts``, for samples and documentation. The
     libraries list theirs under their own names, save a few that they do not.
@@ -61,7 +66,7 @@ def list_opts():
     for group, opts in listed:
         for opt in opts:
             opt.help = opt.help and opt.help.strip()
-            without_effect.explain(_section_name(group), opt)
+            ignored_options.explain(_section_name(group), opt)
     return listed
 
 
@@ -87,8 +92,23 @@ def known_opts():
         for group, opts in listed for opt in opts})
 
 
+def registered_names(conf):
+    """Return the names of all options of a ConfigOpts: yields (section, name).
+    """
+    for name in conf:
+        try:
+            value = conf[name]
+        except VALUE_ERRORS:
+            value = None
+        if isinstance(value, cfg.ConfigOpts.GroupAttr):
+            for in_group in value:
+                yield name, in_group
+        else:
+            yield 'DEFAULT', name
+
+
 def places(section, opt):
-    """Where files may give an option: list of (section, name)."""
+    """Return where files may give an option: list of (section, name)."""
     return [(section, opt.name), (section, opt.dest)] + [
         (old.group or section, old.name or opt.name)
         for old in opt.deprecated_opts]

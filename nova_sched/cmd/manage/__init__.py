@@ -94,5 +94,5 @@ class ManageApp(app.App):
 
 def main(argv=None):
     """Run one command; returns its exit code: 0 when it did its job."""
-    process.settle()
+    process.configure_process()
     return ManageApp().run(sys.argv[1:] if argv is None else argv)

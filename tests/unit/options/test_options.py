@@ -11,7 +11,6 @@ import oslo_messaging
 import pytest
 
 from nova_sched import conf
-from nova_sched.options import checking
 from nova_sched.options import libraries
 from nova_sched.options import sections
 from tests.unit.options import documented
@@ -160,7 +159,7 @@ class TestKnownOpts:
         registered = [
             config._get_opt_info(name, None if section == 'DEFAULT'
                                  else section)['opt']
-            for section, name in checking.option_names(config)]
+            for section, name in sections.registered_names(config)]
         known = sections.known_opts()
 
         assert registered

@@ -18,19 +18,19 @@ _SECRET_NAME = re.compile(
     'pass(word|wd|code|phrase)|secret|token|credential|_key$|^code$')
 
 
-class Settings:
+class OptionValues:
     """What all options of a ConfigOpts were set to when they were seen."""
 
     def __init__(self, conf):
-        self._conf, self._values = conf, values(conf)
+        self._conf, self._values = conf, read(conf)
 
     def changes(self):
         """What has changed since the last call: text, an option each."""
-        before, self._values = self._values, values(self._conf)
+        before, self._values = self._values, read(self._conf)
         places = sorted(place for place in before.keys() & self._values.keys()
                         if before[place] != self._values[place])
         old, new = (
-            shown(self._conf, {place: found[place] for place in places})
+            masked(self._conf, {place: found[place] for place in places})
             for found in (before, self._values))
         return '; '.join(
             f'[{section}] {name}: {old[section][name]} became '
@@ -38,7 +38,7 @@ class Settings:
         ) or 'nothing changed'
 
 
-def values(conf):
+def read(conf):
     """The values of all options: dict (section, name) -> value.
 
     An option of which the files say what cannot be is left out.
@@ -60,10 +60,10 @@ def values(conf):
     return found
 
 
-def shown(conf, found):
+def masked(conf, found):
     """Values that may be read by others: dict section -> name -> text.
 
-    conf: the ConfigOpts that they are of.  found: as from ``values``.
+    conf: the ConfigOpts that they are of.  found: as from ``read``.
     Passwords are masked, also within URLs.
     """
     options, texts = sections.known_opts(), {}

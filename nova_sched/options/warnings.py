@@ -1,7 +1,7 @@
 """What the service can run with, and an operator may not have meant.
 
 ``warnings`` is all of it, a sentence each, but what is probably misspelt in
-a section of ours, which is in ``writing``.
+a section of ours, which is in ``spelling``.
 """
 
 import os
@@ -13,14 +13,13 @@ from nova_sched.conf import placement
 from nova_sched.conf import types as option_types
 from nova_sched.options import entry_points
 from nova_sched.options import files
+from nova_sched.options import ignored_options
 from nova_sched.options import names
 from nova_sched.options import nearest
 from nova_sched.options import sections
 from nova_sched.options import settings
 from nova_sched.options import spelling
 from nova_sched.options import tls
-from nova_sched.options import without_effect
-from nova_sched.options import writing
 
 #: Without Placement's answers nothing else keeps hosts from being overfilled.
 SIZE_FILTERS = ('RamFilter', 'DiskFilter')
@@ -63,7 +62,7 @@ def warnings(conf):
             'manager and removed it in 18.0.0 (Rocky); it is part of this '
             'service and runs')
     found += _unknown_notifiers(conf)
-    found += _without_effect(conf)
+    found += _ignored_options(conf)
     found += _overfilling(conf)
     found += _unseen_picks(conf)
     found += _drawn(conf)
@@ -72,7 +71,7 @@ def warnings(conf):
     found += _unreadable_authorities(conf)
     found += _unknown_log_ins(conf)
     return [*map(spelling.Spelling(conf).in_words, found),
-            *writing.oddities(conf)]
+            *spelling.warnings(conf)]
 
 
 def _unknown_notifiers(conf):
@@ -85,11 +84,11 @@ def _unknown_notifiers(conf):
             if name and name not in known]
 
 
-def _without_effect(conf):
+def _ignored_options(conf):
     """A sentence that names the options that are set for nothing."""
     known = sections.known_opts()
     found = [f'[{section}] {name}'
-             for section, name in without_effect.options()
+             for section, name in ignored_options.options()
              if (section, name) in known
              and (conf if section == 'DEFAULT' else conf[section])[name]
              != known[section, name].default]
