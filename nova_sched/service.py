@@ -1,4 +1,4 @@
-"""The one place that puts the pieces together: a scheduler that serves.
+"""The scheduler service, where the pieces are put together.
 
 ``SchedulerService.start`` in its order, all of it in the process that is
 going to serve, because connections do not survive a fork:
@@ -97,7 +97,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self._handing_over = threading.Lock()
 
     def start(self):
-        """Serve; returns once requests are consumed.
+        """Serve, and return once requests are consumed.
 
         Waits as long as it takes for the database and the broker, or until
         ``stop``. Raises ConfigurationError for what only shows now.
@@ -142,7 +142,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         return self._recorder.decisions
 
     def stop(self, graceful=True):
-        """Take no more requests, answer the accepted ones, and let go.
+        """Take no more requests, answer the accepted ones, and disconnect.
 
         Requests that the broker still holds stay there for other workers.
         Takes at most [DEFAULT] manager_shutdown_timeout seconds, and a few
@@ -177,7 +177,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             self._reload()
 
     def _reread(self):
-        """Read the files again; False if the old values stay."""
+        """Read the files again; return False if the old values stay."""
         try:
             # Not while a driver is being made of the values.
             with self._replacing:
@@ -204,7 +204,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
                 return
 
     def _replaced(self, outdated):
-        """Try to replace the driver; False if it is to be tried again.
+        """Try to replace the driver; return False if it is to be tried again.
 
         outdated: an Event that is set when it is not wanted any more.
         """
@@ -230,7 +230,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         return True
 
     def _replace_driver(self):
-        """Have a new driver serve; whatever is raised, the old one does."""
+        """Have a new driver serve; if anything is raised, the old one does."""
         old, fresh = self.driver, driver.load_driver(self.conf)
         periodic = None
         try:
@@ -250,12 +250,12 @@ class SchedulerService(backend.get_component('ServiceBase')):
                 self._recorder.reloaded()
                 self._periodic, periodic = periodic, self._periodic
         except BaseException:
-            _let_go(fresh, periodic)
+            _stop_driver(fresh, periodic)
             raise
-        _let_go(old, periodic)
+        _stop_driver(old, periodic)
 
     def waiting(self, what):
-        """Called when the start cannot go on before something answers."""
+        """Tell that the start waits for something to answer; a hook."""
 
     def _start_driver(self):
         self.waiting('the database')
@@ -272,7 +272,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             self._sleep(self.conf.database.retry_interval)
 
     def _warn_of_no_hosts(self):
-        """Say it where cells are mapped, and none of them has hosts."""
+        """Log a warning if cells are mapped and none of them has hosts."""
         if self.conf.api_database.connection and self._host_count() == 0:
             LOG.warning(
                 'No compute host was found in the cells that [api_database] '
@@ -304,7 +304,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
                  {'topic': self.conf.scheduler_topic, 'url': url})
 
     def _refusal(self, url):
-        """Start an RPC server; the broker's words when it refuses, or None.
+        """Start an RPC server; return why the broker refuses it, or None.
 
         While the broker is silent, oslo.messaging retries, and logs why.
         """
@@ -329,7 +329,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         return None
 
     def _start_periodic(self, worker):
-        """Begin a driver's periodic work; what stops it, None for none."""
+        """Begin a driver's periodic work; return what stops it, or None."""
         interval = self.conf.scheduler.periodic_task_interval
         if (interval < 0 or not self.conf.periodic_enable
                 or not worker.PERIODIC):
@@ -377,8 +377,8 @@ def _run_periodic_tasks(worker, interval):
                     {'interval': interval, 'error': error})
 
 
-def _let_go(unused, periodic):
-    """End a driver and its periodic work, if any."""
+def _stop_driver(unused, periodic):
+    """Stop a driver and its periodic work, if any."""
     if periodic is not None:
         periodic.stop()
     try:

@@ -61,7 +61,7 @@ class Worker(service.SchedulerService):
         return self._refused.is_set()
 
     def alive(self):
-        """Whether this worker looks for requests, if it is to serve."""
+        """Return whether this worker looks for requests, if it is to serve."""
         server = self._server if self.serving else None
         turned = server.turned if server else None
         return (turned is None
@@ -107,7 +107,7 @@ class Supervisor:
         self._notifier = notifier
 
     def run(self):
-        """Serve until a signal ends it; returns the exit status."""
+        """Serve until a signal ends it, and return the exit status."""
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
         worker = Worker(self._conf, self._notifier)
         launcher = backend.get_component('launch')(
@@ -137,7 +137,7 @@ class Supervisor:
                 self._notifier.ready()
 
     def _hand_on(self):
-        """Whether the configuration is a good one and went to the workers."""
+        """Hand on the configuration; return whether it is a good one."""
         found = self._problems()
         for problem in found:
             LOG.error('Not reloading: %s', problem)
@@ -151,7 +151,7 @@ class Supervisor:
         return True
 
     def _problems(self):
-        """What is wrong with the configuration as the files now are: list."""
+        """Return what is wrong with the configuration in the files: list."""
         try:
             return startup.problems(self._reread())
         except (cfg.Error, exception.ConfigurationError) as error:
@@ -172,7 +172,7 @@ class Foreground(service.SchedulerService):
         self._notifier = notifier
 
     def run(self):
-        """Serve until SIGTERM or SIGINT; returns the exit status.
+        """Serve until SIGTERM or SIGINT, and return the exit status.
 
         A second one ends it at once, whoever waits for input.
         """
@@ -190,7 +190,7 @@ class Foreground(service.SchedulerService):
         return 0
 
     def _hung_up(self, *_):
-        threading.Thread(target=_tried, args=(self.reset,), name='reload',
+        threading.Thread(target=_run_logged, args=(self.reset,), name='reload',
                          daemon=True).start()
 
     def _end(self, *_):
@@ -205,7 +205,7 @@ class Foreground(service.SchedulerService):
 
 
 def _refusal(conf, start):
-    """The ConfigurationError that a start ends with, logged; or None."""
+    """Start, and return the ConfigurationError that it ends with, or None."""
     reason = None
     try:
         start()
@@ -222,12 +222,13 @@ def _on_hangup(act):
     def loop():
         while True:
             signal.sigwait({signal.SIGHUP})
-            _tried(act)
+            _run_logged(act)
 
     threading.Thread(target=loop, name='reload', daemon=True).start()
 
 
-def _tried(act):
+def _run_logged(act):
+    """Call ``act``, and log what it raises."""
     try:
         act()
     except Exception:

@@ -31,7 +31,7 @@ OPTS = [cfg.BoolOpt('shadow', default=False, help=(
 
 
 def main(argv=None):
-    """Run until stopped; returns the exit status.
+    """Run until stopped, and return the exit status.
 
     argv: arguments without the program's name; None for the process's own.
     2 means that the configuration keeps the service from running; what is
@@ -68,7 +68,7 @@ def main(argv=None):
 
 
 def _prepare(conf):
-    """Have the log tell what is odd in a right configuration, and reports."""
+    """Set up the log and reports, and log what is odd in the options."""
     logs.setup(conf)
     guru.answer_signals(conf)
     guru.watch_file(conf)
@@ -80,7 +80,7 @@ def _prepare(conf):
 
 
 def _described(conf):
-    """What a right configuration comes to, in a line without passwords."""
+    """Return what the options come to, in a line without passwords."""
     told = {row.check: row.found for row in setups.Setup(conf).rows()}
     told['database'] = engine.masked(engine.connection_url(conf))
     if conf.api_database.connection:

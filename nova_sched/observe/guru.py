@@ -41,7 +41,7 @@ def answer_signals(conf):
 
 
 def watch_file(conf):
-    """Begin to write a report when ``file_event_handler`` changes, if set.
+    """Begin to write a report whenever ``file_event_handler`` changes.
 
     In this process alone: a thread watches, which a fork does not copy.
     """
@@ -60,12 +60,12 @@ def watch_file(conf):
 
 
 def _name():
-    """How this process's files begin: all may be asked at the same time."""
+    """Return how the names of this process's files begin."""
     return f'{loading.PROG}-{os.getpid()}'
 
 
 def _kind(conf):
-    """The class of reports on a process with this configuration."""
+    """Return the class of reports on a process with this configuration."""
     class Report(reports.TextGuruMeditation):
         """With our options instead of those of the global configuration."""
 

@@ -1,4 +1,4 @@
-"""What the options are set to, in words that may be logged."""
+"""What the options are set to, as it may be logged."""
 
 import re
 
@@ -19,7 +19,7 @@ _SECRET_NAME = re.compile(
 
 
 class OptionValues:
-    """What all options of a ConfigOpts were set to when they were seen."""
+    """The values of all options of a ConfigOpts at one time."""
 
     def __init__(self, conf):
         self._conf, self._values = conf, read(conf)
@@ -39,9 +39,9 @@ class OptionValues:
 
 
 def read(conf):
-    """The values of all options: dict (section, name) -> value.
+    """Return the values of all options: dict (section, name) -> value.
 
-    An option of which the files say what cannot be is left out.
+    An option whose value is malformed is left out.
     """
     found = {}
     for name in conf:
@@ -61,10 +61,10 @@ def read(conf):
 
 
 def masked(conf, found):
-    """Values that may be read by others: dict section -> name -> text.
+    """Return values without passwords: dict section -> name -> text.
 
     conf: the ConfigOpts that they are of.  found: as from ``read``.
-    Passwords are masked, also within URLs.
+    Passwords within URLs are masked, too.
     """
     options, texts = sections.known_opts(), {}
     for (section, name), value in found.items():
@@ -76,7 +76,7 @@ def masked(conf, found):
 
 
 def _is_registered_secret(conf, section, name):
-    """Whether who registered an option said so.
+    """Return whether an option was registered as a secret.
 
     No public way leads to that: a log-in's options are those of its type,
     and plug-ins register their own.

@@ -1,4 +1,4 @@
-"""What the service cannot run with, in words for the operator.
+"""The errors in options that the service cannot run with.
 
 What it can run with, and is odd all the same, is in ``warnings``.
 """
@@ -27,7 +27,7 @@ LEAST = {('DEFAULT', 'executor_thread_pool_size'): 1}
 
 @spelling.errors_as_written
 def check(conf):
-    """What the service cannot run with: list of ConfigurationError.
+    """Return what the service cannot run with: list of ConfigurationError.
 
     Reads every option. Names of drivers, filters and weighers are not looked
     up here, but where they are loaded.
@@ -39,7 +39,7 @@ def check(conf):
                  database.database_url, database.api_database_url,
                  database.check_drivers, _check_plugin_path,
                  *log_checks.CHECKS):
-        errors += _tried(part, conf)
+        errors += _errors_of(part, conf)
     if 'servicegroup_driver' not in invalid:
         errors += _unavailable('[DEFAULT] servicegroup_driver',
                                conf.servicegroup_driver)
@@ -54,7 +54,8 @@ def _check_plugin_path(conf):
                 'name those that plug-ins lie in by absolute paths')
 
 
-def _tried(function, conf):
+def _errors_of(function, conf):
+    """Return the ConfigurationError that a check raises: list."""
     try:
         function(conf)
     except exception.ConfigurationError as exc:
@@ -65,7 +66,7 @@ def _tried(function, conf):
 
 
 def _unreadable(conf):
-    """Options whose value is malformed: their errors and their names."""
+    """Return the errors and the names of options with malformed values."""
     errors, invalid = [], set()
     known = sections.known_opts()
     for section, name in sections.registered_names(conf):
@@ -84,7 +85,7 @@ def _unreadable(conf):
 
 
 def _refusal(section, opt, value):
-    """What to do about a value that is read, but cannot be used, or None."""
+    """Return a hint on a value that is read but cannot be used, or None."""
     if opt is None:
         return None
     if (value is None and opt.default is not None
@@ -112,7 +113,7 @@ def _value_error(conf, section, name, opt, exc):
 
 
 def _expected(opt, value):
-    """What an option takes, in words."""
+    """Return what an option takes, in words."""
     kind = opt.type
     choices = getattr(kind, 'choices', None)
     if choices:

@@ -93,6 +93,6 @@ class ManageApp(app.App):
 
 
 def main(argv=None):
-    """Run one command; returns its exit code: 0 when it did its job."""
+    """Run one command, and return its exit code: 0 when it did its job."""
     process.configure_process()
     return ManageApp().run(sys.argv[1:] if argv is None else argv)

@@ -62,7 +62,7 @@ class Check(lister.Lister):
         return _TITLES, [row[:len(_TITLES)] for row in self._rows]
 
     def _checked(self, conf, problems, parsed_args):
-        """All rows: list."""
+        """Return all rows: list."""
         found = [_refused(error) for error in problems]
         found += [
             Row(f'[{group}] {name}', WARNING, 'is no option',
@@ -86,7 +86,7 @@ class Check(lister.Lister):
 
 @contextlib.contextmanager
 def _hushed(hushed):
-    """A context in which the log does not tell what the rows will."""
+    """Keep the log from telling what the rows will, in a context."""
     loggers = [logging.getLogger(name) for name in _TALKATIVE if hushed]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
