@@ -24,9 +24,8 @@ ELSEWHERE = {
     'rules.narrowing': 'nova.scheduler.host_manager',
     'rules.prefilters': 'nova.scheduler.request_filter',
     'rules.ranking': 'nova.scheduler.filter_scheduler',
+    'scheduler.attempt': 'nova.scheduler.filter_scheduler',
     'scheduler.claims': 'nova.scheduler.filter_scheduler',
-    'scheduler.placing': 'nova.scheduler.filter_scheduler',
-    'scheduler.portions': 'nova.scheduler.filter_scheduler',
 }
 
 

@@ -44,7 +44,7 @@ def said(tmp_path):
     ('nova_sched.weights', 'nova.weights'),
     ('nova_sched.scheduler.filters.ram_filter',
      'nova.scheduler.filters.ram_filter'),
-    ('nova_sched.scheduler.placing', 'nova.scheduler.filter_scheduler'),
+    ('nova_sched.scheduler.attempt', 'nova.scheduler.filter_scheduler'),
     ('nova_sched.placement.claims', 'nova.scheduler.client.report'),
     ('nova_sched.hardware.numa.search', 'nova.virt.hardware'),
     ('nova_sched.rules.prefilters.traits', 'nova.scheduler.request_filter'),
