@@ -1,14 +1,14 @@
-"""The one place that puts the pieces together: a scheduler that serves.
+"""The scheduler service, where the pieces are put together.
 
 ``SchedulerService.start`` in its order, all of it in the process that is
 going to serve, because connections do not survive a fork:
 
 1. Wait for the database, and let the driver read its first state
    (``_start_driver``).
-2. Make the service's own record in the database (``upkeep``).
+2. Make the service's own record in the database (``background_tasks``).
 3. Connect to the message broker and consume requests (``_start_server``).
-4. Begin heartbeats and other ``upkeep``, and the driver's periodic work, if
-   it has any (``_start_periodic``).
+4. Begin the background tasks, and the driver's periodic work, if it has any
+   (``_start_periodic``).
 
 ``stop`` takes it down in the opposite order, and answers what was accepted.
 ``reset`` puts another driver in place of the one that serves (``_reload``).
@@ -24,18 +24,18 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 from oslo_service import backend
 
+from nova_sched import background_tasks
 from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import deadline
 from nova_sched import exception
 from nova_sched import rpc
-from nova_sched import upkeep
 from nova_sched import version
 from nova_sched.db import engine
 from nova_sched.observe import logs
 from nova_sched.observe import notifications
+from nova_sched.observe import option_values
 from nova_sched.observe import recorder
-from nova_sched.observe import settings
 from nova_sched.options import spelling
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
@@ -81,8 +81,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self._recorder = recorder.Recorder(
             conf.nova_sched.decision_memory * MEBIBYTE)
         self._notifications = notifications.Notifications(conf)
-        self._upkeep = upkeep.Upkeep(conf)
-        self._settings = settings.Settings(conf)
+        self._background = background_tasks.BackgroundTasks(conf)
+        self._option_values = option_values.OptionValues(conf)
         self._manager = None
         self._server = None
         self._transport = None
@@ -97,7 +97,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self._handing_over = threading.Lock()
 
     def start(self):
-        """Serve; returns once requests are consumed.
+        """Serve, and return once requests are consumed.
 
         Waits as long as it takes for the database and the broker, or until
         ``stop``. Raises ConfigurationError for what only shows now.
@@ -111,7 +111,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
                 self._notifications, self.conf.nova_sched.no_valid_host_text,
                 manager.Limits.of(self.conf))
             self._warn_of_no_hosts()
-            self._upkeep.register()
+            self._background.register()
             self._sleep(0)    # it may have been stopped meanwhile
             self._notifications.configure()
             self._start_server()
@@ -120,10 +120,10 @@ class SchedulerService(backend.get_component('ServiceBase')):
             LOG.info('Stopped before it could serve')
             return
         except Exception:
-            self._upkeep.stop()
+            self._background.stop()
             self._notifications.stop()
             raise
-        self._upkeep.start()
+        self._background.start()
         self._periodic = self._start_periodic(self.driver)
 
     @property
@@ -142,7 +142,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         return self._recorder.decisions
 
     def stop(self, graceful=True):
-        """Take no more requests, answer the accepted ones, and let go.
+        """Take no more requests, answer the accepted ones, and disconnect.
 
         Requests that the broker still holds stay there for other workers.
         Takes at most [DEFAULT] manager_shutdown_timeout seconds, and a few
@@ -152,7 +152,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         with self._handing_over:
             self._stopping.set()
         self._outdated.set()
-        self._upkeep.stop()
+        self._background.stop()
         if self._serving.wait(START_GRACE):
             self._drain(self.conf.manager_shutdown_timeout if graceful else 0)
         self._notifications.stop()
@@ -177,7 +177,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             self._reload()
 
     def _reread(self):
-        """Read the files again; False if the old values stay."""
+        """Read the files again; return False if the old values stay."""
         try:
             # Not while a driver is being made of the values.
             with self._replacing:
@@ -204,7 +204,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
                 return
 
     def _replaced(self, outdated):
-        """Try to replace the driver; False if it is to be tried again.
+        """Try to replace the driver; return False if it is to be tried again.
 
         outdated: an Event that is set when it is not wanted any more.
         """
@@ -223,13 +223,14 @@ class SchedulerService(backend.get_component('ServiceBase')):
                        'reason': error})
             return False
         if error is None:
-            LOG.info('Configuration read again: %s', self._settings.changes())
+            LOG.info('Configuration read again: %s',
+                     self._option_values.changes())
         elif not isinstance(error, _StoppedEarly):
             _log_refused(self.conf, error)
         return True
 
     def _replace_driver(self):
-        """Have a new driver serve; whatever is raised, the old one does."""
+        """Have a new driver serve; if anything is raised, the old one does."""
         old, fresh = self.driver, driver.load_driver(self.conf)
         periodic = None
         try:
@@ -249,12 +250,12 @@ class SchedulerService(backend.get_component('ServiceBase')):
                 self._recorder.reloaded()
                 self._periodic, periodic = periodic, self._periodic
         except BaseException:
-            _let_go(fresh, periodic)
+            _stop_driver(fresh, periodic)
             raise
-        _let_go(old, periodic)
+        _stop_driver(old, periodic)
 
     def waiting(self, what):
-        """Called when the start cannot go on before something answers."""
+        """Tell that the start waits for something to answer; a hook."""
 
     def _start_driver(self):
         self.waiting('the database')
@@ -271,7 +272,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             self._sleep(self.conf.database.retry_interval)
 
     def _warn_of_no_hosts(self):
-        """Say it where cells are mapped, and none of them has hosts."""
+        """Log a warning if cells are mapped and none of them has hosts."""
         if self.conf.api_database.connection and self._host_count() == 0:
             LOG.warning(
                 'No compute host was found in the cells that [api_database] '
@@ -303,7 +304,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
                  {'topic': self.conf.scheduler_topic, 'url': url})
 
     def _refusal(self, url):
-        """Start an RPC server; the broker's words when it refuses, or None.
+        """Start an RPC server; return why the broker refuses it, or None.
 
         While the broker is silent, oslo.messaging retries, and logs why.
         """
@@ -328,7 +329,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         return None
 
     def _start_periodic(self, worker):
-        """Begin a driver's periodic work; what stops it, None for none."""
+        """Begin a driver's periodic work; return what stops it, or None."""
         interval = self.conf.scheduler.periodic_task_interval
         if (interval < 0 or not self.conf.periodic_enable
                 or not worker.PERIODIC):
@@ -376,8 +377,8 @@ def _run_periodic_tasks(worker, interval):
                     {'interval': interval, 'error': error})
 
 
-def _let_go(unused, periodic):
-    """End a driver and its periodic work, if any."""
+def _stop_driver(unused, periodic):
+    """Stop a driver and its periodic work, if any."""
     if periodic is not None:
         periodic.stop()
     try:

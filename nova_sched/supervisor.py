@@ -29,21 +29,14 @@ from oslo_config import cfg
 from oslo_log import log as logging
 from oslo_service import backend
 
-from nova_sched import conf as config
 from nova_sched import exception
-from nova_sched import rpc
 from nova_sched import service
 from nova_sched import watchdog
 from nova_sched.observe import guru
 from nova_sched.options import spelling
-from nova_sched.plugins import drivers
-from nova_sched.plugins import loading as plugins
-from nova_sched.scheduler import driver
+from nova_sched.preflight import startup
 
 LOG = logging.getLogger(__name__)
-
-#: Exit status of a service that its configuration keeps from running.
-EXIT_CONFIGURATION = 2
 
 #: What ends a service in the foreground: of a supervisor, and Ctrl-C.
 _ENDS = (signal.SIGTERM, signal.SIGINT)
@@ -68,7 +61,7 @@ class Worker(service.SchedulerService):
         return self._refused.is_set()
 
     def alive(self):
-        """Whether this worker looks for requests, if it is to serve."""
+        """Return whether this worker looks for requests, if it is to serve."""
         server = self._server if self.serving else None
         turned = server.turned if server else None
         return (turned is None
@@ -114,11 +107,11 @@ class Supervisor:
         self._notifier = notifier
 
     def run(self):
-        """Serve until a signal ends it; returns the exit status."""
+        """Serve until a signal ends it, and return the exit status."""
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
         worker = Worker(self._conf, self._notifier)
         launcher = backend.get_component('launch')(
-            self._conf, worker, workers=worker_count(self._conf))
+            self._conf, worker, workers=startup.worker_count(self._conf))
         # The launcher learns of signals through a wakeup descriptor, so its
         # own handlers are empty and may be replaced; workers get new ones.
         signal.signal(signal.SIGTERM, lambda *_: self._notifier.stopping())
@@ -128,7 +121,7 @@ class Supervisor:
             status = launcher.wait()
         except SystemExit as ended:
             status = ended.code
-        return EXIT_CONFIGURATION if worker.refused else status
+        return startup.EXIT_CONFIGURATION if worker.refused else status
 
     def _reload(self):
         """Hand a changed configuration to the workers, if it is a good one.
@@ -144,7 +137,7 @@ class Supervisor:
                 self._notifier.ready()
 
     def _hand_on(self):
-        """Whether the configuration is a good one and went to the workers."""
+        """Hand on the configuration; return whether it is a good one."""
         found = self._problems()
         for problem in found:
             LOG.error('Not reloading: %s', problem)
@@ -158,9 +151,9 @@ class Supervisor:
         return True
 
     def _problems(self):
-        """What is wrong with the configuration as the files now are: list."""
+        """Return what is wrong with the configuration in the files: list."""
         try:
-            return problems(self._reread())
+            return startup.problems(self._reread())
         except (cfg.Error, exception.ConfigurationError) as error:
             return [error]
 
@@ -179,7 +172,7 @@ class Foreground(service.SchedulerService):
         self._notifier = notifier
 
     def run(self):
-        """Serve until SIGTERM or SIGINT; returns the exit status.
+        """Serve until SIGTERM or SIGINT, and return the exit status.
 
         A second one ends it at once, whoever waits for input.
         """
@@ -188,7 +181,7 @@ class Foreground(service.SchedulerService):
         for number in _ENDS:
             signal.signal(number, self._end)
         if _refusal(self.conf, self.start):
-            return EXIT_CONFIGURATION
+            return startup.EXIT_CONFIGURATION
         if self.serving:
             self._notifier.keep_alive(self._stopped)
             self._notifier.ready()
@@ -197,7 +190,7 @@ class Foreground(service.SchedulerService):
         return 0
 
     def _hung_up(self, *_):
-        threading.Thread(target=_tried, args=(self.reset,), name='reload',
+        threading.Thread(target=_run_logged, args=(self.reset,), name='reload',
                          daemon=True).start()
 
     def _end(self, *_):
@@ -212,7 +205,7 @@ class Foreground(service.SchedulerService):
 
 
 def _refusal(conf, start):
-    """The ConfigurationError that a start ends with, logged; or None."""
+    """Start, and return the ConfigurationError that it ends with, or None."""
     reason = None
     try:
         start()
@@ -224,55 +217,18 @@ def _refusal(conf, start):
     return reason
 
 
-def problems(conf):
-    """What the service cannot run with: list of ConfigurationError.
-
-    Also loads the driver with its filters and weighers, and what speaks to
-    the message broker, for trial; nothing is connected to.
-    """
-    return config.check(conf) or _unloadable(conf)
-
-
-@spelling.errors_as_written
-def _unloadable(conf):
-    """What does not load, and what can reach no broker: list of errors."""
-    try:
-        driver.load_driver(conf)
-        # After it: this may change a default of options that plug-ins read.
-        rpc.get_transport(conf).cleanup()
-    except exception.ConfigurationError as error:
-        # A driver stops at the first filter or weigher that is wrong.
-        if error.option in plugins.OPTIONS:
-            return plugins.problems(conf) or [error]
-        return [error]
-    return []
-
-
-def worker_count(conf):
-    """How many worker processes to run.
-
-    ``[scheduler] workers``; unset or 0 means one per usable CPU for the
-    filter scheduler and what derives from it, and one for drivers whose state
-    is per process.  Raises ConfigurationError for a driver that there is not.
-    """
-    if conf.scheduler.workers:
-        return conf.scheduler.workers
-    if drivers.driver_class(config.driver_name(conf)).ONE_PROCESS:
-        return 1
-    return len(os.sched_getaffinity(0))
-
-
 def _on_hangup(act):
     """Call ``act`` on each SIGHUP, from a thread of this process."""
     def loop():
         while True:
             signal.sigwait({signal.SIGHUP})
-            _tried(act)
+            _run_logged(act)
 
     threading.Thread(target=loop, name='reload', daemon=True).start()
 
 
-def _tried(act):
+def _run_logged(act):
+    """Call ``act``, and log what it raises."""
     try:
         act()
     except Exception:

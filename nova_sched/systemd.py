@@ -1,4 +1,4 @@
-"""What the process supervisor is told: sd_notify(3), for several processes.
+"""Notifications to systemd: sd_notify(3), for several processes.
 
 systemd hands a service the address of a socket in its environment. The
 launcher of the worker processes would claim it and report the service ready
@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Notifier:
-    """Sends states to the supervisor; does nothing when there is none.
+    """A sender of states to the supervisor; it does nothing without one.
 
     address: path of a datagram socket, or '@name' for an abstract one; None
         when nobody supervises.
@@ -42,24 +42,24 @@ class Notifier:
         return cls(address, watchdog)
 
     def ready(self):
-        """A worker answers requests (again)."""
+        """Tell that a worker answers requests (again)."""
         self._send('READY=1', 'STATUS=Serving requests')
 
     def waiting(self, what):
-        """A worker cannot serve until something else is there."""
+        """Tell that a worker cannot serve until something else is there."""
         self._send(f'STATUS=Waiting for {what}')
 
     def reloading(self):
-        """The configuration is being read again; READY=1 will follow."""
+        """Tell that the configuration is read again; READY=1 will follow."""
         now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
         self._send('RELOADING=1', f'MONOTONIC_USEC={now}')
 
     def stopping(self):
-        """The service as a whole has begun to stop."""
+        """Tell that the service as a whole has begun to stop."""
         self._send('STOPPING=1', 'STATUS=Finishing calls in flight')
 
     def alive(self):
-        """The service as a whole is alive, as its watchdog wants to know."""
+        """Tell the supervisor's watchdog that the service is alive."""
         if self.watchdog:
             self._send('WATCHDOG=1')
 

@@ -1,4 +1,4 @@
-"""Workers that hang, or that somebody has stopped, are found and replaced.
+"""Detection of workers that hang or are stopped, which are replaced.
 
 oslo.service's launcher notices a worker that is dead, and no other.  Here
 each worker tells its parent through a pipe that it is alive: that it looks
@@ -33,7 +33,7 @@ _PID = struct.Struct('i')
 
 
 class Watchdog:
-    """What parent and workers share; made before they are forked.
+    """The watchdog that parent and workers share; made before the fork.
 
     notifier: systemd.Notifier.
     """
@@ -47,7 +47,7 @@ class Watchdog:
         self._silent = {}
 
     def beat(self):
-        """This process, a worker, is alive."""
+        """Tell the parent that this worker is alive."""
         try:
             os.write(self._writing, _PID.pack(os.getpid()))
         except OSError as error:
@@ -55,7 +55,7 @@ class Watchdog:
             LOG.debug('The parent is not told of this worker: %s', error)
 
     def beat_while(self, alive, stopped):
-        """Beat from a thread, whenever a function says so.
+        """Beat from a thread while a function returns true.
 
         stopped: an Event that ends it.
         """
@@ -68,7 +68,7 @@ class Watchdog:
         threading.Thread(target=loop, name='watchdog', daemon=True).start()
 
     def watch(self):
-        """Look after the workers of this process from a thread."""
+        """Watch the workers of this process from a thread."""
         def loop():
             pause = threading.Event()
             while not pause.wait(self.seconds / LOOKS):
@@ -79,7 +79,7 @@ class Watchdog:
         threading.Thread(target=loop, name='watchdog', daemon=True).start()
 
     def look(self):
-        """End who was silent for too long.
+        """End workers that were silent for too long.
 
         The supervisor is told that the service lives, unless somebody was.
         """
@@ -104,7 +104,7 @@ class Watchdog:
             self._notifier.alive()
 
     def _heard(self):
-        """Who has given a sign of life since the last look: set of ids."""
+        """Return which workers beat since the last look: set of ids."""
         found = b''
         while True:
             try:
@@ -114,7 +114,7 @@ class Watchdog:
 
 
 def _is_child(pid):
-    """Whether a process is a living child of this one."""
+    """Return whether a process is a living child of this one."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG
                          | os.WNOWAIT) is None

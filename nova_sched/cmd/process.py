@@ -1,4 +1,4 @@
-"""What a process of this project sets before it does anything else."""
+"""The settings of a process of this project, made before all else."""
 
 import ctypes
 import os
@@ -11,8 +11,8 @@ _ARENA_MAX = 'MALLOC_ARENA_MAX'
 _TUNABLES = 'GLIBC_TUNABLES'
 
 
-def settle():
-    """Keep files from being read by all, and give memory back.
+def configure_process():
+    """Set the umask, and have memory given back to the system.
 
     Files that are made from now on have none of the rights that the umask
     027 takes; those that exist keep theirs.

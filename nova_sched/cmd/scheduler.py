@@ -15,6 +15,7 @@ from nova_sched.db import engine
 from nova_sched.observe import guru
 from nova_sched.observe import logs
 from nova_sched.preflight import setup as setups
+from nova_sched.preflight import startup
 from nova_sched.shadow import runner as shadow
 
 LOG = logging.getLogger(__name__)
@@ -30,13 +31,13 @@ OPTS = [cfg.BoolOpt('shadow', default=False, help=(
 
 
 def main(argv=None):
-    """Run until stopped; returns the exit status.
+    """Run until stopped, and return the exit status.
 
     argv: arguments without the program's name; None for the process's own.
     2 means that the configuration keeps the service from running; what is
     wrong stands on stderr, a line for each option.
     """
-    process.settle()
+    process.configure_process()
     argv = sys.argv[1:] if argv is None else argv
     # Out of the environment before anything else could claim it.
     notifier = systemd.Notifier.from_environ(os.environ)
@@ -45,7 +46,7 @@ def main(argv=None):
         if conf.no_fork:
             # For all that goes by how many processes decide.
             conf.set_override('workers', 1, 'scheduler')
-        problems = supervisor.problems(conf)
+        problems = startup.problems(conf)
         if conf.shadow and not problems:
             problems = shadow.problems(conf)
         if not problems:
@@ -56,7 +57,7 @@ def main(argv=None):
     if problems:
         for problem in problems:
             print(f'{PROGRAM}: error: {problem}', file=sys.stderr)
-        return supervisor.EXIT_CONFIGURATION
+        return startup.EXIT_CONFIGURATION
     if conf.shadow:
         return shadow.run(conf, notifier)
     LOG.info('Starting with %s', _described(conf))
@@ -67,7 +68,7 @@ def main(argv=None):
 
 
 def _prepare(conf):
-    """Have the log tell what is odd in a right configuration, and reports."""
+    """Set up the log and reports, and log what is odd in the options."""
     logs.setup(conf)
     guru.answer_signals(conf)
     guru.watch_file(conf)
@@ -79,7 +80,7 @@ def _prepare(conf):
 
 
 def _described(conf):
-    """What a right configuration comes to, in a line without passwords."""
+    """Return what the options come to, in a line without passwords."""
     told = {row.check: row.found for row in setups.Setup(conf).rows()}
     told['database'] = engine.masked(engine.connection_url(conf))
     if conf.api_database.connection:

@@ -22,19 +22,18 @@ from nova_sched.options.names import driver_name
 from nova_sched.options.names import enabled_filters
 from nova_sched.options.names import host_manager_name
 from nova_sched.options.names import uses_baremetal_filters
-from nova_sched.options.oddities import warnings
 from nova_sched.options.sections import list_opts
 from nova_sched.options.sections import register_opts
 from nova_sched.options.settings import fallback_ratios
-from nova_sched.options.settings import parse_weights
 from nova_sched.options.settings import service_down_time
-from nova_sched.options.writing import unknown_options
+from nova_sched.options.spelling import unknown_options
+from nova_sched.options.warnings import warnings
 
 __all__ = (
     'api_database_url', 'check', 'check_tls_files', 'database_url',
     'driver_name', 'driver_url', 'enabled_filters', 'fallback_ratios',
     'host_manager_name', 'list_opts', 'lock_path', 'masked', 'new_conf',
-    'notification_drivers', 'notification_transport_url', 'parse_weights',
+    'notification_drivers', 'notification_transport_url',
     'placement_configured', 'register_opts', 'service_down_time',
     'set_lib_defaults', 'transport_url', 'unknown_options',
     'uses_baremetal_filters', 'warnings',
@@ -42,7 +41,7 @@ __all__ = (
 
 
 def new_conf(args=(), default_config_files=None, cli_opts=()):
-    """A ConfigOpts with all options, parsed.
+    """Return a ConfigOpts with all options, parsed.
 
     args: command line without the program's name.
     default_config_files: files to read when args names none; None means

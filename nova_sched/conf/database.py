@@ -42,7 +42,7 @@ OPTS = _opts()
 
 
 def driver_url(url):
-    """A database URL with the driver this service brings along: text.
+    """Return a database URL with the driver this service brings along: text.
 
     ``mysql://`` becomes PyMySQL, ``postgres://`` and ``postgresql://`` become
     psycopg2; a URL that names another driver is left as it is. Also for the
@@ -68,7 +68,7 @@ def _checked(option, url):
 
 
 def database_url(conf):
-    """URL of the (only, or cell) database: text, for SQLAlchemy.
+    """Return the URL of the (only, or cell) database: text, for SQLAlchemy.
 
     [database] connection under any of its names, else one SQLite file in
     state_path. Raises ConfigurationError if it is no URL.
@@ -79,7 +79,7 @@ def database_url(conf):
 
 
 def api_database_url(conf):
-    """URL of the API database: text, or None when there is none.
+    """Return the URL of the API database: text, or None when there is none.
 
     Raises ConfigurationError if it is no URL.
     """

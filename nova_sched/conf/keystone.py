@@ -4,10 +4,10 @@ from keystoneauth1 import loading
 
 
 def options(service_type=None, deprecated=None):
-    """Options of the session, of the log-in and of the way to a service.
+    """Return the options of the session, the log-in and the endpoint.
 
     service_type: as in Keystone's catalog; None for a log-in alone.
-    deprecated: old names of the way's options: name -> DeprecatedOpt list.
+    deprecated: old names of the endpoint's options: name -> DeprecatedOpts.
     """
     opts = loading.get_session_conf_options()
     if service_type is not None:
@@ -22,7 +22,7 @@ def options(service_type=None, deprecated=None):
 
 
 def with_log_in(opts):
-    """Options of a section and the usual login options.
+    """Return options of a section and the usual login options.
 
     The login options belong to the login method, which registers them when it
     is loaded: registering them here would clash with other methods'.

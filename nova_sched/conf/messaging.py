@@ -6,7 +6,6 @@ also in [DEFAULT]); oslo.messaging has dropped these, so they are registered
 here and turned into one URL.
 """
 
-from importlib import metadata
 import re
 
 from kombu import compression
@@ -17,6 +16,7 @@ from oslo_messaging._drivers import impl_rabbit
 from oslo_utils import netutils
 
 from nova_sched import exception
+from nova_sched.options import entry_points
 from nova_sched.options import nearest
 from nova_sched.options import tls
 
@@ -94,7 +94,7 @@ def _is_set(conf, name, group=None):
 
 
 def transport_url(conf):
-    """URL of the message broker for RPC: text, for oslo.messaging.
+    """Return the URL of the message broker for RPC: text, for oslo.messaging.
 
     [DEFAULT] transport_url when set; else what Kilo and Mitaka options come
     to, credentials percent-encoded; else ``rabbit://``, which is a broker on
@@ -121,7 +121,7 @@ def transport_url(conf):
 
 
 def notification_transport_url(conf):
-    """URL of the message broker for notifications: text.
+    """Return the URL of the message broker for notifications: text.
 
     Raises ConfigurationError as transport_url does.
     """
@@ -129,7 +129,7 @@ def notification_transport_url(conf):
 
 
 def own_notification_url(conf):
-    """[oslo_messaging_notifications] transport_url: text, None if unset.
+    """Return [oslo_messaging_notifications] transport_url: text or None.
 
     Raises ConfigurationError when it is no URL of a message broker.
     """
@@ -139,13 +139,13 @@ def own_notification_url(conf):
 
 
 def notification_drivers(conf):
-    """The drivers that take notifications somewhere: list of names."""
+    """Return the drivers that take notifications somewhere: list of names."""
     return [name for name in conf.oslo_messaging_notifications.driver
             if name not in ('', 'noop')]
 
 
 def lock_path(conf):
-    """Where oslo.messaging keeps locks: a directory, or None if it has none.
+    """Return the directory of oslo.messaging's locks, or None.
 
     Only its queue manager needs one. Raises ConfigurationError without.
     """
@@ -199,12 +199,15 @@ def _check_compression(name):
 
 
 def _checked(conf, url, option='[DEFAULT] transport_url'):
-    """A configured URL; ConfigurationError, without the password, if none."""
+    """Return a configured URL if it is one.
+
+    Raises ConfigurationError, without the password, if it is none.
+    """
     try:
         scheme = oslo_messaging.TransportURL.parse(conf, url).transport
     except (oslo_messaging.InvalidTransportURL, ValueError):
         scheme = ''
-    drivers = metadata.entry_points(group='oslo.messaging.drivers')
+    drivers = entry_points.named('oslo.messaging.drivers')
     name = scheme.partition('+')[0]
     if name not in drivers.names or name == _OURS:
         hint = 'is no URL of a message broker'
@@ -221,7 +224,7 @@ def _checked(conf, url, option='[DEFAULT] transport_url'):
 
 
 def _missing(driver):
-    """The module that an entry point cannot be loaded without, or None."""
+    """Return the module that an entry point fails to import, or None."""
     try:
         driver.load()
     except ImportError as error:
@@ -230,7 +233,7 @@ def _missing(driver):
 
 
 def masked(url):
-    """A broker's URL without its passwords, for logs and messages.
+    """Return a broker's URL without its passwords, for logs and messages.
 
     Of each host, what stands between the first : and the last @ is hidden.
     A password need not be percent-encoded for that, though the URL cannot be
@@ -266,5 +269,5 @@ def _rabbit_url(conf):
 
 
 def _with_port(host):
-    """rabbit_host alone may be a bare IPv6 address."""
+    """Return rabbit_host, which may be a bare IPv6 address, as in a URL."""
     return netutils.escape_ipv6(host)

@@ -28,5 +28,5 @@ own.
 
 
 def listed():
-    """The options above and the usual login options."""
+    """Return the options above and the usual login options."""
     return keystone.with_log_in(OPTS)

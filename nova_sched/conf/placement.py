@@ -27,12 +27,12 @@ OPTS = keystone.options('placement', {
 
 
 def listed():
-    """The options above and the usual login options."""
+    """Return the options above and the usual login options."""
     return keystone.with_log_in(OPTS)
 
 
 def placement_configured(conf):
-    """Whether the configuration names a Placement to ask: bool."""
+    """Return whether the configuration names a Placement to ask: bool."""
     if any(conf.placement[name] for name in SIGNS
            if name in conf.placement):
         return True

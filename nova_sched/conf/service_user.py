@@ -19,5 +19,5 @@ and a user with a role that Neutron's service_token_roles names.
 
 
 def listed():
-    """The options above and the usual login options."""
+    """Return the options above and the usual login options."""
     return keystone.with_log_in(OPTS)

@@ -8,7 +8,7 @@ class Clamped:
 
     Older releases of Nova let an operator set values that newer ones refuse;
     an existing file with such a value must not stop the service.
-    ``checking.warnings`` tells of it.
+    ``warnings`` tells of it.
     """
 
     def __call__(self, value):

@@ -16,7 +16,7 @@ from oslo_reports.models import with_default_views as models
 from oslo_reports.views.text import generic as views
 
 from nova_sched import version
-from nova_sched.observe import settings
+from nova_sched.observe import option_values
 from nova_sched.options import loading
 
 LOG = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ def answer_signals(conf):
 
 
 def watch_file(conf):
-    """Begin to write a report when ``file_event_handler`` changes, if set.
+    """Begin to write a report whenever ``file_event_handler`` changes.
 
     In this process alone: a thread watches, which a fork does not copy.
     """
@@ -60,12 +60,12 @@ def watch_file(conf):
 
 
 def _name():
-    """How this process's files begin: all may be asked at the same time."""
+    """Return how the names of this process's files begin."""
     return f'{loading.PROG}-{os.getpid()}'
 
 
 def _kind(conf):
-    """The class of reports on a process with this configuration."""
+    """Return the class of reports on a process with this configuration."""
     class Report(reports.TextGuruMeditation):
         """With our options instead of those of the global configuration."""
 
@@ -76,6 +76,6 @@ def _kind(conf):
 
     def configuration():
         return models.ModelWithDefaultViews(
-            settings.shown(conf, settings.values(conf)),
+            option_values.masked(conf, option_values.read(conf)),
             text_view=views.KeyValueView(dict_sep=': ', before_dict=''))
     return Report

@@ -28,7 +28,7 @@ def write(record):
 
 
 def _what(record):
-    """Which instance is where, or which was not placed, and why: text."""
+    """Return where each instance is, or why it was not placed: text."""
     if record.outcome == decision.PLACED:
         return ' placed: ' + _listed(
             [f'{shown(pick.instance_uuid or "one")} on {shown(pick.host)}'
@@ -41,7 +41,7 @@ def _what(record):
 
 
 def shown(text, longest=80):
-    """A text from outside, cut when it is too long; ``logs`` escapes it."""
+    """Return a text from outside, cut; ``logs`` escapes it."""
     return logs.cut(str(text), longest)
 
 

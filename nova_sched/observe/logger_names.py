@@ -24,14 +24,13 @@ ELSEWHERE = {
     'rules.narrowing': 'nova.scheduler.host_manager',
     'rules.prefilters': 'nova.scheduler.request_filter',
     'rules.ranking': 'nova.scheduler.filter_scheduler',
+    'scheduler.attempt': 'nova.scheduler.filter_scheduler',
     'scheduler.claims': 'nova.scheduler.filter_scheduler',
-    'scheduler.placing': 'nova.scheduler.filter_scheduler',
-    'scheduler.portions': 'nova.scheduler.filter_scheduler',
 }
 
 
 def nova_name(name):
-    """The name of Nova's for a logger of this service.
+    """Return Nova's name for a logger of this service.
 
     name: dotted, such as ``nova_sched.scheduler.manager``.
     """
@@ -43,8 +42,8 @@ def nova_name(name):
     return '.'.join((NOVAS, *parts))
 
 
-def bear(novas):
-    """Have the loggers of this service bear Nova's names, or their own.
+def apply_logger_names(novas):
+    """Give the loggers of this service Nova's names, or their own.
 
     Under Nova's they go by the levels and handlers of these and of what is
     above them, up to ``nova``, in place of those of ``nova_sched``.
@@ -64,7 +63,7 @@ def bear(novas):
 
 
 def _modules():
-    """The names of all modules of the service, those above first: list."""
+    """Return the names of all modules, packages first: list."""
     top = pathlib.Path(nova_sched.__file__).parent
     return sorted('.'.join((OURS, *_parts(path.relative_to(top))))
                   for path in top.rglob('*.py'))

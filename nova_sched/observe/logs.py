@@ -46,7 +46,7 @@ _TRUSTED = frozenset(vars(py_logging.makeLogRecord({}))) | {
 
 
 def setup(conf, product=version.PACKAGE):
-    """Configure logging as oslo.log's options say, with lines to be trusted.
+    """Configure logging by oslo.log's options, with lines to be trusted.
 
     conf: ConfigOpts.  product: name of the program, for formats that show it.
     Raises oslo.log's LogConfigError for a ``log_config_append`` that cannot
@@ -64,21 +64,21 @@ def setup(conf, product=version.PACKAGE):
             logger.setLevel(level)
             logger.handlers[:] = handlers
         raise
-    logger_names.bear(conf.nova_sched.nova_logger_names)
+    logger_names.apply_logger_names(conf.nova_sched.nova_logger_names)
     for logger in _loggers():
         for handler in logger.handlers:
             _protect(handler)
 
 
 def _loggers():
-    """The loggers that there are: list."""
+    """Return the loggers that there are: list."""
     others = list(py_logging.Logger.manager.loggerDict.values())
     return [py_logging.getLogger(), *(
         each for each in others if isinstance(each, py_logging.Logger))]
 
 
 def one_line(text, longest=LONGEST):
-    """A text without characters that could end or disguise a line, cut.
+    """Return a text without characters that could end or disguise a line, cut.
 
     longest: characters of the text that are kept, before they are escaped.
     """
@@ -91,12 +91,12 @@ def one_line(text, longest=LONGEST):
 
 
 def field(value):
-    """Any value from outside as a short text on one line."""
+    """Return any value from outside as a short text on one line."""
     return one_line(str(value), LONGEST_FIELD)
 
 
 def cut(text, longest):
-    """A text, or its beginning and its length in characters."""
+    """Return a text, or its beginning and its length in characters."""
     if len(text) <= longest:
         return text
     return f'{text[:longest]}... ({len(text)} characters)'
@@ -156,7 +156,7 @@ class _Structures:
         return json.dumps(self._whole(record, json.loads(made)))
 
     def _whole(self, record, made):
-        """A record as a dict, of a bounded size."""
+        """Return a record as a dict, of a bounded size."""
         found = _bounded(made)
         if isinstance(record, _Record) and 'message' in made:
             # It is cut already, and says how long it was.
@@ -181,7 +181,7 @@ def _protect(handler):
 
 @functools.cache
 def _protected(cls):
-    """A formatter's class with one of the above mixed in."""
+    """Return a formatter's class with one of the above mixed in."""
     structured = issubclass(
         cls, (formatters.JSONFormatter, formatters.FluentFormatter))
     mixin = _Structures if structured else _Lines
@@ -206,7 +206,7 @@ def _clean(record):
 
 
 def _is_repeated(record):
-    """Whether the summary of a record's error stands in its message, too."""
+    """Return whether a record's message has the summary of its error."""
     summary = getattr(record, 'error_summary', '')
     kind, _, words = summary.partition(': ')
     if not summary:
@@ -218,7 +218,7 @@ def _is_repeated(record):
 
 
 def _bounded(value, longest=LONGEST):
-    """A value of JSON with its texts, lists and dicts cut."""
+    """Return a value of JSON with its texts, lists and dicts cut."""
     if isinstance(value, str):
         text = cut(value, longest)
         return text.encode(errors='backslashreplace').decode()

@@ -1,4 +1,4 @@
-"""What others are told about requests, as Nova tells it.
+"""Notifications about requests, as Nova sends them.
 
 A request costs its own thread no more than a place in a queue: payloads are
 made, and sent, in a thread of their own. That is safe because nobody changes
@@ -28,7 +28,7 @@ class _Event:
 
 
 class Notifications:
-    """Tells others when hosts are about to be chosen, and when they were.
+    """The notifications that hosts are about to be chosen, and were.
 
     conf: ConfigOpts.  Nobody is told before ``configure``, nor where
     [oslo_messaging_notifications] driver is empty; nothing is made then.
@@ -38,7 +38,7 @@ class Notifications:
         self._conf, self._options, self._post = conf, None, None
 
     def configure(self):
-        """Go by what the options say from here on.
+        """Apply what the options say now.
 
         Raises ConfigurationError for a bus that there cannot be; all stays as
         it is then.
@@ -53,18 +53,18 @@ class Notifications:
             old.stop()
 
     def began(self, context, spec_obj):
-        """Hosts are about to be chosen for a request.
+        """Tell that hosts are about to be chosen for a request.
 
         context: RequestContext.  spec_obj: a RequestSpec that nobody changes.
         """
         self._tell('start', context, spec_obj)
 
     def ended(self, context, spec_obj, picks):
-        """Hosts were chosen: a decision.Pick each instance."""
+        """Tell that hosts were chosen: a decision.Pick each instance."""
         self._tell('end', context, spec_obj, picks)
 
     def stop(self):
-        """Send what waits, for at most GRACE seconds, and let go."""
+        """Send what is queued, for at most GRACE seconds, and disconnect."""
         old, self._post, self._options = self._post, None, None
         if old is not None:
             old.stop()
@@ -77,7 +77,8 @@ class Notifications:
 
 
 class _Post:
-    """Where notifications go, in each form that [notifications] asks for."""
+    """A sender of notifications in each form that [notifications] asks for.
+    """
 
     def __init__(self, conf):
         bus, self._ways = notifier.Bus(conf), []
@@ -97,12 +98,12 @@ class _Post:
             keep=conf.oslo_messaging_notifications.retry < 0)
 
     def put(self, event):
-        """Have others told of an event."""
+        """Queue the notifications of an event."""
         for way, payload in self._ways:
             self._outbox.put((event, way, payload))
 
     def stop(self):
-        """Send what waits, for at most GRACE seconds."""
+        """Send what is queued, for at most GRACE seconds."""
         self._outbox.stop(GRACE)
 
 
@@ -114,7 +115,7 @@ def _send(notification):
 
 
 def _options(conf):
-    """All that notifications depend on, to be compared."""
+    """Return all that notifications depend on, to be compared."""
     return (conf.host, config.notification_transport_url(conf),
             dict(conf.oslo_messaging_notifications),
             dict(conf.notifications))

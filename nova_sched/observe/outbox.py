@@ -1,4 +1,4 @@
-"""A queue that nobody waits at, and the thread that empties it."""
+"""A queue of notifications, and the thread that sends them."""
 
 import contextlib
 import queue
@@ -48,7 +48,7 @@ class Outbox:
         self._thread.start()
 
     def put(self, notification):
-        """Have a notification sent. Neither waits nor raises anything."""
+        """Queue a notification. Neither waits nor raises anything."""
         try:
             self._waiting.put_nowait(notification)
             return
@@ -58,7 +58,7 @@ class Outbox:
         self._trouble(full, lost=1)
 
     def stop(self, seconds):
-        """Send what waits, for at most so many seconds, and let go."""
+        """Send what is queued, for at most so many seconds, and close."""
         end = time.monotonic() + seconds
         self._stopping.set()
         with contextlib.suppress(queue.Full):
@@ -70,7 +70,7 @@ class Outbox:
                         left)
 
     def _cleared(self):
-        """Forget what waits; how many they were."""
+        """Empty the queue, and return how many notifications it had."""
         count = 0
         with contextlib.suppress(queue.Empty):
             while True:
@@ -89,7 +89,7 @@ class Outbox:
             self._close()
 
     def _done(self, notification):
-        """Send a notification, or lose it; False if a stop comes before."""
+        """Send or lose a notification; return False if a stop comes first."""
         while error := self._refusal(notification):
             self._trouble(error, lost=0 if self._keep else 1)
             if self._stopping.wait(self._pause):
@@ -99,7 +99,7 @@ class Outbox:
         return True
 
     def _refusal(self, notification):
-        """Send a notification; the error if the bus did not take it."""
+        """Send a notification; return the error if the bus did not take it."""
         error = None
         try:
             self._send(notification)

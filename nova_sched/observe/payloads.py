@@ -1,4 +1,4 @@
-"""What notifications say of a request, in Nova's two forms.
+"""The payloads of notifications about requests, in Nova's two forms.
 
 Made while another thread decides on the very request, so nothing is left on
 it: an unset field is not read, which may put its default there, but has its
@@ -16,7 +16,7 @@ from nova_sched.objects.legacy import dicts as legacy_dicts
 
 
 def unversioned(spec_obj, picks=()):
-    """The older form: ``request_spec`` as of RPC 4.2, all plain JSON."""
+    """Return the older form: ``request_spec`` as of RPC 4.2, plain JSON."""
     request_spec = legacy_dicts.to_request_spec_dict(spec_obj)
     request_spec['instance_type'] = _flat(spec_obj.flavor)
     request_spec['instance_properties'] |= {
@@ -27,7 +27,7 @@ def unversioned(spec_obj, picks=()):
 
 
 def versioned(spec_obj, picks=()):
-    """The newer form: an envelope of Nova's RequestSpecPayload 1.1."""
+    """Return the newer form: an envelope of Nova's RequestSpecPayload 1.1."""
     return _REQUEST.of(
         spec_obj,
         instance_uuid=_uuid(spec_obj, picks),
@@ -57,7 +57,7 @@ class _Form:
     fields: str
 
     def of(self, obj, **made):
-        """The envelope for an object, None for None.
+        """Return the envelope for an object, None for None.
 
         made: fields that are not written as the object has them.
         """
@@ -102,7 +102,7 @@ _RETRY = _Form('SchedulerRetriesPayload', '1.0', 'num_attempts hosts')
 
 
 def _value(obj, name):
-    """A field of an object, or its default, without a trace on the object."""
+    """Return a field of an object, or its default, without setting it."""
     if obj.obj_attr_is_set(name):
         return getattr(obj, name)
     unset = obj.fields[name].unset
@@ -110,18 +110,18 @@ def _value(obj, name):
 
 
 def _items(obj, name):
-    """The objects in a field that is a list object."""
+    """Return the objects in a field that is a list object."""
     return _value(_value(obj, name), 'objects')
 
 
 def _written(obj, name):
-    """A field of an object as it goes over the wire."""
+    """Return a field of an object as it goes over the wire."""
     value, write = _value(obj, name), obj.fields[name].kind.write
     return value if value is None or write is None else write(value)
 
 
 def _uuid(spec_obj, picks):
-    """The uuid of the last instance picked, or that which the request bears.
+    """Return the uuid of the last instance picked, or the request's own.
     """
     last = picks[-1].instance_uuid if picks else None
     return last or spec_obj.instance_uuid
@@ -132,7 +132,7 @@ def _first(names):
 
 
 def _flat(obj):
-    """The set fields of an object, those within as well, as plain JSON."""
+    """Return the set fields of an object, nested too, as plain JSON."""
     return None if obj is None else {
         name: value.strftime('%Y-%m-%dT%H:%M:%S.%f')
         if isinstance(value, datetime.datetime) else value
@@ -179,12 +179,12 @@ def _pci(spec_obj):
 
 
 def _owner(part, spec_obj):
-    """The uuid of the instance that a part of a request is of."""
+    """Return the uuid of the instance that a part of a request is of."""
     return _value(part, 'instance_uuid') or spec_obj.instance_uuid
 
 
 def _destination(wanted):
-    """What is unset is left out, and so are a cell's URLs."""
+    """Return a destination without what is unset and a cell's URLs."""
     if wanted is None:
         return None
     data = {name: _value(wanted, name) for name in ('host', 'node')

@@ -19,7 +19,7 @@ _PER_NAME = 4
 
 
 class Recorder:
-    """Keeps closed Decisions, and writes the log line of each.
+    """The closed Decisions that are kept, and the log line of each.
 
     memory: bytes that the records may take.
     """
@@ -45,7 +45,7 @@ class Recorder:
             return list(self._records)
 
     def reloaded(self):
-        """Count one more reading of the configuration."""
+        """Count one more reload of the configuration."""
         self.generation += 1
 
     def add(self, record):
@@ -66,7 +66,7 @@ class Recorder:
                 self._shrink()
 
     def _shrink(self):
-        """Give up the least useful of what is kept."""
+        """Drop the least useful part of what is kept."""
         for give_up, records in self._with.items():
             if records:
                 record = records.popleft()
@@ -79,7 +79,8 @@ class Recorder:
                       - self._count_names(record, -1))
 
     def _count_names(self, record, change):
-        """Bytes more, or less, for the names of hosts that records share."""
+        """Return the bytes gained or lost by host names that records share.
+        """
         total = 0
         for column in record.names:
             before = self._names[id(column)]

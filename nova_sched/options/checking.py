@@ -1,26 +1,20 @@
-"""What the service cannot run with, in words for the operator.
+"""The errors in options that the service cannot run with.
 
-What it can run with, and is odd all the same, is in ``oddities``.
+What it can run with, and is odd all the same, is in ``warnings``.
 """
 
 import os
 
-from oslo_config import cfg
 from oslo_config import types
 
 from nova_sched import exception
 from nova_sched.conf import database
 from nova_sched.conf import messaging
 from nova_sched.conf import placement
-from nova_sched.options import logs
+from nova_sched.options import log_checks
 from nova_sched.options import nearest
 from nova_sched.options import sections
 from nova_sched.options import spelling
-
-#: How oslo.config refuses a $ that no option follows.
-_SUBSTITUTION_ERRORS = (cfg.TemplateSubstitutionError, cfg.NoSuchOptError)
-_VALUE_ERRORS = (cfg.ConfigFileValueError, cfg.ConfigSourceValueError,
-                 *_SUBSTITUTION_ERRORS)
 
 #: Values that exist in Nova but that this release cannot serve.
 NOT_AVAILABLE = {
@@ -33,7 +27,7 @@ LEAST = {('DEFAULT', 'executor_thread_pool_size'): 1}
 
 @spelling.errors_as_written
 def check(conf):
-    """What the service cannot run with: list of ConfigurationError.
+    """Return what the service cannot run with: list of ConfigurationError.
 
     Reads every option. Names of drivers, filters and weighers are not looked
     up here, but where they are loaded.
@@ -44,8 +38,8 @@ def check(conf):
                  messaging.check_values, placement.check_tls_files,
                  database.database_url, database.api_database_url,
                  database.check_drivers, _check_plugin_path,
-                 *logs.CHECKS):
-        errors += _tried(part, conf)
+                 *log_checks.CHECKS):
+        errors += _errors_of(part, conf)
     if 'servicegroup_driver' not in invalid:
         errors += _unavailable('[DEFAULT] servicegroup_driver',
                                conf.servicegroup_driver)
@@ -60,43 +54,26 @@ def _check_plugin_path(conf):
                 'name those that plug-ins lie in by absolute paths')
 
 
-def _tried(function, conf):
+def _errors_of(function, conf):
+    """Return the ConfigurationError that a check raises: list."""
     try:
         function(conf)
     except exception.ConfigurationError as exc:
         return [exc]
-    except _VALUE_ERRORS:
+    except sections.VALUE_ERRORS:
         return []       # reported by option already
     return []
 
 
-def option_names(conf):
-    """Every option that is registered: yields (section, name)."""
-    for name, value in _items(conf):
-        if isinstance(value, cfg.ConfigOpts.GroupAttr):
-            for in_group in value:
-                yield name, in_group
-        else:
-            yield 'DEFAULT', name
-
-
-def _items(conf):
-    for name in conf:
-        try:
-            yield name, conf[name]
-        except _VALUE_ERRORS:
-            yield name, None
-
-
 def _unreadable(conf):
-    """Options whose value is malformed: their errors and their names."""
+    """Return the errors and the names of options with malformed values."""
     errors, invalid = [], set()
     known = sections.known_opts()
-    for section, name in option_names(conf):
+    for section, name in sections.registered_names(conf):
         opt = known.get((section, name))
         try:
             value = (conf if section == 'DEFAULT' else conf[section])[name]
-        except _VALUE_ERRORS as exc:
+        except sections.VALUE_ERRORS as exc:
             errors.append(_value_error(conf, section, name, opt, exc))
             invalid.add(name)
             continue
@@ -108,7 +85,7 @@ def _unreadable(conf):
 
 
 def _refusal(section, opt, value):
-    """What to do about a value that is read, but cannot be used, or None."""
+    """Return a hint on a value that is read but cannot be used, or None."""
     if opt is None:
         return None
     if (value is None and opt.default is not None
@@ -129,14 +106,14 @@ def _value_error(conf, section, name, opt, exc):
             option, 'as given outside the files', str(exc))
     text = written[-1]
     hint = (_expected(opt, text)
-            if not isinstance(exc, _SUBSTITUTION_ERRORS)
+            if not isinstance(exc, sections.SUBSTITUTION_ERRORS)
             else 'a $ begins the name of another option; write $$ for a $')
     return exception.ConfigurationError(
         option, '****' if opt.secret else text, hint)
 
 
 def _expected(opt, value):
-    """What an option takes, in words."""
+    """Return what an option takes, in words."""
     kind = opt.type
     choices = getattr(kind, 'choices', None)
     if choices:

@@ -12,7 +12,7 @@ from oslo_config import cfg
 
 
 def config_files(conf):
-    """Paths of all files that the configuration was read from: list."""
+    """Return the paths of all files that a ConfigOpts was read from: list."""
     if 'config_file' not in conf:    # nothing has been parsed yet
         return []
     paths = list(conf.config_file or ())
@@ -23,7 +23,7 @@ def config_files(conf):
 
 
 def raw_sections(conf):
-    """What the files hold: dict section -> dict name -> list of texts.
+    """Return what the files hold: dict section -> dict name -> list of texts.
 
     Section names are in lower case, except DEFAULT. Values that stand in
     several files or lines follow each other in reading order.
@@ -38,7 +38,7 @@ def raw_sections(conf):
 
 
 def sections_of(path):
-    """What one file holds, like ``raw_sections``."""
+    """Return what one file holds, like ``raw_sections``."""
     sections, found = {}, {}
     cfg.ConfigParser(os.path.expanduser(path), found).parse()
     for section, values in found.items():
@@ -50,5 +50,5 @@ def sections_of(path):
 
 
 def raw_values(conf, group, name):
-    """The texts that the files give one name: list, empty if absent."""
+    """Return the texts that the files give one name: list, empty if absent."""
     return raw_sections(conf).get(group or 'DEFAULT', {}).get(name, [])

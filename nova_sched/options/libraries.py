@@ -81,7 +81,7 @@ OLD_NAMES = {
 
 
 def add_old_names(group, opts):
-    """Let options of a group answer to their older names too, once."""
+    """Add their older names to the options of a group, once."""
     for opt in opts:
         for old_group, name in OLD_NAMES.get(group, {}).get(opt.name, ()):
             old = cfg.DeprecatedOpt(name, group=old_group or 'DEFAULT')
@@ -112,7 +112,7 @@ def set_lib_defaults():
 
 
 def list_lib_opts():
-    """The libraries' options that are registered here: (group, opts) pairs.
+    """Return the libraries' options registered here: (group, opts) pairs.
 
     Equal to the libraries' own, so that they may register theirs again.
     """
@@ -123,7 +123,7 @@ def list_lib_opts():
 
 
 def list_unlisted_opts():
-    """Those of them that the libraries put into no sample: (group, opts).
+    """Return those that the libraries put into no sample: (group, opts).
 
     oslo.service lists its one option of interest together with eventlet's,
     and oslo.concurrency together with one that has no effect here.

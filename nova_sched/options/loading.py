@@ -16,7 +16,7 @@ NOVA_CONF_DIR = '/etc/nova/nova.conf.d'
 
 
 def default_config_files():
-    """The files read when the command line names none: list of paths.
+    """Return the files to read when the command line names none: paths.
 
     nova-sched.conf where oslo.config finds it: ~/.nova-sched/, ~/,
     /etc/nova-sched/, /etc/. If there is none, Nova's own file.
@@ -30,14 +30,14 @@ def default_config_files():
 
 
 def default_config_dirs():
-    """The directories read after those files: list of paths."""
+    """Return the directories to read after those files: list of paths."""
     if NOVA_CONF in default_config_files():
         return [NOVA_CONF_DIR] if os.path.isdir(NOVA_CONF_DIR) else []
     return list(dict.fromkeys(cfg.find_config_dirs(PROG, PROG)))
 
 
 class Options(cfg.ConfigOpts):
-    """A ConfigOpts that a wrong value in a file does not end the process of.
+    """A ConfigOpts that does not end the process on a wrong value in a file.
 
     oslo.config exits on a wrong value of an option that the command line has
     too, such as debug, while it reads the files, also when it reads them
@@ -46,11 +46,11 @@ class Options(cfg.ConfigOpts):
     """
 
     def _validate_cli_options(self, namespace):
-        """Leave the values alone; the command line's own are checked."""
+        """Check nothing; the command line's own values are checked."""
 
 
 def parse(conf, args, files):
-    """Parse a command line and files into an Options that has its options.
+    """Parse a command line and files into an Options, and return it.
 
     Raises ConfigurationError when a file is missing, may not be read or is
     no configuration file, and SystemExit for --help and a wrong command
@@ -82,9 +82,9 @@ def parse(conf, args, files):
 
 
 def _is_news(record):
-    """Whether a line of oslo.config says more than that a name is old.
+    """Return whether a log record is not about a deprecated name alone.
 
-    It has a line for each such name; ``writing.oddities`` has one for all.
+    It has a line for each such name; ``spelling.warnings`` has one for all.
     """
     return not str(record.msg).startswith('Deprecated: ')
 

@@ -1,4 +1,4 @@
-"""Which driver, host manager and filters the options name.
+"""The driver, host manager and filters that the options name.
 
 Kilo names drivers and host managers by class path, later releases by entry
 point name; the class paths of Nova's own are turned into names here.
@@ -33,7 +33,7 @@ def _name(value, known):
 
 
 def driver_name(conf):
-    """The driver as an entry point name: text.
+    """Return the driver as an entry point name: text.
 
     Class paths of Nova's three drivers become their names; anything else is
     returned as it is written, to be looked up as a name or a class path.
@@ -42,18 +42,18 @@ def driver_name(conf):
 
 
 def host_manager_name(conf):
-    """The host manager as an entry point name: text, like driver_name."""
+    """Return the host manager as an entry point name, like driver_name."""
     return _name(conf.scheduler.host_manager, HOST_MANAGERS)
 
 
 def uses_baremetal_filters(conf):
-    """Whether a list of its own for bare metal says which filters run."""
+    """Return whether baremetal_enabled_filters says which filters run."""
     return (conf.filter_scheduler.use_baremetal_filters
             and host_manager_name(conf) == IRONIC_HOST_MANAGER)
 
 
 def enabled_filters(conf):
-    """The names of the filters that run, in order: list.
+    """Return the names of the filters that run, in order: list.
 
     As configured; unset, Queens' default list when [placement] is
     configured, else Mitaka's, which includes RamFilter and DiskFilter.

@@ -10,8 +10,8 @@ import typing
 
 from nova_sched.conf import filter_scheduler
 from nova_sched.options import files
+from nova_sched.options import ignored_options
 from nova_sched.options import sections
-from nova_sched.options import without_effect
 
 (KILO, LIBERTY, MITAKA, NEWTON, OCATA, PIKE, QUEENS, ROCKY, STEIN, TRAIN,
  USSURI, VICTORIA, WALLABY, XENA, YOGA, ZED, V27, V28, V29, V30, V31, V32,
@@ -48,7 +48,7 @@ class Release:
 
 
 def find(text):
-    """The Release of a name, a number or a date, however it is written.
+    """Return the Release of a name, a number or a date, however it is written.
 
     queens, stable/queens, 17, 17.0.13, 2018.1 and 17.0.0 (Queens) are one.
     Raises ValueError for what is none from Kilo to 2026.2.
@@ -155,12 +155,12 @@ DEFAULTS = {
 
 
 def first(section, name):
-    """The number of the release that an option came with."""
+    """Return the number of the release that an option came with."""
     return ERAS.get((section, name), (FIRST, LAST))[0]
 
 
 def has(release, section, name):
-    """Whether a release has an option, under whatever name."""
+    """Return whether a release has an option, under whatever name."""
     for era in (ERAS.get((section, None)), ERAS.get((section, name))):
         if era is not None and not (
                 era and era[0] <= release.number <= era[1]):
@@ -169,7 +169,7 @@ def has(release, section, name):
 
 
 def reads(release, option):
-    """Whether a release reads an option as it is Written."""
+    """Return whether a release reads an option as it is Written."""
     section, dest = option.section, option.opt.dest
     if not has(release, section, dest):
         return False
@@ -182,7 +182,7 @@ def reads(release, option):
 
 
 def default(release, section, name):
-    """The default of an option in a release where it is another one.
+    """Return the default of an option in a release where it is another one.
 
     None where it is the one that it has here, or not on record.
     """
@@ -206,7 +206,7 @@ class Written(typing.NamedTuple):
 
 
 def written(conf):
-    """The options that the files give: list of Written."""
+    """Return the options that the files give: list of Written."""
     raw = files.raw_sections(conf)
     return [Written(section, opt, place, name)
             for (section, _dest), opt in sections.known_opts().items()
@@ -215,16 +215,16 @@ def written(conf):
 
 
 def not_read(given, release):
-    """Those of a list of Written that a release does not read: texts."""
+    """Return those of a list of Written that a release does not read."""
     return sorted({str(option) for option in given
                    if not reads(release, option)})
 
 
-def without_effect_here(given, release):
-    """Those of a list of Written that a release alone acts on: texts."""
-    idle = set(without_effect.options())
+def ignored_here(given, release):
+    """Return those of a list of Written that only a release acts on."""
+    ignored = set(ignored_options.options())
     return sorted({str(option) for option in given
-                   if (option.section, option.opt.dest) in idle
+                   if (option.section, option.opt.dest) in ignored
                    and reads(release, option)})
 
 
@@ -234,6 +234,6 @@ _SERVICES = {9: MITAKA, 22: PIKE, 30: QUEENS, 35: ROCKY, 40: TRAIN,
 
 
 def of_service(version):
-    """The Release whose services have a version, or None."""
+    """Return the Release whose services have a version, or None."""
     number = _SERVICES.get(version)
     return number and Release(number)

@@ -1,6 +1,8 @@
-"""The list of sections: what is registered, and what a sample shows."""
+"""All options: what is registered, listed in a sample, and looked up."""
 
 import copy
+import functools
+import types
 
 from oslo_config import cfg
 from oslo_log import _options as log_options
@@ -20,13 +22,18 @@ from nova_sched.conf import service_user
 from nova_sched.conf import trusted_computing
 from nova_sched.conf import upgrade_levels
 from nova_sched.conf import workarounds
+from nova_sched.options import ignored_options
 from nova_sched.options import libraries
-from nova_sched.options import without_effect
 
 SECTIONS = (default, scheduler, filter_scheduler, metrics, database,
             placement, neutron, service_user, messaging, notifications,
             upgrade_levels, workarounds, compute, trusted_computing,
             nova_sched)
+#: How oslo.config refuses a $ that no option follows, and a malformed value.
+SUBSTITUTION_ERRORS = (cfg.TemplateSubstitutionError, cfg.NoSuchOptError)
+VALUE_ERRORS = (cfg.ConfigFileValueError, cfg.ConfigSourceValueError,
+                *SUBSTITUTION_ERRORS)
+
 #: Those with options of a log-in, which are listed but not registered.
 WITH_LOG_IN = (placement, neutron, service_user)
 
@@ -50,33 +57,58 @@ def register_opts(conf):
 
 
 def list_opts():
-    """All options of our own: list of (group or None, list of options).
+    """Return all options of our own: list of (group or None, options).
 
     Entry point ``oslo.config.opts``, for samples and documentation. The
     libraries list theirs under their own names, save a few that they do not.
     """
-    listed = [(_group(section),
-               section.listed() if section in WITH_LOG_IN else section.OPTS)
-              for section in SECTIONS]
-    libraries.set_lib_defaults()
-    listed = copy.deepcopy(listed + libraries.list_unlisted_opts())
+    listed = copy.deepcopy(_own_opts())
     for group, opts in listed:
         for opt in opts:
             opt.help = opt.help and opt.help.strip()
-            without_effect.explain(_section_name(group), opt)
+            ignored_options.explain(_section_name(group), opt)
     return listed
 
 
+def _own_opts():
+    """Return our own options, as they are: list of (group, options)."""
+    libraries.set_lib_defaults()
+    return [(_group(section),
+             section.listed() if section in WITH_LOG_IN else section.OPTS)
+            for section in SECTIONS] + libraries.list_unlisted_opts()
+
+
+@functools.cache
 def known_opts():
-    """Ours and the libraries' options: dict (section, dest) -> option."""
-    return {(_section_name(group), opt.dest): opt
-            for group, opts in (log_options.list_opts()
-                                + libraries.list_lib_opts() + list_opts())
-            for opt in opts}
+    """Return ours and the libraries' options, for looking only.
+
+    A read-only mapping (section, dest) -> option, made once. The options are
+    copies, because a ConfigOpts keeps marks on those that it registers.
+    """
+    own = _own_opts()
+    listed = log_options.list_opts() + libraries.list_lib_opts() + own
+    return types.MappingProxyType({
+        (_section_name(group), opt.dest): copy.copy(opt)
+        for group, opts in listed for opt in opts})
+
+
+def registered_names(conf):
+    """Return the names of all options of a ConfigOpts: yields (section, name).
+    """
+    for name in conf:
+        try:
+            value = conf[name]
+        except VALUE_ERRORS:
+            value = None
+        if isinstance(value, cfg.ConfigOpts.GroupAttr):
+            for in_group in value:
+                yield name, in_group
+        else:
+            yield 'DEFAULT', name
 
 
 def places(section, opt):
-    """Where files may give an option: list of (section, name)."""
+    """Return where files may give an option: list of (section, name)."""
     return [(section, opt.name), (section, opt.dest)] + [
         (old.group or section, old.name or opt.name)
         for old in opt.deprecated_opts]

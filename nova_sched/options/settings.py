@@ -1,14 +1,14 @@
-"""Values that several options, or several eras' rules, come together in."""
+"""Values that several options, or the rules of several eras, make up."""
 
 RESOURCES = ('cpu', 'ram', 'disk')
 
 
 def service_down_time(conf):
-    """Seconds without heartbeat after which a service is down: int.
+    """Return the seconds without heartbeat after which a service is down.
 
     service_down_time, unless it is not above report_interval: then every
     service would look down between two heartbeats, and 2.5 times
-    report_interval is used.  ``checking.warnings`` tells of it.
+    report_interval is used.  ``warnings`` tells of it.
     """
     down_time, interval = conf.service_down_time, conf.report_interval
     if down_time > interval:
@@ -17,7 +17,7 @@ def service_down_time(conf):
 
 
 def fallback_ratios(conf):
-    """Ratios of hosts that report none: (cpu, ram, disk) as floats.
+    """Return the ratios of hosts that report none: (cpu, ram, disk), floats.
 
     Each is X_allocation_ratio if set and not 0, else
     initial_X_allocation_ratio.

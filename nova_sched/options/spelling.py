@@ -1,7 +1,8 @@
-"""Under which of its names the files give an option.
+"""How the files spell options: under an older name, twice, or misspelt.
 
-Messages are made with the names of today; whoever reads one looks for what
-stands in the file.
+Messages are made with the names of today, and ``Spelling`` turns these into
+those of the files, which is what their reader looks for. Options that belong
+to other services are no mistake: the file may be the real nova.conf.
 """
 
 import contextlib
@@ -11,14 +12,25 @@ import re
 from oslo_config import cfg
 
 from nova_sched import exception
+from nova_sched.conf import nova_sched
 from nova_sched.options import files
+from nova_sched.options import nearest
 from nova_sched.options import sections
 
 _NAME = re.compile(r'\[(\w+)\] (\w+)')
 
+#: How similar to one of ours a name must be to be taken for it, misspelt.
+_LIKE = 0.85
+#: In sections that other services have no options in, though plug-ins may.
+_LIKE_IN_OURS = 0.7
+_OURS = ('scheduler', 'filter_scheduler', 'metrics', 'trusted_computing')
+
+#: Sections of Nova that are like one of ours, and are meant.
+_NOT_OURS = ('placement_database',)
+
 
 class Spelling:
-    """The names of options in the files of a ConfigOpts as they are now."""
+    """The names that the files of a ConfigOpts, as they are, give options."""
 
     def __init__(self, conf):
         self._conf = conf
@@ -27,10 +39,10 @@ class Spelling:
                        in reversed(files.config_files(conf))]
 
     def as_written(self, section, opt, value=None):
-        """Where the files give an option: (section, name, text), or None.
+        """Return where the files give an option, or None if they do not.
 
-        The place that counts, of several.  An option of many values has all
-        of them: then the one that gives this value.
+        (section, name, text) of the place that counts, of several.  An option
+        of many values has all of them: then of the one that gives ``value``.
         """
         found = [(place, name, text) for raw in self._files
                  for place, name in sections.places(section, opt)
@@ -40,7 +52,7 @@ class Spelling:
         return next((one for one in found if one[2] == value), found[0])
 
     def _is_overridden(self, section, opt):
-        """Whether a command line, or the program, says otherwise."""
+        """Return whether the command line or the program overrides it."""
         try:
             found = self._conf.get_location(
                 opt.dest, None if section == 'DEFAULT' else section)
@@ -50,14 +62,13 @@ class Spelling:
             cfg.Locations.command_line, cfg.Locations.set_override)
 
     def in_words(self, text):
-        """A text with each ``[section] name`` of today as the files have it.
-        """
+        """Return a text with each ``[section] name`` as the files have it."""
         return _NAME.sub(lambda match: self._name(*match.groups()), text)
 
     def in_error(self, error):
-        """A ConfigurationError that names options as the files do.
+        """Return a ConfigurationError that names options as the files do.
 
-        The name of today follows, where it is another one.
+        Today's name follows, where it is another one.
         """
         match = _NAME.fullmatch(error.option)
         if not match:
@@ -78,7 +89,10 @@ class Spelling:
 
 @contextlib.contextmanager
 def as_in_files(conf):
-    """A context, or decorator, whose ConfigurationErrors do so, too."""
+    """Have ConfigurationErrors of a context name options as the files do.
+
+    Also a decorator.
+    """
     try:
         yield
     except exception.ConfigurationError as error:
@@ -86,7 +100,7 @@ def as_in_files(conf):
 
 
 def errors_as_written(function):
-    """Decorator of a function of conf that returns ConfigurationErrors.
+    """Decorate a function of conf that returns ConfigurationErrors.
 
     They name options as the files do.
     """
@@ -95,3 +109,97 @@ def errors_as_written(function):
         found = function(conf)
         return found and list(map(Spelling(conf).in_error, found))
     return respelled
+
+
+def _places():
+    """Return where files may give our options: dict section -> names."""
+    ours = {}
+    for (section, _dest), opt in sections.known_opts().items():
+        for place, name in sections.places(section, opt):
+            ours.setdefault(place, set()).add(name)
+    return ours
+
+
+def unknown_options(conf):
+    """Return the options in the files that are probably ours, misspelt.
+
+    A list of (section, name as written, nearest right name): close matches in
+    sections that are ours, and all that is unknown in [nova_sched], which
+    nobody else reads.  The right name has its section where that is another
+    one.
+    """
+    ours, registered = _places(), set(sections.registered_names(conf))
+    found, elsewhere = [], _elsewhere()
+    for section, values in files.raw_sections(conf).items():
+        known = ours.get(section, set())
+        for name in values:
+            if name in known or (section, name) in registered:
+                continue
+            near = nearest.nearest(name, known, _cutoff(section))
+            if section in ('DEFAULT', *_OURS):
+                near = elsewhere.get(name, near)
+            if near is not None:
+                found.append((section, name, near))
+    return found
+
+
+def _elsewhere():
+    """Return the names of our sections' options, wherever they stand.
+
+    Dict name -> '[section] name', of names alone and behind that of their
+    section, as documents print metrics_weight_setting.
+    """
+    return {name: f'[{section}] {dest}'
+            for section, dest in sections.known_opts() if section in _OURS
+            for name in (dest, f'{section}_{dest}')}
+
+
+def _cutoff(section):
+    if section == nova_sched.GROUP:
+        return 0
+    return _LIKE_IN_OURS if section in _OURS else _LIKE
+
+
+def warnings(conf):
+    """Return what does not count as the files spell it: list of sentences."""
+    return [*_misspelt_sections(conf), *_repeated(conf), *_older_names(conf)]
+
+
+def _misspelt_sections(conf):
+    ours = _places()
+    for section, values in files.raw_sections(conf).items():
+        if section in ours or section in _NOT_OURS:
+            continue
+        near = nearest.nearest(section, ours, _LIKE)
+        if near is not None:
+            yield (f'[{section}] is no section, and nobody reads its '
+                   f'{", ".join(values)}; did you mean [{near}]?')
+
+
+def _repeated(conf):
+    """Return sentences on options that one file gives twice."""
+    single = {place for (section, _dest), opt in sections.known_opts().items()
+              if not isinstance(opt, cfg.MultiOpt)
+              for place in sections.places(section, opt)}
+    for path in files.config_files(conf):
+        for section, values in files.sections_of(path).items():
+            for name, texts in values.items():
+                if len(texts) > 1 and (section, name) in single:
+                    yield (f'[{section}] {name} stands in {path} '
+                           f'{len(texts)} times; only the last counts')
+
+
+def _older_names(conf):
+    """Return one sentence on all options with newer names, or that will go."""
+    raw, found = files.raw_sections(conf), []
+    for (section, dest), opt in sections.known_opts().items():
+        for place, name in dict.fromkeys(sections.places(section, opt)):
+            if name not in raw.get(place, {}):
+                continue
+            if place != section or name not in (dest, opt.name):
+                found.append(f'[{place}] {name} (now [{section}] {dest})')
+            elif opt.deprecated_for_removal:
+                found.append(f'[{place}] {name}')
+    if found:
+        yield ('These options are deprecated, and count all the same: '
+               + ', '.join(found))

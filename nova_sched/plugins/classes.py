@@ -22,12 +22,12 @@ import collections.abc
 import dataclasses
 import functools
 import importlib
-from importlib import metadata
 import inspect
 
 from stevedore import driver
 
 from nova_sched import exception
+from nova_sched.options import entry_points
 from nova_sched.options import nearest
 from nova_sched.plugins import driver_signatures
 from nova_sched.plugins import nova_methods
@@ -71,8 +71,8 @@ class Kind:
 
     def _namespaces(self):
         """The name of each entry point -> its namespace."""
-        theirs = metadata.entry_points(group=self.novas)
-        ours = metadata.entry_points(group=self.namespace)
+        theirs = entry_points.named(self.novas)
+        ours = entry_points.named(self.namespace)
         return {point.name: self.novas for point in theirs
                 if not _is_of_nova(point.module)} | dict.fromkeys(
                     ours.names, self.namespace)

@@ -40,7 +40,7 @@ def _options(setup, release):
             'options', release, f'does not read {", ".join(lost)}',
             'they count', 'Take out what is a leftover of older times; what '
             'is not is without effect on the way back')
-    idle = releases.without_effect_here(setup.given, release)
+    idle = releases.ignored_here(setup.given, release)
     if idle:
         yield _row('options', release, f'acts on {", ".join(idle)}',
                    'they do nothing')

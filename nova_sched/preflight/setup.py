@@ -4,12 +4,12 @@ import dataclasses
 import functools
 
 from nova_sched import conf as config
-from nova_sched import supervisor
 from nova_sched.options import names
 from nova_sched.options import releases
 from nova_sched.plugins import drivers
 from nova_sched.plugins import loading as plugins
 from nova_sched.preflight import known_differences
+from nova_sched.preflight import startup
 from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import Row
 
@@ -18,7 +18,7 @@ from nova_sched.preflight.rows import Row
 class Setup:
     """A configuration that the service can start with.
 
-    conf: ConfigOpts of which supervisor.problems finds nothing.
+    conf: ConfigOpts of which startup.problems finds nothing.
     """
 
     conf: object
@@ -83,7 +83,7 @@ class Setup:
     @functools.cached_property
     def workers(self):
         """The number of worker processes."""
-        return supervisor.worker_count(self.conf)
+        return startup.worker_count(self.conf)
 
     @property
     def placement(self):

@@ -16,10 +16,10 @@ from oslo_log import log as logging
 from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import exception
-from nova_sched import supervisor
 from nova_sched import version
 from nova_sched.db import engine
 from nova_sched.options import spelling
+from nova_sched.preflight import startup
 from nova_sched.shadow import decider
 from nova_sched.shadow import live_picks
 from nova_sched.shadow import report
@@ -222,4 +222,4 @@ def run(conf, notifier):
     except exception.ConfigurationError as exc:
         error = spelling.Spelling(conf).in_error(exc)
     LOG.critical('Cannot run with this configuration: %s', error)
-    return supervisor.EXIT_CONFIGURATION
+    return startup.EXIT_CONFIGURATION

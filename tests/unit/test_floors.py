@@ -17,6 +17,7 @@ GROUND, TABLE, RULES, PORTS, DECISION, DOOR, PROCESS = range(7)
 #: One row a room, and the few files of Nova's names that are not in one.
 #: Longest prefix counts.
 FLOORS = {
+    'nova_sched.background_tasks': PROCESS,
     'nova_sched.cloud': PROCESS,
     'nova_sched.cmd': PROCESS,
     'nova_sched.conf': GROUND,
@@ -56,7 +57,6 @@ FLOORS = {
     'nova_sched.supervisor': PROCESS,
     'nova_sched.systemd': PROCESS,
     'nova_sched.testing': PROCESS,
-    'nova_sched.upkeep': PROCESS,
     'nova_sched.version': GROUND,
     'nova_sched.watchdog': PROCESS,
     'nova_sched.weights': RULES,

@@ -1,6 +1,6 @@
 """Where documents about Nova's scheduler say otherwise, this holds.
 
-Of names that they misprint: options/test_oddities, plugins/test_loading.
+Of names that they misprint: options/test_warnings, plugins/test_loading.
 """
 
 import logging

@@ -15,6 +15,7 @@ from nova_sched import exception
 from nova_sched import version
 from nova_sched.cmd import process
 from nova_sched.observe import logs
+from nova_sched.options import entry_points
 from nova_sched.options import spelling
 
 #: Loggers -> from which level on they say what a command does not say itself.
@@ -24,6 +25,16 @@ _TALKATIVE = {'alembic': py_logging.WARNING,
               'oslo_db.sqlalchemy.exc_filters': py_logging.CRITICAL}
 
 
+class Commands(commandmanager.CommandManager):
+    """The commands of entry points, each imported when it is asked for."""
+
+    def load_commands(self, namespace):
+        """Find the commands of a namespace, without importing them."""
+        self.group_list.append(namespace)
+        self.commands |= {point.name.replace('_', ' '): point
+                          for point in entry_points.named(namespace)}
+
+
 class ManageApp(app.App):
     """The command line, and the configuration its commands work on."""
 
@@ -31,8 +42,7 @@ class ManageApp(app.App):
         super().__init__(
             description='Manage the nova_sched scheduler service.',
             version=version.version_string(),
-            command_manager=commandmanager.CommandManager(
-                'nova_sched.manage'),
+            command_manager=Commands('nova_sched.manage'),
             deferred_help=True)
         self.conf = None
 
@@ -76,9 +86,13 @@ class ManageApp(app.App):
     def prepare_to_run_command(self, cmd):
         """Have errors of the configuration name options as the files do."""
         cmd.run = spelling.as_in_files(self.conf)(cmd.run)
+        if type(cmd).__module__.startswith(f'{__name__}.'):
+            # It names the package of a command that is not the program's
+            # own, for which cliff looks through all that are installed.
+            cmd.get_epilog = str
 
 
 def main(argv=None):
-    """Run one command; returns its exit code: 0 when it did its job."""
-    process.settle()
+    """Run one command, and return its exit code: 0 when it did its job."""
+    process.configure_process()
     return ManageApp().run(sys.argv[1:] if argv is None else argv)

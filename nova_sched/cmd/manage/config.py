@@ -8,12 +8,11 @@ from cliff import lister
 
 from nova_sched import conf as config
 from nova_sched import exception
-from nova_sched import supervisor
 from nova_sched.cmd.manage import forms
 from nova_sched.options import releases
-from nova_sched.preflight import connectivity
 from nova_sched.preflight import differences
 from nova_sched.preflight import setup as setups
+from nova_sched.preflight import startup
 from nova_sched.preflight.rows import ERROR
 from nova_sched.preflight.rows import WARNING
 from nova_sched.preflight.rows import Row
@@ -51,11 +50,11 @@ class Check(lister.Lister):
     def run(self, parsed_args):
         super().run(parsed_args)
         if self._refused:
-            return supervisor.EXIT_CONFIGURATION
+            return startup.EXIT_CONFIGURATION
         return int(any(row.outcome == ERROR for row in self._rows))
 
     def take_action(self, parsed_args):
-        problems = supervisor.problems(self.app.conf)
+        problems = startup.problems(self.app.conf)
         self._refused = bool(problems)
         self._rows = self._checked(self.app.conf, problems, parsed_args)
         if forms.for_programs(parsed_args):
@@ -63,7 +62,7 @@ class Check(lister.Lister):
         return _TITLES, [row[:len(_TITLES)] for row in self._rows]
 
     def _checked(self, conf, problems, parsed_args):
-        """All rows: list."""
+        """Return all rows: list."""
         found = [_refused(error) for error in problems]
         found += [
             Row(f'[{group}] {name}', WARNING, 'is no option',
@@ -76,6 +75,8 @@ class Check(lister.Lister):
         setup = setups.Setup(conf)
         found += setup.rows()
         if parsed_args.connect:
+            # The clients of all these services are for this alone.
+            from nova_sched.preflight import connectivity
             with _hushed(self.app.options.verbose_level < 2):
                 found += connectivity.check(setup)
         if parsed_args.release:
@@ -85,7 +86,7 @@ class Check(lister.Lister):
 
 @contextlib.contextmanager
 def _hushed(hushed):
-    """A context in which the log does not tell what the rows will."""
+    """Keep the log from telling what the rows will, in a context."""
     loggers = [logging.getLogger(name) for name in _TALKATIVE if hushed]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

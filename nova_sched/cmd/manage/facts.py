@@ -13,21 +13,21 @@ _NUMBERS = ('vcpus_total', 'vcpus_used', 'cpu_allocation_ratio',
 
 
 def status(state):
-    """Whether requests may get the host: up, down or disabled."""
+    """Return whether requests may get the host: up, down or disabled."""
     if state.service_disabled:
         return 'disabled'
     return 'up' if state.service_up else 'down'
 
 
 def zones(state, conf):
-    """The availability zones that a host is in: a sorted list."""
+    """Return the availability zones that a host is in: a sorted list."""
     return sorted(aggregate_values.pieces(
         state.aggregates, 'availability_zone')
     ) or [conf.default_availability_zone]
 
 
 def facts(state, conf):
-    """What there is to say of a HostState: dict, name -> value."""
+    """Return what there is to say of a HostState: dict, name -> value."""
     return {
         'host': state.host, 'node': state.nodename, 'uuid': state.uuid,
         'cell': state.cell_uuid, **_service(state),
@@ -68,7 +68,7 @@ def _usage(state):
 
 
 def _cpu_info(state):
-    """The CPUs as reported: an object, None if that cannot be read."""
+    """Return the CPUs as reported: an object, None if that cannot be read."""
     try:
         found = json.loads(state.cpu_info or '{}')
     except ValueError:
@@ -106,7 +106,7 @@ def _numa_cell(cell):
 
 
 def _ranges(numbers):
-    """Ascending numbers as '0-3, 8', 'none' for none."""
+    """Return ascending numbers as '0-3, 8', 'none' for none."""
     runs = []
     for value in numbers:
         if runs and runs[-1][1] == value - 1:

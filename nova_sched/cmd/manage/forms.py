@@ -16,28 +16,28 @@ class Shown(columns.FormattableColumn):
         self._text = text
 
     def human_readable(self):
-        """The text."""
+        """Return the text."""
         return self._text
 
 
 def for_programs(parsed_args):
-    """Whether what a command writes is read as values."""
+    """Return whether what a command writes is read as values."""
     return parsed_args.formatter in _VALUES
 
 
 def listed(values):
-    """A list of texts; for people with commas."""
+    """Return a list of texts; for people with commas."""
     return Shown(list(values), ', '.join(values))
 
 
 def number(value):
-    """A number; for people without an exponent, and no zero below zero."""
+    """Return a number; for people without an exponent and negative zero."""
     text = f'{value:,.4f}'.rstrip('0').rstrip('.')
     return Shown(value, '0' if text == '-0' else text)
 
 
 def megabytes(value):
-    """A whole number of MB; for people in GB where that is shorter."""
+    """Return a whole number of MB; for people in GB where that is shorter."""
     if abs(value) < 10 * _GIBIBYTE:
         return Shown(value, f'{value:,} MB')
     text = f'{value / _GIBIBYTE:,.1f}'.removesuffix('.0')
@@ -45,16 +45,16 @@ def megabytes(value):
 
 
 def pairs(value):
-    """A dict; for people as name=value, in the order of the names."""
+    """Return a dict; for people as name=value, in the order of the names."""
     return Shown(value, ', '.join(
         f'{name}={value[name]}' for name in sorted(value)))
 
 
 def lines(values, texts):
-    """A list of objects; for people a line of text each."""
+    """Return a list of objects; for people a line of text each."""
     return Shown(list(values), '\n'.join(texts))
 
 
 def moment(value):
-    """An aware datetime, or None, in the form of ISO 8601."""
+    """Return an aware datetime, or None, in the form of ISO 8601."""
     return value and value.isoformat(timespec='seconds')

@@ -18,7 +18,7 @@ _PAGE_SIZES = {'small': -1, 'large': -2, 'any': -3}
 
 
 def numa_topology(spec_obj):
-    """The InstanceNUMATopology of a request; None if nothing asks for one.
+    """Return the InstanceNUMATopology of a request, None if it asks for none.
 
     spec_obj: RequestSpec with a flavor, and perhaps an image.
     Raises InvalidInput for what Nova's API refuses.
@@ -56,7 +56,7 @@ def numa_topology(spec_obj):
 
 
 def _cells(needs, count, memory_mb):
-    """What the cells hold, together each CPU once and all memory.
+    """Return what the cells hold, together each CPU once and all memory.
 
     List of (set of CPUs, MiB).
     """
@@ -79,7 +79,7 @@ def _cells(needs, count, memory_mb):
 
 
 def _pinned(needs, policy):
-    """The guest's CPUs that have one of the host's each: set of numbers."""
+    """Return the guest's pinned CPUs: set of numbers."""
     every = set(range(needs.vcpus))
     if policy == 'dedicated':
         return every
@@ -106,7 +106,7 @@ def _parsed(text, key):
 
 
 def _page_size(needs):
-    """In KiB, or negative for a kind of size; None if nothing asks."""
+    """Return the page size in KiB, negative for a kind of size, or None."""
     text = needs.flavor('hw:mem_page_size')
     of_image = needs.image.get('hw_mem_page_size')
     if of_image:

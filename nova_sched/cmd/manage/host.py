@@ -64,7 +64,7 @@ def _vcpus(state):
 
 
 def _chosen(states, conf, wanted):
-    """Those of the hosts that the command line asks for: list."""
+    """Return those of the hosts that the command line asks for: list."""
     if wanted.zone is not None:
         zones = [facts.zones(state, conf) for state in states]
         _check_known('availability zone', wanted.zone, zones)
@@ -90,7 +90,7 @@ def _check_known(what, name, lists):
 
 
 def _full(state):
-    """Whether a host is out of something that it has, or has nothing."""
+    """Return whether a host has used up a resource, or has none."""
     disk = state.total_usable_disk_gb * _MEBIBYTES
     amounts = (
         (state.vcpus_total, state.vcpus_used, state.cpu_allocation_ratio),

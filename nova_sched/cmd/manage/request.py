@@ -64,7 +64,7 @@ class Hosts(columns.FormattableColumn):
 
 
 def _listed(limits):
-    """A dict as 'a=1, b=c=2 d=3'."""
+    """Return a dict as 'a=1, b=c=2 d=3'."""
     return ', '.join(
         name + '=' + (_listed(value).replace(', ', ' ')
                       if isinstance(value, dict) else str(value))
@@ -72,7 +72,7 @@ def _listed(limits):
 
 
 def rows(request_id, instance_uuids, selection_lists):
-    """Table rows (see COLUMNS), one an instance, of lists of Selection."""
+    """Return a table row (see COLUMNS) for each list of Selection."""
     for uuid, (selected, *others) in zip(instance_uuids, selection_lists,
                                          strict=True):
         yield (uuid, selected.service_host, selected.nodename,
@@ -108,7 +108,7 @@ class Call(lister.Lister):
         return parser
 
     def run(self, parsed_args):
-        """As of any command; also tells which request it was."""
+        """Run the command, and tell which request it was."""
         self._asker = context.RequestContext(
             is_admin=True, request_id=parsed_args.request_id)
         self._uuids, code = [], 1
@@ -150,7 +150,7 @@ class Call(lister.Lister):
         return COLUMNS, found
 
     def _cloud(self):
-        """The fake cloud that instances are put on; nobody else's."""
+        """Return the fake cloud that instances are put on; nobody else's."""
         database = db_engine.database(self.app.conf)
         schema.check_own_schema(database)
         return fake_cloud.FakeCloud(database.engine)
@@ -172,7 +172,7 @@ class Call(lister.Lister):
                     f'allocation delete UUID". {error}') from error
 
     def _answer(self, *args, **kwargs):
-        """The scheduler's answer; in vain without one in time.
+        """Return the scheduler's answer; in vain without one in time.
 
         oslo.messaging's own time-out begins only with a connection, for
         which it waits for ever.
@@ -207,7 +207,7 @@ class Call(lister.Lister):
 
 
 def _name_instances(spec_obj):
-    """New uuids, as many as a request is for; it bears the first: list.
+    """Make as many uuids as a request is for; it bears the first: list.
 
     spec_obj: envelope of a RequestSpec, which may be wrong.
     """

@@ -45,6 +45,6 @@ def _row(entry):
 
 
 def _side(side):
-    """What one side decided: its hosts, or that there are none."""
+    """Return what one side decided: its hosts, or that there are none."""
     return forms.Shown({'outcome': side['outcome'], 'hosts': side['hosts']},
                        ', '.join(side['hosts']) or side['outcome'])

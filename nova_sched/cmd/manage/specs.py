@@ -45,7 +45,7 @@ _ENVELOPE = 'nova_object.name'
 
 
 def add_request_arguments(parser):
-    """The options that describe what is asked for."""
+    """Return the options that describe what is asked for."""
     _add_sizes(parser)
     parser.add_argument('--count', type=int, default=1, metavar='N',
                         help='How many instances (default: 1).')
@@ -131,7 +131,7 @@ _device.__name__ = 'KEY=VALUE,...'
 
 
 def build_spec(args):
-    """The request that the options describe: an envelope.
+    """Return the request that the options describe: an envelope.
 
     Raises InvalidInput for options that make none.
     """
@@ -177,7 +177,7 @@ def _from_file(args):
 
 
 def _numa(made):
-    """The NUMA cells that a request's flavor and image ask for: envelope."""
+    """Return the NUMA cells that flavor and image ask for: envelope."""
     found = guests.numa_topology(arguments.from_wire(made))
     return None if found is None else found.obj_to_primitive()
 
@@ -205,7 +205,7 @@ def _from_options(args):
 
 
 def _properties(pairs):
-    """ImageMetaProps of names of today, or of before, without the rest.
+    """Return the ImageMetaProps of names of today, or of before.
 
     Images may have any property, so one that Nova drops is worth a warning.
     """
@@ -256,7 +256,7 @@ def _destination(args):
 
 
 def _fields(data):
-    """Fields of an object without envelopes: with those that belong there."""
+    """Return the fields of an object with the envelopes that they lack."""
     return {name: _field(name, value) for name, value in data.items()}
 
 

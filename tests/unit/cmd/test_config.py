@@ -300,7 +300,7 @@ class TestAppOptions:
 
     def test_an_error_of_the_options_library_is_a_row(
             self, run, monkeypatch):
-        monkeypatch.setattr(config.supervisor, 'problems', lambda _: [
+        monkeypatch.setattr(config.startup, 'problems', lambda _: [
             cfg.ConfigFileValueError('it is odd')])
         ended = run('config', 'check', '-f', 'json')
 

@@ -19,7 +19,7 @@ import ctypes
 import threading
 
 from nova_sched.cmd import process
-process.settle()
+process.configure_process()
 
 malloc = ctypes.CDLL(None).malloc
 together = threading.Barrier(8)
@@ -66,7 +66,7 @@ def test_an_operator_may_choose_how_many_arenas_there_are(environ):
 
 
 def test_files_that_are_made_are_not_for_all(tmp_path):
-    code = ('from nova_sched.cmd import process; process.settle(); '
+    code = ('from nova_sched.cmd import process; process.configure_process(); '
             f'open("{tmp_path}/made", "w"); open("{tmp_path}/old", "a")')
     old = pathlib.Path(tmp_path, 'old')
     old.touch()
@@ -93,7 +93,7 @@ def test_a_database_that_db_sync_makes_is_not_for_all(tmp_path, lax):
 
 
 def test_a_stricter_umask_stays(tmp_path):
-    code = ('from nova_sched.cmd import process; process.settle(); '
+    code = ('from nova_sched.cmd import process; process.configure_process(); '
             f'open("{tmp_path}/made", "w")')
     subprocess.run([sys.executable, '-c', code], check=True, umask=0o077)
     assert stat.S_IMODE(pathlib.Path(tmp_path, 'made').stat().st_mode) == 0o600
@@ -117,7 +117,7 @@ class TestArenas:
         def told(**environ):
             for name, value in environ.items():
                 monkeypatch.setenv(name, value)
-            process.settle()
+            process.configure_process()
             return calls
         return told
 
@@ -135,7 +135,7 @@ class TestArenas:
 
     def test_are_left_alone_in_other_c_libraries(self, lax, monkeypatch):
         monkeypatch.setattr(ctypes, 'CDLL', lambda name: object())
-        process.settle()
+        process.configure_process()
 
     def test_are_told_beside_the_umask(self, told):
         told()

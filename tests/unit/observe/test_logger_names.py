@@ -18,7 +18,7 @@ MANAGER = 'nova_sched.scheduler.manager'
 def own_names():
     """The loggers have their own names after a test."""
     yield
-    logger_names.bear(False)
+    logger_names.apply_logger_names(False)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def said(tmp_path):
     ('nova_sched.weights', 'nova.weights'),
     ('nova_sched.scheduler.filters.ram_filter',
      'nova.scheduler.filters.ram_filter'),
-    ('nova_sched.scheduler.placing', 'nova.scheduler.filter_scheduler'),
+    ('nova_sched.scheduler.attempt', 'nova.scheduler.filter_scheduler'),
     ('nova_sched.placement.claims', 'nova.scheduler.client.report'),
     ('nova_sched.hardware.numa.search', 'nova.virt.hardware'),
     ('nova_sched.rules.prefilters.traits', 'nova.scheduler.request_filter'),
@@ -81,7 +81,7 @@ def test_handlers_of_nova_s_loggers_get_the_lines(said, caplog):
 
 
 def test_a_logger_that_is_made_later_changes_nothing(said):
-    logger_names.bear(True)
+    logger_names.apply_logger_names(True)
     logging.getLogger('nova_sched.scheduler')
     logging.getLogger('nova_sched.new.plug_in')
 

@@ -8,7 +8,7 @@ import pytest
 from nova_sched import conf
 from nova_sched import exception
 from nova_sched import rpc
-from nova_sched.options import logs
+from nova_sched.options import log_checks
 from nova_sched.options import nearest
 from nova_sched.options import sections
 
@@ -178,10 +178,10 @@ class TestLog:
         if there:
             (tmp_path / 'a.log').touch()
         config = parsed(f'[DEFAULT]\nlog_file = {tmp_path}/a.log\n')
-        monkeypatch.setattr(logs.os, 'access', access)
+        monkeypatch.setattr(log_checks.os, 'access', access)
         with pytest.raises(exception.ConfigurationError,
                            match='may not be written by this user'):
-            logs.check_file(config)
+            log_checks.check_file(config)
         assert asked == [
             (f'{tmp_path}/a.log' if there else str(tmp_path), os.W_OK)]
 
@@ -190,7 +190,7 @@ class TestLog:
         file = tmp_path / 'logging.ini'
         file.touch()
         monkeypatch.setattr(
-            logs.subprocess, 'run', lambda command, **kwargs: (
+            log_checks.subprocess, 'run', lambda command, **kwargs: (
                 subprocess.CompletedProcess(command, 0)))
         assert refusals(parsed, '[DEFAULT]\nlog_dir = /no/such\n'
                         'use_syslog = true\nsyslog_log_facility = no\n'
@@ -210,7 +210,7 @@ class TestLog:
         def hang(command, timeout, **kwargs):
             seconds.append(timeout)
             raise subprocess.TimeoutExpired(command, timeout)
-        monkeypatch.setattr(logs.subprocess, 'run', hang)
+        monkeypatch.setattr(log_checks.subprocess, 'run', hang)
         [error] = refusals(
             parsed, f'[DEFAULT]\nlog_config_append = {file}\n')
         assert error.endswith(
@@ -224,7 +224,7 @@ class TestLog:
         file = tmp_path / 'logging.ini'
         file.touch()
         monkeypatch.setattr(
-            logs.subprocess, 'run', lambda command, **kwargs: (
+            log_checks.subprocess, 'run', lambda command, **kwargs: (
                 subprocess.CompletedProcess(command, 1, '', said)))
         [error] = refusals(
             parsed, f'[DEFAULT]\nlog_config_append = {file}\n')

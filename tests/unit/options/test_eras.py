@@ -3,6 +3,7 @@
 import pytest
 
 from nova_sched import conf
+from nova_sched.options import settings
 
 ERAS = ('kilo', 'mitaka', 'queens', '2026.2')
 
@@ -185,5 +186,5 @@ class TestCurrent:
         """A list of property=weight pairs comes out as pairs."""
         setting = era('2026.2').filter_scheduler.image_props_weight_setting
 
-        assert conf.parse_weights(setting) == (
+        assert settings.parse_weights(setting) == (
             (('os_distro', 2.0), ('os_type', 1.0)), ())

@@ -141,6 +141,39 @@ class TestListOpts:
         assert conf.list_opts()[0][1][0].default != 'changed'
 
 
+class TestKnownOpts:
+    def test_are_listed_once(self):
+        """Each call returns the same list."""
+        assert sections.known_opts() is sections.known_opts()
+
+    def test_cannot_be_changed_by_who_looks_at_them(self):
+        """The list is read-only."""
+        with pytest.raises(TypeError):
+            sections.known_opts()['scheduler', 'max_attempts'] = None
+
+    def test_are_none_of_those_that_are_registered(self, parsed):
+        """A ConfigOpts marks an option when it is read under an old name."""
+        config = parsed('[DEFAULT]\nrabbit_host = broker\n')
+        config.set_default('rabbit_port', 7, 'oslo_messaging_rabbit')
+        config.set_override('rabbit_port', 8, 'oslo_messaging_rabbit')
+        registered = [
+            config._get_opt_info(name, None if section == 'DEFAULT'
+                                 else section)['opt']
+            for section, name in sections.registered_names(config)]
+        known = sections.known_opts()
+
+        assert registered
+        assert not {*map(id, registered)} & {*map(id, known.values())}
+        assert known['oslo_messaging_rabbit', 'rabbit_port'].default == 5672
+
+    def test_have_the_defaults_that_count_here(self):
+        """The libraries' options have Nova's defaults."""
+        known = sections.known_opts()
+
+        assert known['DEFAULT', 'control_exchange'].default == 'nova'
+        assert known['DEFAULT', 'graceful_shutdown_timeout'].default == 180
+
+
 class TestRegistration:
     def test_two_configurations_are_apart(self, parsed):
         """What is overridden in one is unknown to the other."""

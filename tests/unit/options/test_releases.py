@@ -100,7 +100,7 @@ def test_what_it_reads_is_not(parsed, text, release):
 def test_an_option_that_works_there_alone_is_told(parsed):
     given = releases.written(parsed('[upgrade_levels]\nbaseapi = 1.1\n'))
 
-    assert releases.without_effect_here(given, releases.find('queens')) == [
+    assert releases.ignored_here(given, releases.find('queens')) == [
         '[upgrade_levels] baseapi']
 
 

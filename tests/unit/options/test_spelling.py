@@ -3,9 +3,9 @@
 import pytest
 
 from nova_sched import conf
-from nova_sched import supervisor
 from nova_sched.options import sections
 from nova_sched.options import spelling
+from nova_sched.preflight import startup
 
 TODAY = '[filter_scheduler] enabled_filters'
 KILO = '[DEFAULT] scheduler_default_filters'
@@ -13,7 +13,7 @@ KILO = '[DEFAULT] scheduler_default_filters'
 
 def refusals(parsed, text):
     """What keeps a service of this file from starting: list of texts."""
-    return list(map(str, supervisor.problems(parsed(text))))
+    return list(map(str, startup.problems(parsed(text))))
 
 
 @pytest.mark.parametrize(('line', 'name', 'today'), [
@@ -81,7 +81,7 @@ def test_of_two_files_the_name_in_the_last_counts(tmp_path):
     first.write_text('[filter_scheduler]\nenabled_filters = A\n')
     last.write_text('[DEFAULT]\nscheduler_default_filters = B\n')
 
-    error, = supervisor.problems(conf.new_conf([], [str(first), str(last)]))
+    error, = startup.problems(conf.new_conf([], [str(first), str(last)]))
 
     assert str(error).startswith(f"{KILO} = 'B': no such filter")
 
@@ -90,7 +90,7 @@ def test_what_the_file_does_not_decide_has_the_name_of_today(parsed):
     options = parsed('[DEFAULT]\nsql_connection = sqlite://\n')
     options.set_override('connection', 'nowhere', 'database')
 
-    assert [error.option for error in supervisor.problems(options)] == [
+    assert [error.option for error in startup.problems(options)] == [
         '[database] connection']
 
 

@@ -7,6 +7,7 @@ import pytest
 from nova_sched import conf
 from nova_sched import exception
 from nova_sched.conf import filter_scheduler
+from nova_sched.options import settings
 
 
 class TestEnabledFilters:
@@ -252,4 +253,4 @@ class TestParseWeights:
         ([], (), ())])
     def test_pairs_are_cut_at_the_first_equals_sign(self, items, good, bad):
         """Items that are no name=number are given back apart."""
-        assert (good, bad) == conf.parse_weights(items)
+        assert (good, bad) == settings.parse_weights(items)

@@ -8,9 +8,9 @@ import textwrap
 import pytest
 
 from nova_sched import conf as config
-from nova_sched import supervisor
 from nova_sched import testing
 from nova_sched.plugins import loading as plugins
+from nova_sched.preflight import startup
 from nova_sched.rules import built_ins
 from nova_sched.rules import nova_classes
 from nova_sched.scheduler import filters
@@ -107,7 +107,7 @@ def test_the_configuration_that_names_it_is_in_order(parsed):
     """Its multiplier is no misspelt one of another weigher."""
     conf = parsed('example_weight_multiplier = 2.0')
 
-    assert supervisor.problems(conf) == []
+    assert startup.problems(conf) == []
     assert config.unknown_options(conf) == []
 
 
@@ -124,7 +124,7 @@ def test_a_weigher_declares_its_multiplier(example, parsed, lines,
 
 
 def test_a_multiplier_that_is_no_number_is_refused(parsed):
-    problem, = supervisor.problems(parsed('example_weight_multiplier = much'))
+    problem, = startup.problems(parsed('example_weight_multiplier = much'))
 
     assert 'example_weight_multiplier' in str(problem)
 

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from nova_sched import exception
-from nova_sched import supervisor
+from nova_sched.preflight import startup
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.shadow import runner
 from nova_sched.systemd import Notifier
@@ -147,7 +147,7 @@ def test_a_configuration_that_cannot_be_run_with_ends_it(
     status = runner.run(conf(
         scheduler__driver=f'{__name__}.UnreadyScheduler'), Notes())
 
-    assert status == supervisor.EXIT_CONFIGURATION
+    assert status == startup.EXIT_CONFIGURATION
     assert ("Cannot run with this configuration: [racks] file = 'x': "
             'is not there') in caplog.messages
     assert caplog.messages[-2].startswith('Stopped: ')

@@ -1,4 +1,4 @@
-"""Options that are accepted but not acted on.
+"""The options that are accepted but not acted on.
 
 Operators' files name them, for Nova's own scheduler. The help of ours says
 that they do nothing, and ``warnings`` names those that a file sets. Whoever
@@ -33,13 +33,13 @@ OPTIONS = {
 
 
 def options():
-    """All of them: yields (section, name)."""
+    """Yield the options that are ignored: (section, name)."""
     for section, names in OPTIONS.items():
         for name in names:
             yield section, name
 
 
 def explain(section, opt):
-    """Say it in the help of an option, if it is one of them."""
+    """Append SENTENCE to the help of an option that is ignored."""
     if opt.dest in OPTIONS.get(section, ()):
         opt.help = f'{opt.help.strip()} {SENTENCE}'

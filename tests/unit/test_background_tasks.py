@@ -9,9 +9,9 @@ import time
 
 import pytest
 
+from nova_sched import background_tasks
 from nova_sched import exception
 from nova_sched import service
-from nova_sched import upkeep
 from nova_sched.db import cells
 from nova_sched.db import discovery
 from nova_sched.db import services
@@ -31,18 +31,18 @@ def conf(cloud):
 @pytest.fixture
 def quick(conf, monkeypatch):
     """That configuration, with heartbeats that come at once."""
-    monkeypatch.setattr(upkeep, 'FIRST_BEAT', 0.01)
+    monkeypatch.setattr(background_tasks, 'FIRST_BEAT', 0.01)
     conf.set_override('report_interval', 1)
     return conf
 
 
 @pytest.fixture
 def begin():
-    """Function: an Upkeep that has begun; stopped afterwards."""
+    """Function: BackgroundTasks that have begun; stopped afterwards."""
     begun = []
 
     def begin(conf):
-        begun.append(upkeep.Upkeep(conf))
+        begun.append(background_tasks.BackgroundTasks(conf))
         begun[-1].register()
         begun[-1].start()
         return begun[-1]
@@ -59,7 +59,7 @@ def lines(caplog):
     def lines():
         return [(record.levelname, record.getMessage())
                 for record in caplog.records
-                if record.name == upkeep.LOG.logger.name]
+                if record.name == background_tasks.LOG.logger.name]
     return lines
 
 
@@ -76,7 +76,7 @@ class TestRecord:
             def wait(self, timeout=None):
                 waits.append(timeout)
                 return super().wait(timeout)
-        starting = upkeep.Upkeep(conf)
+        starting = background_tasks.BackgroundTasks(conf)
         starting._stopped = Stopped()
 
         starting.register()
@@ -92,11 +92,11 @@ class TestRecord:
             self, quick, cloud, begin, interval):
         quick.set_override('report_interval', interval)
         begin(quick)
-        assert list(upkeep.heartbeat_waits(quick)) == []
+        assert list(background_tasks.heartbeat_waits(quick)) == []
         assert cloud.rows(COUNT, HOST) == [(0,)]
 
     def test_gets_the_first_heartbeat_after_5_seconds_as_in_nova(self, conf):
-        waits = upkeep.heartbeat_waits(conf)
+        waits = background_tasks.heartbeat_waits(conf)
         assert list(itertools.islice(waits, 3)) == [5, 10, 10]
 
     def test_gets_heartbeats_without_periodic_work(
@@ -124,7 +124,7 @@ class TestRecord:
     def test_of_a_database_that_hangs_is_not_waited_for_for_long(
             self, conf, begin, monkeypatch):
         go_on = threading.Event()
-        monkeypatch.setattr(upkeep, 'PATIENCE', 0.05)
+        monkeypatch.setattr(background_tasks, 'REGISTER_TIMEOUT', 0.05)
         monkeypatch.setattr(services.ServiceRecord, 'register',
                             lambda record: go_on.wait(30))
         begin(conf)
@@ -133,13 +133,13 @@ class TestRecord:
     def test_of_a_database_that_hangs_does_not_hold_up_a_stop(
             self, conf, monkeypatch):
         began, go_on = threading.Event(), threading.Event()
-        monkeypatch.setattr(upkeep, 'PATIENCE', 30)
+        monkeypatch.setattr(background_tasks, 'REGISTER_TIMEOUT', 30)
 
         def hang(record):
             began.set()
             go_on.wait(30)
         monkeypatch.setattr(services.ServiceRecord, 'register', hang)
-        starting = upkeep.Upkeep(conf)
+        starting = background_tasks.BackgroundTasks(conf)
         thread = threading.Thread(target=starting.register)
         thread.start()
         assert began.wait(10)
@@ -169,7 +169,8 @@ class TestDiscovery:
     def discoverer(self, conf, cloud):
         record = services.ServiceRecord(cloud._db, HOST)
         record.register()
-        return upkeep.Discoverer(conf, record, upkeep.OneProcess())
+        return background_tasks.HostDiscovery(
+            conf, record, background_tasks.OneProcess())
 
     def mapped(self, cloud):
         return [host for host, in cloud.rows(
@@ -185,9 +186,9 @@ class TestDiscovery:
         closed = []
         monkeypatch.setattr(discovery.Discovery, 'close',
                             lambda search: closed.append(search))
-        upkeeping = begin(conf)
+        tasks = begin(conf)
         assert not closed
-        upkeeping.stop()
+        tasks.stop()
         assert closed
 
     @pytest.mark.parametrize(('group', 'option', 'value'), [
@@ -197,14 +198,14 @@ class TestDiscovery:
     def test_is_not_done_where_it_is_turned_off_or_there_are_no_cells(
             self, conf, group, option, value):
         conf.set_override(option, value, group)
-        assert not upkeep.discovery_waits(conf)
+        assert not background_tasks.discovery_waits(conf)
 
     @pytest.mark.parametrize(('option', 'seconds'), [(0, 60), (7, 7)])
     def test_is_done_at_once_and_every_so_many_seconds(
             self, conf, option, seconds):
         conf.set_override('discover_hosts_in_cells_interval', option,
                           'scheduler')
-        waits = upkeep.discovery_waits(conf)
+        waits = background_tasks.discovery_waits(conf)
         assert list(itertools.islice(waits, 3)) == [0, seconds, seconds]
 
     def test_that_finds_nothing_says_nothing(self, discoverer, lines):
@@ -283,7 +284,7 @@ class another_process:  # noqa: N801, for a block
 
 class TestOneProcess:
     def test_is_the_first_and_after_its_end_another_one(self):
-        alone = upkeep.OneProcess()
+        alone = background_tasks.OneProcess()
         with another_process(alone) as claimed:
             assert claimed
             assert not alone.claim()
@@ -292,7 +293,7 @@ class TestOneProcess:
             assert not claimed
 
     def test_is_the_same_one_every_time(self):
-        alone = upkeep.OneProcess()
+        alone = background_tasks.OneProcess()
         assert alone.claim()
         assert alone.claim()
 
@@ -334,7 +335,7 @@ class TestService:
         scheduler.start()
         before = cloud.rows('SELECT * FROM services')
         scheduler.stop()
-        assert scheduler._upkeep._stopped.is_set()
+        assert scheduler._background._stopped.is_set()
         assert cloud.rows('SELECT * FROM services') == before
 
     def test_that_cannot_start_reports_no_more(self, conf, monkeypatch):
@@ -344,7 +345,7 @@ class TestService:
         scheduler = service.SchedulerService(conf)
         with pytest.raises(exception.ConfigurationError):
             scheduler.start()
-        assert scheduler._upkeep._stopped.is_set()
+        assert scheduler._background._stopped.is_set()
 
     def test_serves_where_it_cannot_write(self, conf, cloud, lines):
         """As with a user of the database that may only read."""

@@ -1,4 +1,4 @@
-"""Whether the log can be written as its options say.
+"""Checks that the log can be written as its options say.
 
 The options are oslo.log's, which tells what is wrong when it opens the log,
 one thing at a time and not which option. Here nothing is opened or made.
@@ -47,7 +47,7 @@ _TRIAL_SECONDS = 60
 
 
 def check_config_file(conf):
-    """The file of log_config_append is there, and logging can be set so."""
+    """Check that logging can be set up by the file of log_config_append."""
     path = conf.log_config_append
     if not path:
         return
@@ -75,7 +75,7 @@ def check_config_file(conf):
 
 
 def check_file(conf):
-    """What log_file and log_dir come to can be written."""
+    """Check that what log_file and log_dir come to can be written."""
     if conf.log_config_append or not (conf.log_file or conf.log_dir):
         return
     option, path = '[DEFAULT] log_dir', conf.log_dir
@@ -95,7 +95,7 @@ def check_file(conf):
 
 
 def check_levels(conf):
-    """Each of default_log_levels names a logger and a level."""
+    """Check that each of default_log_levels names a logger and a level."""
     if conf.log_config_append:
         return
     known = py_logging.getLevelNamesMapping()
@@ -109,7 +109,7 @@ def check_levels(conf):
 
 
 def check_facility(conf):
-    """The facility is one of syslog's, where it is used."""
+    """Check that the facility is one of syslog's, where it is used."""
     if conf.log_config_append or not (conf.use_syslog or conf.use_journal):
         return
     facility = conf.syslog_log_facility.upper().removeprefix('LOG_')
@@ -121,7 +121,7 @@ def check_facility(conf):
 
 
 def check_journal(conf):
-    """The Python module that writes to the journal is there."""
+    """Check that the Python module that writes to the journal is there."""
     if (conf.use_journal and not conf.log_config_append
             and handlers.journal is None):
         raise exception.ConfigurationError(
@@ -131,7 +131,7 @@ def check_journal(conf):
 
 
 def check_formats(conf):
-    """A line can be made of each format; logging drops it otherwise."""
+    """Check that a line can be made of each format; else logging drops it."""
     if conf.log_config_append or conf.use_json:
         return
     # oslo.log takes the context of the thread, so this one has its own.

@@ -1,4 +1,4 @@
-"""What the options are set to, in words that may be logged."""
+"""What the options are set to, as it may be logged."""
 
 import re
 
@@ -18,19 +18,19 @@ _SECRET_NAME = re.compile(
     'pass(word|wd|code|phrase)|secret|token|credential|_key$|^code$')
 
 
-class Settings:
-    """What all options of a ConfigOpts were set to when they were seen."""
+class OptionValues:
+    """The values of all options of a ConfigOpts at one time."""
 
     def __init__(self, conf):
-        self._conf, self._values = conf, values(conf)
+        self._conf, self._values = conf, read(conf)
 
     def changes(self):
         """What has changed since the last call: text, an option each."""
-        before, self._values = self._values, values(self._conf)
+        before, self._values = self._values, read(self._conf)
         places = sorted(place for place in before.keys() & self._values.keys()
                         if before[place] != self._values[place])
         old, new = (
-            shown(self._conf, {place: found[place] for place in places})
+            masked(self._conf, {place: found[place] for place in places})
             for found in (before, self._values))
         return '; '.join(
             f'[{section}] {name}: {old[section][name]} became '
@@ -38,10 +38,10 @@ class Settings:
         ) or 'nothing changed'
 
 
-def values(conf):
-    """The values of all options: dict (section, name) -> value.
+def read(conf):
+    """Return the values of all options: dict (section, name) -> value.
 
-    An option of which the files say what cannot be is left out.
+    An option whose value is malformed is left out.
     """
     found = {}
     for name in conf:
@@ -60,11 +60,11 @@ def values(conf):
     return found
 
 
-def shown(conf, found):
-    """Values that may be read by others: dict section -> name -> text.
+def masked(conf, found):
+    """Return values without passwords: dict section -> name -> text.
 
-    conf: the ConfigOpts that they are of.  found: as from ``values``.
-    Passwords are masked, also within URLs.
+    conf: the ConfigOpts that they are of.  found: as from ``read``.
+    Passwords within URLs are masked, too.
     """
     options, texts = sections.known_opts(), {}
     for (section, name), value in found.items():
@@ -76,7 +76,7 @@ def shown(conf, found):
 
 
 def _is_registered_secret(conf, section, name):
-    """Whether who registered an option said so.
+    """Return whether an option was registered as a secret.
 
     No public way leads to that: a log-in's options are those of its type,
     and plug-ins register their own.

@@ -1,9 +1,9 @@
-"""What a service does beside answering requests, with the databases.
+"""Periodic work on the databases, beside the requests.
 
-Heartbeats say in the ``services`` table that it is up; discovery maps compute
-hosts that are new to their cells.  Each has a thread of its own that nobody
-waits for: a database that is away or hangs keeps the service neither from
-deciding nor from stopping.
+Heartbeats say in the ``services`` table that the service is up; discovery
+maps compute hosts that are new to their cells.  Each has a thread of its own
+that nobody waits for: a database that is away or hangs keeps the service
+neither from deciding nor from stopping.
 """
 
 import fcntl
@@ -27,57 +27,58 @@ FIRST_BEAT = 5
 #: [scheduler] discover_hosts_in_cells_interval = 0 means this many seconds.
 DISCOVERY_INTERVAL = 60
 
-#: Seconds that a start waits for the record to be made.
-PATIENCE = 10
+#: Seconds that a start waits for the service record to be made.
+REGISTER_TIMEOUT = 10
 
 
-class Upkeep:
-    """The work in the background of one service.
+class BackgroundTasks:
+    """The heartbeats and the host discovery of one service.
 
     conf: ConfigOpts.
-    To be made before a fork, and used after it.
+    Made before a fork, and used after it.
     """
 
     def __init__(self, conf):
         self._conf = conf
         self._alone = OneProcess()
         self._stopped = threading.Event()
-        self._record = self._heartbeats = self._discoverer = None
+        self._record = self._heartbeats = self._discovery = None
 
     def register(self):
-        """Make the record, before the service takes requests.
+        """Make the service record, before the service takes requests.
 
-        Waits for that, PATIENCE seconds at most, or until ``stop``.
+        Waits for that, REGISTER_TIMEOUT seconds at most, or until ``stop``.
         """
         self._record = services.ServiceRecord(
             engine.database(self._conf), self._conf.host)
-        self._heartbeats = Chore(
+        self._heartbeats = PeriodicTask(
             'Reporting in the services table that this service is up',
-            Heart(self._record), self._stopped)
+            Heartbeat(self._record), self._stopped)
         self._heartbeats.start([0])
-        self._heartbeats.tried.wait(PATIENCE)
+        self._heartbeats.tried.wait(REGISTER_TIMEOUT)
 
     def start(self):
-        """Begin, as the service takes requests; after ``register``."""
+        """Start the tasks; to be called after ``register``."""
         self._heartbeats.start(heartbeat_waits(self._conf))
         waits = discovery_waits(self._conf)
         if waits:
-            self._discoverer = Discoverer(
+            self._discovery = HostDiscovery(
                 self._conf, self._record, self._alone)
-            Chore('Looking for compute hosts that no cell mapping knows',
-                  self._discoverer, self._stopped).start(waits)
+            PeriodicTask(
+                'Looking for compute hosts that no cell mapping knows',
+                self._discovery, self._stopped).start(waits)
 
     def stop(self):
-        """Begin nothing more; what is under way is not waited for."""
+        """Stop the tasks, without waiting for what is under way."""
         self._stopped.set()
         if self._heartbeats is not None:
             self._heartbeats.tried.set()
-        if self._discoverer is not None:
-            self._discoverer.close()
+        if self._discovery is not None:
+            self._discovery.close()
 
 
 def heartbeat_waits(conf):
-    """Seconds before each heartbeat: an iterable, empty for none."""
+    """Return the seconds before each heartbeat: iterable, empty for none."""
     if conf.report_interval <= 0:
         return ()
     return itertools.chain([FIRST_BEAT],
@@ -85,7 +86,7 @@ def heartbeat_waits(conf):
 
 
 def discovery_waits(conf):
-    """Seconds before each search for new hosts: an iterable, or ()."""
+    """Return the seconds before each search for new hosts: iterable."""
     interval = conf.scheduler.discover_hosts_in_cells_interval
     if (interval < 0 or not conf.periodic_enable
             or not conf.api_database.connection):
@@ -94,28 +95,29 @@ def discovery_waits(conf):
         [0], itertools.repeat(interval or DISCOVERY_INTERVAL))
 
 
-class Chore:
-    """Work that is done again and again, in a thread of its own.
+class PeriodicTask:
+    """A function that is called periodically, in a thread of its own.
 
-    what: the work in words, for the log.
-    work: function without arguments.  When it fails, the log says so once,
-        until it works again.
-    stopped: threading.Event after which it is not done any more.
+    what: what it does, for the log.
+    work: the function, without arguments.  When it fails, the log says so
+        once, and once more when it works again.
+    stopped: threading.Event that ends the task.
     """
 
     def __init__(self, what, work, stopped):
         self._what, self._work, self._stopped = what, work, stopped
         self._failing = False
-        #: threading.Event: a try has ended, or is not waited for.
+        #: threading.Event: a first call has ended, or is not waited for.
         self.tried = threading.Event()
 
     def start(self, waits):
-        """Do it after so many seconds each; waits: iterable of them."""
+        """Start the thread; waits: iterable of the seconds before each call.
+        """
         threading.Thread(target=self.run, args=(waits,), daemon=True,
                          name=type(self._work).__name__).start()
 
     def run(self, waits):
-        """As ``start``, in this thread."""
+        """Run the task in this thread; waits: as for ``start``."""
         for wait in waits:
             if self._stopped.wait(wait):
                 break
@@ -142,8 +144,8 @@ class Chore:
         self._failing = error is not None
 
 
-class Heart:
-    """One heartbeat a call, but that the first one makes the record.
+class Heartbeat:
+    """One heartbeat a call, of which the first makes the service record.
 
     record: db.services.ServiceRecord.
     """
@@ -165,8 +167,8 @@ class Heart:
                 {'binary': services.BINARY, 'host': self._record.host})
 
 
-class Discoverer:
-    """One search for new hosts a call, by one worker of the leader only.
+class HostDiscovery:
+    """One search for new hosts a call, in one worker of the leader only.
 
     record: db.services.ServiceRecord.  alone: OneProcess.
     """
@@ -178,7 +180,7 @@ class Discoverer:
         self._told = False
 
     def close(self):
-        """End what it has going on with the databases."""
+        """Close the databases, and give up what is going on with them."""
         self._discovery.close()
 
     def __call__(self):
@@ -199,7 +201,7 @@ class Discoverer:
             self._tell(found.mapped_by_others)
 
     def _tell(self, hosts):
-        """That somebody else does the same work: a warning, but once."""
+        """Warn once that somebody else maps hosts at the same time."""
         LOG.log(logging.DEBUG if self._told else logging.WARNING,
                 'This periodic task should only be enabled if discover hosts '
                 'is not run via nova-manage, schedulers: %(hosts)s got a '
@@ -211,9 +213,9 @@ class Discoverer:
 
 
 class OneProcess:
-    """Lets one process through, of all that are forked of its maker.
+    """A lock that one of the processes forked from its maker can hold.
 
-    When that one has ended, however it did, it lets another one through.
+    It is free again when that process has ended, however it did.
     """
 
     def __init__(self):
@@ -224,7 +226,7 @@ class OneProcess:
         os.close(self._file)
 
     def claim(self):
-        """Whether this process is the one."""
+        """Return whether this process holds the lock."""
         try:
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

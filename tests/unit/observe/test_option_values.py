@@ -5,7 +5,7 @@ from oslo_config import cfg
 import pytest
 
 from nova_sched import conf as config
-from nova_sched.observe import settings
+from nova_sched.observe import option_values
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def conf(path):
 @pytest.fixture
 def reread(conf, path):
     """A function: text -> what changes when the file says it."""
-    seen = settings.Settings(conf)
+    seen = option_values.OptionValues(conf)
 
     def reread_as(text):
         path.write_text(text)
@@ -67,14 +67,14 @@ def test_no_change_tells_a_password(reread, text):
     assert f'{option}: ' in told
     assert 'geheim' not in told
     assert 'heim' not in told
-    assert settings.MASK in told
+    assert option_values.MASK in told
 
 
 def test_options_of_plug_ins_are_told(conf):
     conf.register_opts([cfg.IntOpt('rack_height'),
                         cfg.StrOpt('rack_password', default='geheim')], 'own')
-    assert settings.shown(conf, settings.values(conf))['own'] == {
-        'rack_height': 'unset', 'rack_password': settings.MASK}
+    assert option_values.masked(conf, option_values.read(conf))['own'] == {
+        'rack_height': 'unset', 'rack_password': option_values.MASK}
 
 
 @pytest.mark.parametrize('name', [
@@ -84,8 +84,8 @@ def test_secrets_of_plug_ins_are_known_by_their_names(conf, name, secret):
     """Their authors may forget to say that they are secret."""
     conf.register_opts([cfg.StrOpt(name, default='geheim', secret=secret)],
                        'own')
-    assert settings.shown(conf, settings.values(conf))['own'] == {
-        name: settings.MASK}
+    assert option_values.masked(conf, option_values.read(conf))['own'] == {
+        name: option_values.MASK}
 
 
 def test_an_option_that_is_registered_as_secret_is_masked(conf):
@@ -93,14 +93,14 @@ def test_an_option_that_is_registered_as_secret_is_masked(conf):
     for section in ('own', 'DEFAULT', 'placement'):
         conf.register_opts([cfg.StrOpt('pin', default='geheim', secret=True)],
                            None if section == 'DEFAULT' else section)
-        assert settings.shown(conf, settings.values(conf))[section][
-            'pin'] == settings.MASK
+        assert option_values.masked(conf, option_values.read(conf))[section][
+            'pin'] == option_values.MASK
 
 
 @pytest.mark.parametrize('name', ['keyboard', 'codec', 'passes', 'key_size'])
 def test_other_options_of_plug_ins_are_shown(conf, name):
     conf.register_opts([cfg.StrOpt(name, default='open')], 'own')
-    assert settings.shown(conf, settings.values(conf))['own'] == {
+    assert option_values.masked(conf, option_values.read(conf))['own'] == {
         name: 'open'}
 
 
@@ -111,8 +111,8 @@ def test_a_secret_of_a_log_in_is_masked(conf, path):
                     'user_domain_name = d\nauth_url = http://h/\n')
     conf.reload_config_files()
     loading.load_auth_from_conf_options(conf, 'placement')
-    shown = settings.shown(conf, settings.values(conf))['placement']
-    assert shown['passcode'] == settings.MASK
+    shown = option_values.masked(conf, option_values.read(conf))['placement']
+    assert shown['passcode'] == option_values.MASK
     assert shown['username'] == 'u'
 
 
@@ -129,7 +129,7 @@ def test_an_option_that_cannot_be_read_is_left_out(
         conf, path, section, name):
     path.write_text(f'[{section}]\n{name} = many\n')
     conf.reload_config_files()
-    found = settings.values(conf)
+    found = option_values.read(conf)
     assert (section, name) not in found
     assert {('scheduler', 'workers'), ('DEFAULT', 'host')} <= found.keys()
 
@@ -137,14 +137,15 @@ def test_an_option_that_cannot_be_read_is_left_out(
 def test_an_option_that_nobody_has_registered_is_no_secret(conf):
     """Its name is all there is to go by."""
     found = {('nowhere', 'colour'): 'red', ('nowhere', 'password'): 'x'}
-    assert settings.shown(conf, found) == {
-        'nowhere': {'colour': 'red', 'password': settings.MASK}}
+    assert option_values.masked(conf, found) == {
+        'nowhere': {'colour': 'red', 'password': option_values.MASK}}
 
 
 @pytest.mark.parametrize(('value', 'text'), [
     (None, 'unset'), ('', 'unset'), (0, '0'), (False, 'False'), ([], '[]')])
 def test_only_what_is_nothing_is_unset(conf, value, text):
     for name in ('max_attempts', 'password'):
-        shown = settings.shown(conf, {('scheduler', name): value})
+        shown = option_values.masked(conf, {('scheduler', name): value})
         assert shown['scheduler'][name] == (
-            settings.MASK if name == 'password' and text != 'unset' else text)
+            option_values.MASK if name == 'password' and text != 'unset'
+            else text)

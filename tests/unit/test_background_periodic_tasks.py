@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
+from nova_sched import background_tasks
 from nova_sched import exception
-from nova_sched import upkeep
 
 
 class Broken:
@@ -23,14 +23,14 @@ class Broken:
                 raise error
 
 
-class TestChore:
+class TestPeriodicTask:
     @pytest.fixture
     def do(self):
         """Function: have work done so many times."""
         def do(work, times):
-            chore = upkeep.Chore('It', work, threading.Event())
-            chore.run([0] * times)
-            return chore
+            task = background_tasks.PeriodicTask('It', work, threading.Event())
+            task.run([0] * times)
+            return task
         return do
 
     def test_is_done_again_and_again(self, do):
@@ -59,7 +59,7 @@ class TestChore:
     def test_is_not_begun_after_a_stop(self):
         work, stopped = Broken(), threading.Event()
         stopped.set()
-        chore = upkeep.Chore('It', work, stopped)
-        chore.run([0, 0])
+        task = background_tasks.PeriodicTask('It', work, stopped)
+        task.run([0, 0])
         assert work.calls == 0
-        assert chore.tried.is_set()
+        assert task.tried.is_set()

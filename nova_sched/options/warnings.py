@@ -1,10 +1,9 @@
-"""What the service can run with, and an operator may not have meant.
+"""Warnings of what an operator may not have meant.
 
 ``warnings`` is all of it, a sentence each, but what is probably misspelt in
-a section of ours, which is in ``writing``.
+a section of ours, which is in ``spelling``.
 """
 
-from importlib import metadata
 import os
 
 from oslo_utils import strutils
@@ -12,15 +11,15 @@ from oslo_utils import strutils
 from nova_sched import exception
 from nova_sched.conf import placement
 from nova_sched.conf import types as option_types
+from nova_sched.options import entry_points
 from nova_sched.options import files
+from nova_sched.options import ignored_options
 from nova_sched.options import names
 from nova_sched.options import nearest
 from nova_sched.options import sections
 from nova_sched.options import settings
 from nova_sched.options import spelling
 from nova_sched.options import tls
-from nova_sched.options import without_effect
-from nova_sched.options import writing
 
 #: Without Placement's answers nothing else keeps hosts from being overfilled.
 SIZE_FILTERS = ('RamFilter', 'DiskFilter')
@@ -35,7 +34,7 @@ _TLS_FILES = {
 
 
 def warnings(conf):
-    """What is odd but does not stop the service: list of sentences."""
+    """Return what is odd but does not stop the service: list of sentences."""
     found = []
     for group, name in (('metrics', 'weight_setting'),
                         ('filter_scheduler', 'image_props_weight_setting')):
@@ -63,21 +62,21 @@ def warnings(conf):
             'manager and removed it in 18.0.0 (Rocky); it is part of this '
             'service and runs')
     found += _unknown_notifiers(conf)
-    found += _without_effect(conf)
-    found += _overfilling(conf)
-    found += _unseen_picks(conf)
-    found += _drawn(conf)
-    found += _own_manager(conf)
+    found += _ignored_options(conf)
+    found += _overfilled_hosts(conf)
+    found += _workers_unaware_of_picks(conf)
+    found += _filters_not_run(conf)
+    found += _custom_manager(conf)
     found += _cells_v1(conf)
     found += _unreadable_authorities(conf)
     found += _unknown_log_ins(conf)
     return [*map(spelling.Spelling(conf).in_words, found),
-            *writing.oddities(conf)]
+            *spelling.warnings(conf)]
 
 
 def _unknown_notifiers(conf):
-    """Sentences on drivers of notifications that there are not."""
-    known = metadata.entry_points(group='oslo.messaging.notify.drivers').names
+    """Return sentences on unknown drivers of notifications."""
+    known = entry_points.named('oslo.messaging.notify.drivers').names
     return [f'[oslo_messaging_notifications] driver = {name} is no driver of '
             f'notifications, so nothing is sent by it; '
             + nearest.did_you_mean(name, known)
@@ -85,11 +84,11 @@ def _unknown_notifiers(conf):
             if name and name not in known]
 
 
-def _without_effect(conf):
-    """A sentence that names the options that are set for nothing."""
+def _ignored_options(conf):
+    """Return a sentence that names the options that are set and ignored."""
     known = sections.known_opts()
     found = [f'[{section}] {name}'
-             for section, name in without_effect.options()
+             for section, name in ignored_options.options()
              if (section, name) in known
              and (conf if section == 'DEFAULT' else conf[section])[name]
              != known[section, name].default]
@@ -99,8 +98,8 @@ def _without_effect(conf):
             + ', '.join(found)]
 
 
-def _overfilling(conf):
-    """A sentence, where hosts may get more than fits on them."""
+def _overfilled_hosts(conf):
+    """Return a sentence if hosts may get more than fits on them."""
     if (names.driver_name(conf) != 'caching_scheduler'
             or not placement.placement_configured(conf)
             or names.uses_baremetal_filters(conf)):
@@ -116,7 +115,7 @@ def _overfilling(conf):
 
 
 def _clamped(conf):
-    """Sentences on values that are moved to their minimum."""
+    """Return sentences on values that are moved to their minimum."""
     found, files_have = [], spelling.Spelling(conf)
     for (section, name), opt in sections.known_opts().items():
         written = (files_have.as_written(section, opt)
@@ -130,8 +129,8 @@ def _clamped(conf):
     return found
 
 
-def _unseen_picks(conf):
-    """A sentence, where several workers decide on the same hosts."""
+def _workers_unaware_of_picks(conf):
+    """Return a sentence if several workers decide on the same hosts."""
     driver, count = names.driver_name(conf), conf.scheduler.workers
     if driver == 'caching_scheduler' and (count or 0) > 1:
         return [f'[scheduler] workers = {count}: each worker of the caching '
@@ -148,8 +147,8 @@ def _unseen_picks(conf):
             'set it to 1, or configure [placement]']
 
 
-def _drawn(conf):
-    """A sentence, where filters are configured that do not run."""
+def _filters_not_run(conf):
+    """Return a sentence if filters are configured that do not run."""
     if (names.driver_name(conf) != 'chance_scheduler'
             or conf.filter_scheduler.enabled_filters is None):
         return []
@@ -157,8 +156,8 @@ def _drawn(conf):
             'scheduler draws among all hosts that are up']
 
 
-def _own_manager(conf):
-    """A sentence, where a manager is named that is not Nova's."""
+def _custom_manager(conf):
+    """Return a sentence if a manager is named that is not Nova's."""
     name = conf.scheduler_manager
     if name in (None, 'nova.scheduler.manager.SchedulerManager'):
         return []
@@ -167,7 +166,7 @@ def _own_manager(conf):
 
 
 def _cells_v1(conf):
-    """A sentence, where Kilo's cells are on."""
+    """Return a sentence if Kilo's cells are on."""
     texts = files.raw_values(conf, 'cells', 'enable')
     if not texts or not strutils.bool_from_string(texts[-1]):
         return []
@@ -177,8 +176,8 @@ def _cells_v1(conf):
 
 
 def _unknown_log_ins(conf):
-    """Sentences on ways to log in that there are not."""
-    known = metadata.entry_points(group='keystoneauth1.plugin').names
+    """Return sentences on unknown ways to log in."""
+    known = entry_points.named('keystoneauth1.plugin').names
     return [f'[{section}] auth_type = {name} is no way to log in, so '
             'requests that need one fail; '
             + nearest.did_you_mean(name, known)
@@ -188,7 +187,7 @@ def _unknown_log_ins(conf):
 
 
 def _unreadable_authorities(conf):
-    """Sentences on files of TLS without which requests will fail."""
+    """Return sentences on files of TLS without which requests will fail."""
     found = []
     for (section, sign), options in _TLS_FILES.items():
         if not files.raw_values(conf, section, sign):
