@@ -39,7 +39,7 @@ from nova_sched.observe import recorder
 from nova_sched.options import spelling
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
-from nova_sched.scheduler import offers
+from nova_sched.scheduler.candidates import CandidateSource
 
 LOG = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         try:
             started = self._start_driver()
             self._manager = manager.SchedulerManager(
-                started, offers.Offers(self.conf, started), self._recorder,
+                started, CandidateSource(self.conf, started), self._recorder,
                 self._notifications, self.conf.nova_sched.no_valid_host_text,
                 manager.Limits.of(self.conf))
             self._warn_of_no_hosts()
@@ -236,7 +236,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         try:
             fresh.start()
             periodic = self._start_periodic(fresh)
-            asking = offers.Offers(self.conf, fresh)
+            asking = CandidateSource(self.conf, fresh)
             self._notifications.configure()
             with self._handing_over:
                 if self._stopping.is_set():

@@ -30,8 +30,8 @@ from nova_sched.db import schema
 from nova_sched.observe import recorder
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
-from nova_sched.scheduler import offers
 from nova_sched.scheduler.attempt import SchedulingAttempt
+from nova_sched.scheduler.candidates import CandidateSource
 
 PACKAGE = pathlib.Path(nova_sched.__file__).parent
 #: Where an attempt begins and ends.
@@ -102,7 +102,7 @@ def traced(driver_name, hosts):
         made = driver.load_driver(conf)
         made.start()
         door = manager.SchedulerManager(
-            made, offers.Offers(conf, made), recorder.Recorder(1 << 24))
+            made, CandidateSource(conf, made), recorder.Recorder(1 << 24))
         trace = Trace()
         for _ in range(2):
             _ask(door)

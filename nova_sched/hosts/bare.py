@@ -2,7 +2,7 @@
 
 import datetime
 
-from nova_sched.hosts.offer import NOT_ASKED
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 
 _ZERO = ('total_usable_ram_mb', 'total_usable_disk_gb', 'disk_mb_used',
          'free_ram_mb', 'free_disk_mb', 'vcpus_total', 'vcpus_used',
@@ -26,7 +26,7 @@ _OF_COMPUTE = {
 class NoTable:
     """In place of a snapshot, behind a state that is of none."""
 
-    offer = NOT_ASKED
+    offer = PLACEMENT_NOT_USED
 
     def cell(self, name, row):
         """Nothing is there.  Raises AttributeError."""

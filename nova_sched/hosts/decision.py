@@ -19,8 +19,8 @@ import time
 import numpy as np
 
 from nova_sched.hosts import budget as budgets
-from nova_sched.hosts import offer as placement_offer
 from nova_sched.hosts import packed
+from nova_sched.hosts.allocation_candidates import AllocationCandidates
 
 #: How a request may end.
 PLACED, REFUSED, FAILED = 'placed', 'refused', 'failed'
@@ -133,7 +133,8 @@ class Decision:
         request, clock and seed give the same answer.
     in_flight: what was placed before and counted though no host reported it:
         a collection of InFlight (inventory).
-    offer: what Placement offered: a value of hosts.offer, or a PastOffer.
+    offer: what Placement offered: a value of hosts.allocation_candidates, or
+        PackedCandidates.
     claims: in order.
     hosts: how many hosts there were to begin with.
     picks: one an instance that got a host.  alternates: how many in all.
@@ -277,7 +278,7 @@ class Decision:
         # Whatever its sender has in this place.
         self.request_id = (self.request_id[:_REQUEST_ID] if isinstance(
             self.request_id, str) else None)
-        if isinstance(self.offer, placement_offer.Offer):
+        if isinstance(self.offer, AllocationCandidates):
             self.offer = self.offer.packed()
         if not isinstance(self.request, packed.Packed) and (
                 self._packed is not None or self.as_json()):

@@ -11,7 +11,7 @@ from oslo_log import log as logging
 from nova_sched.hardware import consumption
 from nova_sched.hosts import block
 from nova_sched.hosts import labels
-from nova_sched.hosts.offer import NOT_ASKED
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.state import HostState
 
 LOG = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ class HostSnapshot:
     table: the generation it starts from.
     instances: an object with ``located(uuids) -> {uuid: host}`` and
         ``on_host(host) -> {uuid: instance}``; where instances run.
-    offer: what Placement offers, a value of hosts.offer.
+    offer: what Placement offers, a value of hosts.allocation_candidates.
     """
 
     #: Whether instances go to the NUMA cells of a host that are used most.
@@ -39,7 +39,7 @@ class HostSnapshot:
     #: being consumed by its host's state; or None.
     mapping = None
 
-    def __init__(self, table, instances, offer=NOT_ASKED):
+    def __init__(self, table, instances, offer=PLACEMENT_NOT_USED):
         self.size, self._table = table.size, table
         self.cells = table.cells
         self.instances = instances

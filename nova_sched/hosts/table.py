@@ -14,7 +14,7 @@ import numpy as np
 from nova_sched.hosts import columns as host_columns
 from nova_sched.hosts import labels
 from nova_sched.hosts import snapshot
-from nova_sched.hosts.offer import NOT_ASKED
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +142,7 @@ class HostTable:
         """Whether no host came or went since: a row is the same host's."""
         return self._keys is table._keys
 
-    def snapshot(self, instances, offer=NOT_ASKED):
+    def snapshot(self, instances, offer=PLACEMENT_NOT_USED):
         """One request's private HostSnapshot of this generation."""
         return snapshot.HostSnapshot(self, instances, offer)
 

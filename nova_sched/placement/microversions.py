@@ -5,7 +5,7 @@ import dataclasses
 from keystoneauth1 import discover
 
 from nova_sched import exception
-from nova_sched.hosts.offer import FORMS
+from nova_sched.hosts.allocation_candidates import FORMS
 
 #: The newest that requests to claim are written for. Callers claim the
 #: alternates of an answer in that of the candidates, and from 1.38 on

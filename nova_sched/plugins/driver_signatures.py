@@ -18,7 +18,7 @@ import inspect
 
 from nova_sched import exception
 from nova_sched.hosts import decision
-from nova_sched.hosts import offer as placement_offer
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.objects import arguments
 from nova_sched.objects import current_hosts
 from nova_sched.objects.legacy import dicts
@@ -30,7 +30,7 @@ from nova_sched.plugins import nova_methods
 class DriverCall:
     """One call of select_destinations.
 
-    offer: a value of hosts.offer.  record: Decision, or None.
+    offer: a value of hosts.allocation_candidates.  record: Decision, or None.
     spec_obj: RequestSpec.  instance_uuids: list, or None.
     alternates: whether these are wanted.
     claimed: instance uuid -> the list of Selection, of which the first was
@@ -39,7 +39,7 @@ class DriverCall:
         is taken back if the driver fails after all.
     """
 
-    offer: object = placement_offer.NOT_ASKED
+    offer: object = PLACEMENT_NOT_USED
     record: object = None
     spec_obj: object = None
     instance_uuids: list | None = None
@@ -199,7 +199,7 @@ def parse_call(usual, *args, **kwargs):
     offered = call.offer
     if (given['alloc_reqs_by_rp_uuid'] is None
             or given['provider_summaries'] is None):
-        offered = placement_offer.NOT_ASKED
+        offered = PLACEMENT_NOT_USED
     elif offered.asked:
         offered = dataclasses.replace(
             offered, by_provider=given['alloc_reqs_by_rp_uuid'],
@@ -345,7 +345,7 @@ class _OwnSignature:
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False,
-                            offer=placement_offer.NOT_ASKED, record=None):
+                            offer=PLACEMENT_NOT_USED, record=None):
         extras = {'offer': offer, 'record': record}
         found = [*map(list, super().select_destinations(
             context, spec_obj, instance_uuids,
@@ -386,7 +386,7 @@ class _NovaSignature:
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False,
-                            offer=placement_offer.NOT_ASKED, record=None):
+                            offer=PLACEMENT_NOT_USED, record=None):
         call = DriverCall(offer, record, spec_obj, instance_uuids,
                     return_alternates)
         try:

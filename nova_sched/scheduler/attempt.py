@@ -26,7 +26,7 @@ from oslo_utils import uuidutils
 from nova_sched import exception
 from nova_sched.hosts import decision
 from nova_sched.hosts import instances
-from nova_sched.hosts import offer as placement_offer
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.inventory.in_flight import InFlight
 from nova_sched.objects import copies
 from nova_sched.rules import limits as rule_limits
@@ -376,7 +376,7 @@ def _add(names, others):
 
 def offered(hosts, offer):
     """Return the hosts of a HostBlock that Placement offers, if asked."""
-    if offer is placement_offer.NOT_ASKED:
+    if offer is PLACEMENT_NOT_USED:
         return hosts
     return hosts.where(hosts.named('uuid', offer.providers))
 

@@ -7,7 +7,7 @@ repetition while there are enough.
 import random
 
 from nova_sched import exception
-from nova_sched.hosts import offer as placement_offer
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.decision import Pick
 from nova_sched.rules import reasons
 from nova_sched.scheduler import driver
@@ -23,7 +23,7 @@ class ChanceScheduler(driver.HostScheduler):
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False,
-                            offer=placement_offer.NOT_ASKED, record=None):
+                            offer=PLACEMENT_NOT_USED, record=None):
         request = SchedulingRequest(
             spec_obj, instance_uuids, self.count(spec_obj, instance_uuids),
             self._max_attempts - 1 if return_alternates else 0)

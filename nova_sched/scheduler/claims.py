@@ -8,7 +8,7 @@ import time
 from oslo_log import log as logging
 
 from nova_sched import exception
-from nova_sched.hosts import offer as placement_offer
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.decision import Claim
 from nova_sched.placement.retry_budget import RetriesExhausted
 
@@ -58,14 +58,14 @@ class ClaimedHost:
 class Claims:
     """The hosts that one request claims in Placement.
 
-    offer: one of the values of hosts.offer.  Nothing is claimed where
+    offer: a value of hosts.allocation_candidates.  Nothing is claimed where
         Placement was not asked, nor for callers that send no instance uuids.
     record: the Decision that notes each claim.
     """
 
     def __init__(self, offer, instance_uuids, record):
         self._offer, self._record = offer, record
-        self.claiming = (offer is not placement_offer.NOT_ASKED
+        self.claiming = (offer is not PLACEMENT_NOT_USED
                          and bool(instance_uuids))
         # In their order: a dict without values.
         self._claimed = {}

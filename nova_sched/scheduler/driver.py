@@ -6,7 +6,7 @@ import random
 from oslo_log import log as logging
 
 from nova_sched.hosts import decision
-from nova_sched.hosts import offer as placement_offer
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.scheduler import host_manager
 
 LOG = logging.getLogger(__name__)
@@ -41,13 +41,13 @@ class Scheduler(abc.ABC):
     @abc.abstractmethod
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False,
-                            offer=placement_offer.NOT_ASKED, record=None):
+                            offer=PLACEMENT_NOT_USED, record=None):
         """Choose a host for each instance of a request.
 
         context: RequestContext.  spec_obj: a validated RequestSpec.
         instance_uuids: one text an instance; None from callers that send
             none, then ``spec_obj.num_instances`` counts.
-        offer: what Placement offers, a value of hosts.offer.
+        offer: what Placement offers, a value of hosts.allocation_candidates.
         record: the Decision of the request, to be filled.
         Returns a list, in the order of the instances, of lists of Selection:
         the selected host and then its alternates, if asked for.

@@ -18,7 +18,7 @@ import contextlib
 from oslo_log import log as logging
 
 from nova_sched import exception
-from nova_sched.hosts import offer as placement_offer
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.plugins import loading as plugins
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import scheduler_options
@@ -61,7 +61,7 @@ class FilterScheduler(driver.HostScheduler):
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False,
-                            offer=placement_offer.NOT_ASKED, record=None):
+                            offer=PLACEMENT_NOT_USED, record=None):
         request = SchedulingRequest(
             spec_obj, instance_uuids, self.count(spec_obj, instance_uuids),
             self._max_attempts - 1 if return_alternates else 0,

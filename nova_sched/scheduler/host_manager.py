@@ -11,8 +11,8 @@ from oslo_log import log as logging
 from nova_sched import conf as config
 from nova_sched.db import reader as db_reader
 from nova_sched.hosts import instances
-from nova_sched.hosts import offer as placement_offer
 from nova_sched.hosts import rows as host_rows
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.inventory.api import ApiInventory
 from nova_sched.inventory.cache import HostCache
 from nova_sched.inventory.placements import InFlightPlacements
@@ -183,7 +183,7 @@ class HostManager:
         return self._placements.view(keys)
 
     def snapshot(self, table, found, now=None,
-                 offer=placement_offer.NOT_ASKED):
+                 offer=PLACEMENT_NOT_USED):
         """A private HostSnapshot of a table, with which services are up.
 
         A service is up when it is not forced down and its last heartbeat is

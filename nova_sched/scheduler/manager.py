@@ -96,7 +96,7 @@ class SchedulerManager:
     """RPC endpoint of the scheduler: version 4.5 of Nova's interface.
 
     driver: a scheduler.driver.Scheduler that has been started.
-    offers: scheduler.offers.Offers for that driver.
+    offers: scheduler.candidates.CandidateSource for that driver.
     recorder: takes the record of each request, as observe.recorder.Recorder.
     notifications: is told of each request that a notifying driver decides, as
         observe.notifications.Notifications; None for nobody.
@@ -199,7 +199,7 @@ class SchedulerManager:
         record.instances = driver.Scheduler.count(spec_obj, uuids)
         self._limits.check(record, spec_obj)
         serving, offers = self._serving
-        spec_obj, offer = offers.ask(ctxt, spec_obj, record)
+        spec_obj, offer = offers.fetch(ctxt, spec_obj, record)
         if offer.asked:
             arguments.check_distinct(uuids)
         told = self._notifications if serving.NOTIFIES else _NOBODY

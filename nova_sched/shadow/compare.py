@@ -3,7 +3,8 @@
 import dataclasses
 
 from nova_sched.hosts import decision
-from nova_sched.hosts import offer
+from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
+from nova_sched.hosts.allocation_candidates import NoCandidates
 
 #: Agreement: the same hosts; other ones that weigh as much; none at all.
 SAME, EQUALS, BOTH_REFUSE = 'same hosts', 'among equals', 'both refuse'
@@ -100,8 +101,8 @@ def _compare_refusal(record, live):
     """Compare a live decision with a refusal made here."""
     if not live.places:
         return Comparison(BOTH_REFUSE)
-    no_candidates = isinstance(record.offer, offer.NothingFound)
-    if no_candidates and record.offer != offer.NOTHING_FOUND:
+    no_candidates = isinstance(record.offer, NoCandidates)
+    if no_candidates and record.offer != NO_CANDIDATES:
         return Comparison(FAILED, 'Placement', 'the log tells why Placement '
                           'named no candidates')
     for place in live.places:

@@ -10,7 +10,7 @@ from nova_sched.hosts import decision
 from nova_sched.plugins.nova import reach
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
-from nova_sched.scheduler import offers
+from nova_sched.scheduler.candidates import CandidateSource
 from nova_sched.shadow import read_only_placement
 
 LOG = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Decider:
             self.driver.placement_client = client
         self._recorder = _LastRecord()
         self._manager = manager.SchedulerManager(
-            self.driver, offers.Offers(conf, self.driver, client),
+            self.driver, CandidateSource(conf, self.driver, client),
             self._recorder, limits=manager.Limits.of(conf))
 
     def decide(self, call):

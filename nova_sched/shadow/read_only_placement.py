@@ -7,7 +7,7 @@ import zlib
 
 from nova_sched import exception
 from nova_sched import service_adapter
-from nova_sched.hosts import offer
+from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.placement import adapter
 from nova_sched.placement import allocations
 from nova_sched.scheduler.client import report
@@ -189,7 +189,7 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
     def candidates(self, queries, context):
         """As of SchedulerReportClient."""
         found = super().candidates(queries, context)
-        if isinstance(found, offer.NothingFound):
+        if isinstance(found, NoCandidates):
             return found
         return dataclasses.replace(found, claim=_claim, release=_release)
 

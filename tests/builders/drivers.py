@@ -7,7 +7,7 @@ from nova_sched.observe import recorder
 from nova_sched.plugins import drivers as plugins
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import manager
-from nova_sched.scheduler import offers
+from nova_sched.scheduler.candidates import CandidateSource
 from tests.builders import hosts
 from tests.builders import rules
 
@@ -57,7 +57,7 @@ def door(driver, memory=1 << 24, conf=None, **kwargs):
     """
     driver = adapted(driver)
     return manager.SchedulerManager(
-        driver, offers.Offers(conf or rules.a_conf(), driver),
+        driver, CandidateSource(conf or rules.a_conf(), driver),
         recorder.Recorder(memory), **kwargs)
 
 

@@ -1,6 +1,6 @@
 """A Placement in memory: offers hosts, takes claims or refuses them."""
 
-from nova_sched.hosts.offer import Offer
+from nova_sched.hosts.allocation_candidates import AllocationCandidates
 
 
 class Placement:
@@ -24,8 +24,8 @@ class Placement:
 
     def offer(self):
         """What a request is offered."""
-        return Offer(self._offers, frozenset(self._offers),
-                     self.VERSION, self._claim, self._release)
+        return AllocationCandidates(self._offers, frozenset(self._offers),
+                                    self.VERSION, self._claim, self._release)
 
     def _release(self, instance_uuid):
         if instance_uuid in self._keeps:

@@ -1,19 +1,20 @@
 """What Placement offers in a case of filters, and what is left of it."""
 
-from nova_sched.hosts import offer
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
+from nova_sched.hosts.allocation_candidates import AllocationCandidates
 
 
 def offered(case, uuids):
-    """What Placement offers in a case: a value of hosts.offer.
+    """What Placement offers in a case: a value of hosts.allocation_candidates.
 
     uuids: of all compute nodes, None for one that has none.
     """
     found = case.get('candidates')
     if found is None:
-        return offer.NOT_ASKED
+        return PLACEMENT_NOT_USED
     if found == 'one-per-host':
         found = {uuid: [_whole_host(uuid)] for uuid in uuids}
-    return offer.Offer(
+    return AllocationCandidates(
         by_provider=found, providers=frozenset(found), version='1.39',
         claim=lambda *args: True, release=lambda uuid: None)
 

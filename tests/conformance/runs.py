@@ -4,7 +4,8 @@ import copy
 import json
 
 from nova_sched import context
-from nova_sched.hosts import offer
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
+from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.objects import arguments
 from nova_sched.scheduler import caching_scheduler
 from nova_sched.scheduler import chance
@@ -72,11 +73,11 @@ def _driver(case, stage):
 def _offer(case):
     """What Placement offered, and who of it refuses claims."""
     if case.get('alloc_reqs_by_rp_uuid') is None:
-        return offer.NOT_ASKED
+        return PLACEMENT_NOT_USED
     # Where any of several answers is right, no claim was refused.
     refusing = (set() if 'selected_one_of' in case['expected']
                 else set(case.get('claim_fails', ())))
-    return offer.Offer(
+    return AllocationCandidates(
         by_provider=case['alloc_reqs_by_rp_uuid'],
         providers=frozenset(case['provider_summaries']),
         version=case['allocation_request_version'],
@@ -85,7 +86,7 @@ def _offer(case):
         release=lambda uuid: None)
 
 
-def _select(driver, request_, offered=offer.NOT_ASKED):
+def _select(driver, request_, offered=PLACEMENT_NOT_USED):
     """The driver's answer to a request of a case."""
     spec = arguments.from_wire(request_['request_spec'])
     return driver.select_destinations(

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from nova_sched import exception
-from nova_sched.hosts import offer
+from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from tests.builders import drivers
 from tests.builders import http_placement
 from tests.builders import requests
@@ -47,7 +47,7 @@ def ask(client, text=SMALL, least='1.17', **kwargs):
 
 
 def offered(client, *uuids):
-    """An Offer; of these providers only, and one request each."""
+    """What is offered: of these providers only, one request each."""
     found = ask(client)
     assert found.providers == set(uuids)
     return found
@@ -87,7 +87,7 @@ class TestCandidates:
     def test_may_be_none(self, placement, client):
         hosts(placement, 'a')
 
-        assert ask(client, 'resources=VCPU%3A500') is offer.NOTHING_FOUND
+        assert ask(client, 'resources=VCPU%3A500') is NO_CANDIDATES
 
     def test_are_none_for_a_trait_that_does_not_exist(self, placement,
                                                       client):
@@ -112,7 +112,7 @@ class TestCandidates:
         [a] = hosts(placement, 'a')
         found = ask(client, f'{SMALL}&required=in%3ACOMPUTE_NODE,HW_CPU_X86_A'
                     'VX', '1.39')
-        assert found is offer.NOTHING_FOUND
+        assert found is NO_CANDIDATES
         found = ask(client, SMALL, '1.39')
 
         assert take(found, a, a_consumer())

@@ -7,7 +7,7 @@ import json
 from hypothesis import strategies as st
 import numpy as np
 
-from nova_sched.hosts.offer import NOT_ASKED
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from tests.builders.drivers import CELL1
 from tests.builders.drivers import CELL2
 from tests.builders.hosts import NEVER_REPORTED
@@ -128,9 +128,9 @@ class Cloud:
         return table(*self.records)
 
     def offer(self):
-        """What Placement offers a request: a value of hosts.offer."""
+        """A value of hosts.allocation_candidates for a request."""
         if self.offers is None:
-            return NOT_ASKED
+            return PLACEMENT_NOT_USED
         return Placement({
             provider: [an_allocation_request(provider, **mappings)
                        for mappings in found]

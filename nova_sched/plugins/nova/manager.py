@@ -7,7 +7,7 @@ from nova_sched.plugins.nova import reach
 from nova_sched.plugins.nova.conf import CONF
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
-from nova_sched.scheduler import offers
+from nova_sched.scheduler.candidates import CandidateSource
 
 MEBIBYTE = 2 ** 20
 
@@ -33,7 +33,7 @@ class SchedulerManager(manager.SchedulerManager):
         made = driver.load_driver(conf)
         made.start()
         super().__init__(
-            made, offers.Offers(conf, made, reach.only),
+            made, CandidateSource(conf, made, reach.only),
             recorder.Recorder(conf.nova_sched.decision_memory * MEBIBYTE),
             text=conf.nova_sched.no_valid_host_text,
             limits=manager.Limits.of(conf))

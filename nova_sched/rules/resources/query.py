@@ -10,7 +10,7 @@ import urllib.parse
 
 import os_traits
 
-from nova_sched.hosts.offer import FORMS
+from nova_sched.hosts.allocation_candidates import FORMS
 from nova_sched.objects.base import version_tuple
 
 #: What a query may ask for, and the first microversion that has words for

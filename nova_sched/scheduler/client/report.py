@@ -5,7 +5,9 @@ from urllib import parse
 from oslo_log import log as logging
 
 from nova_sched import exception
-from nova_sched.hosts import offer
+from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
+from nova_sched.hosts.allocation_candidates import AllocationCandidates
+from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.placement import microversions
 from nova_sched.placement.adapter import PlacementAdapter
 from nova_sched.placement.adapter import PlacementUnreachable
@@ -40,7 +42,7 @@ class SchedulerReportClient(NovaMethods):
         self._adapter = adapter or PlacementAdapter(conf)
 
     def candidates(self, queries, context):
-        """Return what Placement offers: an Offer or a NothingFound.
+        """Return what Placement offers: AllocationCandidates, NoCandidates.
 
         queries: one or two objects with ``minimum_version()``, one of
             microversions.FORMS, and ``query(version)``, a query string. What
@@ -54,22 +56,22 @@ class SchedulerReportClient(NovaMethods):
         try:
             found, version = self._fetch_candidates(queries, identity, make)
         except PlacementUnreachable as exc:
-            return offer.NothingFound(str(exc))
+            return NoCandidates(str(exc))
         except exception.PlacementError as exc:
             error = exc
         else:
             return self._offer(found, version, identity)
         LOG.error('%s', error)
-        return offer.NothingFound(str(error))
+        return NoCandidates(str(error))
 
     def _offer(self, found, version, identity):
-        """Return an Offer of Candidates, or NOTHING_FOUND for none."""
+        """Return AllocationCandidates, or NO_CANDIDATES for none."""
         if not found.by_provider:
-            return offer.NOTHING_FOUND
+            return NO_CANDIDATES
         claims = AllocationClaims(self._adapter, version, identity)
-        return offer.Offer(found.by_provider, frozenset(found.providers),
-                           version, claims.claim, claims.release,
-                           found.summaries)
+        return AllocationCandidates(
+            found.by_provider, frozenset(found.providers), version,
+            claims.claim, claims.release, found.summaries)
 
     def _fetch_candidates(self, queries, identity, make, again=True):
         """Return Candidates, and the microversion to claim them in.

@@ -11,10 +11,10 @@ import pytest
 
 from nova_sched.hosts import budget
 from nova_sched.hosts import decision
+from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import Pick
 from nova_sched.hosts.decision import WeigherPart
-from nova_sched.hosts.offer import Offer
 from nova_sched.weights import Weighed
 from tests.builders import requests
 
@@ -143,7 +143,7 @@ class TestPackedRequest:
 class TestPackedOffer:
     def test_holds_what_placement_offered(self):
         offered = {'a': [{'allocations': {'a': {'resources': {'VCPU': 1}}}}]}
-        record = Decision(offer=Offer(
+        record = Decision(offer=AllocationCandidates(
             offered, frozenset('ab'), '1.36', None, None))
 
         record.pack()
@@ -156,7 +156,7 @@ class TestPackedOffer:
         """A thousand candidates, as [scheduler] max_placement_results has it.
         """
         uuids = [str(uuid.uuid4()) for _ in range(1000)]
-        record = Decision(offer=Offer({
+        record = Decision(offer=AllocationCandidates({
             name: [{'allocations': {name: {'resources': {
                 'VCPU': 1, 'MEMORY_MB': 512, 'DISK_GB': 1}}},
                 'mappings': {'': [name]}}] for name in uuids},
@@ -365,7 +365,7 @@ def test_a_call_without_instances_is_forgotten_but_for_its_own(uuid_):
 
 def test_what_placement_offered_may_be_given_up():
     """The bytes that this sets free are told."""
-    record = Decision(offer=Offer(
+    record = Decision(offer=AllocationCandidates(
         {UUID: [{'allocations': {}}]}, frozenset([UUID]), '1.36', None, None))
     record.pack()
     before = record.size()

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from nova_sched.hosts import offer
+from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from tests.builders.hosts import NEVER_REPORTED
 from tests.builders.hosts import NOW
 from tests.builders.hosts import a_host
@@ -139,5 +139,5 @@ def test_prints_as_nova_does():
 
     text = '(h, n) ram: 1MB disk: 2MB io_ops: 3 instances: 4'
     assert str(state) == text
-    state._snapshot.offer = offer.NOTHING_FOUND
+    state._snapshot.offer = NO_CANDIDATES
     assert str(state) == text + ', allocation_candidates: 0'

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nova_sched.hosts import offer
+from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from tests.builders import http_placement
 from tests.builders.http_placement import CONTEXT
 from tests.builders.http_placement import Query
@@ -85,7 +85,7 @@ class TestOffer:
         assert 'Invalid resource class' in found.reason
 
     def test_is_nothing_where_nothing_is_found(self, client):
-        assert ask(client) is offer.NOTHING_FOUND
+        assert ask(client) is NO_CANDIDATES
 
 
 class TestRequest:

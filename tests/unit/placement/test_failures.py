@@ -5,7 +5,7 @@ import time
 import pytest
 
 from nova_sched import exception
-from nova_sched.hosts import offer
+from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.placement import adapter
 from tests.builders import http_placement
 from tests.builders.http_placement import CONTEXT
@@ -77,7 +77,7 @@ def test_an_answer_without_candidates_is_an_error_that_says_what_to_do(
 
     found = ask(client)
 
-    assert isinstance(found, offer.NothingFound)
+    assert isinstance(found, NoCandidates)
     assert found.reason.startswith(
         'Failed to retrieve allocation candidates from placement API for '
         'filters: resources=VCPU:1&limit=1000. Got ')
@@ -119,7 +119,7 @@ class TestNoAnswer:
 
         found = ask(client)
 
-        assert found == offer.NothingFound(
+        assert found == NoCandidates(
             f'{SILENT}Unable to establish connection to '
             f'http://127.0.0.1:9/: [Errno 111] Connection refused{WHERE}')
         assert found.reason in caplog.text

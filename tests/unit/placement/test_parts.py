@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from nova_sched.hosts.offer import FORMS
+from nova_sched.hosts.allocation_candidates import FORMS
 from nova_sched.placement import allocations
 from nova_sched.placement import candidates
 from nova_sched.placement import microversions

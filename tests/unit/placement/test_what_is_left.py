@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from nova_sched import exception
+from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.decision import Decision
-from nova_sched.hosts.offer import Offer
 from nova_sched.placement import retry_budget
 from nova_sched.scheduler import claims
 from tests.builders import http_placement
@@ -32,11 +32,12 @@ def quick(monkeypatch):
 
 @pytest.fixture
 def offer(scene):
-    """An Offer of which all UUIDs have been claimed."""
+    """AllocationCandidates of which all UUIDs have been claimed."""
     made = scene.claims()
     for uuid in UUIDS:
         assert made.claim(uuid, WANTED, SPEC)
-    return Offer({}, frozenset(), '1.36', made.claim, made.release)
+    return AllocationCandidates({}, frozenset(), '1.36', made.claim,
+                                made.release)
 
 
 def given_back(placement):
@@ -114,8 +115,8 @@ def test_a_claim_that_was_said_not_to_be_taken_is_released_too():
     """It may have arrived late; Claims knows which may."""
     released = []
     taking = claims.Claims(
-        Offer({}, frozenset(), '1.36', lambda *args: False, released.append),
-        UUIDS, Decision())
+        AllocationCandidates({}, frozenset(), '1.36', lambda *args: False,
+                             released.append), UUIDS, Decision())
     for _ in range(2):
         taking._claim(State(), claims.ClaimedHost(0, WANTED), UUIDS[0], SPEC)
 
@@ -147,7 +148,7 @@ def test_a_claim_without_an_answer_is_given_back_after_an_outage(
             made.release(UUIDS[0])
     placement.on('GET', f'/allocations/{UUIDS[0]}',
                  *placement.routes('GET', '/allocations/'))
-    claims.give_back(Offer({}, frozenset(), '1.36', made.claim, made.release),
-                     UUIDS[:1])
+    claims.give_back(AllocationCandidates(
+        {}, frozenset(), '1.36', made.claim, made.release), UUIDS[:1])
 
     assert not holding

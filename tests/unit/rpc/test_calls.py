@@ -20,14 +20,15 @@ WITHIN = {'serve': {'offers': 1, 'text': 'nova', 'limits': None},
           'target': {}, 'CALLS': {}, '__init__': {}}
 
 
-class Offers:
+class CandidateSource:
     placement_client = None
 
 
 class TestOfTheScheduler:
     @pytest.fixture
     def endpoint(self):
-        return manager.SchedulerManager('the driver', Offers(), 'recorder')
+        return manager.SchedulerManager('the driver', CandidateSource(),
+                                        'recorder')
 
     @pytest.fixture
     def client(self, endpoint):

@@ -6,7 +6,7 @@ from nova_sched import context
 from nova_sched.hosts import decision
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import filters
-from nova_sched.scheduler import offers
+from nova_sched.scheduler.candidates import CandidateSource
 from tests.builders import clouds
 from tests.builders import drivers
 from tests.builders import requests
@@ -60,7 +60,7 @@ def door(monkeypatch):
     """The endpoint before a driver that exits, and its Placement."""
     placement = Placement('a')
     monkeypatch.setattr(
-        offers.Offers, 'ask', lambda self, context, spec_obj, *args: (
+        CandidateSource, 'fetch', lambda self, context, spec_obj, *args: (
             spec_obj, placement.offer()))
     return drivers.door(ExitingDriver(rules.a_conf())), placement
 

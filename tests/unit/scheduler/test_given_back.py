@@ -6,7 +6,7 @@ import types
 import pytest
 
 from nova_sched import exception
-from nova_sched.hosts.offer import Offer
+from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.placement.retry_budget import RetriesExhausted
 from nova_sched.scheduler import claims
 
@@ -39,7 +39,8 @@ class Placement:
 
     def __init__(self, clock, trouble):
         self._clock, self._trouble, self.tries = clock, trouble, []
-        self.offer = Offer({}, frozenset(), '1.36', None, self._release)
+        self.offer = AllocationCandidates({}, frozenset(), '1.36', None,
+                                          self._release)
 
     def _release(self, uuid):
         self.tries.append((self._clock.now, uuid, threading.current_thread()))

@@ -8,7 +8,7 @@ import pytest
 
 from nova_sched import context
 from nova_sched import exception
-from nova_sched.hosts import offer
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.observe import recorder
 from nova_sched.scheduler import host_manager
 from nova_sched.scheduler import manager
@@ -39,8 +39,8 @@ class NotAsked:
 
     placement_client = None
 
-    def ask(self, context, spec_obj, record):
-        return spec_obj, offer.NOT_ASKED
+    def fetch(self, context, spec_obj, record):
+        return spec_obj, PLACEMENT_NOT_USED
 
 
 @pytest.fixture

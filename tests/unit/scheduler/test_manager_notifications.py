@@ -7,7 +7,7 @@ import pytest
 from nova_sched import context
 from nova_sched import exception
 from nova_sched import objects
-from nova_sched.hosts import offer
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.observe import recorder
 from nova_sched.scheduler import caching_scheduler
 from nova_sched.scheduler import chance
@@ -41,16 +41,16 @@ class Told:
         return [name for name, *_ in self.events]
 
 
-class Offers:
+class CandidateSource:
     """Placement's part: offers nothing in particular, or refuses."""
 
     def __init__(self, refusal=None):
         self._refusal = refusal
 
-    def ask(self, context, spec_obj, record):
+    def fetch(self, context, spec_obj, record):
         if self._refusal:
             raise self._refusal
-        return spec_obj, offer.NOT_ASKED
+        return spec_obj, PLACEMENT_NOT_USED
 
 
 class Foreign(driver.Scheduler):
@@ -89,7 +89,7 @@ def ask(told, asked=None, offers=None, without='id', **request):
         enabled_filters=['RamFilter'])
     asked = adapted(asked)
     door = manager.SchedulerManager(
-        asked, offers or Offers(), recorder.Recorder(1 << 24), told)
+        asked, offers or CandidateSource(), recorder.Recorder(1 << 24), told)
     spec_obj = requests.a_request(**request).obj_to_primitive()
     spec_obj['nova_object.data'].pop(without, None)
     return door.select_destinations(
@@ -126,7 +126,7 @@ def test_a_request_that_no_host_passes_has_no_end(told):
 
 def test_a_request_that_placement_offers_nothing_is_not_told_of(told):
     with pytest.raises(messaging.ExpectedException):
-        ask(told, offers=Offers(exception.NoValidHost(reason='')))
+        ask(told, offers=CandidateSource(exception.NoValidHost(reason='')))
 
     assert told.phases == []
 

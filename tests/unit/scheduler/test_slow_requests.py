@@ -8,8 +8,8 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.hosts import budget
+from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.decision import Decision
-from nova_sched.hosts.offer import Offer
 from nova_sched.inventory import decision_lock
 from nova_sched.rules import attestation
 from nova_sched.scheduler import filter_scheduler
@@ -289,7 +289,7 @@ def test_asks_for_attestations_of_hosts_that_placement_offers(cloud):
     authority.answers.set()
     driver = trusting(cloud.driver('filter_scheduler', enabled_filters=[
         'TrustedFilter']), authority)
-    nowhere = Offer({}, frozenset(), '1.36', None, None)
+    nowhere = AllocationCandidates({}, frozenset(), '1.36', None, None)
 
     with pytest.raises(exception.NoValidHost):
         select(driver, a_trusted_server(), offer=nowhere)

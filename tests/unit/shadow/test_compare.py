@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from nova_sched.hosts import decision
+from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
+from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import Pick
 from nova_sched.hosts.labels import Labels
-from nova_sched.hosts.offer import NOTHING_FOUND
-from nova_sched.hosts.offer import NothingFound
 from nova_sched.shadow import compare
 from nova_sched.shadow.compare import LiveDecision
 from nova_sched.weights import Weighed
@@ -107,7 +107,7 @@ def test_a_refusal_here_alone_is_told_with_what_refuses_the_live_host():
 
 
 def test_a_refusal_before_any_filter_is_told():
-    record = Decision(offer=NOTHING_FOUND)
+    record = Decision(offer=NO_CANDIDATES)
     record.close(decision.REFUSED)
     assert compare.compare(record, live('a')).rule == compare.OFFERED
 
@@ -119,7 +119,7 @@ def test_a_refusal_before_any_filter_is_told():
 
 def test_where_placement_fails_it_refuses_nobody():
     """An error, unless the live scheduler found nothing either."""
-    record = Decision(offer=NothingFound('Placement does not answer'))
+    record = Decision(offer=NoCandidates('Placement does not answer'))
     record.close(decision.REFUSED)
 
     found = compare.compare(record, live('a'))

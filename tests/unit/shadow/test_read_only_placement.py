@@ -3,7 +3,7 @@
 import pytest
 
 from nova_sched import exception
-from nova_sched.hosts import offer
+from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.shadow import read_only_placement
 from tests.builders import http_placement
 from tests.builders import http_server
@@ -55,7 +55,7 @@ def test_nothing_offered_stays_nothing(client):
     found = client.candidates([http_placement.Query()],
                               http_placement.CONTEXT)
 
-    assert isinstance(found, offer.NothingFound)
+    assert isinstance(found, NoCandidates)
 
 
 def test_how_much_was_taken_of_each_provider_is_kept(server, way, client):
@@ -137,5 +137,5 @@ def test_after_a_stop_nothing_is_asked(server, way, client):
         with pytest.raises(exception.PlacementError, match='about to end'):
             read(A)
     assert isinstance(client.candidates(
-        [http_placement.Query()], http_placement.CONTEXT), offer.NothingFound)
+        [http_placement.Query()], http_placement.CONTEXT), NoCandidates)
     assert server.asked == []

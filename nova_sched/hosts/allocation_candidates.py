@@ -1,8 +1,9 @@
 """What Placement offers one request: one of three values.
 
-``NOT_ASKED``: Placement is not used.  A ``NothingFound``: Placement was asked
-and offers nothing; ``NOTHING_FOUND`` is the usual one.  An ``Offer``: what
-Placement found; records keep a ``PastOffer`` of it.
+``PLACEMENT_NOT_USED``: Placement is not asked.  ``NoCandidates``: Placement
+offers nothing, for a reason; ``NO_CANDIDATES`` has the usual one.
+``AllocationCandidates``: what Placement offers; records keep it as
+``PackedCandidates``.
 """
 
 import copy
@@ -16,7 +17,7 @@ FORMS = ('1.17', '1.25', '1.29', '1.32', '1.35', '1.36', '1.39')
 
 
 @dataclasses.dataclass(frozen=True)
-class Offer:
+class AllocationCandidates:
     """The allocation requests that Placement offers one request.
 
     by_provider: resource provider uuid -> list of the allocation requests
@@ -47,8 +48,8 @@ class Offer:
         return copy.deepcopy(self.by_provider.get(provider_uuid, []))
 
     def packed(self):
-        """Return a ``PastOffer``, for the record of a request that is over."""
-        return PastOffer(zlib.compress(json.dumps(
+        """Return ``PackedCandidates``, for the record of a past request."""
+        return PackedCandidates(zlib.compress(json.dumps(
             [self.by_provider, sorted(self.providers)]).encode(), 1),
             self.version)
 
@@ -57,8 +58,8 @@ class Offer:
 
 
 @dataclasses.dataclass(frozen=True)
-class PastOffer:
-    """An ``Offer`` in compressed form, of which nothing can be claimed."""
+class PackedCandidates:
+    """Compressed ``AllocationCandidates``; nothing can be claimed."""
 
     _packed: bytes = dataclasses.field(repr=False)
     version: str
@@ -88,7 +89,7 @@ class PastOffer:
         return json.loads(zlib.decompress(self._packed))
 
 
-class _NotAsked:
+class _PlacementNotUsed:
     """Placement is not used: all hosts are candidates, nothing is claimed."""
 
     asked = False
@@ -97,11 +98,11 @@ class _NotAsked:
         return []
 
     def __repr__(self):
-        return 'NOT_ASKED'
+        return 'PLACEMENT_NOT_USED'
 
 
 @dataclasses.dataclass(frozen=True)
-class NothingFound:
+class NoCandidates:
     """Placement was asked and offers nothing: there is no candidate.
 
     reason: why, for the record and the log.
@@ -116,5 +117,5 @@ class NothingFound:
         return []
 
 
-NOT_ASKED = _NotAsked()
-NOTHING_FOUND = NothingFound()
+PLACEMENT_NOT_USED = _PlacementNotUsed()
+NO_CANDIDATES = NoCandidates()

@@ -4,7 +4,10 @@ import dataclasses
 
 import pytest
 
-from nova_sched.hosts import offer
+from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
+from nova_sched.hosts.allocation_candidates import AllocationCandidates
+from nova_sched.hosts.allocation_candidates import NoCandidates
 from tests.builders.hosts import a_host
 from tests.builders.hosts import table
 
@@ -13,9 +16,9 @@ BY_PROVIDER = {'a': [{'allocations': {'a': {'resources': {'VCPU': 1}}}}],
 
 
 def an_offer(summaries=None):
-    return offer.Offer(BY_PROVIDER, frozenset('abc'), '1.36', None, None,
-                       **({} if summaries is None
-                          else {'summaries': summaries}))
+    return AllocationCandidates(
+        BY_PROVIDER, frozenset('abc'), '1.36', None, None,
+        **({} if summaries is None else {'summaries': summaries}))
 
 
 def test_gives_each_provider_a_copy_of_its_own():
@@ -31,14 +34,14 @@ def test_gives_each_provider_a_copy_of_its_own():
 
 @pytest.mark.parametrize('made, asked', [
     (an_offer(), True), (an_offer().packed(), True),
-    (offer.NOTHING_FOUND, True), (offer.NOT_ASKED, False)],
+    (NO_CANDIDATES, True), (PLACEMENT_NOT_USED, False)],
     ids=['found', 'past', 'nothing', 'not asked'])
 def test_tells_whether_placement_was_asked(made, asked):
     assert made.asked is asked
 
 
 def test_of_nothing_has_no_providers_but_a_reason():
-    usual, other = offer.NOTHING_FOUND, offer.NothingFound('too many')
+    usual, other = NO_CANDIDATES, NoCandidates('too many')
 
     assert (usual.reason, other.reason) == (
         'Placement offers no host', 'too many')
@@ -49,8 +52,8 @@ def test_of_nothing_has_no_providers_but_a_reason():
 def test_that_was_not_asked_for_is_none_of_any_host():
     state = table(a_host()).snapshot(None).state(0)
 
-    assert offer.NOT_ASKED.of('a') == state.allocation_candidates == []
-    assert repr(offer.NOT_ASKED) == 'NOT_ASKED'
+    assert PLACEMENT_NOT_USED.of('a') == state.allocation_candidates == []
+    assert repr(PLACEMENT_NOT_USED) == 'PLACEMENT_NOT_USED'
 
 
 def test_is_told_by_its_number_of_providers():
@@ -71,14 +74,14 @@ def test_that_is_past_has_what_was_offered():
 
 
 def test_that_is_past_prints_none_of_its_bytes():
-    assert repr(an_offer().packed()) == "PastOffer(version='1.36')"
+    assert repr(an_offer().packed()) == "PackedCandidates(version='1.36')"
 
 
 def test_is_changed_by_nobody():
     """Requests, and records of them, share it."""
     for made, name in ((an_offer(), 'version'),
                        (an_offer().packed(), 'version'),
-                       (offer.NothingFound(), 'reason')):
+                       (NoCandidates(), 'reason')):
         assert made.of('x') == [] if name == 'reason' else made.providers
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(made, name, 'other')

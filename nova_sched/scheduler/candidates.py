@@ -4,7 +4,8 @@ from oslo_log import log as logging
 
 from nova_sched import conf as config
 from nova_sched import exception
-from nova_sched.hosts import offer
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
+from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.rules import reasons
 from nova_sched.scheduler import prefilters
 from nova_sched.scheduler import utils
@@ -13,7 +14,7 @@ from nova_sched.scheduler.client import report
 LOG = logging.getLogger(__name__)
 
 
-class Offers:
+class CandidateSource:
     """The source of candidates for a driver.
 
     driver: a scheduler.driver.Scheduler.  Placement is not used for one whose
@@ -37,8 +38,8 @@ class Offers:
         self._fallback = not conf.workarounds.disable_fallback_pcpu_query
         self._driver = driver
 
-    def ask(self, context, spec_obj, record):
-        """Fetch candidates: return (RequestSpec, a value of hosts.offer).
+    def fetch(self, context, spec_obj, record):
+        """Return (RequestSpec, a value of hosts.allocation_candidates).
 
         The RequestSpec is the given one if Placement is not used, else a copy
         that request filters have edited, and that names the one host that the
@@ -48,14 +49,14 @@ class Offers:
         for, DatabaseUnavailable, and what ``Prefilters.apply`` raises.
         """
         if self.placement_client is None or spec_obj.is_rebuild:
-            return spec_obj, offer.NOT_ASKED
+            return spec_obj, PLACEMENT_NOT_USED
         with record.timed('placement'):
             spec_obj = self._prefilters.apply(context, spec_obj)
             node = self._target_node(spec_obj, record)
             found = self.placement_client.candidates(utils.resource_requests(
                 spec_obj, max_results=self._max_results, target_node=node,
                 fallback_pcpu_query=self._fallback), context)
-        if isinstance(found, offer.NothingFound):
+        if isinstance(found, NoCandidates):
             LOG.info('Got no allocation candidates from the Placement API. '
                      'This may be a temporary occurrence as compute nodes '
                      'start up and begin reporting inventory to the '
