@@ -16,7 +16,6 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched import exception
-from nova_sched.rules import limits
 from nova_sched.rules import loadables
 
 LOG = logging.getLogger(__name__)
@@ -150,7 +149,7 @@ class FilterHandler:
             before, name = hosts, type(filter_).__name__
             hosts, stop = self._one(filter_, name, before, spec_obj)
             if _leaves_limits(filter_):
-                limits.note(hosts.snapshot, filter_, request)
+                _note_judge(hosts.snapshot, filter_, request)
             decision.step(index, name, before.rows, hosts.rows)
             ran.append((name, before, hosts))
             if stop:
@@ -237,3 +236,27 @@ def _some(hosts):
             in hosts.snapshot.block(hosts.rows[:NAMED]).states()]
     more = len(hosts) - len(some)
     return [*some, f'and {more} more'] if more else some
+
+
+def limits_of(snapshot, row):
+    """Return what a compute node is to hold an instance to: a dict.
+
+    snapshot: HostSnapshot.  row: of the host.
+    Returns limit name -> amount, from the filters that have judged hosts of
+    the snapshot.  What a plug-in wrote into a host state's own ``limits``
+    wins.
+    """
+    found, host = {}, snapshot.block(np.array([row]))
+    for filter_, spec_obj in snapshot.judges.values():
+        found |= filter_.limits(host, spec_obj)
+    return found | snapshot.own_limits(row)
+
+
+def _note_judge(snapshot, filter_, spec_obj):
+    """Note on a HostSnapshot that a filter has judged hosts of it.
+
+    A filter that did not look, as on a rebuild, leaves nothing to the compute
+    node.
+    """
+    if filter_.RUN_ON_REBUILD or not spec_obj.is_rebuild:
+        snapshot.judges[id(filter_)] = filter_, spec_obj

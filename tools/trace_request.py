@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Print the files that one request passes through, and the lines it runs.
 
-    .venv/bin/python -m tools.trace_request [--driver NAME] [--hosts N]
+    python -m tools.trace_request [--driver NAME] [--hosts N]
 
 A scheduler without a broker is put together on a made-up cloud in an SQLite
-file.  Two calls as a conductor sends them (``benchmarks/request.json``) warm
+file, by default of 10 hosts that are all up.  Two calls as a conductor sends them (``benchmarks/request.json``) warm
 it up; the third is traced in its own thread, from the door to the reply.  A
 file counts as entered when a function of it is called.  The *deciding part*
 is what ``SchedulingAttempt.place`` and ``selections`` enter; it is counted
@@ -120,14 +120,14 @@ def main(args=None):
     """Trace a request, print its files, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
     parser.add_argument('--driver', default='filter_scheduler')
-    parser.add_argument('--hosts', type=int, default=100)
+    parser.add_argument('--hosts', type=int, default=10)
     options = parser.parse_args(args)
     trace = traced(options.driver, options.hosts)
     deciding = counted(trace.deciding)
     for name, lines in sorted(trace.files.items()):
         print(f'{len(lines):5}  {"*" if name in deciding else " "} {name}')
     rules = [name for name in trace.files if name.startswith(_RULES)]
-    print(f'{len(trace.files)} files entered, of which {len(rules)} are '
+    print(f'{len(trace.files) - len(rules)} files entered, and {len(rules)} '
           f'rules; {sum(map(len, trace.files.values()))} lines run')
     print(f'{len(deciding)} files in the deciding part (*), '
           f'{sum(len(trace.deciding[name]) for name in deciding)} lines run')

@@ -49,6 +49,10 @@ class Hardware:
         pack: as in Fitting.
         Raises FailedError; steps before it stay done.
         """
+        pci_requests = spec_obj.pci_requests
+        if spec_obj.numa_topology is None and not (
+                pci_requests and pci_requests.requests):
+            return
         guests = self._fitted(spec_obj, limits, mapping, pack)
         steps = [self._take_cells, self._take_devices]
         if self.topology is not None and not self.topology.is_newer:

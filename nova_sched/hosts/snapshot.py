@@ -49,7 +49,7 @@ class HostSnapshot:
         self._states = {}
         self._written = {}
         #: The filters that have judged hosts and leave limits: id of the
-        #: filter -> (filter, RequestSpec); see rules.limits.
+        #: filter -> (filter, RequestSpec); see filters.limits_of.
         self.judges = {}
 
     @property
@@ -76,6 +76,11 @@ class HostSnapshot:
         if state is None:
             state = self._states[row] = HostState.of(self, row)
         return state
+
+    def own_limits(self, row):
+        """Return what plug-ins left as limits on a row's state: dict."""
+        state = self._states.get(row)
+        return {} if state is None else state.limits
 
     def have(self, row, state):
         """From now on a HostState that was made elsewhere is the row's."""

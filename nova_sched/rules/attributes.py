@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
+from nova_sched import filters
 from nova_sched.hosts import columns
 from nova_sched.hosts import labels
-from nova_sched.rules import limits
 
 _SHOWN = [column for column in columns.COLUMNS if not column.ours]
 _NUMBERS = frozenset(
@@ -142,7 +142,8 @@ def column(hosts, name):
         return Column(np.arange(len(hosts)), hosts.objects(name))
     if name == 'limits':
         return Column(np.arange(len(hosts)), [
-            limits.of(hosts.snapshot, row) for row in hosts.rows.tolist()])
+            filters.limits_of(hosts.snapshot, row)
+            for row in hosts.rows.tolist()])
     if name in _OBJECTS:
         return Column(np.arange(len(hosts)),
                       [getattr(state, name) for state in hosts.states()])

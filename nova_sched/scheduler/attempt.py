@@ -24,12 +24,12 @@ from oslo_log import log as logging
 from oslo_utils import uuidutils
 
 from nova_sched import exception
+from nova_sched import filters
 from nova_sched.hosts import decision
 from nova_sched.hosts import instances
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.inventory.in_flight import InFlight
 from nova_sched.objects import copies
-from nova_sched.rules import limits as rule_limits
 from nova_sched.rules import reasons
 from nova_sched.scheduler import selections
 
@@ -259,7 +259,7 @@ class SchedulingAttempt:
                 self._record.step(index, 'claims refused', rows, rows[:0])
             return None
         claimed.assign_providers(self._spec_obj)
-        limits = rule_limits.of(self.hosts, claimed.row)
+        limits = filters.limits_of(self.hosts, claimed.row)
         self._picked.append((claimed, limits))
         self._note(index, key, claimed, limits)
         self._consume(uuid, claimed, limits)

@@ -11,7 +11,6 @@ import oslo_messaging as messaging
 from oslo_versionedobjects.exception import IncompatibleObjectVersion
 
 from nova_sched import exception
-from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.objects import arguments
 from nova_sched.objects import bounds
@@ -165,7 +164,7 @@ class SchedulerManager:
         record = decision.Decision(
             request_id=getattr(ctxt, 'request_id', None), request=call,
             generation=self.recorder.generation,
-            budget=budget.Budget(self._limits.seconds))
+            budget=decision.Budget(self._limits.seconds))
         LOG.debug('Starting to schedule for instances: %s', instance_uuids)
         try:
             return self._answer(ctxt, call, record)

@@ -5,9 +5,9 @@ import itertools
 
 import numpy as np
 
+from nova_sched import filters
 from nova_sched import objects
 from nova_sched.rules import aggregates as aggregate_values
-from nova_sched.rules import limits as rule_limits
 
 
 def of(hosts, picked, alternates, zone, version=None):
@@ -63,5 +63,5 @@ def alternates(hosts, picks, rows, most, first_of):
 def _first(hosts, rows, most, first_of):
     """Return the first of the rows that have something to claim."""
     found = (first_of(hosts, row) for row in rows.tolist())
-    return [(claimed, rule_limits.of(hosts, claimed.row)) for claimed
+    return [(claimed, filters.limits_of(hosts, claimed.row)) for claimed
             in itertools.islice(filter(None, found), most)]

@@ -16,7 +16,6 @@ from nova_sched.plugins import row_rules
 from nova_sched.plugins.nova import exception
 from nova_sched.plugins.row_api import host_states
 from nova_sched.plugins.row_api import request
-from nova_sched.rules import limits
 from nova_sched.rules import narrowing
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
@@ -42,7 +41,8 @@ class FilterHandler(filters.HostFilterHandler):
         if asked.hosts is None:
             # Whoever asks goes on with the states by itself.
             for state in left:
-                state.limits.update(limits.of(hosts.snapshot, state._row))
+                state.limits.update(
+                    base_filters.limits_of(hosts.snapshot, state._row))
         return left
 
 

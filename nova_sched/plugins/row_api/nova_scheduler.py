@@ -3,10 +3,10 @@
 import numpy as np
 
 from nova_sched import exception
+from nova_sched import filters
 from nova_sched.plugins import nova_methods
 from nova_sched.plugins.row_api import host_states as rows
 from nova_sched.plugins.row_api import request
-from nova_sched.rules import limits
 from nova_sched.rules import ranking
 from nova_sched.scheduler import attempt
 from nova_sched.scheduler import claims
@@ -125,7 +125,7 @@ class NovaSchedulerMixin:
             max(0, num_alts), first_of)
         return selections.of(
             snapshot,
-            [(each, limits.of(snapshot, each.row)) for each in taken],
+            [(each, filters.limits_of(snapshot, each.row)) for each in taken],
             others, self.conf.default_availability_zone,
             allocation_request_version)
 

@@ -6,7 +6,6 @@ import time
 import pytest
 
 from nova_sched import exception
-from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 
 
@@ -36,7 +35,7 @@ def spent(spending):
 
 
 def test_what_is_over_is_said_with_step_instance_and_option(clocks):
-    spending = budget.Budget(10)
+    spending = decision.Budget(10)
     clocks.works(9.9)
     spending.check('weigh')
     clocks.works(0.2)
@@ -48,7 +47,7 @@ def test_what_is_over_is_said_with_step_instance_and_option(clocks):
 
 
 def test_waiting_costs_nothing(clocks):
-    spending = budget.Budget(10)
+    spending = decision.Budget(10)
     clocks.wall += 3600
     clocks.works(9)
     spending.check('weigh')
@@ -58,7 +57,7 @@ def test_waiting_costs_nothing(clocks):
 
 
 def test_what_is_the_services_own_work_costs_nothing(clocks):
-    spending = budget.Budget(10)
+    spending = decision.Budget(10)
     with spending.not_spent():
         clocks.works(100)
     clocks.works(9)
@@ -69,7 +68,7 @@ def test_what_is_the_services_own_work_costs_nothing(clocks):
 
 
 def test_of_zero_is_without_end(clocks):
-    spending = budget.Budget(0)
+    spending = decision.Budget(0)
     clocks.works(10 ** 9)
 
     spending.check('weigh')
@@ -77,7 +76,7 @@ def test_of_zero_is_without_end(clocks):
 
 def test_another_thread_has_a_clock_of_its_own():
     """A plug-in may have its rule run wherever it likes."""
-    spending = budget.Budget(1e-9)
+    spending = decision.Budget(1e-9)
     spent(spending)
     other = threading.Thread(target=spending.check, args=('weigh',))
     failed = []
@@ -96,7 +95,7 @@ def test_the_clock_of_work_is_asked_only_when_enough_time_has_passed(
     """It costs ten times as much as the other."""
     asked = []
     monkeypatch.setattr(time, 'thread_time', lambda: asked.append(1) or 0.0)
-    spending = budget.Budget(1000)
+    spending = decision.Budget(1000)
     for _ in range(1000):
         spending.check('weigh')
 
@@ -107,7 +106,7 @@ class TestRecord:
 
     @staticmethod
     def record():
-        return decision.Decision(budget=budget.Budget(1e-9))
+        return decision.Decision(budget=decision.Budget(1e-9))
 
     def test_a_timed_block_is_a_step(self):
         refused = pytest.raises(exception.InvalidInput, match='placement;')

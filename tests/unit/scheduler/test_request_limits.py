@@ -7,7 +7,6 @@ import pytest
 
 from nova_sched import context
 from nova_sched import exception
-from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.hosts import packed
 from nova_sched.objects import bounds
@@ -154,7 +153,7 @@ def test_a_request_that_takes_too_long_is_refused_with_step_and_budget(
         'have the option raised')
 
 
-class Asked(budget.Budget):
+class Asked(decision.Budget):
     """Writes down at which steps it was looked at; ``spent_at`` that."""
 
     def __init__(self, spent_at=None):

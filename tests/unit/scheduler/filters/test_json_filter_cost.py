@@ -7,8 +7,8 @@ import tracemalloc
 import pytest
 
 from nova_sched import exception
+from nova_sched import filters as base_filters
 from nova_sched.objects import bounds
-from nova_sched.rules import limits
 from nova_sched.scheduler.filters.json_filter import JsonFilter
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
@@ -50,7 +50,8 @@ class Counted(str):
 def test_a_variable_is_looked_up_once(query, monkeypatch):
     block, asked = many(5), []
     monkeypatch.setattr(
-        limits, 'of', lambda snapshot, row: asked.append(row) or {})
+        base_filters, 'limits_of',
+        lambda snapshot, row: asked.append(row) or {})
 
     mask(query, block)
 

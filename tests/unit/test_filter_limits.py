@@ -4,7 +4,6 @@ import pytest
 
 from nova_sched import filters
 from nova_sched.hosts.decision import Decision
-from nova_sched.rules import limits
 from nova_sched.scheduler.filters.core_filter import CoreFilter
 from nova_sched.scheduler.filters.ram_filter import AggregateRamFilter
 from nova_sched.scheduler.filters.ram_filter import RamFilter
@@ -33,41 +32,42 @@ class Strict(RamFilter):
 
 
 def test_are_none_before_a_filter_has_judged():
-    assert limits.of(hosts(a_host()).snapshot, 0) == {}
+    assert filters.limits_of(hosts(a_host()).snapshot, 0) == {}
 
 
 def test_are_of_each_filter_that_has_judged():
     snapshot = judged(RamFilter, CoreFilter)
 
-    assert [limits.of(snapshot, row) for row in (0, 1)] == [
+    assert [filters.limits_of(snapshot, row) for row in (0, 1)] == [
         {'memory_mb': 1000, 'vcpu': 256}, {'memory_mb': 49152, 'vcpu': 256}]
 
 
 def test_of_two_filters_the_later_one_counts():
     block = hosts(a_host(aggregates=[{'ram_allocation_ratio': '2'}]))
 
-    assert limits.of(judged(RamFilter, AggregateRamFilter, block=block),
-                     0) == {'memory_mb': 65536}
+    assert filters.limits_of(
+        judged(RamFilter, AggregateRamFilter, block=block), 0) == {
+            'memory_mb': 65536}
 
 
 def test_are_those_of_filters_for_earlier_instances_too():
     block = hosts(a_host())
     judged(RamFilter, block=block)
 
-    assert limits.of(judged(CoreFilter, index=1, block=block), 0) == {
+    assert filters.limits_of(judged(CoreFilter, index=1, block=block), 0) == {
         'memory_mb': 49152, 'vcpu': 256}
 
 
 @pytest.mark.parametrize(('cls', 'found'), [
     (RamFilter, {}), (Strict, {'memory_mb': 1000})])
 def test_are_not_left_by_a_filter_that_does_not_look(cls, found):
-    assert limits.of(judged(cls, **REBUILD), 0) == found
+    assert filters.limits_of(judged(cls, **REBUILD), 0) == found
 
 
 def test_written_by_plug_ins_on_the_host_state_win():
     snapshot = judged(RamFilter)
     snapshot.state(1).limits['memory_mb'] = 5
 
-    assert [limits.of(snapshot, row)['memory_mb'] for row in (0, 1)] == [
-        1000, 5]
-    assert limits.of(snapshot, 1) is not snapshot.state(1).limits
+    assert [filters.limits_of(snapshot, row)['memory_mb']
+            for row in (0, 1)] == [1000, 5]
+    assert filters.limits_of(snapshot, 1) is not snapshot.state(1).limits
