@@ -4,12 +4,12 @@
     python -m tools.trace_request [--driver NAME] [--hosts N]
 
 A scheduler without a broker is put together on a made-up cloud in an SQLite
-file, by default of 10 hosts that are all up.  Two calls as a conductor sends them (``benchmarks/request.json``) warm
-it up; the third is traced in its own thread, from the door to the reply.  A
-file counts as entered when a function of it is called.  The *deciding part*
-is what ``SchedulingAttempt.place`` and ``selections`` enter; it is counted
-without the rules, each of which is a file of its own, what these share, and
-the vocabulary in ``objects/``.
+file, by default of 10 hosts that are all up.  Two calls as a conductor sends
+them (``benchmarks/request.json``) warm it up; the third is traced in its own
+thread, from the door to the reply.  A file counts as entered when a function
+of it is called; the rules, each a file of its own, are counted apart.  The
+*deciding part* is what ``SchedulingAttempt.place`` and ``selections`` enter,
+without the rules, what these share, and the vocabulary in ``objects/``.
 """
 
 import argparse
