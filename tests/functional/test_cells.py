@@ -23,7 +23,7 @@ pytestmark = pytest.mark.real
 CELL1 = '00000000-0000-0000-0000-0000000000c1'
 CELL2 = '00000000-0000-0000-0000-0000000000c2'
 #: Seconds that the service waits for a cell.
-TIMEOUT = 2
+TIMEOUT = 5
 FOREVER = 10 ** 9
 
 

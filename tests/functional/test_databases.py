@@ -29,7 +29,7 @@ pytestmark = pytest.mark.real
 ONE, TWO = clouds.a_uuid(101), clouds.a_uuid(102)
 INSTANCE = clouds.a_uuid(103)
 #: Seconds that the API database and a cell may take.
-TIMEOUT = 2
+TIMEOUT = 5
 
 
 def url_of(database):

@@ -30,7 +30,7 @@ CALLERS = 4
 HOSTS = {host: clouds.a_uuid(number)
          for number, host in enumerate('abcd', 1)}
 #: Seconds that the service waits for a database, and for Placement.
-TIMEOUT = 2
+TIMEOUT = 5
 #: Seconds without a sign of life after which a caller gives up.
 PATIENCE = 20
 

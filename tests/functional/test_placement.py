@@ -24,7 +24,7 @@ pytestmark = pytest.mark.real
 HOSTS = {host: clouds.a_uuid(number)
          for number, host in enumerate('abcd', 1)}
 #: Seconds that Placement may take: a few picks take less on a busy machine.
-TIMEOUT = 5
+TIMEOUT = 20
 #: Seconds that a missing caller is looked for.
 MISSING = 1
 
