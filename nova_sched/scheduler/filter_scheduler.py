@@ -157,14 +157,12 @@ class FilterScheduler(driver.HostScheduler):
                 return False
             # Placements of an earlier call for the same instances stay
             # unless all of them have new ones.
-            pausable = remembered and not view.own
-            placed = []
-            for each in attempt.place(hosts, manager.siblings(request)):
-                placed.append(each)
+            pausable, before = remembered and not view.own, len(attempt.placed)
+            for _ in attempt.place(hosts, manager.siblings(request)):
                 if pausable and turn.is_over():
                     break
             return not remembered or manager.commit(
-                view, hosts, placed, request)
+                view, hosts, attempt.placed[before:], request)
 
     @contextlib.contextmanager
     def _lock(self, attempt, record, number):
