@@ -28,7 +28,7 @@ from nova_sched.objects import bounds
 from nova_sched.options import releases
 from nova_sched.plugins import loading
 from nova_sched.plugins import nova_methods
-from nova_sched.preflight import eras
+from nova_sched.preflight import known_differences
 from nova_sched.rules import nova_classes
 
 LOG = logging.getLogger(__name__)
@@ -168,11 +168,11 @@ class NamesIn(FromCode):
 
 
 class NovaDifferences(FromCode):
-    """The facts of ``preflight/eras.py``, by what they are about."""
+    """The facts of ``preflight/known_differences.py``, by what they are about."""
 
     def lines(self):
         about = collections.defaultdict(list)
-        for fact in eras.FACTS:
+        for fact in known_differences.FACTS:
             about[fact.about].append(fact)
         for name, facts in about.items():
             yield _options_marked(name)
