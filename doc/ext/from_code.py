@@ -168,7 +168,7 @@ class NamesIn(FromCode):
 
 
 class NovaDifferences(FromCode):
-    """The facts of ``preflight/known_differences.py``, by what they are about."""
+    """The facts of ``preflight.known_differences``, by subject."""
 
     def lines(self):
         about = collections.defaultdict(list)
