@@ -308,12 +308,12 @@ class SchedulerService(backend.get_component('ServiceBase')):
 
         While the broker is silent, oslo.messaging retries, and logs why.
         """
-        answered = threading.Event()
-        threading.Thread(target=_report_silence, args=(url, answered),
-                         name='broker', daemon=True).start()
         self._server = rpc.get_server(
             self._transport, self.conf,
             [manager.BaseRPCEndpoint(rpc.TOPIC), self._manager])
+        answered = threading.Event()
+        threading.Thread(target=_report_silence, args=(url, answered),
+                         name='broker', daemon=True).start()
         try:
             self._server.start()
         except (amqp.AMQPError, kombu.KombuError, OSError,
