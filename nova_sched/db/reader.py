@@ -106,7 +106,11 @@ class HostReader:
         if self._fixed is not None:
             return tuple(self._fixed)
         mapped = self.mapped_cells()
-        return db_cells.single_cell(self._conf) if mapped is None else mapped
+        return self._single_cell if mapped is None else mapped
+
+    @functools.cached_property
+    def _single_cell(self):
+        return db_cells.single_cell(self._conf)
 
     def mapped_cells(self):
         """Return the cells of ``cell_mappings`` except cell0: tuple of Cell.

@@ -114,9 +114,11 @@ def set_lib_defaults():
 def list_lib_opts():
     """Return the libraries' options registered here: (group, opts) pairs.
 
-    Equal to the libraries' own, so that they may register theirs again.
+    Of oslo.messaging its own objects, which its ``list_opts`` copies: an
+    option that is deprecated remembers that it has been read, differs from
+    its copy from then on, and a driver that registers it again fails.
     """
-    listed = (messaging_options.list_opts() + db_options.list_opts()
+    listed = (messaging_options._opts + db_options.list_opts()
               + report_options.list_opts())
     return [(group, opts) for group, opts in listed
             if group != 'oslo_messaging_kafka'] + list_unlisted_opts()
@@ -143,12 +145,7 @@ def list_unlisted_opts():
 
 
 def register_opts(conf):
-    """Register the libraries' options on a ConfigOpts.
-
-    Of [oslo_messaging_rabbit] oslo.messaging's own objects, no copies: an
-    option that is deprecated remembers that it has been read, differs from
-    its copy from then on, and a driver that registers it again fails.
-    """
+    """Register the libraries' options on a ConfigOpts."""
     set_lib_defaults()
     for group, opts in list_lib_opts():
-        conf.register_opts(_rabbit_opts() if group == RABBIT else opts, group)
+        conf.register_opts(opts, group)

@@ -97,6 +97,17 @@ def test_importing_the_daemon_chooses_native_threads():
     assert run.stderr == ''
 
 
+@pytest.mark.parametrize('name', ['scheduler', 'manage'])
+def test_its_imports_are_not_looked_through_for_garbage(name):
+    code = ('import gc; from nova_sched import cmd; rounds = []; '
+            'gc.callbacks.append(lambda *told: rounds.append(told)); '
+            f'cmd._imported("nova_sched.cmd.{name}"); '
+            'print(rounds, gc.isenabled(), gc.get_freeze_count() > 10_000)')
+    run = subprocess.run([sys.executable, '-c', code], check=True,
+                         capture_output=True, text=True)
+    assert run.stdout == '[] True True\n'
+
+
 def test_a_log_that_cannot_be_opened_after_all_is_one_line(run, monkeypatch):
     """Whatever has become of it since it was looked at."""
     def fail(conf):

@@ -191,17 +191,28 @@ class TestWhileTheServerIsAsked:
 
         assert found.of(['a'], ['a']) == {'a': 'unknown'}
 
-    def test_requests_that_wait_for_an_answer_share_it(self, server):
+    def test_requests_that_wait_for_an_answer_share_it(
+            self, server, monkeypatch):
         """Also one that says nothing: they do not ask one after another."""
         server.answers = []
         found, _ = self.levels(server)
+        ask, waits = found._ask, threading.Semaphore(0)
+
+        def asked(everyone):
+            try:
+                return ask(everyone)
+            finally:
+                waits.release()
+
+        monkeypatch.setattr(found, '_ask', asked)
         waiting = [threading.Thread(target=found.of, args=(['a'], ['a']))
                    for _ in range(5)]
         for thread in waiting:
             thread.start()
-        assert server.begun.wait(LONG)
+        for _ in waiting:
+            assert waits.acquire(timeout=LONG), 'a request does not ask'
         server.answering.set()
         for thread in waiting:
             thread.join(LONG)
 
-        assert 1 <= len(server.asked) < 5
+        assert server.asked == [['a']]
