@@ -77,7 +77,7 @@ class FilterScheduler(driver.HostScheduler):
                 instances, answer = self._look_up(request, record), None
             if answer is not None:
                 return answer
-            if number < MOST_TRIES:
+            if number < MOST_TRIES or self.successor is not None:
                 record.restart()
             if self.successor is not None:
                 return self.successor.select_destinations(
