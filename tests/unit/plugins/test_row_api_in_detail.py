@@ -10,7 +10,6 @@ from nova_sched import exception
 from nova_sched.hosts.decision import Decision
 from nova_sched.plugins.row_api import nova_host_manager
 from nova_sched.scheduler.filters.ram_filter import RamFilter
-from tests.builders.by_rows import ask
 from tests.builders.clouds import a_uuid
 from tests.builders.drivers import select
 from tests.builders.hosts import a_host
@@ -18,6 +17,7 @@ from tests.builders.hosts import hosts
 from tests.builders.placement import Placement
 from tests.builders.requests import a_flavor
 from tests.builders.requests import a_request
+from tests.builders.row_api import ask
 from tests.builders.rules import configured
 
 

@@ -10,11 +10,11 @@ from nova_sched import exception
 from nova_sched.plugins.row_api import driver as row_api
 from nova_sched.scheduler import driver as drivers
 from nova_sched.scheduler.attempt import SchedulingAttempt
-from tests.builders.by_rows import answered
-from tests.builders.by_rows import ask
 from tests.builders.clouds import a_compute_node
 from tests.builders.clouds import an_aggregate
 from tests.builders.requests import a_flavor
+from tests.builders.row_api import answered
+from tests.builders.row_api import ask
 from tests.unit.plugins import conftest
 
 

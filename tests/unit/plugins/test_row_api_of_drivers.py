@@ -10,8 +10,6 @@ import pytest
 from nova_sched import exception
 from nova_sched.hosts.decision import Decision
 from nova_sched.inventory import decision_lock
-from tests.builders.by_rows import answered
-from tests.builders.by_rows import ask
 from tests.builders.clouds import a_uuid
 from tests.builders.drivers import hosts_of
 from tests.builders.drivers import select
@@ -19,6 +17,8 @@ from tests.builders.placement import Placement
 from tests.builders.requests import a_flavor
 from tests.builders.requests import a_group
 from tests.builders.requests import a_request
+from tests.builders.row_api import answered
+from tests.builders.row_api import ask
 
 
 class TestOfADriver:
