@@ -236,7 +236,7 @@ def _measure(worker, ask, plain, name, make):
 
 @contextlib.contextmanager
 def _service(bed, driver):
-    """A running service: its worker, and a function that asks it."""
+    """Run the service; yield its worker, and a function that asks it."""
     client = messaging.get_rpc_client(
         bed.transport, messaging.Target(topic=rpc.TOPIC, version='4.5'))
     with bed.service(driver) as call:

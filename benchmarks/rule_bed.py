@@ -131,14 +131,14 @@ def kind(rule):
 
 
 def column(rule, hosts, spec):
-    """A rule's answer for all hosts."""
+    """Return a rule's answer for all hosts."""
     if hasattr(rule, 'mask'):
         return rule.mask(hosts, spec)
     return rule.raw(hosts, spec)
 
 
 def by_row(rule):
-    """A rule's method that judges one host."""
+    """Return a rule's method that judges one host."""
     return getattr(rule, 'host_passes', None) or rule._weigh_object
 
 

@@ -46,7 +46,7 @@ class BaseFilter:
         """Take what the filter needs from the configuration, once."""
 
     def run_filter_for_index(self, index):
-        """Whether to run for the ``index``-th instance of a request."""
+        """Return whether to run for the ``index``-th instance of a request."""
         return not (self.run_filter_once_per_request and index > 0)
 
     def needs_all_instances(self, spec_obj):
@@ -75,7 +75,7 @@ class BaseFilter:
                 yield obj
 
     def keep(self, hosts, spec_obj):
-        """Which rows of a HostBlock pass: bool (n,); None to stop."""
+        """Return which rows of a HostBlock pass: bool (n,); None to stop."""
         states = hosts.states()
         passing = self.filter_all(states, spec_obj)
         if passing is None:
@@ -85,7 +85,7 @@ class BaseFilter:
                            dtype=np.bool_, count=len(states))
 
     def limits(self, hosts, spec_obj):
-        """What the compute node must hold a placed instance to.
+        """Return what the compute node must hold a placed instance to.
 
         hosts: a one-row HostBlock.  Returns a dict with any of memory_mb,
         vcpu, disk_gb (integers) and numa_topology.
@@ -93,7 +93,8 @@ class BaseFilter:
         return {}
 
     def reason(self, hosts, spec_obj):
-        """Why these rejected hosts were rejected, in a few words, or ''.
+        """Return why these rejected hosts were rejected, in a few words,
+        or ''.
 
         Written for operators, with needed and available figures; made only
         when a request fails or somebody asks.
@@ -113,7 +114,8 @@ class BaseFilterHandler(loadables.BaseLoader):
     """Runs filters on host states, for plug-ins that do so themselves."""
 
     def get_filtered_objects(self, filters, objs, spec_obj, index=0):
-        """The objects that pass every filter: list, None if one says to stop.
+        """Return the objects that pass every filter: list,
+        None if one says to stop.
 
         filters: filters, or their classes.  index: which instance of the
         request it is about.
@@ -132,7 +134,7 @@ class FilterHandler:
     """Runs a list of filters over a block of hosts."""
 
     def run(self, filters, hosts, spec_obj, index, decision, request=None):
-        """The hosts that pass every filter, as a HostBlock.
+        """Return the hosts that pass every filter, as a HostBlock.
 
         index: which instance of the request (0 is the first).
         decision: the Decision that records each step.
@@ -184,7 +186,7 @@ class FilterHandler:
             raise
 
     def _one(self, filter_, name, hosts, spec_obj):
-        """The hosts one filter leaves, and whether it says to stop."""
+        """Return the hosts one filter leaves, and whether it says to stop."""
         writes = hosts.snapshot.writes
         kept = self._kept(filter_, name, hosts, spec_obj)
         if hosts.snapshot.writes != writes:
@@ -201,7 +203,8 @@ class FilterHandler:
 
 
 def _leaves_limits(filter_):
-    """Whether a filter may have something for compute nodes to enforce."""
+    """Return whether a filter may have something for compute nodes to enforce.
+    """
     return getattr(filter_.limits, '__func__', None) is not BaseFilter.limits
 
 
@@ -231,7 +234,9 @@ def _log_empty(ran, spec_obj):
 
 
 def _some(hosts):
-    """Some hosts and their nodes as a list, and how many there are more."""
+    """Return some hosts and their nodes as a list,
+    and how many there are more.
+    """
     some = [(state.host, state.nodename) for state
             in hosts.snapshot.block(hosts.rows[:NAMED]).states()]
     more = len(hosts) - len(some)

@@ -227,7 +227,7 @@ def one_line(text):
 
 
 def _is_header(request_id):
-    """Whether an id can be sent in a header; callers may name any."""
+    """Return whether an id can be sent in a header; callers may name any."""
     return (isinstance(request_id, str) and request_id != ''
             and request_id == request_id.strip()
             and request_id.isprintable() and max(request_id) <= '\xff')

@@ -6,7 +6,7 @@ PACKAGE = 'nova_sched'
 
 
 def version_string():
-    """The version as installed; says so where it is not installed."""
+    """Return the version as installed; says so where it is not installed."""
     try:
         return metadata.version(PACKAGE)
     except metadata.PackageNotFoundError:

@@ -38,7 +38,7 @@ def normalize(weights, minval=None, maxval=None):
 
 
 def _normalized(raw, bounds):
-    """``normalize`` of several weighers' raw weights at once.
+    """Return ``normalize`` of several weighers' raw weights at once.
 
     raw: float64 (weighers, n).  bounds: of each weigher, (minval, maxval).
     Returns float64 (weighers, n), and of each row of it whether there was
@@ -63,7 +63,7 @@ def _normalized(raw, bounds):
 
 
 def _is_finite(multiplier):
-    """Whether it is a number that makes nothing of 0.0 but 0.0."""
+    """Return whether it is a number that makes nothing of 0.0 but 0.0."""
     return isinstance(multiplier, float) and math.isfinite(multiplier)
 
 
@@ -96,16 +96,16 @@ class BaseWeigher:
         """Take what the weigher needs from the configuration, once."""
 
     def weight_multiplier(self, host_state):
-        """How much this weigher counts for a host."""
+        """Return how much this weigher counts for a host."""
         return 1.0
 
     def _weigh_object(self, obj, weight_properties):
-        """The raw value of one host; higher is better."""
+        """Return the raw value of one host; higher is better."""
         raise NotImplementedError(
             f'{type(self).__name__} has no _weigh_object method')
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
-        """The raw values of all hosts, in their order.
+        """Return the raw values of all hosts, in their order.
 
         May be overridden to look at all hosts together; the values of an
         overriding method are not clamped.
@@ -115,7 +115,7 @@ class BaseWeigher:
              for weighed in weighed_obj_list], dtype=np.float64))
 
     def clamp(self, raw):
-        """Raw values within the fixed bounds."""
+        """Return raw values within the fixed bounds."""
         if self.minval is None and self.maxval is None:
             return raw
         # Of one bound np.clip makes this, by detours.
@@ -126,13 +126,14 @@ class BaseWeigher:
         return np.clip(raw, self.minval, self.maxval)
 
     def raw(self, hosts, spec_obj):
-        """The raw values of a HostBlock: float64 (n,)."""
+        """Return the raw values of a HostBlock: float64 (n,)."""
         weighed = [WeighedObject(state, 0.0) for state in hosts.states()]
         return np.array(list(self.weigh_objects(weighed, spec_obj)),
                         dtype=np.float64)
 
     def multipliers(self, hosts):
-        """The multiplier of each host of a HostBlock: number or (n,)."""
+        """Return the multiplier of each host of a HostBlock: number or (n,).
+        """
         return self.multipliers_of(hosts.states)
 
     def multipliers_of(self, states):
@@ -145,7 +146,7 @@ class BaseWeigher:
 
 
 def _takes_one(method):
-    """Whether a bound method can be called with one argument."""
+    """Return whether a bound method can be called with one argument."""
     try:
         inspect.signature(method).bind(None)
     except TypeError:
@@ -159,7 +160,8 @@ class BaseWeightHandler(loadables.BaseLoader):
     object_class = WeighedObject
 
     def get_weighed_objects(self, weighers, obj_list, weighing_properties):
-        """The objects with their weights, best first: list of object_class.
+        """Return the objects with their weights, best first:
+        list of object_class.
 
         weighers: weighers, or their classes.  One object alone has 0.0.
         """
@@ -194,15 +196,15 @@ class Weighed:
     order: np.ndarray
 
     def weight(self, row):
-        """The weight of a table row."""
+        """Return the weight of a table row."""
         return self.weights.item(self.position(row))
 
     def position(self, row):
-        """Where a table row stands among ``rows``."""
+        """Return where a table row stands among ``rows``."""
         return (self.rows == row).nonzero()[0].item(0)
 
     def parts(self, row):
-        """What each weigher gave a host: float64 (weighers, 3).
+        """Return what each weigher gave a host: float64 (weighers, 3).
 
         Raw value, normalized value and multiplier.
         """
@@ -218,7 +220,8 @@ class WeightHandler:
     """Weighs a block of hosts with a list of weighers."""
 
     def weigh(self, weighers, hosts, spec_obj, ran=lambda name: None):
-        """The hosts of a block sorted by weight, best first: ``Weighed``.
+        """Return the hosts of a block sorted by weight,
+        best first: ``Weighed``.
 
         ran: is told the name of each weigher that has run.
         An exception in a weigher fails the request, with the weigher named
@@ -253,7 +256,7 @@ class WeightHandler:
 
     @staticmethod
     def _one(weigher, hosts, spec_obj):
-        """A weigher's raw values, float64 (n,), and its multipliers."""
+        """Return a weigher's raw values, float64 (n,), and its multipliers."""
         try:
             raw = weigher.raw(hosts, spec_obj)
             if np.shape(raw) != hosts.rows.shape:

@@ -37,7 +37,7 @@ class Report:
 
     @staticmethod
     def parse(value):
-        """(tuple of items, whether they are newer) from a JSON value.
+        """Return (tuple of items, whether they are newer) of a JSON value.
 
         May raise UnreadableError.
         """
@@ -76,7 +76,8 @@ class Report:
 
 
 def read(column, text, parse, default):
-    """``parse`` of the JSON in a text; the default if that cannot be read.
+    """Return ``parse`` of the JSON in a text;
+    the default if that cannot be read.
 
     column: of Nova's ``compute_nodes``, for the warning; there is one for
         each distinct fault, not one for each host.

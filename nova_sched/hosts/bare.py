@@ -42,7 +42,7 @@ class NoTable:
 
 
 def attributes(host, node, cell_uuid):
-    """What a state has before anything is known of its host: dict."""
+    """Return what a state has before anything is known of its host: dict."""
     return {'host': host, 'nodename': node, 'cell_uuid': cell_uuid,
             **dict.fromkeys(_ZERO, 0), **dict.fromkeys(_NONE),
             'limits': {}, 'instances': {}, 'aggregates': [],
@@ -50,7 +50,7 @@ def attributes(host, node, cell_uuid):
 
 
 def of_compute(compute):
-    """What a compute node says of its host: dict of attributes.
+    """Return what a compute node says of its host: dict of attributes.
 
     compute: object with the columns of compute_nodes that it knows.
     """

@@ -35,12 +35,13 @@ class HostBlock:
         return column
 
     def where(self, mask):
-        """The rows for which ``mask``, bool (n,), is true."""
+        """Return the rows for which ``mask``, bool (n,), is true."""
         return self if mask.all() else HostBlock(self.snapshot,
                                                  self.rows[mask])
 
     def labels(self, name):
-        """A label column: the rows' codes, which are in use, and the values.
+        """Return a label column: the rows' codes, which are in use,
+        and the values.
 
         Returns int32 (n,), a list of the distinct codes in it, and a list
         that the codes point into.
@@ -54,7 +55,7 @@ class HostBlock:
         return taken
 
     def _codes(self, name):
-        """The rows' codes of a label column: int32 (n,)."""
+        """Return the rows' codes of a label column: int32 (n,)."""
         codes = self._taken_codes.get(name)
         if codes is None:
             codes = self.snapshot.column(name).codes
@@ -64,7 +65,7 @@ class HostBlock:
         return codes
 
     def judge(self, name, verdict, dtype=np.bool_):
-        """``verdict(value)`` for each distinct value of a label column.
+        """Return ``verdict(value)`` for each distinct value of a label column.
 
         Returns an array (n,) of dtype.  What a verdict raises bears a note
         with the first host of that value.
@@ -85,7 +86,8 @@ class HostBlock:
         exc.add_note(f'on host {state!r}')
 
     def derived(self, name, key, function, dtype=np.float64):
-        """``function(value)`` of each row of a label column: array (n,).
+        """Return ``function(value)`` of each row of a label column:
+        array (n,).
 
         As ``judge``, but kept for later requests; see Labels.derived.
         """
@@ -131,7 +133,7 @@ class HostBlock:
         return results[inverse]
 
     def _coded(self, name):
-        """A column as codes (n,) and the values they point to."""
+        """Return a column as codes (n,) and the values they point to."""
         column = self.snapshot.column(name)
         if isinstance(column, labels.Labels):
             return column.codes[self.rows], column.values
@@ -139,13 +141,15 @@ class HostBlock:
         return codes, values.tolist()
 
     def named(self, name, wanted):
-        """Which rows have one of the ``wanted`` labels: bool (n,)."""
+        """Return which rows have one of the ``wanted`` labels: bool (n,)."""
         column = self.snapshot.column(name)
         codes = [c for c in map(column.code, wanted) if c >= 0]
         return np.isin(column.codes[self.rows], codes)
 
     def looked_up(self, name, numbers):
-        """Each row's number in a dict by label, 0.0 without: float64 (n,)."""
+        """Return each row's number in a dict by label, 0.0 without:
+        float64 (n,).
+        """
         column = self.snapshot.column(name)
         by_code = np.zeros(len(column.values))
         for label, number in numbers.items():
@@ -156,7 +160,7 @@ class HostBlock:
         return by_code[column.codes[self.rows]]
 
     def objects(self, name):
-        """A column as a list of plain Python objects, one a row."""
+        """Return a column as a list of plain Python objects, one a row."""
         column = self.snapshot.column(name)
         if isinstance(column, np.ndarray):
             return column[self.rows].tolist()

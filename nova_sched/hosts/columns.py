@@ -73,7 +73,7 @@ class Column:
         return self.of('compute_nodes') and not self.early
 
     def of(self, table):
-        """Is it read from this table?"""
+        """Return whether it is read from this table."""
         return self.source is not None and self.source.table == table
 
 
@@ -131,7 +131,7 @@ COLUMNS = (
 
 
 def _read_from(table):
-    """The columns of a table that are read, its key first."""
+    """Return the columns of a table that are read, its key first."""
     names = [name for column in COLUMNS if column.of(table)
              for name in column.source.columns]
     return tuple(dict.fromkeys(['id', *names]))
@@ -166,7 +166,8 @@ SERVICE_COLUMNS = _read_from('services')
 
 
 def make(name, values):
-    """A list of values in the stored form of the column of that name."""
+    """Return a list of values in the stored form of the column of that name.
+    """
     if name in DTYPES:
         return np.array(values, dtype=DTYPES[name])
     return labels.Labels.of(values) if name in LABELS else values

@@ -154,7 +154,7 @@ class Budget:
 
     @contextlib.contextmanager
     def not_spent(self):
-        """What a block takes is not the request's to pay."""
+        """Do not charge the request for what a block takes."""
         before = time.thread_time()
         try:
             yield
@@ -253,7 +253,7 @@ class Decision:
                 before[~left[before]].astype(np.int32))
 
     def rejected(self):
-        """Per rule, in the order met: (its name, rejected rows).
+        """Yield (name, rejected rows) per rule, in the order met.
 
         A host rejected for one instance stays out for the later ones, so each
         row stands at one rule only and the counts add up.
@@ -278,7 +278,7 @@ class Decision:
         self.weighed.append(kept)
 
     def parts(self, index):
-        """What the weight of an instance's host is made of: list.
+        """Return what the weight of an instance's host is made of: list.
 
         Of WeigherPart; empty when it is not kept.
         """
@@ -289,12 +289,13 @@ class Decision:
                 in zip(self.weighers, kept.tolist(), strict=True)]
 
     def host_of(self, row):
-        """(host, node) that a row of this record is of."""
+        """Return (host, node) that a row of this record is of."""
         return tuple(column.values[column.codes.item(row)]
                      for column in self.names)
 
     def asked_uuids(self):
-        """The uuids of the instances, as far as the caller told: list."""
+        """Return the uuids of the instances, as far as the caller told: list.
+        """
         uuids = self.request.get('instance_uuids')
         if isinstance(uuids, list) and uuids:
             return [uuid for uuid in uuids if isinstance(uuid, str)]
@@ -331,7 +332,8 @@ class Decision:
         self._packed = None
 
     def as_json(self):
-        """The request as JSON text in ASCII, bytes, which ``pack`` keeps.
+        """Return the request as JSON text in ASCII, bytes,
+        which ``pack`` keeps.
 
         None of one with objects instead of plain JSON.
         """
@@ -371,7 +373,7 @@ class Decision:
         return freed
 
     def size(self):
-        """About how many bytes the record takes, names of hosts apart.
+        """Return about how many bytes the record takes, names of hosts apart.
 
         Of a request that is not packed it is a guess.
         """
@@ -386,7 +388,7 @@ class Decision:
             + sum(map(sys.getsizeof, self._texts())))
 
     def _texts(self):
-        """Texts of any length, whoever made them up."""
+        """Return texts of any length, whoever made them up."""
         yield from (self.reason, self.request_id, self.instance_uuid)
         yield from (pick.instance_uuid for pick in self.picks)
 
@@ -400,7 +402,7 @@ class Decision:
                    for parts in self._rejected.values() for part in parts)
 
     def timed(self, name):
-        """A context manager that adds its block's time under ``name``.
+        """Return a context manager that adds its block's time under ``name``.
 
         It raises InvalidInput if the request has spent its budget then.
         """

@@ -17,7 +17,9 @@ HINTS = ('different_host', 'same_host')
 
 
 def named(spec_obj):
-    """The uuids of the instances that hints of a RequestSpec name: list."""
+    """Return the uuids of the instances that hints of a RequestSpec name:
+    list.
+    """
     found = []
     for hint in HINTS:
         uuids = spec_obj.get_scheduler_hint(hint)
@@ -34,7 +36,7 @@ class Placed:
     flavor: object = None
 
     def instance(self):
-        """What rules know of it: where it is, and its flavor."""
+        """Return what rules know of it: where it is, and its flavor."""
         return objects.Instance.on_host({
             'uuid': self.uuid, 'host': self.host, 'flavor': self.flavor})
 
@@ -76,7 +78,7 @@ class Instances:
         self._values = {}
 
     def located(self, uuids, placed=True):
-        """{uuid: host name} of those of the instances that rules see.
+        """Return {uuid: host name} of those of the instances that rules see.
 
         placed: whether those just placed count.
         """
@@ -87,7 +89,9 @@ class Instances:
                 if host not in self._unseen}
 
     def running(self, uuids, placed=True):
-        """{uuid: host name} of those of the instances that are on a host."""
+        """Return {uuid: host name} of those of the instances that are on a
+        host.
+        """
         if not uuids:
             return {}
         # First, so that what shows in the database meanwhile is in either.
@@ -107,13 +111,14 @@ class Instances:
         return found
 
     def on_host(self, host):
-        """{uuid: objects.Instance} of the instances on a host, a new dict.
+        """Return {uuid: objects.Instance} of the instances on a host,
+        a new dict.
         """
         unreported = self._unreported_by_host()
         return self._reported(host) | unreported.get(host, {})
 
     def _reported(self, host):
-        """Those that were read; their objects are made once."""
+        """Return those that were read; their objects are made once."""
         if host not in self._made:
             self._made[host] = {
                 row['uuid']: objects.Instance.on_host(row, self._kept)
@@ -121,7 +126,8 @@ class Instances:
         return self._made[host]
 
     def each(self, name):
-        """{host: set of values} of one column of the instances on each host.
+        """Return {host: set of values} of one column of the instances on each
+        host.
 
         The values must be hashable.
         """
@@ -145,7 +151,9 @@ class Instances:
         return values
 
     def _listed(self):
-        """{host: list of rows} of the instances on all hosts, read once."""
+        """Return {host: list of rows} of the instances on all hosts,
+        read once.
+        """
         if self._by_host is None:
             self._by_host = self._seen_by_host(self._on_hosts())
         return self._by_host
@@ -158,7 +166,8 @@ class Instances:
         return by_host
 
     def image_properties(self, hosts, names):
-        """Stored image properties: {host: [instance's properties, ...]}.
+        """Return stored image properties: {host: [instance's properties,
+        ...]}.
 
         hosts: list of host names.  names: tuple, in which a name that ends
         in * stands for all that begin so.
@@ -191,7 +200,7 @@ class Instances:
         self._by_host = self._seen_by_host(rows)
 
     def place(self, uuid, host, flavor=None):
-        """From now on the instance counts as running on the host."""
+        """Count the instance as running on the host from now on."""
         self._placed[uuid] = Placed(uuid, host, flavor)
         self._unreported_hosts = None
 
@@ -213,13 +222,16 @@ class Instances:
             self.pending = pending
 
     def _unreported(self):
-        """{uuid: Placed or alike} of what the database may not show yet."""
+        """Return {uuid: Placed or alike} of what the database may not show
+        yet.
+        """
         if self.pending is None:
             self.pending = self._in_flight()
         return self.pending | self._placed
 
     def _unreported_by_host(self):
-        """{host: {uuid: instance}} of these, as far as rules see them."""
+        """Return {host: {uuid: instance}} of these, as far as rules see them.
+        """
         if self._unreported_hosts is None:
             by_host = self._unreported_hosts = {}
             for uuid, placed in self._unreported().items():

@@ -29,14 +29,15 @@ class Labels:
 
     @classmethod
     def of(cls, items):
-        """The column of ``items``, an iterable of hashable values."""
+        """Return the column of ``items``, an iterable of hashable values."""
         values, index = [], {}
         codes = np.fromiter((_code(item, values, index) for item in items),
                             dtype=np.int32)
         return cls(codes, values, index)
 
     def replaced(self, changes):
-        """A new column in which the rows of changes (row -> value) differ.
+        """Return a new column in which the rows of changes (row -> value)
+        differ.
 
         Its list of values is a new one when most of the old is out of use.
         """
@@ -48,18 +49,19 @@ class Labels:
         return self._with(codes)
 
     def without(self, rows):
-        """A new column without these rows, a list of ints."""
+        """Return a new column without these rows, a list of ints."""
         return self._with(np.delete(self.codes, rows))
 
     def with_added(self, positions, items):
-        """A new column with a row before each position, ascending ints."""
+        """Return a new column with a row before each position, ascending ints.
+        """
         if self._is_worn(len(items)):
             return Labels.of(self.items()).with_added(positions, items)
         added = [_code(item, self.values, self._index) for item in items]
         return self._with(np.insert(self.codes, positions, added))
 
     def items(self):
-        """The value of each row, as a list."""
+        """Return the value of each row, as a list."""
         return list(map(self.values.__getitem__, self.codes.tolist()))
 
     def _is_worn(self, changes):
@@ -69,7 +71,8 @@ class Labels:
         return Labels(codes, self.values, self._index, self._derived)
 
     def derived(self, codes, key, function, dtype):
-        """``function(value)`` for these codes, each worked out only once.
+        """Return ``function(value)`` for these codes,
+        each worked out only once.
 
         Returns an array of dtype, one item a code.
         """
@@ -77,7 +80,8 @@ class Labels:
         return self.derived_by_code(codes, key, function, dtype).take(codes)
 
     def derived_by_code(self, codes, key, function, dtype):
-        """``function(value)`` by code: an array of dtype, one item a value.
+        """Return ``function(value)`` by code: an array of dtype,
+        one item a value.
 
         It is 0 for values that no column with these codes has yet. Kept with
         the values under ``key``, for other columns and requests too: the
@@ -101,7 +105,7 @@ class Labels:
         return results
 
     def private(self):
-        """The same column with a list of values of its own.
+        """Return the same column with a list of values of its own.
 
         The shared one must only be added to by whoever refreshes the table.
         """
@@ -112,7 +116,7 @@ class Labels:
             value: code for code, value in enumerate(values)}, derived)
 
     def code(self, value):
-        """The code of ``value``; -1 when no row ever had it."""
+        """Return the code of ``value``; -1 when no row ever had it."""
         return self._index.get(value, -1)
 
     def __len__(self):
@@ -135,5 +139,6 @@ def _code(value, values, index):
 
 
 def in_use(codes):
-    """The distinct codes in an array of them, ascending: list of ints."""
+    """Return the distinct codes in an array of them, ascending: list of ints.
+    """
     return np.flatnonzero(np.bincount(codes)).tolist() if len(codes) else []

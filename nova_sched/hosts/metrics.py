@@ -33,7 +33,7 @@ class Metric:
 
     @classmethod
     def of(cls, metric):
-        """From a dict as it is reported, with a name."""
+        """Return the metric that a dict is, as it is reported, with a name."""
         number = _read(metric)[1]
         return cls(metric['name'], None if number is None else int(number),
                    metric.get('numa_membw_values'),
@@ -66,7 +66,7 @@ class HostMetrics:
         return found
 
     def value(self, name):
-        """The value of a metric; NaN where there is none."""
+        """Return the value of a metric; NaN where there is none."""
         return self.values.get(name, math.nan)
 
     @functools.cached_property
@@ -77,20 +77,23 @@ class HostMetrics:
                      and isinstance(metric.get('name'), str))
 
     def listed(self):
-        """The metrics as they were reported: list."""
+        """Return the metrics as they were reported: list."""
         if not self.text:
             return []
         return reports.read(_COLUMN, self.text, _as_list, [])
 
 
 def column(hosts, name):
-    """One metric of each host of a HostBlock: float64 (n,), NaN without."""
+    """Return one metric of each host of a HostBlock: float64 (n,),
+    NaN without.
+    """
     return hosts.derived('metrics', name,
                          lambda metrics: metrics.value(name))
 
 
 def _read(metric):
-    """(name, whole number as float) of a metric; (None, None) if it has none.
+    """Return (name, whole number as float) of a metric; (None,
+    None) if it has none.
 
     Truncated to whole numbers as Nova does: 0.29 is 28 percent.
     """
@@ -108,7 +111,7 @@ def _read(metric):
 
 
 def _moment(text):
-    """A timestamp as an aware datetime, in UTC; None if it is none."""
+    """Return a timestamp as an aware datetime, in UTC; None if it is none."""
     try:
         return fields.DATETIME.read(text)
     except fields.MalformedError:
@@ -116,7 +119,8 @@ def _moment(text):
 
 
 def _fault(metric):
-    """What is wrong with a metric, whatever its value is at the moment."""
+    """Return what is wrong with a metric, whatever its value is at the moment.
+    """
     name = metric.get('name') if isinstance(metric, dict) else None
     if not isinstance(name, str):
         return 'a metric without a name'

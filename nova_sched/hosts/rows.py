@@ -29,12 +29,12 @@ Service = collections.namedtuple('Service', columns.SERVICE_COLUMNS)
 
 
 def seconds(moment):
-    """A naive UTC datetime as seconds since the epoch; None as 0.0."""
+    """Return a naive UTC datetime as seconds since the epoch; None as 0.0."""
     return (moment - _EPOCH).total_seconds() if moment else 0.0
 
 
 def record(row, cell_uuid, ratios):
-    """One host's record from its compute node row.
+    """Return one host's record from its compute node row.
 
     row: mapping of column name to value.
     ratios: (cpu, ram, disk) for rows that carry none (NULL or 0.0).
@@ -72,7 +72,7 @@ def bare_metal_record(row, cell_uuid, ratios):
 
 
 def service_columns(services):
-    """The columns that services fill: name -> list of values.
+    """Return the columns that services fill: name -> list of values.
 
     services: list of Service, one a host.
     """
@@ -93,7 +93,7 @@ def _free_disk_mb(row):
 
 
 def _stats(text):
-    """The statistics of a compute node; single values become text."""
+    """Return the statistics of a compute node; single values become text."""
     if not text:
         return {}
     try:
@@ -122,7 +122,7 @@ def _count(stats, name):
 
 @functools.lru_cache(maxsize=4096)
 def _list_text(text, column):
-    """The text of a JSON list; None when it holds anything else."""
+    """Return the text of a JSON list; None when it holds anything else."""
     if not text:
         return None
     try:
@@ -136,7 +136,7 @@ def _list_text(text, column):
 
 
 def _is_shallow(found):
-    """Whether what was read nests at most _DEEPEST lists and dicts."""
+    """Return whether what was read nests at most _DEEPEST lists and dicts."""
     level = [found]
     for _ in range(_DEEPEST):
         level = [item for each in level if isinstance(each, (list, dict))

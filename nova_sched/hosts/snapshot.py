@@ -58,11 +58,13 @@ class HostSnapshot:
         return self._table
 
     def column(self, name):
-        """The stored column: array, ``Labels`` or list of objects."""
+        """Return the stored column: array, ``Labels`` or list of objects."""
         return self._columns[name]
 
     def cell(self, name, row):
-        """One value as a plain Python object.  KeyError: no such column."""
+        """Return one value as a plain Python object.  KeyError:
+        no such column.
+        """
         column = self._columns[name]
         if isinstance(column, np.ndarray):
             return column.item(row)
@@ -71,7 +73,9 @@ class HostSnapshot:
         return column[row]
 
     def state(self, row):
-        """The row as a HostState; the same object all through the request."""
+        """Return the row as a HostState;
+        the same object all through the request.
+        """
         state = self._states.get(row)
         if state is None:
             state = self._states[row] = HostState.of(self, row)
@@ -83,12 +87,13 @@ class HostSnapshot:
         return {} if state is None else state.limits
 
     def have(self, row, state):
-        """From now on a HostState that was made elsewhere is the row's."""
+        """Make a HostState of elsewhere the row's from now on."""
         state.settle(self, row)
         self._states[row] = state
 
     def states_of(self, name=None, wanted=()):
-        """The hosts that have one of these labels in a column: HostStates.
+        """Return the hosts that have one of these labels in a column:
+        HostStates.
 
         All of them if no column is named.  A list, in the order of rows.
         """
@@ -98,7 +103,7 @@ class HostSnapshot:
         return [self.state(row) for row in found.rows.tolist()]
 
     def aggregates(self):
-        """The aggregates that any of the hosts is in, by id: list."""
+        """Return the aggregates that any of the hosts is in, by id: list."""
         column = self.column('aggregates')
         found = {aggregate.id: aggregate
                  for code in labels.in_use(column.codes)
@@ -106,11 +111,12 @@ class HostSnapshot:
         return [found[key] for key in sorted(found)]
 
     def aggregates_of(self, host):
-        """The aggregates of a host by its name, a new list."""
+        """Return the aggregates of a host by its name, a new list."""
         return list(self._of_host(host, 'aggregates') or ())
 
     def cell_of(self, host):
-        """The uuid of a host's cell by its name; None for no such host."""
+        """Return the uuid of a host's cell by its name; None for no such host.
+        """
         return self._of_host(host, 'cell_uuid')
 
     def _of_host(self, host, name):
@@ -119,7 +125,7 @@ class HostSnapshot:
         return self.cell(name, rows.item(0)) if len(rows) else None
 
     def block(self, rows=None):
-        """These rows (int array), or all of them, as rules see them."""
+        """Return these rows (int array), or all of them, as rules see them."""
         return block.HostBlock(self, rows)
 
     def go_on(self, later):
@@ -219,6 +225,7 @@ class HostSnapshot:
         return self._columns[name]
 
     def as_table(self):
-        """The snapshot with all that was consumed, as a new generation."""
+        """Return the snapshot with all that was consumed, as a new generation.
+        """
         self._owned.clear()
         return self._table.of(dict(self._columns))

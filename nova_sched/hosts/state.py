@@ -34,7 +34,7 @@ class _shown:  # noqa: N801 - is written as property is
 
 
 def failures_told(function):
-    """Decorator of a method of HostState that consumes: it raises nothing.
+    """Decorate a method of HostState that consumes: it raises nothing.
 
     As in Nova, a warning tells what went wrong: the host is chosen by then.
     """
@@ -71,7 +71,7 @@ class HostState:
 
     @classmethod
     def of(cls, snapshot, row):
-        """The state of a row of a HostSnapshot."""
+        """Return the state of a row of a HostSnapshot."""
         state = cls.__new__(cls)
         own = state.__dict__
         own['_snapshot'], own['_row'], own['limits'] = snapshot, row, {}
@@ -142,7 +142,7 @@ class HostState:
         self._locked_consume_from_request(spec_obj)
 
     def _locked_consume_from_request(self, spec_obj):
-        """What ``consume_from_request`` does, to be overridden."""
+        """Do what ``consume_from_request`` does; to be overridden."""
         if self._row is None:
             bare.consume(self, spec_obj)
         else:
@@ -184,12 +184,13 @@ class HostState:
         return self._snapshot.offer.of(self.uuid)
 
     def node_object(self):
-        """The host as a ComputeNode, as of when it was first asked for."""
+        """Return the host as a ComputeNode, as of when it was first asked for.
+        """
         return self._kept('_node', lambda: objects.ComputeNode.known({
             name: read(self) for name, read in _OF_NODE.items()}))
 
     def service_object(self):
-        """Its compute service as a Service, likewise."""
+        """Return its compute service as a Service, likewise."""
         return self._kept('_service', lambda: objects.Service.known(
             self.service))
 
@@ -199,17 +200,17 @@ class HostState:
         return self.__dict__[name]
 
     def block(self):
-        """This host alone, as the columns a built-in rule judges."""
+        """Return this host alone, as the columns a built-in rule judges."""
         return self._snapshot.block(np.array([self._row]))
 
     @_shown
     def hypervisor_hostname(self):
-        """The node's name, under the name of its database column."""
+        """Return the node's name, under the name of its database column."""
         return self.nodename
 
     @_shown
     def updated(self):
-        """When the host was last reported or given an instance.
+        """Return when the host was last reported or given an instance.
 
         An aware datetime, in UTC; None if it never reported.
         """
@@ -219,12 +220,15 @@ class HostState:
 
     @_shown
     def stats(self):
-        """What the compute service counts: a dict, empty if unreported."""
+        """Return what the compute service counts: a dict, empty if unreported.
+        """
         return dict(self._snapshot.cell('stats', self._row) or {})
 
     @_shown
     def service(self):
-        """The row of the host's compute service: a dict, with aware times."""
+        """Return the row of the host's compute service: a dict,
+        with aware times.
+        """
         row = self._snapshot.cell('service', self._row)._asdict()
         return {name: _aware(value) for name, value in row.items()} | {
             'binary': 'nova-compute', 'topic': 'compute', 'deleted': False}
@@ -242,12 +246,12 @@ class HostState:
 
     @_shown
     def aggregates(self):
-        """The Aggregate objects the host is in, as a list."""
+        """Return the Aggregate objects the host is in, as a list."""
         return list(self._snapshot.cell('aggregates', self._row))
 
     @_shown
     def instances(self):
-        """Instances on the host: uuid -> Instance.
+        """Return the instances on the host: uuid -> Instance.
 
         None of them on a bare-metal node, which is one or nothing.
         """
@@ -257,19 +261,20 @@ class HostState:
 
     @_shown
     def metrics(self):
-        """What monitors measure: list of host_metrics.Metric."""
+        """Return what monitors measure: list of host_metrics.Metric."""
         return list(self._snapshot.cell('metrics', self._row).metrics)
 
     @_shown
     def pci_stats(self):
-        """The free PCI devices: DeviceStats; None if it never reported."""
+        """Return the free PCI devices: DeviceStats; None if it never reported.
+        """
         found = self._snapshot.cell('pci_stats', self._row)
         return None if found is None else pci_stats.DeviceStats(
             found, self._snapshot.cell('numa_topology', self._row))
 
     @_shown
     def numa_topology(self):
-        """The host's NUMA cells as reported (JSON text), or None."""
+        """Return the host's NUMA cells as reported (JSON text), or None."""
         topology = self._snapshot.cell('numa_topology', self._row)
         return None if topology is None else topology.text
 
@@ -303,6 +308,6 @@ _OF_NODE = {
 
 
 def _aware(value):
-    """A time of the database, which has no zone, as one in UTC."""
+    """Return a time of the database, which has no zone, as one in UTC."""
     return (value.replace(tzinfo=datetime.UTC)
             if isinstance(value, datetime.datetime) else value)

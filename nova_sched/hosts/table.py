@@ -51,7 +51,8 @@ class HostTable:
 
     @classmethod
     def from_records(cls, records, **values):
-        """The table of ``records``: dicts, one a host, all with equal keys.
+        """Return the table of ``records``: dicts, one a host,
+        all with equal keys.
 
         values: further columns, as lists of one value a host.
         """
@@ -62,18 +63,19 @@ class HostTable:
                     for name in host_columns.NAMES})
 
     def of(self, columns, cells=None):
-        """A new generation with these columns, read when this one was."""
+        """Return a new generation with these columns, read when this one was.
+        """
         table = HostTable(columns, self.cells if cells is None else cells)
         if self._keys.are_those_of(columns):
             table._keys = self._keys
         return table
 
     def of_cells(self, cells):
-        """The same hosts, of other cells or later reads: Cells."""
+        """Return the same hosts, of other cells or later reads: Cells."""
         return self.of(self.columns, cells)
 
     def replaced(self, changes):
-        """A new table in which some rows are other records.
+        """Return a new table in which some rows are other records.
 
         changes: row -> dict with a value for some or all columns; all dicts
             have the same keys.
@@ -85,7 +87,7 @@ class HostTable:
             for name in next(iter(changes.values()))})
 
     def with_cells(self, rows, values):
-        """A new table in which some columns of some rows are replaced.
+        """Return a new table in which some columns of some rows are replaced.
 
         rows: list of ints.  values: column name -> list of as many values.
         """
@@ -96,14 +98,15 @@ class HostTable:
             for name, column in values.items()})
 
     def without(self, rows):
-        """A new table without these rows, a list of ints."""
+        """Return a new table without these rows, a list of ints."""
         if not rows:
             return self
         return self.of({name: _without(column, rows)
                         for name, column in self.columns.items()})
 
     def with_added(self, positions, values):
-        """A new table with a row before each position, an int up to size.
+        """Return a new table with a row before each position,
+        an int up to size.
 
         positions: ascending.  values: column name -> list of as many values,
             for all columns.
@@ -115,17 +118,18 @@ class HostTable:
             for name, column in self.columns.items()})
 
     def with_columns(self, **values):
-        """A new table with whole columns replaced, given as lists."""
+        """Return a new table with whole columns replaced, given as lists."""
         return self.of(self.columns | {
             name: host_columns.make(name, column)
             for name, column in values.items()})
 
     def row(self, host, node):
-        """The row of a host's node; None if there is none of that name."""
+        """Return the row of a host's node; None if there is none of that name.
+        """
         return self._keys.rows.get((host, node))
 
     def rows_of(self, hosts):
-        """The rows of all nodes of these hosts: list of (row, host)."""
+        """Return the rows of all nodes of these hosts: list of (row, host)."""
         if not hosts:
             return []
         column = self.columns['host']
@@ -135,15 +139,17 @@ class HostTable:
             rows.tolist(), column.codes[rows].tolist(), strict=True)]
 
     def keys(self):
-        """The hosts and their nodes' names: list of pairs, one a row."""
+        """Return the hosts and their nodes' names: list of pairs, one a row.
+        """
         return list(self._keys.rows)
 
     def has_rows_of(self, table):
-        """Whether no host came or went since: a row is the same host's."""
+        """Return whether no host came or went since: a row is the same host's.
+        """
         return self._keys is table._keys
 
     def snapshot(self, instances, offer=PLACEMENT_NOT_USED):
-        """One request's private HostSnapshot of this generation."""
+        """Return one request's private HostSnapshot of this generation."""
         return snapshot.HostSnapshot(self, instances, offer)
 
     def _check(self):

@@ -55,7 +55,8 @@ class ApiInventory:
         self._asked = object()
 
     def read(self):
-        """``Mapped`` as of now; reread if it changed, or at an interval.
+        """Return ``Mapped`` as of now; reread if it changed,
+        or at an interval.
 
         While an API database of its own cannot be read, what was last taken
         goes on.  Raises DatabaseUnavailable if nothing was, and if it is the
@@ -95,7 +96,7 @@ class ApiInventory:
             _different(last.cell_of, cell_of), known, stamp, now)
 
     def all(self):
-        """All aggregates as of now, by id: list of Aggregate.
+        """Return all aggregates as of now, by id: list of Aggregate.
 
         Raises as ``read``.
         """
@@ -110,7 +111,9 @@ class ApiInventory:
 
 
 def _made(rows, known):
-    """id -> (row, Aggregate), with the old object of a row that is equal."""
+    """Return id -> (row, Aggregate), with the old object of a row that is
+    equal.
+    """
     made = {}
     for row in rows:
         old = known.get(row['id'])
@@ -128,7 +131,8 @@ def _made(rows, known):
 
 
 def _by_host(known):
-    """host -> tuple of its aggregates; equal sets are the same tuple."""
+    """Return host -> tuple of its aggregates; equal sets are the same tuple.
+    """
     found = {}
     for row, aggregate in known.values():
         for host in row['hosts']:

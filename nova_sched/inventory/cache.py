@@ -64,7 +64,7 @@ class HostCache:
         self.rows_parsed = self.cells_written = 0
 
     def refresh(self):
-        """The table as of now: read after this call was made.
+        """Return the table as of now: read after this call was made.
 
         With a watcher, what that makes of the table.  Callers that wait at
         the same time share one read, and its failure.
@@ -113,7 +113,9 @@ class HostCache:
         return answer
 
     def _read_cells(self):
-        """dict CellInventory -> ``Changes``, of all that were ever read."""
+        """Return dict CellInventory -> ``Changes``,
+        of all that were ever read.
+        """
         for cell in self._reader.cells:
             if (cell.uuid, cell.disabled) not in self._cells:
                 self._cells[cell.uuid, cell.disabled] = CellInventory(
@@ -133,7 +135,8 @@ class HostCache:
                 for key, cell in self._cells.items()}
 
     def _number(self, cell):
-        """A cell's place in _uuids, or its complement of a disabled one.
+        """Return a cell's place in _uuids,
+        or its complement of a disabled one.
 
         So the rows of enabled cells come last, which win.
         """
@@ -143,7 +146,7 @@ class HostCache:
         return ~number if cell.disabled else number
 
     def _as_read(self, found, mapped):
-        """What was read and what was not: hosts.table.Cells."""
+        """Return what was read and what was not: hosts.table.Cells."""
         reads = tuple((cell.uuid, changes.began)
                       for cell, changes in found.items()
                       if changes.rows is not None)
@@ -155,7 +158,7 @@ class HostCache:
             mapped.disabled)
 
     def _patched(self, nodes, changed, services, served, mapped):
-        """The table with what is in other rows than before.
+        """Return the table with what is in other rows than before.
 
         nodes, services: the rows of all cells, _Rows.
         changed, served: keys of the nodes and services that differ.
@@ -183,7 +186,7 @@ class HostCache:
                            for _, host in rows]})
 
     def _with_hosts(self, table, nodes, keys, services, mapped):
-        """The table with the rows of these keys as nodes has them."""
+        """Return the table with the rows of these keys as nodes has them."""
         changes, gone, added = {}, [], []
         for key in sorted(keys):
             host, name = key
@@ -206,12 +209,12 @@ class HostCache:
 
     @staticmethod
     def _of_node(records):
-        """The columns of records that can change with a node's row."""
+        """Return the columns of records that can change with a node's row."""
         return {name for record in itertools.islice(records, 1)
                 for name in record} - {'host', 'nodename'}
 
     def _with_added(self, table, added, services, mapped):
-        """The table with a list of (key, record), sorted by key."""
+        """Return the table with a list of (key, record), sorted by key."""
         if not added:
             return table
         present, hosts = table.keys(), [host for (host, _), _ in added]
@@ -231,7 +234,9 @@ class HostCache:
         return table.with_cells(rows, values)
 
     def _record(self, entry, cells):
-        """A row's record; None, with a warning, if it cannot be made one."""
+        """Return a row's record; None, with a warning,
+        if it cannot be made one.
+        """
         number, row = entry
         uuid = self._uuids[max(number, ~number)]
         row = dict(zip(host_columns.COMPUTE_NODE_COLUMNS, row, strict=True))
@@ -261,7 +266,8 @@ class _Rows(dict):
         self._key, self._shared = key, dict(shared)
 
     def patched(self, changes):
-        """A new mapping and the keys that have another row in it: a set.
+        """Return a new mapping and the keys that have another row in it:
+        a set.
 
         changes: number of the cell -> list of pairs (old row, new row).
         """
@@ -310,18 +316,19 @@ def _place(entry):
 
 
 def _node_key(row):
-    """Host and node name, by which the table is sorted."""
+    """Return host and node name, by which the table is sorted."""
     return None if row[_HOST] is None else (row[_HOST], row[_NAME] or '')
 
 
 def _service_columns(services, hosts):
-    """What these hosts' services fill: column name -> list of values."""
+    """Return what these hosts' services fill: column name -> list of values.
+    """
     return host_rows.service_columns([
         host_rows.Service._make(services[host][1]) for host in hosts])
 
 
 def _located(found):
-    """uuid -> host or None, from each cell's Changes."""
+    """Return uuid -> host or None, from each cell's Changes."""
     located = {}
     for changes in found:
         for uuid, host in changes.located.items():

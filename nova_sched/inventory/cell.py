@@ -73,7 +73,8 @@ class CellInventory:
         return Changes(nodes, services, rows, began, located)
 
     def lost(self):
-        """The ``Changes`` of a cell that cannot be read: all its rows."""
+        """Return the ``Changes`` of a cell that cannot be read: all its rows.
+        """
         return Changes([(row, None) for row in self._nodes],
                        [(row, None) for row in self._services])
 
@@ -85,7 +86,8 @@ class CellInventory:
 
 
 def _located(reader, transaction, uuids):
-    """dict uuid -> host or None; of a mapped cell empty if that alone fails.
+    """Return dict uuid -> host or None;
+    of a mapped cell empty if that alone fails.
     """
     try:
         return uuids | transaction.locate_instances(uuids)
@@ -97,7 +99,8 @@ def _located(reader, transaction, uuids):
 
 
 def differences(old, new):
-    """What differs between lists of rows, of which each begins with its id.
+    """Return what differs between lists of rows,
+    of which each begins with its id.
 
     Returns pairs (old row, new row) with None for what is not there.  Rows
     that are the same object are not looked into.

@@ -185,7 +185,7 @@ class Reader:
         return _read(where, response, responses.segment)
 
     def knows_segments(self, where):
-        """Whether this Neutron has segments at all.
+        """Return whether this Neutron has segments at all.
 
         where: what they are asked for, as error texts name it.
         """

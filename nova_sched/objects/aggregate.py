@@ -43,19 +43,23 @@ class AggregateList(base.NovaObjectList):
 
     @classmethod
     def get_all(cls, context):
-        """All of them."""
+        """Return all of them."""
         hosts = current_hosts.get('AggregateList.get_all')
         return cls(objects=hosts.aggregates())
 
     @classmethod
     def get_by_host(cls, context, host, key=None):
-        """Those that a host is in; key: of metadata that they must have."""
+        """Return those that a host is in; key: of metadata, which they
+        must have then.
+        """
         current = current_hosts.get('AggregateList.get_by_host')
         return cls(objects=_having(current.aggregates_of(host), key))
 
     @classmethod
     def get_by_metadata_key(cls, context, key, hosts=None):
-        """Those with a key of metadata; hosts: any of which they must hold."""
+        """Return those with a key of metadata; hosts: any of which
+        they must hold then.
+        """
         current = current_hosts.get('AggregateList.get_by_metadata_key')
         found = current.aggregates()
         return cls(objects=[
@@ -64,7 +68,8 @@ class AggregateList(base.NovaObjectList):
 
     @classmethod
     def get_by_metadata(cls, context, key=None, value=None):
-        """Those with this key, or value, or both together, in metadata."""
+        """Return those with this key, or value, or both together, in metadata.
+        """
         found = current_hosts.get('AggregateList.get_by_metadata').aggregates()
         return cls(objects=[
             aggregate for aggregate in found

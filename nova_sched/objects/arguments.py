@@ -23,7 +23,7 @@ SIZES = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb')
 
 
 def from_wire(spec_obj):
-    """RequestSpec from the argument ``spec_obj``.
+    """Return the RequestSpec of the argument ``spec_obj``.
 
     spec_obj: envelope of a RequestSpec, or the object.
     Raises InvalidInput, which names the field by its dotted path and shows
@@ -44,7 +44,7 @@ def from_wire(spec_obj):
 
 
 def from_legacy_dicts(request_spec, filter_properties):
-    """RequestSpec from the arguments of RPC 4.2 and older.
+    """Return the RequestSpec of the arguments of RPC 4.2 and older.
 
     request_spec, filter_properties: dicts, or None when not given.
     Raises InvalidInput, IncompatibleObjectVersion as from_wire does.
@@ -101,7 +101,8 @@ def check_text(call, as_json):
 
 
 def flag(name, value):
-    """A boolean argument of this name; 'false' is false, and so is null.
+    """Return a boolean argument of this name; 'false' is false,
+    and so is null.
 
     Raises InvalidInput for what is neither true nor false.
     """
@@ -141,7 +142,7 @@ def _check_characters(text, path):
 
 
 def _steps(path):
-    """The steps of a path of pairs, from the top: list."""
+    """Return the steps of a path of pairs, from the top: list."""
     steps = []
     while path is not None:
         path, step = path
@@ -167,7 +168,7 @@ def _check_flavor(spec_obj, *path):
 
 
 def _check_parts(spec_obj, *path):
-    """What filters count on, and no sender leaves out."""
+    """Check what filters count on, and no sender leaves out."""
     if spec_obj.pci_requests is not None:
         for index, request in enumerate(spec_obj.pci_requests.requests):
             if not request.obj_attr_is_set('count'):

@@ -38,7 +38,7 @@ DictCompat = ovo_base.VersionedObjectDictCompat
 
 @functools.lru_cache(maxsize=512)
 def version_tuple(text):
-    """'1.15' as (1, 15); a third part is dropped.
+    """Return '1.15' as (1, 15); a third part is dropped.
 
     Raises ValueError when the text is no version.
     """
@@ -109,7 +109,9 @@ def _getter(attr, field):
 
 
 def _loading(name, attr, getter):
-    """The getter of a field that the object loads when it is asked for it."""
+    """Return the getter of a field that the object loads when it is asked for
+    it.
+    """
     def loaded(self):
         if attr not in self.__dict__:
             self.obj_load_attr(name)
@@ -178,7 +180,7 @@ class NovaObject(ovo_base.VersionedObject):
 
     @classmethod
     def obj_class_from_name(cls, objname, objver):
-        """The class of that name.
+        """Return the class of that name.
 
         Raises UnsupportedObjectError for an unknown name and
         IncompatibleObjectVersion for an unknown major version.
@@ -191,7 +193,7 @@ class NovaObject(ovo_base.VersionedObject):
 
     @classmethod
     def check_version(cls, version):
-        """(major, minor) of a version text that we can read.
+        """Return (major, minor) of a version text that we can read.
 
         Raises MalformedError, or IncompatibleObjectVersion for an unknown
         major.
@@ -209,7 +211,7 @@ class NovaObject(ovo_base.VersionedObject):
 
     @classmethod
     def obj_from_primitive(cls, primitive, context=None):
-        """The object in an envelope, of whatever class it names.
+        """Return the object in an envelope, of whatever class it names.
 
         Raises MalformedError, UnsupportedObjectError and
         IncompatibleObjectVersion.
@@ -225,7 +227,7 @@ class NovaObject(ovo_base.VersionedObject):
 
     @classmethod
     def from_envelope(cls, envelope):
-        """An object of this class from its envelope.
+        """Return an object of this class from its envelope.
 
         Raises MalformedError when it is another class's or a field's value is
         wrong, IncompatibleObjectVersion when its major is unknown.
@@ -248,7 +250,7 @@ class NovaObject(ovo_base.VersionedObject):
 
     @classmethod
     def from_data(cls, data, version):
-        """An object from a dict of its fields in wire form.
+        """Return an object from a dict of its fields in wire form.
 
         Raises MalformedError, IncompatibleObjectVersion (from objects in it).
         """
@@ -279,7 +281,7 @@ class NovaObject(ovo_base.VersionedObject):
         return obj
 
     def obj_to_primitive(self, target_version=None, version_manifest=None):
-        """The envelope, in an older minor version if asked.
+        """Return the envelope, in an older minor version if asked.
 
         Raises InvalidTargetVersion for a version newer than the object's.
         """
@@ -308,7 +310,7 @@ class NovaObject(ovo_base.VersionedObject):
 
     @classmethod
     def known(cls, values):
-        """An object with these fields, which are not looked at.
+        """Return an object with these fields, which are not looked at.
 
         values: dict of those that are set.
         """
@@ -319,14 +321,15 @@ class NovaObject(ovo_base.VersionedObject):
         return made
 
     def obj_attr_is_set(self, attrname):
-        """Whether a field is set.  AttributeError if it is no field."""
+        """Return whether a field is set.  AttributeError if it is no field."""
         if attrname not in self.fields:
             raise AttributeError(
                 f'{self.obj_name()} has no field {attrname!r}')
         return f'_obj_{attrname}' in self.__dict__
 
     def flat(self):
-        """The set fields as a plain dict, objects within flat as well."""
+        """Return the set fields as a plain dict, objects within flat as well.
+        """
         return {name: _flat(getattr(self, name)) for name in self.fields
                 if self.obj_attr_is_set(name)}
 
@@ -367,11 +370,11 @@ class NovaObjectList(ovo_base.ObjectListBase, NovaObject):
 
     @classmethod
     def holding(cls, objects):
-        """A list of these objects, which are not looked at."""
+        """Return a list of these objects, which are not looked at."""
         made = cls()
         made.__dict__['_obj_objects'] = list(objects)
         return made
 
     def flat(self):
-        """The objects as a list of plain dicts."""
+        """Return the objects as a list of plain dicts."""
         return _flat(self.objects)

@@ -9,7 +9,7 @@ from nova_sched.objects.fields import Field
 
 
 def _of(asked, *named):
-    """The nodes of the current hosts, or of some of them: list."""
+    """Return the nodes of the current hosts, or of some of them: list."""
     hosts = current_hosts.get(asked)
     return [state.node_object() for state in hosts.states_of(*named)]
 
@@ -49,7 +49,7 @@ class ComputeNode(base.NovaObject, base.DictCompat):
 
     @classmethod
     def get_by_host_and_nodename(cls, context, host, nodename):
-        """The node of both names.  Raises ComputeHostNotFound."""
+        """Return the node of both names.  Raises ComputeHostNotFound."""
         for node in _of('ComputeNode.get_by_host_and_nodename',
                         'host', [host]):
             if node.hypervisor_hostname == nodename:
@@ -58,7 +58,7 @@ class ComputeNode(base.NovaObject, base.DictCompat):
 
     @classmethod
     def get_by_nodename(cls, context, hypervisor_hostname):
-        """The node of that name.  Raises ComputeHostNotFound."""
+        """Return the node of that name.  Raises ComputeHostNotFound."""
         for node in _of('ComputeNode.get_by_nodename',
                         'nodename', [hypervisor_hostname]):
             return node
@@ -76,12 +76,14 @@ class ComputeNodeList(base.NovaObjectList):
 
     @classmethod
     def get_all(cls, context):
-        """All of them."""
+        """Return all of them."""
         return cls.holding(_of('ComputeNodeList.get_all'))
 
     @classmethod
     def get_all_by_host(cls, context, host, use_slave=False):
-        """Those of a host.  Raises ComputeHostNotFound if there are none."""
+        """Return those of a host.  Raises ComputeHostNotFound if there are
+        none.
+        """
         found = _of('ComputeNodeList.get_all_by_host', 'host', [host])
         if not found:
             raise nova_exception.ComputeHostNotFound(host=host)
@@ -89,13 +91,13 @@ class ComputeNodeList(base.NovaObjectList):
 
     @classmethod
     def get_by_hypervisor(cls, context, hypervisor_match):
-        """Those whose name has this text in it."""
+        """Return those whose name has this text in it."""
         return cls.holding(
             node for node in _of('ComputeNodeList.get_by_hypervisor')
             if hypervisor_match in node.hypervisor_hostname)
 
     @classmethod
     def get_all_by_uuids(cls, context, compute_uuids):
-        """Those with one of these uuids."""
+        """Return those with one of these uuids."""
         return cls.holding(_of('ComputeNodeList.get_all_by_uuids',
                                'uuid', compute_uuids))

@@ -36,11 +36,12 @@ class MalformedError(ValueError):
 
     @classmethod
     def missing(cls, *path):
-        """The error for a value that must be there and is not."""
+        """Return the error for a value that must be there and is not."""
         return cls(_NO_VALUE, 'is missing', *path)
 
     def under(self, step):
-        """The same error, found at key or index ``step`` of something."""
+        """Return the same error, found at key or index ``step`` of something.
+        """
         self.path.insert(0, step)
         return self
 
@@ -51,7 +52,7 @@ class MalformedError(ValueError):
         return f'{path} = {shown(self.value)}: {self.must}'
 
     def as_invalid_input(self):
-        """The error as a caller gets to see it."""
+        """Return the error as a caller gets to see it."""
         return exception.InvalidInput(reason=str(self))
 
 
@@ -65,7 +66,7 @@ def _path_step(step):
 
 
 def shown(value):
-    """A value as short text that is safe to log."""
+    """Return a value as short text that is safe to log."""
     if isinstance(value, str):
         if '://' in value:
             return '<text with a URL>'
@@ -124,7 +125,7 @@ class Field(ovo_fields.Field):
 
 
 def _read_integer(value):
-    """An integer of at most 64 bits; fractions are cut off."""
+    """Return an integer of at most 64 bits; fractions are cut off."""
     if value.__class__ is int and -MAX_LONG <= value <= MAX_LONG:
         return value
     try:
@@ -138,7 +139,7 @@ def _read_integer(value):
 
 
 def between(low, high):
-    """Whole numbers from low to high; '20' and 20.0 are 20."""
+    """Return whole numbers from low to high; '20' and 20.0 are 20."""
     must = f'must be an integer from {low} to {high}'
 
     def read(value):
@@ -231,7 +232,7 @@ DATETIME = Kind(_read_datetime, _write_datetime)
 
 
 def one_of(values, aliases=None, lower=False):
-    """Text that is one of some names, in its canonical form.
+    """Return text that is one of some names, in its canonical form.
 
     aliases: {other spelling: name}.  lower: capitals do not matter.
     """
@@ -258,7 +259,8 @@ def check_most(value, most):
 
 
 def list_of(kind, most=None):
-    """A list whose items are all of one kind; at most so many, if said."""
+    """Return a list whose items are all of one kind; at most so many, if said.
+    """
     read_item, write_item = kind.read, kind.write
 
     def read(value):
@@ -280,7 +282,7 @@ def list_of(kind, most=None):
 
 
 def set_of(kind, most=None):
-    """A set; a list on the wire, written in order."""
+    """Return a set; a list on the wire, written in order."""
     read_list = list_of(kind, most).read
 
     def read(value):
@@ -292,7 +294,7 @@ def set_of(kind, most=None):
 
 
 def dict_of(kind, null=False, keys=None, most=None):
-    """A dict whose values are all of one kind.
+    """Return a dict whose values are all of one kind.
 
     null: whether a value may be null.  keys: kind of the keys, text if None;
         JSON makes them text on the way.  most: so many items at most.
@@ -320,7 +322,7 @@ def dict_of(kind, null=False, keys=None, most=None):
 
 
 def nested(cls):
-    """An object of a class of ours; on the wire its envelope."""
+    """Return an object of a class of ours; on the wire its envelope."""
     must = f'must be a {cls.__name__} object'
 
     def read(value):

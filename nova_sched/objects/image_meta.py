@@ -98,25 +98,26 @@ class ImageMetaProps(base.NovaObject):
 
     @classmethod
     def from_dict(cls, properties):
-        """From {name: value}, names as they are today.
+        """Return one of {name: value}, names as they are today.
 
         Raises MalformedError, which names the property.
         """
         return cls.from_data(properties, cls.VERSION)
 
     def get(self, name, default=None):
-        """The property of that name, or the default when it is unset."""
+        """Return the property of that name, or the default when it is unset.
+        """
         if name in self.fields:
             return (getattr(self, name) if self.obj_attr_is_set(name)
                     else default)
         return self._others().get(name, default)
 
     def flat(self):
-        """All properties that are set: name -> value."""
+        """Return all properties that are set: name -> value."""
         return super().flat() | self._others()
 
     def obj_attr_is_set(self, attrname):
-        """Whether the image has the property, of whatever name."""
+        """Return whether the image has the property, of whatever name."""
         return (f'_obj_{attrname}' in self.__dict__
                 or attrname in self._others())
 

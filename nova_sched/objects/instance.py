@@ -67,7 +67,7 @@ class Instance(base.NovaObject, base.DictCompat):
 
     @classmethod
     def on_host(cls, row, kept=None):
-        """An instance with these fields, which are not looked at.
+        """Return an instance with these fields, which are not looked at.
 
         row: dict.  kept: an object with ``of(uuid, name)``, which gives the
             value of a field that is not among them, or None.
@@ -80,7 +80,7 @@ class Instance(base.NovaObject, base.DictCompat):
 
     @classmethod
     def get_by_uuid(cls, context, uuid, expected_attrs=None, use_slave=False):
-        """One on the current hosts.
+        """Return one on the current hosts.
 
         Raises InstanceNotFound, DatabaseUnavailable,
         current_hosts.NoCurrentHosts.
@@ -102,7 +102,9 @@ class Instance(base.NovaObject, base.DictCompat):
         self.__dict__[_ATTRS[attrname]] = value
 
     def get_flavor(self, namespace=None):
-        """Its Flavor, or the ``old`` or ``new`` one of a resize, or None."""
+        """Return its Flavor, or the ``old`` or ``new`` one of a resize,
+        or None.
+        """
         return getattr(self, f'{namespace}_flavor' if namespace else 'flavor')
 
 
@@ -126,19 +128,19 @@ class InstanceList(base.NovaObjectList):
 
     @classmethod
     def get_by_host(cls, context, host, expected_attrs=None, use_slave=False):
-        """Those on a host."""
+        """Return those on a host."""
         return cls.holding(_on(host, 'InstanceList.get_by_host'))
 
     @classmethod
     def get_by_host_and_node(cls, context, host, node, expected_attrs=None):
-        """Those on a node of a host."""
+        """Return those on a node of a host."""
         found = _on(host, 'InstanceList.get_by_host_and_node')
         return cls.holding(instance for instance in found
                            if instance.node in (None, node))
 
     @classmethod
     def get_uuids_by_host(cls, context, host):
-        """The uuids of those on a host: list."""
+        """Return the uuids of those on a host: list."""
         return [instance.uuid for instance
                 in _on(host, 'InstanceList.get_uuids_by_host')]
 
@@ -147,7 +149,8 @@ class InstanceList(base.NovaObjectList):
                        sort_dir='desc', limit=None, marker=None,
                        expected_attrs=None, use_slave=False, sort_keys=None,
                        sort_dirs=None):
-        """Those that all filters name; what has no such field comes first.
+        """Return those that all filters name;
+        what has no such field comes first.
 
         filters: host, uuid and project_id, each one text or a list, and
             deleted, which has to be false.
@@ -171,7 +174,7 @@ class InstanceList(base.NovaObjectList):
 
 
 def _on(host, asked):
-    """The instances on one of the current hosts: list."""
+    """Return the instances on one of the current hosts: list."""
     return [*current_hosts.get(asked).instances.on_host(host).values()]
 
 

@@ -37,7 +37,7 @@ class SchedulerLimits(base.NovaObject):
 
     @classmethod
     def from_dict(cls, limits):
-        """From {name: amount}; names that are missing become None.
+        """Return limits of {name: amount}; names that are missing become None.
 
         limits: dict or None.  Amounts are cut to whole numbers;
         ``numa_topology`` as of ``numa_limits``.
@@ -58,13 +58,14 @@ class SchedulerLimits(base.NovaObject):
         return self.__dict__.get('other', {})
 
     def to_dict(self):
-        """{name: amount} of the limits there are, objects as objects."""
+        """Return {name: amount} of the limits there are, objects as objects.
+        """
         known = {name: getattr(self, name) for name in self.fields}
         return {name: value for name, value in {**known, **self.other}.items()
                 if value is not None}
 
     def obj_to_primitive(self, target_version=None, version_manifest=None):
-        """The envelope; limits of unknown names are left out."""
+        """Return the envelope; limits of unknown names are left out."""
         if self.other:
             LOG.warning('Limits %s are not sent: only the dict form of a '
                         'reply can carry them', sorted(self.other))
@@ -72,7 +73,7 @@ class SchedulerLimits(base.NovaObject):
 
 
 def numa_limits(value):
-    """NUMATopologyLimits from any form in which filters leave them.
+    """Return NUMATopologyLimits from any form in which filters leave them.
 
     value: the object or its envelope; a dict of its ratios; Juno's dict of
         cells, of which the strictest counts; JSON text of any of these.
@@ -120,7 +121,8 @@ def _read_numa(value):
 
 
 def _ratios(cells):
-    """The fields of NUMATopologyLimits that Juno's cells come to: dict."""
+    """Return the fields of NUMATopologyLimits that Juno's cells come to: dict.
+    """
     if not isinstance(cells, list):
         raise MalformedError(cells, 'must be a list', 'cells')
     if len(cells) > bounds.NUMA_CELLS:
@@ -155,7 +157,7 @@ def _cpus(cell):
 
 
 def _amount(cell, *path):
-    """The finite number at a path of keys."""
+    """Return the finite number at a path of keys."""
     for step in path:
         if not isinstance(cell, dict) or step not in cell:
             raise MalformedError.missing(*path)

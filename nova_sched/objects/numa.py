@@ -169,7 +169,7 @@ def parse_cpus(text):
 
 
 def topology_from_any(value):
-    """InstanceNUMATopology from any of the forms it was ever sent in.
+    """Return InstanceNUMATopology from any of the forms it was ever sent in.
 
     value: None; an object or its envelope; a flat dict of cells, in the
         Kilo or the older "cpus"/"mem" spelling; JSON text of any of these.

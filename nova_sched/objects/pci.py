@@ -57,7 +57,7 @@ class InstancePCIRequests(base.NovaObject, base.DictCompat):
 
 
 def requests_from_any(value):
-    """InstancePCIRequests from any of the forms they were ever sent in.
+    """Return InstancePCIRequests from any of the forms they were ever sent in.
 
     value: None; an object or its envelope; a flat dict
         {instance_uuid, requests: [...]}; a plain list of request dicts; JSON

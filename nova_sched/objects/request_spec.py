@@ -25,7 +25,7 @@ _HOSTS = fields.list_of(fields.NAME, bounds.HOSTS)
 
 
 def _hint_values(value):
-    """A hint's value: a list of text, for a lone value too."""
+    """Return a hint's value: a list of text, for a lone value too."""
     if not isinstance(value, (list, tuple)):
         value = [value]
     return _HINTS.read(value)
@@ -155,7 +155,8 @@ class RequestSpec(base.NovaObject):
         return self.image.properties
 
     def get_scheduler_hint(self, hint_name, default=None):
-        """A hint: the element of a one-element list, or the whole list."""
+        """Return a hint: the element of a one-element list, or the whole list.
+        """
         value = (self.scheduler_hints or {}).get(hint_name)
         if value is None:
             return default

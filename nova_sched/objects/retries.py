@@ -21,7 +21,7 @@ class SchedulerRetries(base.NovaObject):
 
     @classmethod
     def from_dict(cls, retry):
-        """From {'num_attempts': n, 'hosts': [[host, node], ...]}.
+        """Return one of {'num_attempts': n, 'hosts': [[host, node], ...]}.
 
         An envelope is taken as well; anything empty gives None.
         Raises MalformedError.
@@ -46,7 +46,7 @@ class SchedulerRetries(base.NovaObject):
             cls.VERSION)
 
     def to_dict(self):
-        """{'num_attempts': n, 'hosts': [[host, node], ...]}."""
+        """Return {'num_attempts': n, 'hosts': [[host, node], ...]}."""
         return {'num_attempts': self.num_attempts,
                 'hosts': [[node.host, node.hypervisor_hostname]
                           for node in self.hosts]}

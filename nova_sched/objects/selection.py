@@ -31,7 +31,7 @@ class Selection(base.NovaObject):
     @classmethod
     def from_host_state(cls, host_state, allocation_request=None,
                         allocation_request_version=None):
-        """The Selection of a host: made of its HostState.
+        """Return the Selection of a host: made of its HostState.
 
         allocation_request: candidate of Placement to claim, a dict.
         """
@@ -47,13 +47,16 @@ class Selection(base.NovaObject):
             availability_zone=min(filter(None, zones), default=None))
 
     def to_dict(self):
-        """{'host', 'nodename', 'limits'}; objects in limits stay objects."""
+        """Return {'host', 'nodename', 'limits'};
+        objects in limits stay objects.
+        """
         return {'host': self.service_host, 'nodename': self.nodename,
                 'limits': self.limits.to_dict() if self.limits else {}}
 
 
 def to_wire(selection_lists, spec_version):
-    """The reply of ``return_objects``: lists of lists of envelopes (dicts).
+    """Return the reply of ``return_objects``:
+    lists of lists of envelopes (dicts).
 
     selection_lists: one list of Selection per instance, the chosen host
         first.  spec_version: ``wire_version`` of the caller's RequestSpec,
@@ -68,7 +71,7 @@ def to_wire(selection_lists, spec_version):
 
 
 def to_dicts(selections, spec_version):
-    """The reply without ``return_objects``: a dict per instance.
+    """Return the reply without ``return_objects``: a dict per instance.
 
     selections: the chosen Selection per instance.  spec_version: as for
     to_wire; '1.0' for callers that sent dicts.
@@ -97,5 +100,5 @@ def _envelope(selection, version, caller):
 
 
 def _needs_networks(numa, caller):
-    """Whether a caller that can read it has to be told of networks."""
+    """Return whether a caller that can read it has to be told of networks."""
     return caller >= (1, 11) and numa.network_metadata is not None

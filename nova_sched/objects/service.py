@@ -31,7 +31,7 @@ class Service(base.NovaObject, base.DictCompat):
 
     @classmethod
     def get_by_compute_host(cls, context, host, use_slave=False):
-        """That of one of the current hosts.
+        """Return that of one of the current hosts.
 
         Raises ComputeHostNotFound, current_hosts.NoCurrentHosts.
         """
@@ -57,7 +57,8 @@ class ServiceList(base.NovaObjectList):
 
     @classmethod
     def get_all(cls, context, disabled=None, set_zones=False):
-        """All of them; disabled: only those that are, or that are not."""
+        """Return all of them; disabled: only those that are, or that are not.
+        """
         if set_zones:
             raise current_hosts.NotAnswered(
                 'ServiceList.get_all tells no zones; nova.availability_zones.'
@@ -68,25 +69,26 @@ class ServiceList(base.NovaObjectList):
 
     @classmethod
     def get_by_topic(cls, context, topic):
-        """Those that are enabled."""
+        """Return those that are enabled."""
         _check_kind('ServiceList.get_by_topic', 'topic', topic)
         return cls.get_all(context, disabled=False)
 
     @classmethod
     def get_by_binary(cls, context, binary, include_disabled=False):
-        """Those that are enabled, or all."""
+        """Return those that are enabled, or all."""
         _check_kind('ServiceList.get_by_binary', 'binary', binary)
         return cls.get_all(context, None if include_disabled else False)
 
     @classmethod
     def get_by_host(cls, context, host):
-        """The one on a host, or none."""
+        """Return the one on a host, or none."""
         return cls.holding(_of(current_hosts.get('ServiceList.get_by_host'),
                                'host', [host]))
 
 
 def _of(hosts, *named):
-    """The services of hosts: list; of the nodes of a host they are one."""
+    """Return the services of hosts: list; of the nodes of a host they are one.
+    """
     return list({state.host: state.service_object() for state
                  in hosts.states_of(*named)}.values())
 

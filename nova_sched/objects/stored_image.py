@@ -20,7 +20,7 @@ _KINDS = {bool: fields.BOOLEAN, int: fields.INTEGER, float: fields.FLOAT}
 
 
 def names(wanted):
-    """The names under which properties may be stored: sorted tuple.
+    """Return the names under which properties may be stored: sorted tuple.
 
     A name that ends in * stands for all that begin with the rest of it.
     """
@@ -33,7 +33,7 @@ def names(wanted):
 
 
 def typed(texts, like):
-    """Stored properties as the values they stand for: {name: value}.
+    """Return stored properties as the values they stand for: {name: value}.
 
     texts: {stored name: text}.
     like: {name: value} of the properties to read; a property that has no

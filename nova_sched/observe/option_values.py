@@ -25,7 +25,8 @@ class OptionValues:
         self._conf, self._values = conf, read(conf)
 
     def changes(self):
-        """What has changed since the last call: text, an option each."""
+        """Return what has changed since the last call: text, an option each.
+        """
         before, self._values = self._values, read(self._conf)
         places = sorted(place for place in before.keys() & self._values.keys()
                         if before[place] != self._values[place])

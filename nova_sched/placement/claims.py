@@ -115,7 +115,9 @@ class AllocationClaims:
         self._claims.pop(instance_uuid, None)
 
     def _try(self, instance_uuid, request, spec_obj):
-        """Whether a claim is accepted; None where another one was quicker."""
+        """Return whether a claim is accepted;
+        None where another one was quicker.
+        """
         known = self._known.pop(instance_uuid, None)
         try:
             held = known or self._get(instance_uuid, self._claim_budget)
@@ -294,7 +296,7 @@ class AllocationClaims:
 
 
 def _is_generation_conflict(response):
-    """Whether a claim was refused because its consumer has changed."""
+    """Return whether a claim was refused because its consumer has changed."""
     return response.status == CONFLICT and (
         'consumer generation conflict' in response.error_text)
 

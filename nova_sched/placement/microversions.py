@@ -23,7 +23,7 @@ class PlacementTooOld(exception.PlacementError):
 
 
 def at_least(version, least):
-    """Whether a microversion is another one or newer: both texts."""
+    """Return whether a microversion is another one or newer: both texts."""
     return discover.version_between(least, None, version)
 
 

@@ -52,7 +52,7 @@ class Response:
         return self.text.encode()
 
     def json(self):
-        """The body as JSON; ValueError if it is none."""
+        """Return the body as JSON; ValueError if it is none."""
         return json.loads(self.text)
 
 
@@ -76,7 +76,7 @@ class NovaMethods:
     """
 
     def get(self, url, version=None, global_request_id=None):
-        """GET a path below Placement's address; return a Response.
+        """Return GET a path below Placement's address; return a Response.
 
         version: microversion; None is 1.0.
         """

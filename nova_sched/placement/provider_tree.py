@@ -34,7 +34,7 @@ class ProviderTree:
         self._providers[data.uuid] = data
 
     def exists(self, name_or_uuid):
-        """Whether there is such a provider."""
+        """Return whether there is such a provider."""
         return self._find(name_or_uuid) is not None
 
     def data(self, name_or_uuid):
@@ -54,15 +54,15 @@ class ProviderTree:
         return [uuid for root in roots for uuid in self._below(root.uuid)]
 
     def has_inventory(self, name_or_uuid):
-        """Whether a provider has any inventory."""
+        """Return whether a provider has any inventory."""
         return bool(self.data(name_or_uuid).inventory)
 
     def has_traits(self, name_or_uuid, traits):
-        """Whether a provider has all of these traits."""
+        """Return whether a provider has all of these traits."""
         return self.data(name_or_uuid).traits >= set(traits)
 
     def in_aggregates(self, name_or_uuid, aggregates):
-        """Whether a provider is in all of these aggregates, uuids."""
+        """Return whether a provider is in all of these aggregates, uuids."""
         return self.data(name_or_uuid).aggregates >= set(aggregates)
 
     def _below(self, uuid):

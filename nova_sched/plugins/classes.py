@@ -66,11 +66,11 @@ class Kind:
     novas: str = ''
 
     def names(self):
-        """The entry points that are installed, sorted."""
+        """Return the entry points that are installed, sorted."""
         return sorted(self._namespaces())
 
     def _namespaces(self):
-        """The name of each entry point -> its namespace."""
+        """Return the name of each entry point -> its namespace."""
         theirs = entry_points.named(self.novas)
         ours = entry_points.named(self.namespace)
         return {point.name: self.novas for point in theirs
@@ -78,7 +78,7 @@ class Kind:
                     ours.names, self.namespace)
 
     def load(self, name):
-        """The class of an entry point's name or of a class path.
+        """Return the class of an entry point's name or of a class path.
 
         Raises ConfigurationError when there is none, when it is none of this
         kind, or when it has a method of Nova's that nobody would call.
@@ -100,7 +100,8 @@ class Kind:
         return cls
 
     def make(self, name, conf):
-        """An object of the class that ``load`` finds, made with ``conf``.
+        """Return an object of the class that ``load`` finds,
+        made with ``conf``.
 
         Raises ConfigurationError as ``load`` does, and for a class that
         cannot be set up.
@@ -109,7 +110,7 @@ class Kind:
         return set_up(lambda: self.checked(cls(conf)), self.option, name)
 
     def checked(self, made):
-        """An object of such a class, unless something is wrong with it.
+        """Return an object of such a class, unless something is wrong with it.
 
         It has a method ``check_set_up`` that says so.
         """
@@ -131,12 +132,12 @@ class Kind:
 
 
 def _is_of_nova(module):
-    """Whether an entry point leads to what an installed Nova brings."""
+    """Return whether an entry point leads to what an installed Nova brings."""
     return module in _OF_NOVA or module.startswith('nova.tests.')
 
 
 def _may_be_imported(path):
-    """Whether a path may lead to a class of somebody else's."""
+    """Return whether a path may lead to a class of somebody else's."""
     module = path.rpartition('.')[0]
     if not module.startswith('nova.scheduler.'):
         return module not in ('', 'nova.scheduler')
@@ -145,7 +146,7 @@ def _may_be_imported(path):
 
 
 def set_up(build, option, value):
-    """What ``build()`` returns.
+    """Return what ``build()`` returns.
 
     Raises ConfigurationError: its own, or one with what else it raised.
     """
@@ -160,7 +161,8 @@ def set_up(build, option, value):
 
 
 def load_classes(paths, base, package_classes, option):
-    """The classes that the values of an option name: list, in their order.
+    """Return the classes that the values of an option name: list,
+    in their order.
 
     paths: dotted paths, or one as text.  base: what classes must derive from.
     package_classes: the built-in classes, which Nova's paths stand for, or a
@@ -179,7 +181,7 @@ def load_classes(paths, base, package_classes, option):
 
 
 def by_name(classes):
-    """Classes by bare name; of two with one name the later: dict."""
+    """Return classes by bare name; of two with one name the later: dict."""
     return {cls.__name__: cls for cls in classes}
 
 
@@ -201,7 +203,9 @@ def _load_one(path, base, built_in, option):
 
 
 def _built_in(path, built_in, option):
-    """Built-in classes for a path of Nova's; None for one to be imported."""
+    """Return built-in classes for a path of Nova's;
+    None for one to be imported.
+    """
     root, _, below = path.partition('.scheduler.')
     package, _, rest = below.partition('.')
     if root not in ('nova', 'nova_sched') or package not in _PACKAGES:
@@ -235,7 +239,7 @@ def _built_in(path, built_in, option):
 
 
 def _imported(path, option, value):
-    """What a dotted path leads to; value: how the option says it."""
+    """Return what a dotted path leads to; value: how the option says it."""
     module_name, _, name = path.rpartition('.')
     if not module_name:
         raise exception.ConfigurationError(
@@ -267,7 +271,7 @@ def _imported(path, option, value):
 
 
 def _called(function, option, path):
-    """The classes that a function returns."""
+    """Return the classes that a function returns."""
     try:
         classes = function()
     except Exception as exc:

@@ -18,17 +18,17 @@ class Chosen(dict):
         self._selections, self._made = selections, dict(self)
 
     def is_unchanged(self):
-        """Whether it still says what the Selections do."""
+        """Return whether it still says what the Selections do."""
         return self == self._made
 
 
 def as_dicts(found):
-    """A dict an instance: host, nodename and limits."""
+    """Return a dict an instance: host, nodename and limits."""
     return [Chosen(selections) for selections in found]
 
 
 def as_states(found, states):
-    """A HostState an instance.
+    """Return a HostState an instance.
 
     states: function that returns the HostStates there are.  Of a host that
     went away since it was chosen there is one of what was decided alone.
@@ -46,20 +46,20 @@ def as_states(found, states):
 
 
 def _of_none(chosen, host, node):
-    """The HostState of a host that is not there, of a Selection."""
+    """Return the HostState of a host that is not there, of a Selection."""
     state = host_state.HostState(host, node, chosen.cell_uuid)
     state.uuid = chosen.compute_node_uuid
     return state
 
 
 def as_weighed(found, states):
-    """A WeighedObject an instance; otherwise as ``as_states``."""
+    """Return a WeighedObject an instance; otherwise as ``as_states``."""
     return [weights.WeighedObject(state, 0.0)
             for state in as_states(found, states)]
 
 
 def as_selections(found, states, driver):
-    """Lists of Selection of what a driver answers, one an instance.
+    """Return lists of Selection of what a driver answers, one an instance.
 
     driver: what it is called.  states: as of ``as_states``.
     Raises ValueError for a host that is not there, TypeError for what is no
@@ -95,7 +95,7 @@ def _listed(answer, driver):
 
 
 def _found(answer, hosts, driver):
-    """The HostState that a dict names, with its limits."""
+    """Return the HostState that a dict names, with its limits."""
     host, node = answer.get('host'), answer.get('nodename')
     for (name, nodename), state in hosts.items():
         if name == host and node in (None, nodename):

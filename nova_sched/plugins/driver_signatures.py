@@ -53,7 +53,7 @@ class DriverCall:
         return kilo_mapping.with_mapping(self.spec_obj)
 
     def of_kilo(self):
-        """The request as two dicts."""
+        """Return the request as two dicts."""
         return (copy.deepcopy(self.mapping['request_spec']),
                 dicts.to_filter_properties_dict(self.spec_obj))
 
@@ -68,15 +68,15 @@ class DriverCall:
         return dataclasses.replace(self, spec_obj=spec_obj)
 
     def of_mitaka(self):
-        """The request as an object."""
+        """Return the request as an object."""
         return (self.mapping,)
 
     def of_pike(self):
-        """The request, and what Placement offers for it."""
+        """Return the request, and what Placement offers for it."""
         return (self.mapping, self.instance_uuids, *self._offered()[:2])
 
     def of_queens(self):
-        """The same, with how it was worded and what else is wanted."""
+        """Return the same, with how it was worded and what else is wanted."""
         return (self.mapping, self.instance_uuids, *self._offered(),
                 self.alternates)
 
@@ -87,7 +87,7 @@ class DriverCall:
                 self.instance_uuids or (), found, strict=False))
 
     def with_claims(self, found, driver):
-        """An answer with what was claimed for it: lists of Selection.
+        """Return an answer with what was claimed for it: lists of Selection.
 
         found: the same, of which those that were made of dicts or states
             know of no claim.  driver: what it is called.
@@ -120,7 +120,8 @@ def _place(chosen):
 
 
 def _claimed(chosen, claimed, uuid, driver):
-    """What is answered for an instance with a claim: list of Selection."""
+    """Return what is answered for an instance with a claim: list of Selection.
+    """
     if _place(chosen) != _place(claimed):
         raise ValueError(
             'driver {} answers with host {!r}, node {!r} for instance {}, for '
@@ -148,7 +149,7 @@ class DriverSignature:
     arguments_of: object
 
     def fits(self, signature):
-        """Whether a method of this signature can be asked so."""
+        """Return whether a method of this signature can be asked so."""
         try:
             signature.bind('self', 'context', *self.arguments)
         except TypeError:

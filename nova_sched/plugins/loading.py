@@ -47,17 +47,17 @@ _BASES = (base_filters.BaseFilter, filters.BaseHostFilter,
 
 
 def all_filters():
-    """The classes of all built-in filters."""
+    """Return the classes of all built-in filters."""
     return filters.all_filters()
 
 
 def all_weighers():
-    """The classes of all built-in weighers, in the order they run."""
+    """Return the classes of all built-in weighers, in the order they run."""
     return weights.all_weighers()
 
 
 def problems(conf):
-    """All that keeps filters and weighers from loading: list.
+    """Return all that keeps filters and weighers from loading: list.
 
     Of ConfigurationError, one for each path or name that cannot be used.
     """
@@ -65,7 +65,7 @@ def problems(conf):
 
 
 def available_filters(conf):
-    """The filters that ``enabled_filters`` may name: name -> class.
+    """Return the filters that ``enabled_filters`` may name: name -> class.
 
     Raises ConfigurationError for a path that leads to no filter.
     """
@@ -73,7 +73,8 @@ def available_filters(conf):
 
 
 def load_filters(conf):
-    """The filters that run, in their order, configured: list of objects.
+    """Return the filters that run, in their order, configured:
+    list of objects.
 
     A filter that is enabled twice runs twice, as one object.
     Raises ConfigurationError for a name that is no available filter, and for
@@ -86,7 +87,8 @@ def load_filters(conf):
 
 
 def load_weighers(conf):
-    """The weighers that run, in their order, configured: list of objects.
+    """Return the weighers that run, in their order, configured:
+    list of objects.
 
     Raises ConfigurationError for a path that leads to no weigher, and for a
     weigher that cannot work.
@@ -95,7 +97,7 @@ def load_weighers(conf):
 
 
 def load_ranker(conf):
-    """The filters and weighers that run, as a ``ranking.Ranker``.
+    """Return the filters and weighers that run, as a ``ranking.Ranker``.
 
     Raises ConfigurationError as the two functions above do.
     """
@@ -104,7 +106,7 @@ def load_ranker(conf):
 
 
 def make_filter(cls, conf):
-    """A filter of a class, configured as when the service loads it.
+    """Return a filter of a class, configured as when the service loads it.
 
     Raises ConfigurationError for a class that cannot judge or be made.
     """
@@ -112,7 +114,7 @@ def make_filter(cls, conf):
 
 
 def make_weigher(cls, conf):
-    """A weigher of a class; otherwise as ``make_filter``."""
+    """Return a weigher of a class; otherwise as ``make_filter``."""
     return _made(cls, _WEIGHERS, _WEIGHER_METHODS, conf)
 
 
@@ -124,7 +126,7 @@ def _or_first_error(found):
 
 
 def _each(items, load):
-    """(what ``load`` makes of each item, the errors that it raised)."""
+    """Return (what ``load`` makes of each item, the errors that it raised)."""
     made, errors = [], []
     for item in items:
         try:
@@ -135,7 +137,7 @@ def _each(items, load):
 
 
 def _available(conf):
-    """({name: class}, errors)"""
+    """Return ({name: class}, errors)"""
     found, errors = _each(
         conf.filter_scheduler.available_filters,
         lambda path: classes.load_classes(
@@ -144,7 +146,7 @@ def _available(conf):
 
 
 def _filters(conf):
-    """({name: object}, errors)"""
+    """Return ({name: object}, errors)"""
     available, errors = _available(conf)
     if errors:
         return {}, errors
@@ -163,13 +165,15 @@ def _filters(conf):
 
 
 def _is_configured(conf):
-    """Whether the names of the filters that run are not defaults of ours."""
+    """Return whether the names of the filters that run are not defaults of
+    ours.
+    """
     return (conf.filter_scheduler.enabled_filters is not None
             and not config.uses_baremetal_filters(conf))
 
 
 def _weighers(conf):
-    """([object], errors)"""
+    """Return ([object], errors)"""
     def load(path):
         return [make_weigher(cls, conf) for cls in classes.load_classes(
             path, base_weights.BaseWeigher, all_weighers, _WEIGHERS)]
@@ -179,7 +183,7 @@ def _weighers(conf):
 
 
 def _unknown_filter(name, available):
-    """What to do about a name that is none of the available filters."""
+    """Return what to do about a name that is none of the available filters."""
     if '.' in name:
         return (f'takes class names; name the path in {_AVAILABLE} and '
                 f'write {name.rsplit(".", 1)[-1]} here')
@@ -190,7 +194,7 @@ def _unknown_filter(name, available):
 
 
 def _made(cls, option, methods, conf):
-    """An object of a plug-in class, configured.
+    """Return an object of a plug-in class, configured.
 
     Refuses classes without a method to judge hosts by, and reports whatever
     goes wrong in the making.
@@ -213,7 +217,8 @@ def _configured(plugin, conf):
 
 
 def _misspelt(cls, methods):
-    """Which of a class's methods has the wrong name, in words, or None."""
+    """Return which of a class's methods has the wrong name, in words, or None.
+    """
     for name in dir(cls):
         right = nearest.nearest(name, methods, _LIKE)
         if right and _is_own(cls, name):
@@ -222,7 +227,9 @@ def _misspelt(cls, methods):
 
 
 def _is_own(cls, method):
-    """Whether a class has a method from elsewhere than the base classes."""
+    """Return whether a class has a method from elsewhere than the base
+    classes.
+    """
     return any(method in vars(parent) for parent in cls.__mro__
                if parent not in _BASES and parent is not object)
 

@@ -172,20 +172,20 @@ def methods_of(cls):
 
 
 def to_call_alone(function):
-    """Decorator of a method that drivers may call, and need not override."""
+    """Decorate a method that drivers may call, and need not override."""
     function.to_call_alone = True
     return function
 
 
 def is_asked(cls, name):
-    """Whether a method that a class may override is called here."""
+    """Return whether a method that a class may override is called here."""
     return any(name in vars(base)
                and not getattr(vars(base)[name], 'to_call_alone', False)
                for base in cls.__mro__ if is_ours(base))
 
 
 def overridden(made, names):
-    """Those of the names that an object has from somebody else: list.
+    """Return those of the names that an object has from somebody else: list.
 
     From a class that is not of this service, or because it was set, to
     something else than an object of such a class.

@@ -137,7 +137,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return found
 
     def _from_package(self, name, path, nova_name):
-        """A module that a package of ours has by Nova's name alone.
+        """Return a module that a package of ours has by Nova's name alone.
 
         ``from nova.scheduler.filters import mine`` asks for it by the
         package's own name; the module is that of Nova's name.
@@ -155,7 +155,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return spec
 
     def parts(self):
-        """The directories of that name that anything else offers: list."""
+        """Return the directories of that name that anything else offers: list.
+        """
         path_finder = importlib.machinery.PathFinder
         specs = [finder.find_spec('nova', None) for finder in sys.meta_path
                  if finder not in (self, path_finder)]
@@ -166,7 +167,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             for directory in spec.submodule_search_locations or ()))
 
     def is_ours(self):
-        """Whether the package that was imported comes from here."""
+        """Return whether the package that was imported comes from here."""
         spec = getattr(sys.modules.get('nova'), '__spec__', None)
         return spec is not None and spec.loader is self
 
@@ -178,7 +179,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _ours(name):
-    """The module here that a name of Nova's leads to; None for none."""
+    """Return the module here that a name of Nova's leads to; None for none."""
     ours = MODULES.get(name) or RENAMED.get(name)
     if ours is not None:
         return ours
@@ -192,21 +193,22 @@ def _ours(name):
 
 
 def _is_nova(directory):
-    """Whether a directory named nova holds a scheduler of its own."""
+    """Return whether a directory named nova holds a scheduler of its own."""
     scheduler = [os.path.join(directory, 'scheduler')]
     return any(importlib.machinery.PathFinder.find_spec(name, scheduler)
                for name in _NOVA_S_OWN)
 
 
 def _beside(package):
-    """Where the parts beside ours would have a package's modules: list."""
+    """Return where the parts beside ours would have a package's modules: list.
+    """
     return [os.path.join(part, *package.split('.')[1:])
             for part in sys.modules['nova'].__path__]
 
 
 def is_there(name):
-    """Whether a module of that name can be found, as far as one can tell
-    before it is imported.
+    """Return whether a module of that name can be found, as far as one can
+    tell before it is imported.
     """
     try:
         return importlib.util.find_spec(name) is not None
@@ -215,7 +217,7 @@ def is_there(name):
 
 
 def hint(error):
-    """What to add to an error of an import: text, empty for most.
+    """Return what to add to an error of an import: text, empty for most.
 
     It is the name of Nova's that was to be found in a module here.
     """
@@ -235,7 +237,8 @@ def hint(error):
 
 
 def _nova_name(name):
-    """Nova's name of a module here, or of one in a package; '' for none.
+    """Return Nova's name of a module here, or of one in a package;
+    '' for none.
 
     Modules of libraries have names of their own, by which they are asked.
     """

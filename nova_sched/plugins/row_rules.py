@@ -63,7 +63,9 @@ def _adapted(rules, base, plug_in, built_in):
 
 @functools.cache
 def _named(kind, name):
-    """The class of an adapter, with the name of the class it stands for."""
+    """Return the class of an adapter, with the name of the class it stands
+    for.
+    """
     return type(name, (kind,), {'__doc__': kind.__doc__})
 
 
@@ -201,5 +203,5 @@ class BuiltInWeigher(_WeigherAdapter):
 
 
 def _as_written(spec_obj):
-    """A request as plug-ins have written to it: RequestSpec."""
+    """Return a request as plug-ins have written to it: RequestSpec."""
     return given.request_of(kilo_mapping.with_mapping(spec_obj))

@@ -213,7 +213,7 @@ class Databases:
                 'are gone; start nova-compute on the others')
 
     def _unmapped(self, check, cell, found):
-        """Hosts that host_mappings does not lead to this cell."""
+        """Yield hosts that host_mappings does not lead to this cell."""
         if not self._has_api or cell.uuid == db_cells.SINGLE_CELL_UUID:
             return
         mapped = self._api.result().mapped

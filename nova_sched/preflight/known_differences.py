@@ -79,7 +79,7 @@ def _driver(name):
 
 
 def _zone_is_not_asked(setup, release):
-    """Whether zones are left to AvailabilityZoneFilter there."""
+    """Return whether zones are left to AvailabilityZoneFilter there."""
     option = 'scheduler', 'query_placement_for_availability_zone'
     asked = (setup.value(*option) if option in setup.written
              else nova.default(release, *option))

@@ -19,23 +19,26 @@ _NUMBER = np.dtype([('is_set', np.bool_), ('value', np.float64)])
 
 
 def values(aggregates, key):
-    """The raw values of one key over all aggregates: frozenset."""
+    """Return the raw values of one key over all aggregates: frozenset."""
     return _metadata(tuple(aggregates)).get(key, _NOTHING)[0]
 
 
 def pieces(aggregates, key):
-    """The values of one key, split at commas and stripped: frozenset."""
+    """Return the values of one key, split at commas and stripped: frozenset.
+    """
     return _metadata(tuple(aggregates)).get(key, _NOTHING)[1]
 
 
 def keys(aggregates, prefix=''):
-    """The keys over all aggregates that begin with a prefix, sorted: list."""
+    """Return the keys over all aggregates that begin with a prefix,
+    sorted: list.
+    """
     return [key for key in _metadata(tuple(aggregates))
             if key.startswith(prefix)]
 
 
 def pieces_by_prefix(aggregates, prefix):
-    """``pieces`` of all keys that begin with ``prefix`` together."""
+    """Return ``pieces`` of all keys that begin with ``prefix`` together."""
     return _pieces_by_prefix(tuple(aggregates), prefix)
 
 
@@ -47,7 +50,7 @@ def _pieces_by_prefix(aggregates, prefix):
 
 @functools.lru_cache(maxsize=4096)
 def _metadata(aggregates):
-    """Key -> (raw values, pieces), sorted by key; of a tuple."""
+    """Return key -> (raw values, pieces), sorted by key; of a tuple."""
     found = {}
     for aggregate in aggregates:
         for key, value in aggregate.metadata.items():
@@ -61,7 +64,7 @@ _NOTHING = (frozenset(), frozenset())
 
 
 def number(found, key, default, cast, warning=_UNREADABLE):
-    """One number from a set of values: the smallest.
+    """Return one number from a set of values: the smallest.
 
     No value gives the default; so does, with a warning, any value that
     ``cast`` (int or float) refuses, even if others are fine.
@@ -80,7 +83,7 @@ def number(found, key, default, cast, warning=_UNREADABLE):
 
 
 def numbers(hosts, key, default, cast, warning=_UNREADABLE):
-    """``number`` of each host of a HostBlock: float64 (n,).
+    """Return ``number`` of each host of a HostBlock: float64 (n,).
 
     default: a number, or an array (n,) of each host's own; returned as it is
         when no aggregate has the key.

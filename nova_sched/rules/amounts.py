@@ -37,7 +37,7 @@ class Resource:
     per_limit: int = 1
 
     def text(self, amount):
-        """An amount with its unit."""
+        """Return an amount with its unit."""
         return f'{amount:.12g} {self.unit}'
 
 
@@ -61,7 +61,9 @@ CPUS = Resource(
 
 
 def without_cpus(hosts):
-    """Which hosts report no CPUs at all: bool (n,); a warning if any does."""
+    """Return which hosts report no CPUs at all: bool (n,);
+    a warning if any does.
+    """
     missing = hosts.vcpus_total == 0
     if missing.any():
         LOG.warning('VCPUs not set; assuming CPU collection broken')
@@ -82,17 +84,19 @@ class BaseSettingFilter(filters.ColumnFilter):
     cast = float
 
     def _setting(self, hosts):
-        """The filter's own: a number, or float64 (n,)."""
+        """Return the filter's own: a number, or float64 (n,)."""
         raise NotImplementedError(
             f'{type(self).__name__} has no _setting method')
 
     def _own_setting(self, host_state, spec_obj):
-        """The filter's own for one host, which plug-ins ask ``super()``."""
+        """Return the filter's own for one host,
+        which plug-ins ask ``super()``.
+        """
         own = np.ravel(self._setting(host_state.block()))
         return self.cast(own.item(0))
 
     def _settings(self, hosts, spec_obj):
-        """What counts for each host: a number, or float64 (n,)."""
+        """Return what counts for each host: a number, or float64 (n,)."""
         if not self._is_asked:
             return self._setting(hosts)
         ask, found = getattr(self, f'_get_{self.key}'), []
@@ -128,28 +132,31 @@ class BaseCapacityFilter(BaseSettingFilter):
         return getattr(hosts, self.key)
 
     def _limit(self, hosts, spec_obj):
-        """Units to give out in all: float64 (n,)."""
+        """Return the units to give out in all: float64 (n,)."""
         # Aggregates may say inf or nan: arithmetic goes on, as in Python.
         with np.errstate(invalid='ignore', over='ignore'):
             return (self.resource.total(hosts)
                     * self._settings(hosts, spec_obj))
 
     def _usable(self, hosts, limit):
-        """Units still to give out: float64 (n,)."""
+        """Return the units still to give out: float64 (n,)."""
         # In Nova's order, so that floats round as they do there.
         return limit - (self.resource.total(hosts)
                         - self.resource.free(hosts))
 
     def _large(self, total, limit, needed):
-        """Which hosts could hold it if they were empty: bool (n,)."""
+        """Return which hosts could hold it if they were empty: bool (n,)."""
         return total >= needed
 
     def _holds(self, usable, needed):
-        """Which hosts have it left: bool (n,).  Not with a ratio of nan."""
+        """Return which hosts have it left:
+        bool (n,).  Not with a ratio of nan.
+        """
         return usable >= needed
 
     def _exempt(self, hosts):
-        """Which hosts pass whatever they have: bool (n,), or one bool."""
+        """Return which hosts pass whatever they have: bool (n,), or one bool.
+        """
         return False
 
     def mask(self, hosts, spec_obj):
@@ -227,7 +234,7 @@ class BaseCountFilter(BaseSettingFilter):
 
     @staticmethod
     def cast(text):
-        """An integer, brought into the range of exact floats."""
+        """Return an integer, brought into the range of exact floats."""
         return max(-_FAR, min(int(text), _FAR))
 
     def _setting(self, hosts):

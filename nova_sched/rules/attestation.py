@@ -56,7 +56,7 @@ class AttestationServer:
             self._tls.verify_mode = ssl.CERT_NONE
 
     def poll(self, nodes):
-        """What the server says of nodes, given by name: list.
+        """Return what the server says of nodes, given by name: list.
 
         Empty, with a warning, when it gives no answer that can be read.
         """
@@ -178,7 +178,7 @@ class TrustLevels:
 
 
 def _seconds(text):
-    """A time as seconds since the epoch, UTC unless it says otherwise.
+    """Return a time as seconds since the epoch, UTC unless it says otherwise.
 
     None when it cannot be read.
     """

@@ -47,7 +47,7 @@ class Column:
 
     @classmethod
     def of(cls, values):
-        """The column of a list of one value a host."""
+        """Return the column of a list of one value a host."""
         codes, distinct, known = [], [], {}
         for value in values:
             # 1, 1.0 and True are equal, but not the same in all respects.
@@ -60,11 +60,11 @@ class Column:
         return cls(np.array(codes, dtype=np.int64), distinct)
 
     def in_use(self):
-        """The values that hosts have: list."""
+        """Return the values that hosts have: list."""
         return [self.values[code] for code in labels.in_use(self.codes)]
 
     def mapped(self, function, hosts):
-        """The column of ``function(value)``, asked once a value in use.
+        """Return the column of ``function(value)``, asked once a value in use.
 
         hosts: the HostBlock that the column is of.  What the function raises
         bears a note with the first host of that value.
@@ -79,7 +79,8 @@ class Column:
         return Column(self.codes, values)
 
     def judge(self, verdict, hosts):
-        """Where ``verdict(value)`` is true: bool (n,); see ``mapped``."""
+        """Return where ``verdict(value)`` is true: bool (n,); see ``mapped``.
+        """
         answers = self.mapped(verdict, hosts).values
         return np.array(answers, dtype=np.bool_)[self.codes]
 
@@ -127,7 +128,8 @@ class Numbers(Column):
 
 
 def column(hosts, name):
-    """An attribute of the hosts of a HostBlock: Column, or None if unknown.
+    """Return an attribute of the hosts of a HostBlock: Column,
+    or None if unknown.
 
     Objects, such as ``stats`` and ``service``, come as dicts and lists, text
     of JSON columns as text.

@@ -6,7 +6,7 @@ import pkgutil
 
 
 def find_classes(package, base, order=()):
-    """Every public class derived from ``base`` in a package: list.
+    """Return every public class derived from ``base`` in a package: list.
 
     package: an imported package or its dotted name; all its modules are
     imported. Abstract classes, classes called Base... and classes that a
@@ -30,6 +30,8 @@ def find_classes(package, base, order=()):
 
 
 def is_rule(member, base):
-    """Whether a member of a module is a public class derived from ``base``."""
+    """Return whether a member of a module is a public class derived from
+    ``base``.
+    """
     return (inspect.isclass(member) and issubclass(member, base) and
             member is not base and not member.__name__.startswith('_'))

@@ -25,7 +25,8 @@ class BaseLoader:
         self.package = type(self).__module__
 
     def get_all_classes(self):
-        """The public classes of that kind in the modules of the package.
+        """Return the public classes of that kind in the modules of the
+        package.
 
         Abstract ones and those called Base... are left out.
         """
@@ -33,7 +34,7 @@ class BaseLoader:
                                       self.loadable_cls_type)
 
     def get_matching_classes(self, loadable_class_names):
-        """The classes that dotted paths name: list.
+        """Return the classes that dotted paths name: list.
 
         A path leads to a class or to a function that returns classes.
         Raises ClassNotFound for any other.
@@ -57,5 +58,5 @@ class BaseLoader:
 
 
 def made(rule):
-    """A rule; of a class, as handlers were given in Juno, an object."""
+    """Return a rule; of a class, as handlers were given in Juno, an object."""
     return rule() if inspect.isclass(rule) else rule

@@ -12,7 +12,7 @@ CELL = 'cell'
 
 
 def in_cells(hosts, wanted):
-    """Those of the hosts that are in a cell which a request may have.
+    """Return those of the hosts that are in a cell which a request may have.
 
     hosts: HostBlock.  wanted: the request's Destination, or None.
     """
@@ -94,7 +94,7 @@ NAMES = frozenset(name for name, _ in _NARROWING)
 
 
 def narrowed(hosts, spec_obj, index, decision):
-    """The hosts that are left, and whether that is all there is to ask.
+    """Return the hosts that are left, and whether that is all there is to ask.
 
     hosts: HostBlock.  index: which instance of the request.
     decision: the Decision that records each step.

@@ -39,7 +39,7 @@ _AT_ONCE = 64
 
 
 def refused(text, must):
-    """The InvalidInput for a query: its text, and what it must be."""
+    """Return the InvalidInput for a query: its text, and what it must be."""
     return fields.MalformedError(text, must, FIELD).as_invalid_input()
 
 
@@ -63,12 +63,13 @@ class Query:
         self._constants, self._known = {}, {}
 
     def passes(self, query):
-        """Which hosts meet it, as read from JSON: bool (n,)."""
+        """Return which hosts meet it, as read from JSON: bool (n,)."""
         verdict = self._evaluated(query).passes
         return np.broadcast_to(verdict, len(self._hosts)).copy()
 
     def variable(self, text):
-        """What hosts have of ``$name.key.key``: Column, or None if unknown.
+        """Return what hosts have of ``$name.key.key``: Column,
+        or None if unknown.
 
         Hosts that do not have it have ``attributes.ABSENT``.
         """
@@ -120,7 +121,7 @@ class Query:
     # What a query is made of.
 
     def _evaluated(self, query):
-        """The value of a query: one of query_arguments."""
+        """Return the value of a query: one of query_arguments."""
         if not query:
             return self._constant(True)
         if not isinstance(query, (list, str)):
@@ -140,7 +141,9 @@ class Query:
         return self._known[key]
 
     def _argument(self, argument):
-        """The same object for the same argument; None if no host has it."""
+        """Return the same object for the same argument;
+        None if no host has it.
+        """
         if isinstance(argument, list):
             return self._evaluated(argument)
         if argument is None or argument == '':
@@ -161,7 +164,7 @@ class Query:
         return self._constants[key]
 
     def _verdict(self, verdict):
-        """True or false, everywhere or for each host (bool (n,))."""
+        """Return true or false, everywhere or for each host (bool (n,))."""
         if isinstance(verdict, np.ndarray):
             return query_arguments.Values(attributes.Numbers(verdict),
                                           self._spend)
@@ -193,7 +196,7 @@ class Query:
                                          self._spend)
 
     def _compared(self, name, arguments):
-        """The first argument of each host against its others."""
+        """Return the first argument of each host against its others."""
         verdict, left = False, True
         for first in dict.fromkeys(arguments):
             others = arguments[arguments.index(first) + 1:]
@@ -209,7 +212,7 @@ class Query:
         return self._verdict(verdict)
 
     def _against(self, name, first, others, rows):
-        """An argument against others, where hosts have it (rows)."""
+        """Return an argument against others, where hosts have it (rows)."""
         constants = [other for other in others if other.is_constant]
         columns = [other for other in others if not other.is_constant]
         if name == 'in':
@@ -228,7 +231,7 @@ class Query:
         return verdict & any_other
 
     def _among(self, first, constants, rows):
-        """Where an argument is equal to one of the constants."""
+        """Return where an argument is equal to one of the constants."""
         if len(constants) > 1 and not first.is_constant:
             self._spend_on_columns()
             return first.equal_to(constants)
@@ -239,7 +242,8 @@ class Query:
             for constant in constants], False)
 
     def _pair(self, name, first, other, rows):
-        """One argument against another, where hosts have both (rows)."""
+        """Return one argument against another, where hosts have both (rows).
+        """
         compare = _COMPARE[name]
         if first.is_constant and other.is_constant:
             return self._asked(name, first.values, other.values)[0]
@@ -253,7 +257,8 @@ class Query:
         return self._one_by_one(name, first, other, rows)
 
     def _one_by_one(self, name, first, other, rows):
-        """Each distinct two values of the hosts in question: bool (n,)."""
+        """Return each distinct two values of the hosts in question: bool (n,).
+        """
         at = np.flatnonzero(np.broadcast_to(rows, len(self._hosts)))
         ours, theirs = first.codes_at(at), other.codes_at(at)
         _, one_of, inverse = np.unique(
@@ -270,7 +275,7 @@ class Query:
         return found
 
     def _asked(self, name, firsts, others, at=None):
-        """The verdict of each two values: list of bool.
+        """Return the verdict of each two values: list of bool.
 
         at: the positions of hosts that have them.
         """
@@ -295,17 +300,19 @@ _OPERATORS = {'and': Query._all, 'or': Query._any, 'not': Query._negated} | {
 
 
 def _not(verdict):
-    """The opposite of true or false, or of an array of them."""
+    """Return the opposite of true or false, or of an array of them."""
     return ~verdict if isinstance(verdict, np.ndarray) else not verdict
 
 
 def _anywhere(verdict):
-    """Whether it is true, or an array of them has one that is."""
+    """Return whether it is true, or an array of them has one that is."""
     return verdict.any() if isinstance(verdict, np.ndarray) else verdict
 
 
 def _decisive(name, constants):
-    """Those of the constants on which a comparison with all of them hangs."""
+    """Return those of the constants on which a comparison with all of them
+    hangs.
+    """
     if len(constants) < 2:
         return constants
     numbers, texts, rest = [], [], []
@@ -321,7 +328,7 @@ def _decisive(name, constants):
 
 
 def _kind(value):
-    """What a value is, for a refusal: a host's own is not told."""
+    """Return what a value is, for a refusal: a host's own is not told."""
     return ('a number' if isinstance(value, (int, float))
             else 'a text' if isinstance(value, str)
             else 'a list' if isinstance(value, list)
@@ -329,8 +336,8 @@ def _kind(value):
 
 
 def _address(text):
-    """An address as Nova has it: equal to no text, and not to be ordered
-    beside any.
+    """Return an address as Nova has it: equal to no text, and not to be
+    ordered beside any.
     """
     try:
         return text and netaddr.IPAddress(text)

@@ -48,11 +48,11 @@ class Constant:
                                  self.values).numbers
 
     def codes_at(self, rows):
-        """Zeros, one a row."""
+        """Return zeros, one a row."""
         return np.zeros(len(rows), dtype=np.int64)
 
     def is_among(self, constants):
-        """Whether one of the constants is equal."""
+        """Return whether one of the constants is equal."""
         return self.value in [constant.value for constant in constants]
 
 
@@ -105,7 +105,7 @@ class Values:
         return np.array(verdicts, dtype=np.bool_)[self._column.codes]
 
     def equal_to(self, constants):
-        """Where it is equal to one of the constants: bool (n,)."""
+        """Return where it is equal to one of the constants: bool (n,)."""
         by_value, others = self._index
         verdicts = np.zeros(len(self.values), dtype=np.bool_)
         self._spend(len(constants))
@@ -171,7 +171,7 @@ class Negations:
         return self._lists[1][rows]
 
     def equal_to(self, constants):
-        """Nowhere: no constant is a list."""
+        """Return false: no constant is a list."""
         return np.zeros(self._size, dtype=np.bool_)
 
     @functools.cached_property
@@ -188,6 +188,6 @@ class Negations:
 
 
 def _negated(argument):
-    """0 or 1, or _LEFT_OUT: for all hosts, or an array (n,)."""
+    """Return 0 or 1, or _LEFT_OUT: for all hosts, or an array (n,)."""
     return np.where(argument.absent, _LEFT_OUT,
                     np.logical_not(argument.truth))

@@ -41,7 +41,7 @@ class Ranker:
         self._weight_handler = weights.WeightHandler()
 
     def ranked(self, hosts, spec_obj, index, decision):
-        """The hosts that can take an instance, best first: ``Ranked``.
+        """Return the hosts that can take an instance, best first: ``Ranked``.
 
         hosts: HostBlock; for the second and later instances of a request
             what the previous one's filters left.
@@ -64,7 +64,7 @@ class Ranker:
         return Ranked(ordered, weighed)
 
     def needs_all_instances(self, spec_obj):
-        """Whether a filter looks at all instances of all hosts."""
+        """Return whether a filter looks at all instances of all hosts."""
         return any(filter_.needs_all_instances(spec_obj)
                    for filter_ in self._listing)
 
@@ -89,18 +89,18 @@ def tell_weighed(weighed, count):
 
 
 def _overriding(name, filters_):
-    """Those of the filters that have a method of their own: list."""
+    """Return those of the filters that have a method of their own: list."""
     inherited = getattr(filters.BaseFilter, name)
     return [filter_ for filter_ in filters_
             if getattr(type(filter_), name, inherited) is not inherited]
 
 
 def _first(hosts):
-    """Those of the hosts that a line at DEBUG names: HostBlock."""
+    """Return those of the hosts that a line at DEBUG names: HostBlock."""
     return hosts.snapshot.block(hosts.rows[:filters.NAMED])
 
 
 def _more(count):
-    """How many hosts such a line leaves out, in words."""
+    """Return how many hosts such a line leaves out, in words."""
     more = count - filters.NAMED
     return f' and {more} more' if more > 0 else ''

@@ -55,7 +55,7 @@ class Scheduler(abc.ABC):
         """
 
     def check_set_up(self):
-        """Called once when it is made, in the process that starts workers.
+        """Check it once when it is made, in the process that starts workers.
 
         Raises whatever is wrong with it.
         """
@@ -67,8 +67,9 @@ class Scheduler(abc.ABC):
         """
 
     def take_over(self, predecessor):
-        """Called before serving in place of another driver, after start;
-        take from it what must not be lost.
+        """Take from a predecessor what must not be lost.
+
+        Called after ``start``, before this driver serves in its place.
 
         predecessor: the driver that serves until then, of any class.
         """
@@ -77,21 +78,21 @@ class Scheduler(abc.ABC):
         """Let go of what ``start`` acquired."""
 
     def host_count(self):
-        """How many hosts there are to choose from; None if unknown."""
+        """Return how many hosts there are to choose from; None if unknown."""
         return None
 
     def run_periodic_tasks(self, context):
-        """Called every ``[scheduler] periodic_task_interval`` seconds."""
+        """Do what is due every ``[scheduler] periodic_task_interval`` s."""
 
     def update_aggregates(self, aggregates):
-        """Aggregates were created or changed."""
+        """Note that aggregates were created or changed."""
 
     def delete_aggregate(self, aggregate):
-        """An aggregate was deleted."""
+        """Note that an aggregate was deleted."""
 
     @staticmethod
     def count(spec_obj, instance_uuids):
-        """How many instances a request is for."""
+        """Return how many instances a request is for."""
         if instance_uuids is None:
             return spec_obj.num_instances
         return len(instance_uuids)

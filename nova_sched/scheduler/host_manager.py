@@ -45,14 +45,15 @@ class HostManager:
             self._placements)
 
     def check_set_up(self):
-        """Called once when it is made.  Raises whatever is wrong with it."""
+        """Check it once when it is made; raise whatever is wrong with it."""
 
     def make_record(self, row, cell_uuid, ratios):
-        """A host's record; arguments and result as of host_rows.record."""
+        """Return a host's record; arguments and result as of host_rows.record.
+        """
         return host_rows.record(row, cell_uuid, ratios)
 
     def now(self):
-        """Seconds since the epoch."""
+        """Return seconds since the epoch."""
         return time.time()
 
     def refresh(self):
@@ -67,14 +68,14 @@ class HostManager:
         self._cache.refresh()
 
     def aggregates(self):
-        """All aggregates as of this moment: list of objects.Aggregate.
+        """Return all aggregates as of this moment: list of objects.Aggregate.
 
         Raises DatabaseUnavailable if they were never read.
         """
         return self._aggregates.all()
 
     def oldest_compute(self):
-        """The least version of the compute services of all hosts.
+        """Return the least version of the compute services of all hosts.
 
         As last read, without those that are forced down; None without
         hosts, 0 where a service tells none.
@@ -84,7 +85,7 @@ class HostManager:
         return int(versions.min()) if len(versions) else None
 
     def count(self):
-        """How many hosts there were when they were last read."""
+        """Return how many hosts there were when they were last read."""
         return self._placements.table.size
 
     def forget_aggregates(self):
@@ -101,7 +102,7 @@ class HostManager:
         self._placements.take_over(predecessor._placements)
 
     def instances(self, keys=()):
-        """Where instances run, as far as a request asks: Instances.
+        """Return where instances run, as far as a request asks: Instances.
 
         keys: what the request's own picks are known by.
         """
@@ -157,14 +158,15 @@ class HostManager:
                 | self._placements.pending(found.own))
 
     def find_nodes(self, host, node, cell_uuid=None):
-        """The compute nodes of a name; see db.reader.HostReader.
+        """Return the compute nodes of a name; see db.reader.HostReader.
 
         Raises DatabaseUnavailable.
         """
         return self._reader.find_nodes(host, node, cell_uuid)
 
     def lost_cells(self):
-        """The cells that do not answer: ``lost`` of hosts.table.Cells."""
+        """Return the cells that do not answer: ``lost`` of hosts.table.Cells.
+        """
         return tuple((str(cell), why)
                      for cell, why in self._reader.unavailable_cells().items())
 
@@ -184,7 +186,8 @@ class HostManager:
 
     def snapshot(self, table, found, now=None,
                  offer=PLACEMENT_NOT_USED):
-        """A private HostSnapshot of a table, with which services are up.
+        """Return a private HostSnapshot of a table,
+        with which services are up.
 
         A service is up when it is not forced down and its last heartbeat is
         at most service_down_time seconds away from ``now``, past or future.
@@ -230,12 +233,12 @@ class HostManager:
 
 
 def _cells_of(table):
-    """Uuids of the cells that a table was read from: frozenset."""
+    """Return uuids of the cells that a table was read from: frozenset."""
     return frozenset(uuid for uuid, _ in table.cells.reads)
 
 
 def _bare_metal_hosts(table):
-    """Names of the hosts that bare-metal nodes are of: frozenset."""
+    """Return names of the hosts that bare-metal nodes are of: frozenset."""
     hosts, bare_metal = table.columns['host'], table.columns['bare_metal']
     if not bare_metal.any():
         return frozenset()

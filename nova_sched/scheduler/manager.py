@@ -40,10 +40,10 @@ class _Nobody:
     """Who is told of requests where there are no notifications."""
 
     def began(self, context, spec_obj):
-        """Hosts are about to be chosen for a request."""
+        """Return hosts are about to be chosen for a request."""
 
     def ended(self, context, spec_obj, picks):
-        """Hosts were chosen: a decision.Pick each instance."""
+        """Return hosts were chosen: a decision.Pick each instance."""
 
 
 _NOBODY = _Nobody()
@@ -82,7 +82,7 @@ class Limits:
 
 
 def _lists_of_names(spec_obj):
-    """What each instance of a request looks through: (field, list)."""
+    """Yield what each instance of a request looks through: (field, list)."""
     for name in ('ignore_hosts', 'force_hosts', 'force_nodes'):
         yield name, getattr(spec_obj, name)
     group = spec_obj.instance_group
@@ -188,7 +188,9 @@ class SchedulerManager:
                           record.request_id)
 
     def _answer(self, ctxt, call, record):
-        """The reply to one call, whose record is closed if there is one."""
+        """Return the reply to one call,
+        whose record is closed if there is one.
+        """
         spec_obj, uuids = _read(call, record), call['instance_uuids']
         as_objects, alternates = (
             arguments.flag(name, call[name])
@@ -219,15 +221,15 @@ class SchedulerManager:
         return reply
 
     def update_aggregates(self, ctxt, aggregates):
-        """Nova's API changed aggregates: have them read again."""
+        """Have the aggregates read again that Nova's API has changed."""
         self.driver.update_aggregates(aggregates)
 
     def delete_aggregate(self, ctxt, aggregate):
-        """Nova's API deleted an aggregate: have them read again."""
+        """Have the aggregates read again: Nova's API has deleted one."""
         self.driver.delete_aggregate(aggregate)
 
     def update_instance_info(self, ctxt, host_name, instance_info):
-        """A compute service tells which instances it runs.
+        """Take note of which instances a compute service runs.
 
         Where instances run is read from the database when a request asks, so
         this and its two siblings carry no news.
@@ -235,12 +237,12 @@ class SchedulerManager:
         LOG.debug('Instances of host %s changed', host_name)
 
     def delete_instance_info(self, ctxt, host_name, instance_uuid):
-        """A compute service tells that an instance left it."""
+        """Take note that an instance has left a compute service."""
         LOG.debug('Instance %(uuid)s left host %(host)s',
                   {'uuid': instance_uuid, 'host': host_name})
 
     def sync_instance_info(self, ctxt, host_name, instance_uuids):
-        """A compute service tells the uuids of its instances."""
+        """Take note of the uuids of a compute service's instances."""
         LOG.debug('Instances of host %s announced', host_name)
 
 
@@ -254,16 +256,16 @@ class BaseRPCEndpoint:
         self.service_name = service_name
 
     def ping(self, ctxt, arg):
-        """The argument, and which service answers."""
+        """Return the argument, and which service answers."""
         return {'service': self.service_name, 'arg': arg}
 
     def get_backdoor_port(self, ctxt):
-        """None: this service listens on no backdoor."""
+        """Return None: this service listens on no backdoor."""
         return None
 
 
 def _read(call, record):
-    """The RequestSpec of a call, all of whose arguments are right."""
+    """Return the RequestSpec of a call, all of whose arguments are right."""
     as_json = record.as_json()
     if as_json is not None:
         if len(as_json) > bounds.REQUEST_BYTES:
@@ -278,14 +280,14 @@ def _read(call, record):
 
 
 def _reply(selections, as_objects, version):
-    """Lists of Selection in the form that a caller speaks."""
+    """Return lists of Selection in the form that a caller speaks."""
     if as_objects:
         return selection.to_wire(selections, version)
     return selection.to_dicts([chosen[0] for chosen in selections], version)
 
 
 def _claimed(record):
-    """The uuids of the instances that hosts were claimed for: list."""
+    """Return the uuids of the instances that hosts were claimed for: list."""
     return [claim.instance_uuid for claim in record.claims if claim.taken]
 
 
@@ -313,7 +315,9 @@ def _close(record, exc):
 
 
 def _words(exc):
-    """What an exception says, of whatever class and with whatever in it."""
+    """Return what an exception says, of whatever class and with whatever in
+    it.
+    """
     try:
         if isinstance(exc, exception.NoValidHost):
             return str(exc.kwargs.get('reason', '')).strip()

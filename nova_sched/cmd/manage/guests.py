@@ -131,7 +131,7 @@ def _page_size(needs):
 
 
 def _cpus(needs, count):
-    """The CPUs of each cell: list of sets."""
+    """Return the CPUs of each cell: list of sets."""
     if needs.flavor('hw:numa_cpus.0') is not None:
         return [_parsed(needs.flavor(key) or '', key) for key in (
             f'hw:numa_cpus.{number}' for number in range(count))]
@@ -143,7 +143,7 @@ def _cpus(needs, count):
 
 
 def _memory(needs, count, memory_mb):
-    """The memory of each cell: list of MiB."""
+    """Return the memory of each cell: list of MiB."""
     if needs.flavor('hw:numa_mem.0') is not None:
         return [_number(needs, f'hw:numa_mem.{number}') or 0
                 for number in range(count)]

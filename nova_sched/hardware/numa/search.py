@@ -47,7 +47,8 @@ class _Tokens:
         self._hosts, self._guests, self.place = hosts, guests, place
 
     def are_settled(self):
-        """Whether all page sizes are: then a verdict stays what it is."""
+        """Return whether all page sizes are: then a verdict stays what it is.
+        """
         return all(guest.pagesize is None or guest.pagesize > 0
                    for guest in self._guests)
 
@@ -157,7 +158,8 @@ class Search:
             self._everything & ~free)
 
     def _is_impossible(self):
-        """Whether, after so many steps, nothing can be found any more."""
+        """Return whether, after so many steps, nothing can be found any more.
+        """
         self._steps += 1
         if self._steps < self._next_look:
             return False
@@ -190,7 +192,7 @@ class Search:
             self._bad[token] = self._everything & ~row
 
     def _try(self, index, position):
-        """Whether a guest cell fits on a host cell."""
+        """Return whether a guest cell fits on a host cell."""
         token, bit = self._tokens.token(index), 1 << position
         if self._good.get(token, 0) & bit:
             self._tokens.accept(index, position)
@@ -212,7 +214,7 @@ class Search:
         return None
 
     def _is_stable(self, depth):
-        """Whether trying the path again would change nothing."""
+        """Return whether trying the path again would change nothing."""
         return all(
             self._good.get(self._tokens.token(index), 0)
             >> self._path[index] & 1
@@ -222,7 +224,8 @@ class Search:
         return tuple(map(self._tokens.token, range(depth, self._size)))
 
     def _skipped(self, depth, free):
-        """Whether nothing is below the path; tokens are as if walked."""
+        """Return whether nothing is below the path; tokens are as if walked.
+        """
         state = self._state(depth)
         after = self._memory.get((depth, free, state))
         if after is None:
@@ -244,7 +247,8 @@ class Search:
         return True
 
     def _uniform(self, state, free, complete):
-        """Tokens after a walk on which each host cell takes all or none.
+        """Return tokens after a walk on which each host cell takes all or
+        none.
 
         None if it is not known to be one, or if something may be found.
         complete: whether ``state`` are the tokens of all cells left.
@@ -273,7 +277,9 @@ class Search:
         return self._rules.allow_some(self._everything & ~free, taking, count)
 
     def _unmatched(self, state, free, end):
-        """The same tokens, if it is known that some cell finds no place."""
+        """Return the same tokens, if it is known that some cell finds no
+        place.
+        """
         if not all((self._good.get(token, 0) | self._bad.get(token, 0))
                    & free == free for token in state[:end]):
             return None
@@ -292,7 +298,9 @@ class Search:
 
 
 def subsets(mask, most):
-    """All masks of at most so many of the bits of a mask, big ones first."""
+    """Yield all masks of at most so many of the bits of a mask,
+    big ones first.
+    """
     single = [1 << position for position in bits(mask)]
     for count in range(min(most, len(single)), -1, -1):
         for some in itertools.combinations(single, count):

@@ -31,7 +31,8 @@ class Pools(reports.Report):
 
     @classmethod
     def of(cls, text):
-        """The pools in the text of a ``pci_stats`` column; none for None.
+        """Return the pools in the text of a ``pci_stats`` column;
+        none for None.
 
         text: a versioned PciDevicePoolList; or, from before Kilo, a JSON list
             of pools or a single one.
@@ -39,7 +40,8 @@ class Pools(reports.Report):
         return cls(text or '[]')
 
     def with_pools(self, pools):
-        """The same host with these pools left: plain dicts, in order."""
+        """Return the same host with these pools left: plain dicts, in order.
+        """
         newer = self.is_newer
         return Pools((newer, json.dumps(pools)), (tuple(pools), newer))
 
@@ -66,13 +68,15 @@ class Pools(reports.Report):
         return count(self.items)
 
     def free_on(self, numa_node):
-        """The number of devices at one NUMA node (None: at no known one)."""
+        """Return the number of devices at one NUMA node (None:
+        at no known one).
+        """
         return count(pool for pool in self.items
                      if pool['numa_node'] == numa_node)
 
 
 def count(pools):
-    """The number of devices in some pools."""
+    """Return the number of devices in some pools."""
     return sum(pool['count'] for pool in pools)
 
 

@@ -23,7 +23,7 @@ class DeviceStats:
 
     def support_requests(self, requests, provider_mapping=None,
                          numa_cells=None):
-        """Whether there are enough devices for all requests together.
+        """Return whether there are enough devices for all requests together.
 
         requests: list of InstancePCIRequest.
         provider_mapping: of the allocation candidate, request group ->

@@ -31,7 +31,7 @@ _SPEC = fields.nested(RequestSpec)
 
 
 def spec_from_dicts(request_spec, filter_properties):
-    """RequestSpec from the two dicts, either of which may be None.
+    """Return the RequestSpec of the two dicts, either of which may be None.
 
     Raises MalformedError, IncompatibleObjectVersion.
     """
@@ -56,7 +56,7 @@ def spec_from_dicts(request_spec, filter_properties):
 
 
 def _wire_version(spec_obj):
-    """The RequestSpec that a caller would have sent in place of dicts.
+    """Return the RequestSpec that a caller would have sent in place of dicts.
 
     Only the objects among the dicts tell its release: those of NUMA cells
     with dedicated CPUs, since version 1.5, are of after Ussuri.
@@ -76,7 +76,7 @@ def _dict(value, path):
 
 
 def _part(source, path, key, read):
-    """source[key] as ``read`` makes it, None when missing or null."""
+    """Return source[key] as ``read`` makes it, None when missing or null."""
     value = source.get(key)
     if value is None:
         return None
@@ -150,7 +150,7 @@ def _limits(value):
 
 
 def _hints(value):
-    """Hints as lists of text; structured values become JSON text."""
+    """Return hints as lists of text; structured values become JSON text."""
     if not isinstance(value, dict):
         raise MalformedError(value, 'must be a dict')
     fields.check_most(value, bounds.HINTS)
@@ -173,7 +173,7 @@ def _hint(item):
 
 
 def _group(properties):
-    """The server group from the group_* keys, None without one."""
+    """Return the server group from the group_* keys, None without one."""
     if not (properties.get('group_updated')
             or properties.get('group_policies')):
         return None
@@ -192,7 +192,7 @@ def _group(properties):
 
 
 def to_request_spec_dict(spec_obj):
-    """The dict request_spec of RPC 4.0 for a request.
+    """Return the dict request_spec of RPC 4.0 for a request.
 
     spec_obj: RequestSpec or its envelope.  Nested objects are envelopes, as
     later releases send them under a version cap.  Unversioned
@@ -221,7 +221,8 @@ def to_request_spec_dict(spec_obj):
 
 
 def to_filter_properties_dict(spec_obj):
-    """The dict filter_properties of RPC 4.0; see to_request_spec_dict."""
+    """Return the dict filter_properties of RPC 4.0; see to_request_spec_dict.
+    """
     spec_obj = _SPEC.read(spec_obj)
     made = {name: getattr(spec_obj, name)
             for name in ('ignore_hosts', 'force_hosts', 'force_nodes')}
@@ -250,7 +251,7 @@ def _envelope(obj):
 
 
 def _plain(value):
-    """A value of an image without what JSON does not know."""
+    """Return a value of an image without what JSON does not know."""
     if isinstance(value, datetime.datetime):
         return value.replace(tzinfo=None).isoformat(timespec='microseconds')
     return value

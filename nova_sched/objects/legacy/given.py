@@ -42,7 +42,7 @@ _INSTANCE_FIELDS = {
 
 
 def request_of(given):
-    """The RequestSpec that says what a rule was given.
+    """Return the RequestSpec that says what a rule was given.
 
     given: a RequestSpec, or a mapping in the form of Kilo's
     filter_properties.
@@ -63,7 +63,7 @@ def request_of(given):
 
 
 def _changed(source, mapping):
-    """A RequestSpec, with what a mapping of it says differently."""
+    """Return a RequestSpec, with what a mapping of it says differently."""
     made = source.made()
     fields = _differing_fields(made, mapping)
     if not fields:
@@ -76,7 +76,7 @@ def _changed(source, mapping):
 
 
 def _differing_fields(made, mapping):
-    """The fields of which two mappings say different things: set."""
+    """Return the fields of which two mappings say different things: set."""
     sent = [_part(each, 'request_spec') for each in (made, mapping)]
     instances = [_part(each, 'instance_properties') for each in sent]
     return {field for (one, other), fields in (
@@ -91,7 +91,7 @@ def _part(mapping, key):
 
 
 def _read(mapping, made):
-    """A RequestSpec that says what a mapping does, and nothing else.
+    """Return a RequestSpec that says what a mapping does, and nothing else.
 
     made: the mapping that it is a changed copy of, or {}.
     """
@@ -118,7 +118,9 @@ def _read(mapping, made):
 
 
 def _flavor(given):
-    """A flavor as a dict with all sizes, of an object or of some of them."""
+    """Return a flavor as a dict with all sizes,
+    of an object or of some of them.
+    """
     if isinstance(given, flavor.Flavor):
         given = given.flat()
     if not isinstance(given, collections.abc.Mapping):
@@ -141,7 +143,9 @@ def _image_properties(properties, made):
 
 
 def _group(mapping, made):
-    """The group as an object; None if the other keys say it differently."""
+    """Return the group as an object; None if the other keys say it
+    differently.
+    """
     group = mapping.get('instance_group')
     if not isinstance(group, instance_group.InstanceGroup):
         return None

@@ -42,7 +42,8 @@ _NUMBERED = re.compile(r'(hw_numa_cpus|hw_numa_mem)\.([0-9]{1,4})')
 
 
 def image_from_dict(image):
-    """ImageMeta from a dict, whichever producer it is of; None stays None.
+    """Return ImageMeta from a dict, whichever producer it is of;
+    None stays None.
 
     Raises MalformedError, which names the property by the name it came under
     today.
@@ -66,7 +67,8 @@ def image_from_dict(image):
 
 
 def current_names(properties):
-    """A dict of properties under today's names, lists and traits gathered.
+    """Return a dict of properties under today's names,
+    lists and traits gathered.
 
     Raises MalformedError for an item of a list that is malformed.
     """
@@ -98,7 +100,7 @@ def _adapter(value):
 
 
 def _lists(numbered):
-    """hw_numa_cpus.0, .1, ... as lists, up to the first gap."""
+    """Return hw_numa_cpus.0, .1, ... as lists, up to the first gap."""
     lists = {}
     for target, by_number in numbered.items():
         values = []

@@ -156,19 +156,19 @@ class KiloMapping:
         return key in self._mapping()
 
     def get(self, key, default=None):
-        """The value of a key of the mapping, or the default."""
+        """Return the value of a key of the mapping, or the default."""
         return self._mapping().get(key, default)
 
     def keys(self):
-        """The mapping's keys."""
+        """Return the mapping's keys."""
         return self._mapping().keys()
 
     def values(self):
-        """The mapping's values."""
+        """Return the mapping's values."""
         return self._mapping().values()
 
     def items(self):
-        """The mapping's (key, value) pairs."""
+        """Return the mapping's (key, value) pairs."""
         return self._mapping().items()
 
     def update(self, *args, **values):
@@ -176,7 +176,7 @@ class KiloMapping:
         self._mapping().update(*args, **values)
 
     def setdefault(self, key, default=None):
-        """The value of a key, which is written if it is absent."""
+        """Return the value of a key, which is written if it is absent."""
         return self._mapping().setdefault(key, default)
 
     def pop(self, key, *default):
@@ -250,7 +250,7 @@ def remember_dicts(spec_obj, request_spec, filter_properties):
 
 
 def _basis(spec_obj):
-    """What the service changes of a request while it decides: tuple."""
+    """Return what the service changes of a request while it decides: tuple."""
     group = spec_obj.instance_group
     return (spec_obj.instance_uuid, spec_obj._context,
             spec_obj.__dict__.get('config_options'), spec_obj.numa_topology,
@@ -276,7 +276,7 @@ def _carry(made, written, anew):
 
 
 def _filter_properties(spec_obj):
-    """The whole mapping of a request, for whoever asks to change."""
+    """Return the whole mapping of a request, for whoever asks to change."""
     request_spec = _request_spec(spec_obj)
     properties = _features(spec_obj)
     sent = spec_obj.__dict__.get('_sent_dicts')
@@ -308,7 +308,7 @@ def _filter_properties(spec_obj):
 
 
 def _overlaid(made, sent):
-    """What was made, with what was sent instead where that is plain."""
+    """Return what was made, with what was sent instead where that is plain."""
     kept = {key: value for key, value in sent.items()
             if not (key in made and (key in _SETS or _is_envelope(value)))}
     properties = kept.get('properties')
@@ -358,7 +358,7 @@ def _instance_properties(spec_obj, image):
 
 
 def _features(spec_obj):
-    """The keys that are only there when the request uses them."""
+    """Return the keys that are only there when the request uses them."""
     made = {name: _own(getattr(spec_obj, name)) for name in _PLAIN_LISTS}
     made['pci_requests'] = spec_obj.pci_requests
     made['requested_destination'] = spec_obj.requested_destination

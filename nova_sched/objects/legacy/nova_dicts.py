@@ -17,7 +17,7 @@ class NovaDicts:
     """Mixed into the RequestSpec of plug-ins."""
 
     def to_legacy_request_spec_dict(self):
-        """The dict that Nova called request_spec.
+        """Return the dict that Nova called request_spec.
 
         Its ``instance_type`` is the Flavor, ``image`` a dict, empty without
         an image.
@@ -32,7 +32,7 @@ class NovaDicts:
                 'instance_properties': properties}
 
     def to_legacy_filter_properties_dict(self):
-        """The dict that Nova called filter_properties.
+        """Return the dict that Nova called filter_properties.
 
         What the request does not use is no key of it; hints of one value are
         that value.

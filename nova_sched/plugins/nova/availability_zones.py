@@ -11,7 +11,7 @@ _KEY = 'availability_zone'
 
 
 def get_host_availability_zone(context, host, conductor_api=None):
-    """The zone of the host of that name: text.
+    """Return the zone of the host of that name: text.
 
     Where no aggregate tells one, [DEFAULT] default_availability_zone.
     Raises current_hosts.NoCurrentHosts.
@@ -22,7 +22,8 @@ def get_host_availability_zone(context, host, conductor_api=None):
 
 
 def get_instance_availability_zone(context, instance):
-    """The zone that an instance is in, by its host; else that it asks for.
+    """Return the zone that an instance is in, by its host;
+    else that it asks for.
 
     instance: an object, or a dict.
     Raises current_hosts.NoCurrentHosts.
@@ -34,7 +35,7 @@ def get_instance_availability_zone(context, instance):
 
 def get_availability_zones(context, *args, get_only_available=False,
                            with_hosts=False, hostapi=None, services=None):
-    """The zones with a host that is enabled, and the others: two lists.
+    """Return the zones with a host that is enabled, and the others: two lists.
 
     args: get_only_available and with_hosts, behind a host API since Rocky.
     get_only_available: whether the first list is enough.
@@ -64,7 +65,7 @@ def _shown(zones, with_hosts):
 
 
 def set_availability_zones(context, services):
-    """Services as dicts with their zone: list.
+    """Return services as dicts with their zone: list.
 
     services: Service, or dicts.  Those other than of compute hosts are in
     [DEFAULT] internal_service_availability_zone.

@@ -22,12 +22,12 @@ class API(_Telling):
 
     def get(self, context, instance_id, expected_attrs=None,
             cell_down_support=False):
-        """The Instance of a uuid."""
+        """Return the Instance of a uuid."""
         return objects.Instance.get_by_uuid(context, instance_id)
 
     def get_all(self, context, search_opts=None, limit=None, marker=None,
                 expected_attrs=None, sort_keys=None, sort_dirs=None):
-        """Those that all options name: InstanceList."""
+        """Return those that all options name: InstanceList."""
         return objects.InstanceList.get_by_filters(
             context, {**(search_opts or {}), 'deleted': False}, limit=limit,
             marker=marker, sort_keys=sort_keys, sort_dirs=sort_dirs)
@@ -38,7 +38,9 @@ class HostAPI(_Telling):
 
     def service_get_all(self, context, filters=None, set_zones=False,
                         all_cells=False, cell_down_support=False):
-        """The compute services that have all of these values: ServiceList."""
+        """Return the compute services that have all of these values:
+        ServiceList.
+        """
         found = objects.ServiceList.get_all(context, set_zones=set_zones)
         return type(found).holding(
             service for service in found
@@ -46,13 +48,13 @@ class HostAPI(_Telling):
                    for name, value in (filters or {}).items()))
 
     def service_get_by_compute_host(self, context, host_name):
-        """The Service of a host."""
+        """Return the Service of a host."""
         return objects.Service.get_by_compute_host(context, host_name)
 
     def instance_get_all_by_host(self, context, host_name):
-        """The instances on a host: InstanceList."""
+        """Return the instances on a host: InstanceList."""
         return objects.InstanceList.get_by_host(context, host_name)
 
     def compute_node_get_all(self, context, mapped=None):
-        """All compute nodes: ComputeNodeList."""
+        """Return all compute nodes: ComputeNodeList."""
         return objects.ComputeNodeList.get_all(context)

@@ -39,7 +39,7 @@ class OfNova:
         super().check_set_up()
 
     def hosts_up(self, context, topic):
-        """Names of the hosts whose service is up and enabled: list.
+        """Return names of the hosts whose service is up and enabled: list.
 
         topic: of the service; only that of ``compute`` is known here.
         """
@@ -52,7 +52,7 @@ class OfNova:
             and self.servicegroup_api.service_is_up(state.service)))
 
     def as_selections(self, context, found):
-        """What any release's driver answers, as lists of Selection.
+        """Return what any release's driver answers, as lists of Selection.
 
         What are more than there are instances is left out, as by callers.
         Raises NoValidHost for less.

@@ -66,7 +66,9 @@ class FilterScheduler(driver.OfNova, NovaSchedulerMixin, row_api.RowApi,
         return driver_results.as_dicts(found)
 
     def _schedule(self, context, *args, **kwargs):
-        """The same, before notifications; with WeighedObjects for dicts."""
+        """Return the same, before notifications;
+        with WeighedObjects for dicts.
+        """
         call, form = driver_signatures.parse_call(
             driver_signatures.PIKE
             if driver_signatures.PIKE in (self._signature(), self.SIGNATURE)
@@ -99,7 +101,7 @@ class FilterScheduler(driver.OfNova, NovaSchedulerMixin, row_api.RowApi,
         filter_properties['os_type'] = instance.get('os_type')
 
     def _signature(self):
-        """The Form of its _schedule."""
+        """Return the Form of its _schedule."""
         return driver_signatures.signature_of(type(self)._schedule)
 
     def _states(self, context):

@@ -35,7 +35,7 @@ class ReadOnlyDict(collections.UserDict):
 
 
 def set_update_time_on_success(function):
-    """Decorator of methods of a HostState that consume.
+    """Decorate methods of a HostState that consume.
 
     What they raise is only told; ``updated`` says when one has not.
     """
@@ -82,7 +82,9 @@ class Lent(NovaHostManagerMixin):
 
 
 def of_nova(conf, manager):
-    """A host manager with Nova's methods: the one given, if it has them."""
+    """Return a host manager with Nova's methods: the one given,
+    if it has them.
+    """
     if isinstance(manager, NovaHostManagerMixin):
         return manager
     return Lent(conf, manager)

@@ -2,7 +2,7 @@
 
 
 def _(text):
-    """The text as it is."""
+    """Return the text as it is."""
     return text
 
 
@@ -10,5 +10,5 @@ _C = _P = _LI = _LW = _LE = _LC = _
 
 
 def translate(value, user_locale=None):
-    """The text as it is, for any locale."""
+    """Return the text as it is, for any locale."""
     return value

@@ -6,7 +6,7 @@ only = None
 
 
 def is_limited():
-    """Whether plug-ins may read only."""
+    """Return whether plug-ins may read only."""
     return only is not None
 
 

@@ -14,7 +14,7 @@ _transports = {}
 
 
 def get_notifier(service, host=None, publisher_id=None):
-    """A notifier of a service, as of the process's configuration.
+    """Return a notifier of a service, as of the process's configuration.
 
     publisher_id: ``<service>.<host>`` unless given; host: this one.
     It has debug, info, warn, error and critical, each with the arguments
@@ -25,7 +25,7 @@ def get_notifier(service, host=None, publisher_id=None):
 
 
 def notifier(conf, publisher_id):
-    """A messaging.Notifier of a publisher; conf: ConfigOpts."""
+    """Return a messaging.Notifier of a publisher; conf: ConfigOpts."""
     # What plug-ins send is of the form before the versioned one.
     muted = (reach.is_limited() or
              conf.notifications.notification_format == 'versioned')
@@ -35,7 +35,7 @@ def notifier(conf, publisher_id):
 
 
 def _transport(conf):
-    """The way to the bus, which all notifiers of a process share."""
+    """Return the way to the bus, which all notifiers of a process share."""
     url = config.notification_transport_url(conf)
     # A transport keeps its configuration, whose id is nobody else's then.
     key = os.getpid(), id(conf), url, conf.control_exchange

@@ -13,7 +13,7 @@ class SchedulerOptions:
         self._files = {}
 
     def get_configuration(self, filename=None):
-        """The content as a dict of the caller's own; {} without a file.
+        """Return the content as a dict of the caller's own; {} without a file.
 
         filename: of another file than [DEFAULT]
             scheduler_json_config_location.

@@ -29,7 +29,7 @@ ResourceRequest = utils.ResourceRequest
 
 
 def resources_from_request_spec(*args, spec_obj=None, **kwargs):
-    """What a RequestSpec asks Placement for: ResourceRequest.
+    """Return what a RequestSpec asks Placement for: ResourceRequest.
 
     It is the only argument, as in Queens, or the second one.
     Raises InvalidInput if flavor and image contradict each other.
@@ -40,7 +40,7 @@ def resources_from_request_spec(*args, spec_obj=None, **kwargs):
 
 
 def get_weight_multiplier(host_state, multiplier_name, multiplier_config):
-    """A weigher's multiplier for a host: float.
+    """Return a weigher's multiplier for a host: float.
 
     The least that its aggregates give under that name; the one of the
     configuration where they give none.
@@ -51,7 +51,7 @@ def get_weight_multiplier(host_state, multiplier_name, multiplier_config):
 
 
 def request_is_rebuild(spec_obj):
-    """Whether an instance is rebuilt on the host that it is on."""
+    """Return whether an instance is rebuilt on the host that it is on."""
     return spec_obj is not None and spec_obj.is_rebuild
 
 
@@ -72,12 +72,13 @@ def claim_resources(ctx, client, spec_obj, instance_uuid, alloc_req,
 
 
 def validate_filter(filter):
-    """Whether the filter of that class name is enabled."""
+    """Return whether the filter of that class name is enabled."""
     return filter in config.enabled_filters(CONF)
 
 
 def validate_weigher(weigher):
-    """Whether a weigher runs, by its class path as of ``weight_classes``.
+    """Return whether a weigher runs, by its class path as of
+    ``weight_classes``.
 
     With ``all_weighers`` among these, each of them does.
     """
@@ -87,7 +88,7 @@ def validate_weigher(weigher):
 
 
 def parse_options(opts, sep='=', converter=str, name=''):
-    """The texts ``key=value`` of an option: list of (key, value).
+    """Return the texts ``key=value`` of an option: list of (key, value).
 
     converter: makes the value of its text. What cannot be read is left out,
     with a warning that has the option's name.
@@ -107,7 +108,7 @@ def parse_options(opts, sep='=', converter=str, name=''):
 
 def build_request_spec(*args, ctxt=None, image=None, instances=None,
                        instance_type=None, flavor=None):
-    """A request as of before Mitaka: dict of plain dicts and lists.
+    """Return a request as of before Mitaka: dict of plain dicts and lists.
 
     args: image, instances (list) and flavor, behind a context until Mitaka.
     The flavor is that of the first instance, unless it is given.
@@ -130,7 +131,7 @@ def _plain(value):
 
 def build_filter_properties(scheduler_hints, forced_host, forced_node,
                             instance_type):
-    """The properties of such a request: dict."""
+    """Return the properties of such a request: dict."""
     return {'scheduler_hints': scheduler_hints,
             'instance_type': instance_type,
             **({'force_hosts': [forced_host]} if forced_host else {}),
@@ -171,7 +172,7 @@ def populate_filter_properties(filter_properties, host_state):
 
 
 def resources_from_flavor(instance, flavor):
-    """What an instance of a flavor asks Placement for: {class: amount}.
+    """Return what an instance of a flavor asks Placement for: {class: amount}.
 
     Of an instance that boots from a volume (``image_ref`` is empty) without
     the root disk.  Raises InvalidInput.

@@ -24,7 +24,8 @@ _NOTHING = object()
 
 
 def expects_func_args(*args):
-    """A decorator of decorators: what they decorate has these arguments.
+    """Return a decorator of decorators:
+    what they decorate has these arguments.
 
     Raises TypeError at the decoration of anything else.
     """
@@ -46,23 +47,24 @@ def expects_func_args(*args):
 
 
 def is_none_string(val):
-    """Whether it is the text ``none``, in whatever capitals."""
+    """Return whether it is the text ``none``, in whatever capitals."""
     return isinstance(val, str) and val.lower() == 'none'
 
 
 def metadata_to_dict(metadata, include_deleted=False):
-    """Rows with key, value and deleted, as a dict."""
+    """Return rows with key, value and deleted, as a dict."""
     return {row['key']: row['value'] for row in metadata
             if include_deleted or not row.get('deleted')}
 
 
 def instance_meta(instance):
-    """An instance's metadata as a dict, whether these are one or rows."""
+    """Return an instance's metadata as a dict, whether these are one or rows.
+    """
     return _as_dict(instance.get('metadata'))
 
 
 def instance_sys_meta(instance):
-    """An instance's system metadata as a dict; {} without any."""
+    """Return an instance's system metadata as a dict; {} without any."""
     return _as_dict(instance.get('system_metadata'))
 
 
@@ -73,7 +75,7 @@ def _as_dict(metadata):
 
 @contextlib.contextmanager
 def temporary_mutation(obj, **kwargs):
-    """A context in which an object has other attributes, or a dict items."""
+    """Give an object other attributes for a block, or a dict items."""
     is_dict = hasattr(obj, '__setitem__')
     get = obj.get if is_dict else functools.partial(getattr, obj)
     put = obj.__setitem__ if is_dict else functools.partial(setattr, obj)
@@ -108,7 +110,7 @@ class _Spawned(threading.Thread):
             LOG.exception('What a plug-in does in a thread failed')
 
     def wait(self):
-        """What the call returned; raises what it raised."""
+        """Return what the call returned; raises what it raised."""
         self.join()
         if self._error is not None:
             raise self._error

@@ -71,7 +71,9 @@ class RowApiAttempt(attempt.SchedulingAttempt):
                       uuids[:len(self._picked)])
 
     def _states(self):
-        """The hosts that were chosen: list of HostState, one an instance."""
+        """Return the hosts that were chosen: list of HostState,
+        one an instance.
+        """
         return [self.hosts.state(claimed.row) for claimed, _ in self._picked]
 
     def _context(self):
@@ -79,7 +81,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         return context and context.elevated()
 
     def _ask(self, name, *args):
-        """What one of Nova's steps answers.  What it raises goes on."""
+        """Return what one of Nova's steps answers.  What it raises goes on."""
         try:
             return host_states.asked(getattr(self._nova, name), *args)
         except (exception.NoValidHost, exception.InvalidInput):
@@ -119,7 +121,9 @@ class RowApiAttempt(attempt.SchedulingAttempt):
             hosts, self._request.weights, self._request.weighed))
 
     def _left(self, before, rows, index, name):
-        """The HostBlock of the rows, with what is gone unseen on record."""
+        """Return the HostBlock of the rows,
+        with what is gone unseen on record.
+        """
         record = self._request.record
         rejected = [rows, *(gone for _, gone in record.rejected())]
         unseen = np.setdiff1d(before.rows, np.concatenate(rejected))
@@ -137,7 +141,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
 
 
 def _weighed(hosts, by_name, last):
-    """What the hosts of a HostBlock weigh: weights.Weighed.
+    """Return what the hosts of a HostBlock weigh: weights.Weighed.
 
     by_name: what they were sorted by, (host, node) -> weight, best first.
     last: Weighed of the weighers, which tells more if it is about the same.

@@ -10,8 +10,8 @@ from nova_sched.hosts import state as host_state
 
 
 def block_of(states):
-    """The HostBlock of host states, in their order; None unless all are of a
-    table.
+    """Return the HostBlock of host states, in their order; None unless all are
+    of a table.
 
     Those of another table than the first's are of this one from then on.
     """
@@ -25,7 +25,7 @@ def block_of(states):
 
 
 def rows_of(states, snapshot, method):
-    """The rows of a snapshot that host states are of: int (n,).
+    """Return the rows of a snapshot that host states are of: int (n,).
 
     States that were made elsewhere, or for another request, are the rows'
     from then on, by host and node.
@@ -53,25 +53,26 @@ def rows_of(states, snapshot, method):
 
 
 def not_there(method, state):
-    """What to raise for the host of a host state that is not there."""
+    """Return what to raise for the host of a host state that is not there."""
     return ValueError(f'{method} answers with host {state.host!r}, node '
                       f'{state.nodename!r}, which is not there')
 
 
 def names_of(state):
-    """What a host state is known by: (host, node)."""
+    """Return what a host state is known by: (host, node)."""
     return state.host, state.nodename
 
 
 def by_name(snapshot):
-    """The row of each host of a snapshot: (host, node) -> row."""
+    """Return the row of each host of a snapshot: (host, node) -> row."""
     hosts = snapshot.block()
     return {names: row for row, names in enumerate(zip(
         hosts.objects('host'), hosts.objects('nodename'), strict=True))}
 
 
 def asked(method, *args, **about):
-    """What a method answers that takes all of the arguments, or the first.
+    """Return what a method answers that takes all of the arguments,
+    or the first.
 
     Methods of older releases take fewer.
     about: what it is given by name, as far as it has such parameters.
@@ -92,7 +93,7 @@ def asked(method, *args, **about):
 
 
 def takes(method, name):
-    """Whether a method can be given an argument by this name."""
+    """Return whether a method can be given an argument by this name."""
     return any(parameter.kind is parameter.VAR_KEYWORD
                or parameter.name == name for parameter in _parameters(method))
 

@@ -107,11 +107,11 @@ class NovaHostManagerMixin:
         return loading.load_weighers(self.conf)
 
     def _load_filters(self):
-        """Names of the filters that are to run: list."""
+        """Return names of the filters that are to run: list."""
         return list(config.enabled_filters(self.conf))
 
     def _choose_host_filters(self, filter_cls_names):
-        """The filters of these names, which are made once: list.
+        """Return the filters of these names, which are made once: list.
 
         filter_cls_names: list of class names, or one.
         Raises SchedulerHostFilterNotFound.
@@ -127,7 +127,8 @@ class NovaHostManagerMixin:
         return [self.filter_obj_map[name] for name in names]
 
     def running_filters(self):
-        """The filters that run, whichever of Nova's names they were set by.
+        """Return the filters that run,
+        whichever of Nova's names they were set by.
         """
         if nova_methods.overridden(self, ('default_filters',)):
             return self.default_filters
@@ -135,7 +136,7 @@ class NovaHostManagerMixin:
 
     def get_filtered_hosts(self, hosts, spec_obj, *args,
                            filter_class_names=None, index=0, context=None):
-        """The host states that can take an instance: list.
+        """Return the host states that can take an instance: list.
 
         hosts: iterable of HostState.  spec_obj: RequestSpec, or Kilo's
             filter_properties.
@@ -163,7 +164,8 @@ class NovaHostManagerMixin:
             chosen, states, spec_obj, index)
 
     def get_weighed_hosts(self, hosts, spec_obj, context=None):
-        """Host states with their weights, best first: list of WeighedHost.
+        """Return host states with their weights, best first:
+        list of WeighedHost.
 
         context: is not needed.
         """
@@ -171,13 +173,15 @@ class NovaHostManagerMixin:
             self.weighers, hosts, spec_obj)
 
     def get_all_host_states(self, context):
-        """The states of all hosts; as ``get_host_states_by_uuids`` does."""
+        """Return the states of all hosts;
+        as ``get_host_states_by_uuids`` does.
+        """
         # An override of the one may call the other.
         return NovaHostManagerMixin.get_host_states_by_uuids(
             self, context, None, None)
 
     def get_host_states_by_uuids(self, context, compute_uuids, spec_obj=None):
-        """The states of hosts as they are at this moment: iterator.
+        """Return the states of hosts as they are at this moment: iterator.
 
         compute_uuids: of their compute nodes; None for all.
         spec_obj: RequestSpec whose requested destination may name a cell;
@@ -201,7 +205,8 @@ class NovaHostManagerMixin:
                 self._get_host_states, context, nodes, services)))
 
     def _hosts(self):
-        """The hosts of the request, or as they are now: HostSnapshot."""
+        """Return the hosts of the request, or as they are now: HostSnapshot.
+        """
         snapshot = request.current().hosts
         if snapshot is not None:
             return snapshot
@@ -212,7 +217,7 @@ class NovaHostManagerMixin:
         return snapshot
 
     def _get_computes_for_cells(self, context, cells, compute_uuids=None):
-        """Compute nodes and services: two dicts.
+        """Return compute nodes and services: two dicts.
 
         cells: list of CellMapping.  compute_uuids: None for all.
         Returns cell uuid -> list of nodes, host -> service.
@@ -229,7 +234,7 @@ class NovaHostManagerMixin:
         return nodes, services
 
     def _get_host_states(self, context, compute_nodes, services):
-        """The states of compute nodes: generator of HostState.
+        """Yield the states of compute nodes: generator of HostState.
 
         Arguments as ``_get_computes_for_cells`` returns them.
         """
@@ -250,9 +255,11 @@ class NovaHostManagerMixin:
                 yield state
 
     def host_state_cls(self, host, node, cell, **kwargs):
-        """A new HostState; a class may be put in the place of the method."""
+        """Return a new HostState; a class may be put in the place of the
+        method.
+        """
         return host_state.HostState(host, node, cell)
 
     def _get_aggregates_info(self, host):
-        """The aggregates of a host by its name: list of Aggregate."""
+        """Return the aggregates of a host by its name: list of Aggregate."""
         return self._hosts().aggregates_of(host)

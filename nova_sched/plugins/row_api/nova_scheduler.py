@@ -21,7 +21,7 @@ class NovaSchedulerMixin:
 
     def _get_all_host_states(self, context, spec_obj=None,
                              provider_summaries=None):
-        """The host states that a request begins with: iterable.
+        """Return the host states that a request begins with: iterable.
 
         provider_summaries: by the uuids of the providers whose hosts may be
             chosen; None for any.
@@ -37,7 +37,8 @@ class NovaSchedulerMixin:
             spec_obj)
 
     def _get_sorted_hosts(self, spec_obj, host_states, index):
-        """The host states that can take an instance, the drawn one and then
+        """Return the host states that can take an instance,
+        the drawn one and then
         best first: list.
 
         index: which instance of the request.
@@ -97,7 +98,8 @@ class NovaSchedulerMixin:
                              num_alts, alloc_reqs_by_rp_uuid=None,
                              allocation_request_version=None,
                              selected_alloc_reqs=None):
-        """Lists of Selection, one a selected host: it and its alternates.
+        """Return lists of Selection, one a selected host:
+        it and its alternates.
 
         hosts: HostStates, best first.  index: of the last instance.
         num_alts: for each of them, at most.
@@ -131,7 +133,7 @@ class NovaSchedulerMixin:
 
 
 def _filtered(manager, host_states, spec_obj, index, context):
-    """What a host manager's get_filtered_hosts of any release leaves.
+    """Return what a host manager's get_filtered_hosts of any release leaves.
 
     Before Newton the names of filters come before the index.
     """

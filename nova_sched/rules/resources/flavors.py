@@ -20,7 +20,7 @@ _POLICIES = ('none', 'isolate')
 
 
 def groups(extra_specs):
-    """The groups of a flavor's extra specs: suffix -> Group.
+    """Return the groups of a flavor's extra specs: suffix -> Group.
 
     The unnumbered one, '', is always there.  Amounts may be zero, and groups
     may be empty.
@@ -37,7 +37,8 @@ def groups(extra_specs):
 
 
 def policy(extra_specs):
-    """Whether groups may share a provider: 'none', 'isolate' or None."""
+    """Return whether groups may share a provider: 'none', 'isolate' or None.
+    """
     value = extra_specs.get('group_policy')
     if value is None or value in _POLICIES:
         return value

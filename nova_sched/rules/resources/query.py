@@ -66,7 +66,7 @@ class Group:
     in_tree: str | None = None
 
     def __bool__(self):
-        """Whether it asks for anything, apart from where to look."""
+        """Return whether it asks for anything, apart from where to look."""
         return bool(self.resources or self.required or self.forbidden
                     or self.member_of or self.forbidden_aggregates)
 
@@ -76,7 +76,7 @@ class Group:
                           in self.resources.items() if amount}
 
     def needs(self, suffix):
-        """What of SINCE the group needs: a set.
+        """Return what of SINCE the group needs: a set.
 
         suffix: its name, '' of the unnumbered group.
         """
@@ -94,7 +94,7 @@ class Group:
         return {what for what, needed in needs.items() if needed}
 
     def parameters(self, suffix):
-        """The group as parameters of a query: (name, value) each."""
+        """Yield the group as parameters of a query: (name, value) each."""
         any_of = self._any_of()
         traits = [*sorted(self.required.difference(any_of)),
                   *(f'!{trait}' for trait in sorted(self.forbidden))]
@@ -137,7 +137,7 @@ class ResourceRequest:
     limit: int | None = None
 
     def beyond(self, version):
-        """What is asked for that a microversion has no words for.
+        """Return what is asked for that a microversion has no words for.
 
         A list of texts with the first that has: 'same_subtree (1.36)'.
         """
@@ -146,11 +146,13 @@ class ResourceRequest:
                 if what in needs and version_tuple(since) > known]
 
     def minimum_version(self):
-        """The oldest of FORMS that can say all that is asked for: text."""
+        """Return the oldest of FORMS that can say all that is asked for: text.
+        """
         return next(form for form in FORMS if not self.beyond(form))
 
     def query(self, version):
-        """The query string as of one of FORMS, always in the same order.
+        """Return the query string as of one of FORMS,
+        always in the same order.
 
         The narrowing to one host and the traits that the scheduler itself
         asks for (OWN_REQUIRED, OWN_FORBIDDEN) are left out where there are
@@ -200,11 +202,11 @@ class ResourceRequest:
         return pairs
 
     def _looks_elsewhere(self, known):
-        """Whether hosts are found that the request may not go to."""
+        """Return whether hosts are found that the request may not go to."""
         return self.groups[''].in_tree is not None and known < _IN_TREE
 
     def _groups(self, known):
-        """The groups as they are asked for in a microversion."""
+        """Return the groups as they are asked for in a microversion."""
         group = self.groups['']
         if self._looks_elsewhere(known):
             group = dataclasses.replace(group, in_tree=None)

@@ -43,7 +43,7 @@ class BaseHostFilter(filters.BaseFilter):
         return self.host_passes(obj, spec_obj)
 
     def host_passes(self, host_state, filter_properties):
-        """True if the host can take the instance.
+        """Return whether the host can take the instance.
 
         host_state: HostState.  filter_properties: the RequestSpec, which also
         answers as the dict that filters of Kilo's time were given.
@@ -52,11 +52,12 @@ class BaseHostFilter(filters.BaseFilter):
             f'{type(self).__name__} has no host_passes method')
 
     def why_not(self, host_state, spec_obj):
-        """Why this one host was rejected, in words, or ''."""
+        """Return why this one host was rejected, in words, or ''."""
         return self._reason(host_state.block(), spec_obj)
 
     def reason(self, hosts, spec_obj):
-        """Why these rejected hosts were rejected, in a few words, or ''.
+        """Return why these rejected hosts were rejected, in a few words,
+        or ''.
 
         hosts: a HostBlock.  The text is what ``why_not`` says, if the filter
         has one, of the first hundred of them.
@@ -71,7 +72,7 @@ class BaseHostFilter(filters.BaseFilter):
         return text
 
     def _reason(self, hosts, spec_obj):
-        """The reason that is not made of ``why_not``."""
+        """Return the reason that is not made of ``why_not``."""
         return ', '.join(filter(None, (self.describe_request(spec_obj),
                                        self.describe_hosts(hosts, spec_obj))))
 
@@ -92,7 +93,7 @@ class ColumnFilter(BaseHostFilter):
     """Base class of filters that judge all hosts at once, by columns."""
 
     def mask(self, hosts, spec_obj):
-        """Which hosts pass: bool (n,) for a HostBlock of n rows.
+        """Return which hosts pass: bool (n,) for a HostBlock of n rows.
 
         Must not change its input, read a clock or use random numbers.
         """
@@ -123,7 +124,8 @@ class ColumnFilter(BaseHostFilter):
 
 
 def _is_rebuild(asked):
-    """``is_rebuild`` of a RequestSpec or of Kilo's filter_properties."""
+    """Return ``is_rebuild`` of a RequestSpec or of Kilo's filter_properties.
+    """
     return getattr(asked, 'is_rebuild', None) or (
         isinstance(asked, dict) and given.request_of(asked).is_rebuild)
 
@@ -136,5 +138,5 @@ class HostFilterHandler(filters.BaseFilterHandler):
 
 
 def all_filters():
-    """The classes of all built-in filters."""
+    """Return the classes of all built-in filters."""
     return built_ins.find_classes(__name__, BaseHostFilter)

@@ -29,7 +29,7 @@ class BaseInstanceHintFilter(filters.ColumnFilter):
     hint = ''
 
     def _named(self, spec_obj):
-        """The uuids in the hint: list, empty without it."""
+        """Return the uuids in the hint: list, empty without it."""
         uuids = spec_obj.get_scheduler_hint(self.hint) or []
         return [uuids] if isinstance(uuids, str) else uuids
 
@@ -41,7 +41,8 @@ class BaseInstanceHintFilter(filters.ColumnFilter):
             hosts.named('host', _located(hosts, uuids).values()))
 
     def _judge(self, beside):
-        """Which hosts pass, of which those named are beside: bool (n,)."""
+        """Return which hosts pass, of which those named are beside: bool (n,).
+        """
         raise NotImplementedError
 
     def describe_request(self, spec_obj):
@@ -125,7 +126,7 @@ def _network(spec_obj):
 
 
 def _address(text):
-    """An _ADDRESS as a tuple; that of no address is of no version."""
+    """Return an _ADDRESS as a tuple; that of no address is of no version."""
     if text is None:
         return 0, 0, 0
     try:
@@ -145,7 +146,7 @@ def _refused(value, must, field):
 
 
 def _halves(number):
-    """The upper and the lower 64 bits of an address."""
+    """Return the upper and the lower 64 bits of an address."""
     return number >> 64, number & (1 << 64) - 1
 
 
@@ -233,24 +234,26 @@ class ServerGroupAffinityFilter(filters.ColumnFilter):
 
 
 def _located(hosts, uuids):
-    """{uuid: host} of those of the instances that are on a host."""
+    """Return {uuid: host} of those of the instances that are on a host."""
     return hosts.instances.located(
         [uuid for uuid in dict.fromkeys(uuids) if uuid])
 
 
 def _counted(members, located):
-    """{host: how many of the group's members are on it}: Counter."""
+    """Return {host: how many of the group's members are on it}: Counter."""
     return collections.Counter(
         located[uuid] for uuid in {*members} & located.keys())
 
 
 def _with(hosts, uuid, located):
-    """Which rows are the host of an instance: bool (n,)."""
+    """Return which rows are the host of an instance: bool (n,)."""
     return hosts.named('host', [located[uuid]] if uuid in located else [])
 
 
 def _most_per_host(group):
-    """How many of the group one host may have.  InvalidInput: no integer."""
+    """Return how many of the group one host may have.  InvalidInput:
+    no integer.
+    """
     try:
         return group.rules.get('max_server_per_host', 1)
     except ValueError:

@@ -77,7 +77,8 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
             for key, value in sorted(properties.items()) if value)
 
     def _differing(self, aggregates, properties):
-        """The first property that does not agree with metadata, or None.
+        """Return the first property that does not agree with metadata,
+        or None.
 
         properties: of the image, by name.
         Returns (name, the image's value as text, frozenset of accepted texts).
@@ -100,7 +101,8 @@ def _worded(key, text):
 
 @functools.lru_cache(maxsize=4096)
 def _unusual(aggregates, prefix):
-    """Keys of a tuple of aggregates that no image property is like."""
+    """Return the keys of a tuple of aggregates that no image property is like.
+    """
     return [key for key in aggregate_values.keys(aggregates, prefix)
             if not _PROPERTY.match(key)]
 

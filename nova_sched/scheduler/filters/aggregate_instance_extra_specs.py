@@ -55,7 +55,7 @@ class AggregateInstanceExtraSpecsFilter(filters.ColumnFilter):
 
 
 def requirements(spec_obj):
-    """What a request asks of aggregates: list of (key, requirement)."""
+    """Return what a request asks of aggregates: list of (key, requirement)."""
     wanted = []
     for name, required in (spec_obj.flavor.extra_specs or {}).items():
         scope, colon, key = name.partition(':')
@@ -72,7 +72,7 @@ def _needed(key, required):
 
 
 def _unmet(aggregates, wanted):
-    """The first requirement that is not met, or None.
+    """Return the first requirement that is not met, or None.
 
     Returns (key, requirement, set of the values found).
     """
@@ -90,7 +90,9 @@ def _unmet(aggregates, wanted):
 
 
 def _meets(key, values, required):
-    """Whether any value meets a requirement, in whatever order they come."""
+    """Return whether any value meets a requirement,
+    in whatever order they come.
+    """
     failure = None
     for value in values:
         try:

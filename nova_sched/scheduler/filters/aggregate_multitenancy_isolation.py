@@ -40,7 +40,7 @@ class AggregateMultiTenancyIsolation(filters.ColumnFilter):
 
 
 def _projects(aggregates):
-    """The projects that aggregates name: set of texts."""
+    """Return the projects that aggregates name: set of texts."""
     return aggregate_values.pieces_by_prefix(aggregates, _PREFIX)
 
 

@@ -74,7 +74,7 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
 
 
 def requirements(spec_obj):
-    """What a request asks of capabilities: (path, requirement, scoped).
+    """Yield what a request asks of capabilities: (path, requirement, scoped).
 
     path: list of names, the first one of a host's attributes.
     scoped: False if hosts that do not know the name pass.
@@ -97,7 +97,7 @@ def _needed(path, required):
 
 
 def _meets(hosts, path, required, scoped):
-    """Which hosts meet one requirement: bool (n,)."""
+    """Return which hosts meet one requirement: bool (n,)."""
     name, *rest = path
     if name in _OPAQUE:
         return np.zeros(len(hosts), dtype=np.bool_)
@@ -124,14 +124,16 @@ def _meets(hosts, path, required, scoped):
 
 
 def _stats(hosts, name):
-    """One of the statistics of the hosts, None where it is absent: Column."""
+    """Return one of the statistics of the hosts,
+    None where it is absent: Column.
+    """
     return attributes.Column.of([
         stats.get(name) if stats else None
         for stats in hosts.objects('stats')])
 
 
 def _found(value, path):
-    """What a path leads to from a value, or None.
+    """Return what a path leads to from a value, or None.
 
     On the way, text is read as JSON.
     """
@@ -153,7 +155,7 @@ def _found(value, path):
 
 
 def _offered(hosts, path):
-    """The distinct values that hosts have at a path: set of texts."""
+    """Return the distinct values that hosts have at a path: set of texts."""
     name, *rest = path
     column = attributes.column(hosts, name) or _stats(hosts, name)
     return {str(_found(value, rest)) for value in column.in_use()}

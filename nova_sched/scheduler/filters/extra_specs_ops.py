@@ -40,7 +40,7 @@ op_methods = {
 
 
 def match(value, requirement):
-    """Whether ``value``, a text or None, meets ``requirement``, a text.
+    """Return whether ``value``, a text or None, meets ``requirement``, a text.
 
     Operands after the first are ignored, except by ``<all-in>``, of which all
     must occur in the value, and ``<or>``, of which every second word is an

@@ -39,12 +39,12 @@ class _Wanted:
     bits: int
 
     def columns(self):
-        """The columns that the verdict depends on."""
+        """Return the columns that the verdict depends on."""
         return (_COLUMNS if self.bits else
                 _COLUMNS[:2] if self.versions else _COLUMNS[:1])
 
     def runs_on(self, supported, version=None, cpu_info=None):
-        """Whether a host with these values can run the image."""
+        """Return whether a host with these values can run the image."""
         wanted = set(self.names.values())
         return (any(wanted <= triple for triple in _triples(supported))
                 and self._takes_version(version)
@@ -135,13 +135,14 @@ def _wanted(spec_obj, default_architecture=None):
 
 
 def _listed(supported):
-    """The triples of a host: list of lists of text."""
+    """Return the triples of a host: list of lists of text."""
     triples = json.loads(supported) if supported else []
     return [triple for triple in triples if isinstance(triple, list)]
 
 
 def _triples(supported):
-    """The triples of a host as sets, spelled as image properties are."""
+    """Return the triples of a host as sets, spelled as image properties are.
+    """
     return [{_spelled(kind, part) for kind, part in zip(
         _KINDS, triple, strict=False)}
             for triple in _listed(supported)]
@@ -156,7 +157,8 @@ def _spelled(kind, part):
 
 
 def _address_bits(cpu_info):
-    """Physical address bits that a cpu_info text reports, or None."""
+    """Return the physical address bits that a cpu_info text reports, or None.
+    """
     try:
         return int(json.loads(cpu_info)['maxphysaddr']['bits'])
     except (LookupError, TypeError, ValueError, RecursionError):

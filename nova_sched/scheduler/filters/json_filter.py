@@ -83,7 +83,7 @@ class _Read:
 
 
 def _read(text):
-    """The query in a text: _Read.
+    """Return the query in a text: _Read.
 
     Raises InvalidInput if there is none, and if it is too large.
     """
@@ -114,7 +114,7 @@ def _parsed(text):
 
 
 def _depth(query):
-    """How many lists and objects are within each other."""
+    """Return how many lists and objects are within each other."""
     depth, level = 0, [query]
     while level := [item for item in level if isinstance(item, (list, dict))]:
         depth += 1
@@ -124,7 +124,7 @@ def _depth(query):
 
 
 def _variables(query):
-    """The variables in a query: set of texts."""
+    """Return the variables in a query: set of texts."""
     found, rest = set(), [query]
     while rest:
         item = rest.pop()
@@ -136,7 +136,7 @@ def _variables(query):
 
 
 def _range(column):
-    """What hosts have, in a few words."""
+    """Return what hosts have, in a few words."""
     values = [value for value in column.in_use()
               if value is not attributes.ABSENT]
     if not values or not all(isinstance(value, (int, float))

@@ -54,7 +54,7 @@ class NUMATopologyFilter(filters.ColumnFilter):
         return passes
 
     def _fits(self, hosts, required):
-        """Which of the hosts the guest fits on: bool (n,)."""
+        """Return which of the hosts the guest fits on: bool (n,)."""
         def judge(values, mappings):
             return self._fitting(required, *values).verdicts(mappings)
 

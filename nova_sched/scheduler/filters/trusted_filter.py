@@ -50,6 +50,6 @@ def _wanted(spec_obj):
 
 
 def _nodes(hosts):
-    """The names of the nodes of a block: list."""
+    """Return the names of the nodes of a block: list."""
     _codes, in_use, names = hosts.labels('nodename')
     return [names[code] for code in in_use]

@@ -10,12 +10,12 @@ from nova_sched.rules import aggregates as aggregate_values
 
 
 def aggregate_values_from_key(host_state, key_name):
-    """The set of raw values of one key over a host's aggregates."""
+    """Return the set of raw values of one key over a host's aggregates."""
     return set(aggregate_values.values(host_state.aggregates, key_name))
 
 
 def aggregate_metadata_get_by_host(host_state, key=None):
-    """The metadata of a host's aggregates: {key: set of texts}.
+    """Return the metadata of a host's aggregates: {key: set of texts}.
 
     Values are split at commas and stripped. key: only of aggregates that
     have this key, but then all of their metadata.  A key that none of them
@@ -29,7 +29,7 @@ def aggregate_metadata_get_by_host(host_state, key=None):
 
 
 def validate_num_values(vals, default=None, cast_to=int, based_on=min):
-    """One number of a set of texts, by default the smallest.
+    """Return one number of a set of texts, by default the smallest.
 
     default: what no values give.
     Raises ValueError for a text that ``cast_to`` refuses.
@@ -38,12 +38,12 @@ def validate_num_values(vals, default=None, cast_to=int, based_on=min):
 
 
 def instance_uuids_overlap(host_state, uuids):
-    """Whether any of these instances is on the host."""
+    """Return whether any of these instances is on the host."""
     uuids = [uuids] if isinstance(uuids, str) else uuids
     return not set(uuids).isdisjoint(host_state.instances)
 
 
 def other_types_on_host(host_state, instance_type_id):
-    """Whether an instance of another flavor is on the host."""
+    """Return whether an instance of another flavor is on the host."""
     return any(instance.instance_type_id != instance_type_id
                for instance in host_state.instances.values())

@@ -49,7 +49,7 @@ class ColumnWeigher(BaseHostWeigher):
         self.multiplier = getattr(conf.filter_scheduler, name)
 
     def column(self, hosts, spec_obj):
-        """The raw values of a HostBlock of n rows: numbers (n,)."""
+        """Return the raw values of a HostBlock of n rows: numbers (n,)."""
         raise NotImplementedError(
             f'{type(self).__name__} has no column method')
 
@@ -99,5 +99,5 @@ class HostWeightHandler(weights.BaseWeightHandler):
 
 
 def all_weighers():
-    """The classes of all built-in weighers, in the order they run."""
+    """Return the classes of all built-in weighers, in the order they run."""
     return built_ins.find_classes(__name__, BaseHostWeigher, _ORDER)

@@ -47,7 +47,7 @@ class ImagePropertiesWeigher(weights.ColumnWeigher):
         return hosts.looked_up('host', _shared(stored, wanted))
 
     def _wanted(self, spec_obj):
-        """{name: (value, ratio)} of the properties that count."""
+        """Return {name: (value, ratio)} of the properties that count."""
         properties = spec_obj.image and spec_obj.image.properties
         if not properties:
             return {}
@@ -60,7 +60,9 @@ class ImagePropertiesWeigher(weights.ColumnWeigher):
 
 
 def _shared(stored, wanted):
-    """{host: sum of ratios} from the stored properties of its instances."""
+    """Return {host: sum of ratios} from the stored properties of its
+    instances.
+    """
     ours = {name: value for name, (value, _ratio) in wanted.items()}
 
     @functools.cache

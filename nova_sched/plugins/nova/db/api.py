@@ -37,7 +37,7 @@ _LISTS = {'aggregate': AggregateList, 'compute_node': ComputeNodeList,
 
 
 def aggregate_get(context, aggregate_id):
-    """The aggregate of that id.  Raises AggregateNotFound."""
+    """Return the aggregate of that id.  Raises AggregateNotFound."""
     for aggregate in AggregateList.get_all(context):
         if aggregate.id == aggregate_id:
             return aggregate
@@ -45,27 +45,31 @@ def aggregate_get(context, aggregate_id):
 
 
 def aggregate_get_all(context):
-    """All aggregates: list."""
+    """Return all aggregates: list."""
     return list(AggregateList.get_all(context))
 
 
 def aggregate_get_by_host(context, host, key=None):
-    """The aggregates of a host, those with a key of metadata: list."""
+    """Return the aggregates of a host, those with a key of metadata: list."""
     return list(AggregateList.get_by_host(context, host, key))
 
 
 def aggregate_get_by_metadata_key(context, key):
-    """The aggregates with a key of metadata: list."""
+    """Return the aggregates with a key of metadata: list."""
     return list(AggregateList.get_by_metadata_key(context, key))
 
 
 def aggregate_host_get_all(context, aggregate_id):
-    """The names of an aggregate's hosts: list.  Raises AggregateNotFound."""
+    """Return the names of an aggregate's hosts:
+    list.  Raises AggregateNotFound.
+    """
     return list(aggregate_get(context, aggregate_id).hosts)
 
 
 def aggregate_metadata_get(context, aggregate_id):
-    """An aggregate's metadata: dict of texts.  Raises AggregateNotFound."""
+    """Return an aggregate's metadata: dict of texts.  Raises
+    AggregateNotFound.
+    """
     return dict(aggregate_get(context, aggregate_id).metadata)
 
 
@@ -79,7 +83,7 @@ def aggregate_metadata_get_by_host(context, host, key=None):
 
 
 def aggregate_metadata_get_by_metadata_key(context, aggregate_id, key):
-    """One key of an aggregate's metadata, as of the function before.
+    """Return one key of an aggregate's metadata, as of the function before.
 
     Raises AggregateNotFound.
     """
@@ -96,7 +100,7 @@ def _together(aggregates, key):
 
 
 def instance_get_all(context, columns_to_join=None):
-    """The instances on all hosts: list of Instance."""
+    """Return the instances on all hosts: list of Instance."""
     return instance_get_all_by_filters(context, {'deleted': False})
 
 
@@ -109,44 +113,44 @@ def instance_get_all_by_filters(context, filters, *args, **kwargs):
 
 def instance_get_all_by_host(context, host, columns_to_join=None,
                              use_slave=False):
-    """The instances on a host: list."""
+    """Return the instances on a host: list."""
     return list(InstanceList.get_by_host(context, host))
 
 
 def instance_get_all_by_host_and_node(context, host, node,
                                       columns_to_join=None):
-    """The instances on a node of a host: list."""
+    """Return the instances on a node of a host: list."""
     return list(InstanceList.get_by_host_and_node(context, host, node))
 
 
 def instance_get_by_uuid(context, uuid, columns_to_join=None,
                          use_slave=False):
-    """An instance on one of the hosts.  Raises InstanceNotFound."""
+    """Return an instance on one of the hosts.  Raises InstanceNotFound."""
     return Instance.get_by_uuid(context, uuid)
 
 
 def compute_node_get_all(context, no_date_fields=False):
-    """All compute nodes: list of ComputeNode."""
+    """Return all compute nodes: list of ComputeNode."""
     return list(ComputeNodeList.get_all(context))
 
 
 def compute_node_get_all_by_host(context, host, use_slave=False):
-    """The nodes of a host: list.  Raises ComputeHostNotFound."""
+    """Return the nodes of a host: list.  Raises ComputeHostNotFound."""
     return list(ComputeNodeList.get_all_by_host(context, host))
 
 
 def compute_node_get_by_host_and_nodename(context, host, nodename):
-    """The node of both names.  Raises ComputeHostNotFound."""
+    """Return the node of both names.  Raises ComputeHostNotFound."""
     return ComputeNode.get_by_host_and_nodename(context, host, nodename)
 
 
 def compute_node_search_by_hypervisor(context, hypervisor_match):
-    """The nodes whose name has this text in it: list."""
+    """Return the nodes whose name has this text in it: list."""
     return list(ComputeNodeList.get_by_hypervisor(context, hypervisor_match))
 
 
 def service_get(context, service_id, use_slave=False):
-    """The compute service of that id.  Raises ServiceNotFound."""
+    """Return the compute service of that id.  Raises ServiceNotFound."""
     for service in ServiceList.get_all(context):
         if service.id == service_id:
             return service
@@ -154,27 +158,28 @@ def service_get(context, service_id, use_slave=False):
 
 
 def service_get_all(context, disabled=None):
-    """All compute services; disabled: those that are, or are not: list."""
+    """Return all compute services; disabled: those that are, or are not: list.
+    """
     return list(ServiceList.get_all(context, disabled))
 
 
 def service_get_all_by_binary(context, binary):
-    """The enabled ones of that binary, ``nova-compute``: list."""
+    """Return the enabled ones of that binary, ``nova-compute``: list."""
     return list(ServiceList.get_by_binary(context, binary))
 
 
 def service_get_all_by_host(context, host):
-    """The one of a host: list."""
+    """Return the one of a host: list."""
     return list(ServiceList.get_by_host(context, host))
 
 
 def service_get_all_by_topic(context, topic):
-    """The enabled ones of that topic, ``compute``: list."""
+    """Return the enabled ones of that topic, ``compute``: list."""
     return list(ServiceList.get_by_topic(context, topic))
 
 
 def service_get_by_compute_host(context, host, use_slave=False):
-    """The one of a host.  Raises ComputeHostNotFound."""
+    """Return the one of a host.  Raises ComputeHostNotFound."""
     return Service.get_by_compute_host(context, host)
 
 
