@@ -42,6 +42,10 @@ class BaseFilter:
     #: at DEBUG or above.
     logs_rejected = False
 
+    #: The columns of instances that it compares those of all hosts by.  They
+    #: are read before the request's turn.
+    instance_columns = ()
+
     def configure(self, conf):
         """Take what the filter needs from the configuration, once."""
 

@@ -133,7 +133,7 @@ class Instances:
         """
         unreported = self._unreported_by_host()
         if name not in self._values:
-            self._values[name] = self._read_each(name)
+            self.know_each(name)
         found = dict(self._values[name])
         for host, instances in unreported.items():
             values = {getattr(instance, name) for instance
@@ -142,13 +142,6 @@ class Instances:
             if values:
                 found[host] = found.get(host, set()) | values
         return found
-
-    def _read_each(self, name):
-        values = {}
-        for row in self._on_hosts('host', name):
-            if row['host'] not in self._unseen and name in row:
-                values.setdefault(row['host'], set()).add(row[name])
-        return values
 
     def _listed(self):
         """Return {host: list of rows} of the instances on all hosts,
@@ -194,6 +187,14 @@ class Instances:
         located: {uuid: host name} of those that are on a host.
         """
         self._located |= dict.fromkeys(uuids) | located
+
+    def know_each(self, name):
+        """Read one column of the instances on all hosts, see ``each``."""
+        values = {}
+        for row in self._on_hosts('host', name):
+            if row['host'] not in self._unseen and name in row:
+                values.setdefault(row['host'], set()).add(row[name])
+        self._values[name] = values
 
     def know_all(self, rows):
         """Take the instances on all hosts, as ``on_hosts`` returns them."""

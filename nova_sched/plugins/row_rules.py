@@ -116,6 +116,7 @@ class _FilterAdapter(_Adapter, base_filters.BaseFilter):
         self.RUN_ON_REBUILD = rule.RUN_ON_REBUILD
         self.run_filter_once_per_request = rule.run_filter_once_per_request
         self.logs_rejected = rule.logs_rejected
+        self.instance_columns = rule.instance_columns
 
     def run_filter_for_index(self, index):
         return self.rule.run_filter_for_index(index)

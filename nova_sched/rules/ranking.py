@@ -37,6 +37,9 @@ class Ranker:
     def __init__(self, filters_, weighers):
         self.filters, self.weighers = filters_, weighers
         self._listing = _overriding('needs_all_instances', filters_)
+        #: The columns of instances that filters compare those of all hosts by.
+        self.instance_columns = tuple(dict.fromkeys(
+            name for filter_ in filters_ for name in filter_.instance_columns))
         self._filter_handler = filters.FilterHandler()
         self._weight_handler = weights.WeightHandler()
 

@@ -111,6 +111,9 @@ class FilterScheduler(driver.HostScheduler):
         if self.ranker.needs_all_instances(request.spec_obj):
             with record.timed('instances'), _without_database():
                 self.host_manager.list_all(instances)
+        for name in self.ranker.instance_columns:
+            with record.timed('instances'), _without_database():
+                self.host_manager.list_each(instances, name)
         return instances
 
     def _attempt(self, request, record, make=SchedulingAttempt):

@@ -145,6 +145,12 @@ class HostManager:
             self._placements.table.columns['host'].values,
             db_reader.INSTANCE_COLUMNS, instances.cells))
 
+    def list_each(self, instances, name):
+        """Read one column of all instances; otherwise as ``look_up``."""
+        if instances.pending is None:
+            instances.pending = self._placements.pending(instances.own)
+        instances.know_each(name)
+
     def pending(self, found):
         """Return what others have placed, for Instances that depend on it.
 

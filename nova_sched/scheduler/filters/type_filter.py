@@ -10,6 +10,8 @@ _KEY = 'instance_type'
 class TypeAffinityFilter(filters.ColumnFilter):
     """Hosts without instances of another flavor."""
 
+    instance_columns = ('instance_type_id',)
+
     def mask(self, hosts, spec_obj):
         own = {spec_obj.flavor.id}
         by_host = hosts.instances.each('instance_type_id')

@@ -263,6 +263,25 @@ def test_that_looks_at_all_instances_has_them_listed_before_its_turn(
     assert others == [True] * is_listed
 
 
+def test_that_compares_all_instances_has_them_read_before_its_turn(
+        cloud, driver_name, monkeypatch):
+    monkeypatch.setattr(decision_lock, 'PATIENCE', 3 * LONG)
+    hosts_with_room(cloud, 2, 5)
+    driver = cloud.driver(driver_name, enabled_filters=['TypeAffinityFilter'])
+    reader, others = driver.host_manager._reader, []
+    read = reader.instances_on
+
+    def reading(*args):
+        reader.instances_on = read
+        others.append(ends(select, driver, a_server()))
+        return read(*args)
+
+    reader.instances_on = reading
+    select(driver, a_server())
+
+    assert others == [True]
+
+
 def test_for_many_of_a_group_has_them_looked_up_at_once(cloud, driver_name):
     """Not one by one in its turn; also those that are no members yet."""
     hosts_with_room(cloud, 3, 5)
