@@ -237,6 +237,20 @@ def test_asks_for_attestations_of_hosts_that_other_filters_leave(
     assert authority.asked == []
 
 
+def another_while_instances_are_read(driver):
+    """A list that gets whether another request ended while they were read."""
+    reader, others = driver.host_manager._reader, []
+    read = reader.instances_on
+
+    def reading(*args):
+        reader.instances_on = read
+        others.append(ends(select, driver, a_server()))
+        return read(*args)
+
+    reader.instances_on = reading
+    return others
+
+
 @pytest.mark.parametrize('query, is_listed', [
     ('["not", ["=", "$instances.x", 1]]', True),
     ('["in", 1, 1, "$instances"]', True),
@@ -248,15 +262,8 @@ def test_that_looks_at_all_instances_has_them_listed_before_its_turn(
     monkeypatch.setattr(decision_lock, 'PATIENCE', 3 * LONG)
     hosts_with_room(cloud, 2, 5)
     driver = cloud.driver(driver_name, enabled_filters=['JsonFilter'])
-    reader, others = driver.host_manager._reader, []
-    list_all = reader.instances_on
+    others = another_while_instances_are_read(driver)
 
-    def listed(*args):
-        if not others:
-            others.append(ends(select, driver, a_server()))
-        return list_all(*args)
-
-    reader.instances_on = listed
     with contextlib.suppress(exception.InvalidInput):
         select(driver, a_server(hints={'query': [query]}))
 
@@ -268,15 +275,8 @@ def test_that_compares_all_instances_has_them_read_before_its_turn(
     monkeypatch.setattr(decision_lock, 'PATIENCE', 3 * LONG)
     hosts_with_room(cloud, 2, 5)
     driver = cloud.driver(driver_name, enabled_filters=['TypeAffinityFilter'])
-    reader, others = driver.host_manager._reader, []
-    read = reader.instances_on
+    others = another_while_instances_are_read(driver)
 
-    def reading(*args):
-        reader.instances_on = read
-        others.append(ends(select, driver, a_server()))
-        return read(*args)
-
-    reader.instances_on = reading
     select(driver, a_server())
 
     assert others == [True]
