@@ -76,8 +76,8 @@ class Report:
 
 
 def read(column, text, parse, default):
-    """Return ``parse`` of the JSON in a text;
-    the default if that cannot be read.
+    """Return ``parse`` of the JSON in a text; the default if that cannot be
+    read.
 
     column: of Nova's ``compute_nodes``, for the warning; there is one for
         each distinct fault, not one for each host.

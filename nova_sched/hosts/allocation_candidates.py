@@ -27,7 +27,7 @@ class AllocationCandidates:
         when its compute node's uuid is among them.
     version: microversion of the allocation requests.
     claim: function of (instance uuid, allocation request, RequestSpec) that
-        returns whether Placement took it.
+        returns whether Placement took it; None if it did not say in time.
     release: function of an instance uuid that gives its claim back.
     summaries: Placement's provider summaries: uuid -> dict with
         ``resources`` and, from 1.17, ``traits``; None unless the driver

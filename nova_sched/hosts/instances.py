@@ -111,8 +111,8 @@ class Instances:
         return found
 
     def on_host(self, host):
-        """Return {uuid: objects.Instance} of the instances on a host,
-        a new dict.
+        """Return {uuid: objects.Instance} of the instances on a host, a new
+        dict.
         """
         unreported = self._unreported_by_host()
         return self._reported(host) | unreported.get(host, {})
@@ -144,8 +144,8 @@ class Instances:
         return found
 
     def _listed(self):
-        """Return {host: list of rows} of the instances on all hosts,
-        read once.
+        """Return {host: list of rows} of the instances on all hosts, read
+        once.
         """
         if self._by_host is None:
             self._by_host = self._seen_by_host(self._on_hosts())

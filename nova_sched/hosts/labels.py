@@ -71,8 +71,8 @@ class Labels:
         return Labels(codes, self.values, self._index, self._derived)
 
     def derived(self, codes, key, function, dtype):
-        """Return ``function(value)`` for these codes,
-        each worked out only once.
+        """Return ``function(value)`` for these codes, each worked out only
+        once.
 
         Returns an array of dtype, one item a code.
         """
@@ -80,8 +80,8 @@ class Labels:
         return self.derived_by_code(codes, key, function, dtype).take(codes)
 
     def derived_by_code(self, codes, key, function, dtype):
-        """Return ``function(value)`` by code: an array of dtype,
-        one item a value.
+        """Return ``function(value)`` by code: an array of dtype, one item a
+        value.
 
         It is 0 for values that no column with these codes has yet. Kept with
         the values under ``key``, for other columns and requests too: the

@@ -84,18 +84,18 @@ class HostMetrics:
 
 
 def column(hosts, name):
-    """Return one metric of each host of a HostBlock: float64 (n,),
-    NaN without.
+    """Return one metric of each host of a HostBlock: float64 (n,), NaN
+    without.
     """
     return hosts.derived('metrics', name,
                          lambda metrics: metrics.value(name))
 
 
 def _read(metric):
-    """Return (name, whole number as float) of a metric; (None,
-    None) if it has none.
+    """Return the name and the value of a metric: (str, float).
 
-    Truncated to whole numbers as Nova does: 0.29 is 28 percent.
+    (None, None) for one without.  The value is truncated to a whole number as
+    Nova does: 0.29 is 28 percent.
     """
     try:
         name, value = metric['name'], metric.get('value')

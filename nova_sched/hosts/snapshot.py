@@ -62,8 +62,9 @@ class HostSnapshot:
         return self._columns[name]
 
     def cell(self, name, row):
-        """Return one value as a plain Python object.  KeyError:
-        no such column.
+        """Return one value as a plain Python object.
+
+        Raises KeyError for a column that there is none of.
         """
         column = self._columns[name]
         if isinstance(column, np.ndarray):
@@ -73,8 +74,8 @@ class HostSnapshot:
         return column[row]
 
     def state(self, row):
-        """Return the row as a HostState;
-        the same object all through the request.
+        """Return the row as a HostState; the same object all through the
+        request.
         """
         state = self._states.get(row)
         if state is None:

@@ -226,8 +226,8 @@ class HostState:
 
     @_shown
     def service(self):
-        """Return the row of the host's compute service: a dict,
-        with aware times.
+        """Return the row of the host's compute service: a dict, with aware
+        times.
         """
         row = self._snapshot.cell('service', self._row)._asdict()
         return {name: _aware(value) for name, value in row.items()} | {

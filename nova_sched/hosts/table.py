@@ -51,8 +51,8 @@ class HostTable:
 
     @classmethod
     def from_records(cls, records, **values):
-        """Return the table of ``records``: dicts, one a host,
-        all with equal keys.
+        """Return the table of ``records``: dicts, one a host, all with equal
+        keys.
 
         values: further columns, as lists of one value a host.
         """
@@ -105,8 +105,8 @@ class HostTable:
                         for name, column in self.columns.items()})
 
     def with_added(self, positions, values):
-        """Return a new table with a row before each position,
-        an int up to size.
+        """Return a new table with a row before each position, an int up to
+        size.
 
         positions: ascending.  values: column name -> list of as many values,
             for all columns.

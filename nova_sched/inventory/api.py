@@ -55,8 +55,8 @@ class ApiInventory:
         self._asked = object()
 
     def read(self):
-        """Return ``Mapped`` as of now; reread if it changed,
-        or at an interval.
+        """Return ``Mapped`` as of now; reread if it changed, or at an
+        interval.
 
         While an API database of its own cannot be read, what was last taken
         goes on.  Raises DatabaseUnavailable if nothing was, and if it is the

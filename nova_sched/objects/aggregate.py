@@ -49,16 +49,16 @@ class AggregateList(base.NovaObjectList):
 
     @classmethod
     def get_by_host(cls, context, host, key=None):
-        """Return those that a host is in; key: of metadata, which they
-        must have then.
+        """Return those that a host is in; key: of metadata, which they must
+        have then.
         """
         current = current_hosts.get('AggregateList.get_by_host')
         return cls(objects=_having(current.aggregates_of(host), key))
 
     @classmethod
     def get_by_metadata_key(cls, context, key, hosts=None):
-        """Return those with a key of metadata; hosts: any of which
-        they must hold then.
+        """Return those with a key of metadata; hosts: any of which they must
+        hold then.
         """
         current = current_hosts.get('AggregateList.get_by_metadata_key')
         found = current.aggregates()

@@ -101,8 +101,8 @@ def check_text(call, as_json):
 
 
 def flag(name, value):
-    """Return a boolean argument of this name; 'false' is false,
-    and so is null.
+    """Return a boolean argument of this name; 'false' is false, and so is
+    null.
 
     Raises InvalidInput for what is neither true nor false.
     """

@@ -23,8 +23,8 @@ class HostMapping(base.NovaObject):
 
     @classmethod
     def get_by_host(cls, context, host):
-        """Return that of one of the current hosts;
-        of its cell the uuid is known.
+        """Return that of one of the current hosts; of its cell the uuid is
+        known.
 
         Raises HostMappingNotFound, current_hosts.NoCurrentHosts.
         """

@@ -80,7 +80,7 @@ class Instance(base.NovaObject, base.DictCompat):
 
     @classmethod
     def get_by_uuid(cls, context, uuid, expected_attrs=None, use_slave=False):
-        """Return one on the current hosts.
+        """Return the instance of a uuid on the current hosts.
 
         Raises InstanceNotFound, DatabaseUnavailable,
         current_hosts.NoCurrentHosts.
@@ -102,8 +102,8 @@ class Instance(base.NovaObject, base.DictCompat):
         self.__dict__[_ATTRS[attrname]] = value
 
     def get_flavor(self, namespace=None):
-        """Return its Flavor, or the ``old`` or ``new`` one of a resize,
-        or None.
+        """Return its Flavor, or the ``old`` or ``new`` one of a resize, or
+        None.
         """
         return getattr(self, f'{namespace}_flavor' if namespace else 'flavor')
 
@@ -149,8 +149,8 @@ class InstanceList(base.NovaObjectList):
                        sort_dir='desc', limit=None, marker=None,
                        expected_attrs=None, use_slave=False, sort_keys=None,
                        sort_dirs=None):
-        """Return those that all filters name;
-        what has no such field comes first.
+        """Return those that all filters name; what has no such field comes
+        first.
 
         filters: host, uuid and project_id, each one text or a list, and
             deleted, which has to be false.

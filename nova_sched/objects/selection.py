@@ -47,16 +47,16 @@ class Selection(base.NovaObject):
             availability_zone=min(filter(None, zones), default=None))
 
     def to_dict(self):
-        """Return {'host', 'nodename', 'limits'};
-        objects in limits stay objects.
+        """Return {'host', 'nodename', 'limits'}; objects in limits stay
+        objects.
         """
         return {'host': self.service_host, 'nodename': self.nodename,
                 'limits': self.limits.to_dict() if self.limits else {}}
 
 
 def to_wire(selection_lists, spec_version):
-    """Return the reply of ``return_objects``:
-    lists of lists of envelopes (dicts).
+    """Return the reply of ``return_objects``: lists of lists of envelopes
+    (dicts).
 
     selection_lists: one list of Selection per instance, the chosen host
         first.  spec_version: ``wire_version`` of the caller's RequestSpec,

@@ -100,8 +100,8 @@ class Kind:
         return cls
 
     def make(self, name, conf):
-        """Return an object of the class that ``load`` finds,
-        made with ``conf``.
+        """Return an object of the class that ``load`` finds, made with
+        ``conf``.
 
         Raises ConfigurationError as ``load`` does, and for a class that
         cannot be set up.
@@ -161,8 +161,8 @@ def set_up(build, option, value):
 
 
 def load_classes(paths, base, package_classes, option):
-    """Return the classes that the values of an option name: list,
-    in their order.
+    """Return the classes that the values of an option name: list, in their
+    order.
 
     paths: dotted paths, or one as text.  base: what classes must derive from.
     package_classes: the built-in classes, which Nova's paths stand for, or a
@@ -203,8 +203,8 @@ def _load_one(path, base, built_in, option):
 
 
 def _built_in(path, built_in, option):
-    """Return built-in classes for a path of Nova's;
-    None for one to be imported.
+    """Return built-in classes for a path of Nova's; None for one to be
+    imported.
     """
     root, _, below = path.partition('.scheduler.')
     package, _, rest = below.partition('.')

@@ -237,8 +237,8 @@ def hint(error):
 
 
 def _nova_name(name):
-    """Return Nova's name of a module here, or of one in a package;
-    '' for none.
+    """Return Nova's name of a module here, or of one in a package; '' for
+    none.
 
     Modules of libraries have names of their own, by which they are asked.
     """

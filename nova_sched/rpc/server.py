@@ -26,8 +26,8 @@ makes possible:
   so.  oslo.messaging would send nothing, and have it wait for its time-out.
 
 What oslo.messaging keeps to itself, options apart, is used in this module,
-``driver.py``, ``listener.py`` and ``replies.py`` alone, and
-``requirements.txt`` bounds its version for them: ``_drivers.amqpdriver``,
+``declarations.py``, ``driver.py``, ``listener.py`` and ``replies.py`` alone,
+and ``requirements.txt`` bounds its version for them: ``_drivers.amqpdriver``,
 ``_drivers.base``, ``_drivers.common`` and ``_drivers.impl_rabbit``; of a
 server ``_create_listener``, ``_on_incoming``, ``_process_incoming`` and
 ``_work_executor``; of a listener ``_poll_style_listener``, ``message_cls``,
@@ -35,9 +35,10 @@ server ``_create_listener``, ``_on_incoming``, ``_process_incoming`` and
 ``_obsolete_reply_queues``; of a driver
 ``_get_connection``, ``_get_exchange`` and ``_connection_pool`` with its
 ``connection_cls``; of a connection ``_consumers``, ``_new_tags``,
-``_poll_timeout``, ``_set_current_channel`` and
-``_transform_transport_url``; of a consumer ``_callback``; of a dispatcher
-``_watchdog``; of a message ``orig_msg_id`` and ``_send_reply``.
+``_get_quorum_configurations``, ``_poll_timeout``, ``_q_manager``,
+``_set_current_channel`` and ``_transform_transport_url``; of a consumer
+``_callback``; of a dispatcher ``_watchdog``; of a message ``orig_msg_id`` and
+``_send_reply``.
 """
 
 from concurrent import futures

@@ -30,8 +30,8 @@ def pieces(aggregates, key):
 
 
 def keys(aggregates, prefix=''):
-    """Return the keys over all aggregates that begin with a prefix,
-    sorted: list.
+    """Return the keys over all aggregates that begin with a prefix, sorted:
+    list.
     """
     return [key for key in _metadata(tuple(aggregates))
             if key.startswith(prefix)]

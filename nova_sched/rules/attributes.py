@@ -128,8 +128,8 @@ class Numbers(Column):
 
 
 def column(hosts, name):
-    """Return an attribute of the hosts of a HostBlock: Column,
-    or None if unknown.
+    """Return an attribute of the hosts of a HostBlock: Column, or None if
+    unknown.
 
     Objects, such as ``stats`` and ``service``, come as dicts and lists, text
     of JSON columns as text.

@@ -68,8 +68,8 @@ class Query:
         return np.broadcast_to(verdict, len(self._hosts)).copy()
 
     def variable(self, text):
-        """Return what hosts have of ``$name.key.key``: Column,
-        or None if unknown.
+        """Return what hosts have of ``$name.key.key``: Column, or None if
+        unknown.
 
         Hosts that do not have it have ``attributes.ABSENT``.
         """
@@ -141,8 +141,8 @@ class Query:
         return self._known[key]
 
     def _argument(self, argument):
-        """Return the same object for the same argument;
-        None if no host has it.
+        """Return the same object for the same argument; None if no host has
+        it.
         """
         if isinstance(argument, list):
             return self._evaluated(argument)

@@ -48,7 +48,7 @@ class Constant:
                                  self.values).numbers
 
     def codes_at(self, rows):
-        """Return zeros, one a row."""
+        """Return the code of each row: 0, the only one there is."""
         return np.zeros(len(rows), dtype=np.int64)
 
     def is_among(self, constants):

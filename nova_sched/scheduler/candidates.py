@@ -46,7 +46,8 @@ class CandidateSource:
         request may go to.  record: the Decision that notes the time taken.
         Raises NoValidHost for a host that is not there and for a request
         that is offered nothing, InvalidInput for one that cannot be asked
-        for, DatabaseUnavailable, and what ``Prefilters.apply`` raises.
+        for, DatabaseUnavailable, PlacementUnavailable, and what
+        ``Prefilters.apply`` raises.
         """
         if self.placement_client is None or spec_obj.is_rebuild:
             return spec_obj, PLACEMENT_NOT_USED

@@ -55,7 +55,7 @@ class Scheduler(abc.ABC):
         """
 
     def check_set_up(self):
-        """Check it once when it is made, in the process that starts workers.
+        """Check how it is set up, once, in the process that starts workers.
 
         Raises whatever is wrong with it.
         """

@@ -45,7 +45,7 @@ class HostManager:
             self._placements)
 
     def check_set_up(self):
-        """Check it once when it is made; raise whatever is wrong with it."""
+        """Check how it is set up, once; raise whatever is wrong with it."""
 
     def make_record(self, row, cell_uuid, ratios):
         """Return a host's record; arguments and result as of host_rows.record.
@@ -192,8 +192,8 @@ class HostManager:
 
     def snapshot(self, table, found, now=None,
                  offer=PLACEMENT_NOT_USED):
-        """Return a private HostSnapshot of a table,
-        with which services are up.
+        """Return a private HostSnapshot of a table, with which services are
+        up.
 
         A service is up when it is not forced down and its last heartbeat is
         at most service_down_time seconds away from ``now``, past or future.

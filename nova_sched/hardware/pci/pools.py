@@ -31,8 +31,8 @@ class Pools(reports.Report):
 
     @classmethod
     def of(cls, text):
-        """Return the pools in the text of a ``pci_stats`` column;
-        none for None.
+        """Return the pools in the text of a ``pci_stats`` column; none for
+        None.
 
         text: a versioned PciDevicePoolList; or, from before Kilo, a JSON list
             of pools or a single one.
@@ -68,8 +68,8 @@ class Pools(reports.Report):
         return count(self.items)
 
     def free_on(self, numa_node):
-        """Return the number of devices at one NUMA node (None:
-        at no known one).
+        """Return the number of devices at one NUMA node (None: at no known
+        one).
         """
         return count(pool for pool in self.items
                      if pool['numa_node'] == numa_node)

@@ -118,8 +118,8 @@ def _read(mapping, made):
 
 
 def _flavor(given):
-    """Return a flavor as a dict with all sizes,
-    of an object or of some of them.
+    """Return a flavor as a dict with all sizes, of an object or of some of
+    them.
     """
     if isinstance(given, flavor.Flavor):
         given = given.flat()

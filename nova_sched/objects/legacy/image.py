@@ -42,8 +42,8 @@ _NUMBERED = re.compile(r'(hw_numa_cpus|hw_numa_mem)\.([0-9]{1,4})')
 
 
 def image_from_dict(image):
-    """Return ImageMeta from a dict, whichever producer it is of;
-    None stays None.
+    """Return ImageMeta from a dict, whichever producer it is of; None stays
+    None.
 
     Raises MalformedError, which names the property by the name it came under
     today.
@@ -67,8 +67,8 @@ def image_from_dict(image):
 
 
 def current_names(properties):
-    """Return a dict of properties under today's names,
-    lists and traits gathered.
+    """Return a dict of properties under today's names, lists and traits
+    gathered.
 
     Raises MalformedError for an item of a list that is malformed.
     """

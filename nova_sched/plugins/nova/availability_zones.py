@@ -22,8 +22,8 @@ def get_host_availability_zone(context, host, conductor_api=None):
 
 
 def get_instance_availability_zone(context, instance):
-    """Return the zone that an instance is in, by its host;
-    else that it asks for.
+    """Return the zone that an instance is in, by its host; else that it asks
+    for.
 
     instance: an object, or a dict.
     Raises current_hosts.NoCurrentHosts.

@@ -66,8 +66,8 @@ class FilterScheduler(driver.OfNova, NovaSchedulerMixin, row_api.RowApi,
         return driver_results.as_dicts(found)
 
     def _schedule(self, context, *args, **kwargs):
-        """Return the same, before notifications;
-        with WeighedObjects for dicts.
+        """Return the same, before notifications; with WeighedObjects for
+        dicts.
         """
         call, form = driver_signatures.parse_call(
             driver_signatures.PIKE

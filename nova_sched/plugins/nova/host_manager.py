@@ -82,8 +82,8 @@ class Lent(NovaHostManagerMixin):
 
 
 def of_nova(conf, manager):
-    """Return a host manager with Nova's methods: the one given,
-    if it has them.
+    """Return a host manager with Nova's methods: the one given, if it has
+    them.
     """
     if isinstance(manager, NovaHostManagerMixin):
         return manager

@@ -24,8 +24,8 @@ _NOTHING = object()
 
 
 def expects_func_args(*args):
-    """Return a decorator of decorators:
-    what they decorate has these arguments.
+    """Return a decorator of decorators: what they decorate has these
+    arguments.
 
     Raises TypeError at the decoration of anything else.
     """

@@ -71,8 +71,8 @@ class RowApiAttempt(attempt.SchedulingAttempt):
                       uuids[:len(self._picked)])
 
     def _states(self):
-        """Return the hosts that were chosen: list of HostState,
-        one an instance.
+        """Return the hosts that were chosen: list of HostState, one an
+        instance.
         """
         return [self.hosts.state(claimed.row) for claimed, _ in self._picked]
 
@@ -121,8 +121,8 @@ class RowApiAttempt(attempt.SchedulingAttempt):
             hosts, self._request.weights, self._request.weighed))
 
     def _left(self, before, rows, index, name):
-        """Return the HostBlock of the rows,
-        with what is gone unseen on record.
+        """Return the HostBlock of the rows, with what is gone unseen on
+        record.
         """
         record = self._request.record
         rejected = [rows, *(gone for _, gone in record.rejected())]

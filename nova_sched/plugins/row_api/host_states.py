@@ -71,8 +71,8 @@ def by_name(snapshot):
 
 
 def asked(method, *args, **about):
-    """Return what a method answers that takes all of the arguments,
-    or the first.
+    """Return what a method answers that takes all of the arguments, or the
+    first.
 
     Methods of older releases take fewer.
     about: what it is given by name, as far as it has such parameters.

@@ -39,8 +39,8 @@ _current = contextvars.ContextVar('request', default=None)
 
 
 def current():
-    """Return the Request that this thread decides;
-    of nothing where it decides none.
+    """Return the Request that this thread decides; of nothing where it decides
+    none.
     """
     return _current.get() or Request(
         driver_signatures.current().record or decision.Decision())

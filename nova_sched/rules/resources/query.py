@@ -151,8 +151,8 @@ class ResourceRequest:
         return next(form for form in FORMS if not self.beyond(form))
 
     def query(self, version):
-        """Return the query string as of one of FORMS,
-        always in the same order.
+        """Return the query string as of one of FORMS, always in the same
+        order.
 
         The narrowing to one host and the traits that the scheduler itself
         asks for (OWN_REQUIRED, OWN_FORBIDDEN) are left out where there are

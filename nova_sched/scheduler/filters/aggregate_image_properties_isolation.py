@@ -77,8 +77,8 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
             for key, value in sorted(properties.items()) if value)
 
     def _differing(self, aggregates, properties):
-        """Return the first property that does not agree with metadata,
-        or None.
+        """Return the first property that does not agree with metadata, or
+        None.
 
         properties: of the image, by name.
         Returns (name, the image's value as text, frozenset of accepted texts).

@@ -90,8 +90,8 @@ def _unmet(aggregates, wanted):
 
 
 def _meets(key, values, required):
-    """Return whether any value meets a requirement,
-    in whatever order they come.
+    """Return whether any value meets a requirement, in whatever order they
+    come.
     """
     failure = None
     for value in values:

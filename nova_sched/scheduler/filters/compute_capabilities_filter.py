@@ -124,8 +124,8 @@ def _meets(hosts, path, required, scoped):
 
 
 def _stats(hosts, name):
-    """Return one of the statistics of the hosts,
-    None where it is absent: Column.
+    """Return one of the statistics of the hosts, None where it is absent:
+    Column.
     """
     return attributes.Column.of([
         stats.get(name) if stats else None

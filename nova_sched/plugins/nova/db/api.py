@@ -60,8 +60,8 @@ def aggregate_get_by_metadata_key(context, key):
 
 
 def aggregate_host_get_all(context, aggregate_id):
-    """Return the names of an aggregate's hosts:
-    list.  Raises AggregateNotFound.
+    """Return the names of an aggregate's hosts: list.  Raises
+    AggregateNotFound.
     """
     return list(aggregate_get(context, aggregate_id).hosts)
 
