@@ -42,6 +42,14 @@ EXTRA_SPECS = 500
 EXTRA_SPEC_TEXT = 1024
 #: Properties of an image.
 IMAGE_PROPERTIES = 1000
+# Glance takes 255 characters of a name, and 65,535 of a value.
+#: Characters of the name of a property of an image.
+IMAGE_PROPERTY_NAME = 1024
+#: Characters of the value of a property of an image.
+IMAGE_PROPERTY_TEXT = 256 << 10
+# A value that Glance takes may hold 21,845 of the shortest.
+#: Conditions of an image on the version of the hypervisor.
+VERSION_CONDITIONS = 30000
 #: NUMA cells of a guest.
 NUMA_CELLS = 64
 # Linux is built for 8,192 CPUs at most.

@@ -258,6 +258,13 @@ def check_most(value, most):
         raise MalformedError(value, f'must have at most {most} items')
 
 
+def check_length(text, most):
+    """Raise MalformedError for a text of more than so many characters."""
+    if len(text) > most:
+        raise MalformedError(text, f'has {len(text)} characters, and must '
+                             f'have at most {most}')
+
+
 def list_of(kind, most=None):
     """Return a list whose items are all of one kind; at most so many, if said.
     """

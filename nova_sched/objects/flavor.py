@@ -8,10 +8,7 @@ from nova_sched.objects.fields import Field
 
 def _short_text(value):
     text = fields.TEXT.read(value)
-    if len(text) > bounds.EXTRA_SPEC_TEXT:
-        raise fields.MalformedError(
-            value, f'has {len(text)} characters, and must have at most '
-            f'{bounds.EXTRA_SPEC_TEXT}')
+    fields.check_length(text, bounds.EXTRA_SPEC_TEXT)
     return text
 
 

@@ -30,6 +30,10 @@ VM_MODE = fields.one_of(
 
 def _read_predicate(value):
     text = fields.TEXT.read(value)
+    conditions = text.count(',') + 1
+    if conditions > bounds.VERSION_CONDITIONS:
+        raise MalformedError(value, f'has {conditions} conditions, and must '
+                             f'have at most {bounds.VERSION_CONDITIONS}')
     try:
         if text.strip():
             versionutils.VersionPredicate(text)
@@ -37,6 +41,25 @@ def _read_predicate(value):
         raise MalformedError(value, 'must be version conditions such as '
                              '>=6.0,<6.2') from None
     return text
+
+
+def check_properties(properties):
+    """Raise MalformedError for too many properties, or too long a text.
+
+    properties: dict of name -> value of any kind.
+    """
+    fields.check_most(properties, bounds.IMAGE_PROPERTIES)
+    for name, value in properties.items():
+        if len(str(name)) > bounds.IMAGE_PROPERTY_NAME:
+            raise MalformedError(
+                properties, f'has a name of {len(name)} characters, and must '
+                f'have names of at most {bounds.IMAGE_PROPERTY_NAME}')
+        if isinstance(value, str):
+            try:
+                fields.check_length(value, bounds.IMAGE_PROPERTY_TEXT)
+            except MalformedError as error:
+                error.under(name)
+                raise
 
 
 @base.Registry.register
@@ -93,7 +116,7 @@ class ImageMetaProps(base.NovaObject):
 
     @classmethod
     def from_data(cls, data, version):
-        fields.check_most(data, bounds.IMAGE_PROPERTIES)
+        check_properties(data)
         return super().from_data(data, version)
 
     @classmethod

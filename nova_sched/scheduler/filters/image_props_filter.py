@@ -7,6 +7,7 @@
 """
 
 import dataclasses
+import functools
 import json
 
 import numpy as np
@@ -18,6 +19,9 @@ from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
+
+#: Characters of the conditions on the version that texts show.
+_SHOWN = 200
 
 _COLUMNS = ('supported_instances', 'hypervisor_version', 'cpu_info')
 
@@ -54,8 +58,12 @@ class _Wanted:
         # A negative number is no version either.
         if not self.versions or not version or version < 0:
             return True
-        return versionutils.VersionPredicate(self.versions).satisfied_by(
+        return self._conditions.satisfied_by(
             versionutils.convert_version_to_str(version))
+
+    @functools.cached_property
+    def _conditions(self):
+        return versionutils.VersionPredicate(self.versions)
 
     def _takes_bits(self, cpu_info):
         if not self.bits:
@@ -66,7 +74,8 @@ class _Wanted:
     def __str__(self):
         texts = [f'{name}={value}' for name, value in self.names.items()]
         if self.versions:
-            texts.append(f'img_hv_requested_version={self.versions}')
+            versions = phrases.shortened(self.versions, _SHOWN)
+            texts.append(f'img_hv_requested_version={versions}')
         if self.bits:
             texts.append(f'hw_maxphysaddr_bits={self.bits}')
         return ', '.join(texts)

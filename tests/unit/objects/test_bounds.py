@@ -84,6 +84,11 @@ BOUNDED = [
     ((*FLAVOR, 'extra_specs'), lambda n: {'a': 'x' * n}, '.a',
      bounds.EXTRA_SPEC_TEXT),
     (IMAGE, by_name, '', bounds.IMAGE_PROPERTIES),
+    (IMAGE, lambda n: {'a': 'x' * n}, '.a', bounds.IMAGE_PROPERTY_TEXT),
+    (IMAGE, lambda n: {'os_distro': 'x' * n}, '.os_distro',
+     bounds.IMAGE_PROPERTY_TEXT),
+    ((*IMAGE, 'img_hv_requested_version'), lambda n: ','.join(['>=1'] * n),
+     '', bounds.VERSION_CONDITIONS),
     ((*IMAGE, 'hw_numa_cpus'), lambda n: [[0]] * n, '', bounds.NUMA_CELLS),
     ((*IMAGE, 'hw_numa_cpus'), lambda n: [[*range(n)]], '[0]',
      bounds.CPU_NUMBER + 1),
@@ -130,7 +135,7 @@ def test_what_is_too_large_is_refused_with_field_size_and_limit(
     field, _, rest = caught.value.kwargs['reason'].partition(' = ')
     steps = [step for step in path if step != 'nova_object.data']
     assert field == '.'.join(('spec_obj', *steps)) + below
-    assert re.search(f'(of {limit + 1} items|has {limit + 1} characters)',
+    assert re.search(f'(of|has) {limit + 1} (items|characters|conditions)',
                      rest)
     assert re.search(f'must have at most {limit}( items)?$', rest)
 
@@ -166,6 +171,11 @@ def legacy(instance=None, image=None, properties=None):
     ({'instance': {'pci_requests': [{'count': 1}] * 500}},
      'request_spec.instance_properties.pci_requests.requests'),
     ({'image': by_name(2000)}, 'request_spec.image.properties'),
+    ({'image': {'a': 'x' * 3_000_000}}, 'request_spec.image.properties.a'),
+    ({'image': {'hypervisor_version_requires': '>=1' * 1_000_000}},
+     'request_spec.image.properties.img_hv_requested_version'),
+    ({'image': {'hypervisor_version_requires': '>=1,' * 50_000}},
+     'request_spec.image.properties.img_hv_requested_version'),
     ({'properties': {'scheduler_hints': by_name(2000)}},
      'filter_properties.scheduler_hints'),
     ({'properties': {'retry': {'hosts': [['a', 'a']] * 2000}}},
@@ -183,6 +193,25 @@ def test_a_request_of_the_dict_form_is_refused_before_it_is_unpacked(
         tracemalloc.stop()
 
     assert caught.value.kwargs['reason'].startswith(f'{field} = ')
+
+
+def test_the_name_of_a_property_of_an_image_is_bounded():
+    limit = bounds.IMAGE_PROPERTY_NAME
+    objects.arguments.from_wire(changed(IMAGE, {'x' * limit: '1'}))
+
+    with pytest.raises(exception.InvalidInput, match=(
+            f'a name of {limit + 1} characters, .* at most {limit}')):
+        objects.arguments.from_wire(changed(IMAGE, {'x' * (limit + 1): '1'}))
+
+
+@pytest.mark.parametrize('value', [
+    'x' * 3_000_000, '>=1' + '.1' * 1_500_000, '>=1.0,' * 200_000])
+def test_a_large_property_of_an_image_is_not_looked_into(value, monkeypatch):
+    monkeypatch.setattr(image_meta.versionutils, 'VersionPredicate', None)
+
+    with pytest.raises(exception.InvalidInput):
+        objects.arguments.from_wire(
+            changed((*IMAGE, 'img_hv_requested_version'), value))
 
 
 def test_looking_for_bad_text_costs_no_path_for_what_holds_none():

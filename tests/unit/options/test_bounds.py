@@ -58,7 +58,8 @@ FREE = [('filter_scheduler', name) for name in (
 
 #: Options that are one of several words.
 WORDS = {
-    ('nova_sched', 'no_valid_host_text'): ['nova', 'filters', 'full'],
+    ('nova_sched', 'no_valid_host_text'): ['nova', 'filters', 'counts',
+                                           'full'],
     ('notifications', 'notification_format'): [
         'unversioned', 'versioned', 'both'],
     ('notifications', 'default_level'): [

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from nova_sched.scheduler.filters import image_props_filter
 from nova_sched.scheduler.filters.image_props_filter import (
     ImagePropertiesFilter,
 )
@@ -137,3 +138,32 @@ def test_logs_what_operators_search_for(caplog):
     assert caplog.messages[2] == (
         'Instance contains properties img_hv_type=xen, but no corresponding '
         'supported_instances are advertised by the compute node')
+
+
+def test_conditions_on_the_version_are_read_once_a_request(monkeypatch):
+    """However many versions there are."""
+    read, make = [], image_props_filter.versionutils.VersionPredicate
+    monkeypatch.setattr(image_props_filter.versionutils, 'VersionPredicate',
+                        lambda text: read.append(text) or make(text))
+    block = hosts(*(host(KVM, version=6002000 + number)
+                    for number in range(5)))
+    request = a_request(image_properties={
+        'hw_architecture': 'x86_64', 'img_hv_requested_version': '>=6.2.3'})
+    read.clear()
+
+    mask = configured(ImagePropertiesFilter).mask(block, request)
+
+    assert mask.tolist() == [False] * 3 + [True] * 2
+    assert read == ['>=6.2.3']
+
+
+def test_long_conditions_are_shown_in_part():
+    request = a_request(image_properties={
+        'hw_architecture': 'x86_64',
+        'img_hv_requested_version': ','.join(['>=7.0'] * 10_000)})
+
+    reason = configured(ImagePropertiesFilter).reason(
+        hosts(host(KVM)), request)
+
+    assert 'img_hv_requested_version=>=7.0,>=7.0' in reason
+    assert len(reason) < 400
