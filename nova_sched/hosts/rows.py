@@ -1,7 +1,7 @@
 """From rows of Nova's tables to one record of the host table.
 
-One bad row never hides the others: text that cannot be read counts as absent
-and is logged once per distinct cause.
+One bad row never hides the others: what cannot be right or be read counts as
+absent and is logged once per distinct cause.
 """
 
 import collections
@@ -15,6 +15,7 @@ from oslo_log import log as logging
 from nova_sched.hardware.numa.topology import HostTopology
 from nova_sched.hardware.pci import pools
 from nova_sched.hosts import columns
+from nova_sched.hosts import values
 from nova_sched.hosts.metrics import HostMetrics
 
 LOG = logging.getLogger(__name__)
@@ -41,7 +42,9 @@ def record(row, cell_uuid, ratios):
 
     A row whose free_disk_gb is NULL was never reported: its host exists with
     nothing on it and no uuid.
+    Raises values.UnreadableError for a row that is no host.
     """
+    row = values.checked(row)
     cpu, ram, disk = ratios
     common = {
         'host': row['host'], 'nodename': row['hypervisor_hostname'] or '',

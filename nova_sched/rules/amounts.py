@@ -19,6 +19,9 @@ LOG = logging.getLogger(__name__)
 #: Beyond this floats are no longer exact.
 _FAR = 2 ** 53
 
+#: What is not below it is no limit: it has no place in an answer.
+_NO_LIMIT = 2 ** 63
+
 
 @dataclasses.dataclass(frozen=True)
 class Resource:
@@ -61,8 +64,8 @@ CPUS = Resource(
 
 
 def without_cpus(hosts):
-    """Return which hosts report no CPUs at all: bool (n,);
-    a warning if any does.
+    """Return which hosts report no CPUs at all: bool (n,); a warning if any
+    does.
     """
     missing = hosts.vcpus_total == 0
     if missing.any():
@@ -89,8 +92,8 @@ class BaseSettingFilter(filters.ColumnFilter):
             f'{type(self).__name__} has no _setting method')
 
     def _own_setting(self, host_state, spec_obj):
-        """Return the filter's own for one host,
-        which plug-ins ask ``super()``.
+        """Return the filter's own for one host, which plug-ins ask
+        ``super()``.
         """
         own = np.ravel(self._setting(host_state.block()))
         return self.cast(own.item(0))
@@ -149,8 +152,9 @@ class BaseCapacityFilter(BaseSettingFilter):
         return total >= needed
 
     def _holds(self, usable, needed):
-        """Return which hosts have it left:
-        bool (n,).  Not with a ratio of nan.
+        """Return which hosts have it left: bool (n,).
+
+        None with a ratio of nan has.
         """
         return usable >= needed
 
@@ -180,10 +184,11 @@ class BaseCapacityFilter(BaseSettingFilter):
             LOG.debug(text, {'host': state, 'needed': needed, name: value})
 
     def limits(self, hosts, spec_obj):
-        limit = self._limit(hosts, spec_obj)[0]
-        if not np.isfinite(limit):
+        limit = self._limit(hosts, spec_obj)[0] / self.resource.per_limit
+        # Of an aggregate's ratio, which may be inf, nan or just as far.
+        if not abs(limit) < _NO_LIMIT:
             return {}
-        return {self.resource.limit: int(limit / self.resource.per_limit)}
+        return {self.resource.limit: int(limit)}
 
     def describe_request(self, spec_obj):
         return f'need {self.resource.text(self.resource.needed(spec_obj))}'

@@ -50,6 +50,15 @@ def test_of_two_filters_the_later_one_counts():
             'memory_mb': 65536}
 
 
+@pytest.mark.parametrize('ratio', ['1e300', '1e15', 'inf', '-1e300'])
+def test_are_none_where_the_limit_is_no_integer_of_64_bits(ratio):
+    block = hosts(a_host(total_usable_ram_mb=100000,
+                         aggregates=[{'ram_allocation_ratio': ratio}]))
+
+    assert filters.limits_of(
+        judged(AggregateRamFilter, block=block), 0) == {}
+
+
 def test_are_those_of_filters_for_earlier_instances_too():
     block = hosts(a_host())
     judged(RamFilter, block=block)
