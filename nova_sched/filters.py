@@ -16,6 +16,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched.hosts import budget
 from nova_sched.rules import loadables
 
 LOG = logging.getLogger(__name__)
@@ -41,6 +42,10 @@ class BaseFilter:
     #: True: the filter writes a line about each host that it rejects itself,
     #: at DEBUG or above.
     logs_rejected = False
+
+    #: Whether the verdict depends on the hints of a request, which its owner
+    #: writes: tenants are not told of such filters then.  None: it may.
+    judges_by_hints = None
 
     #: The columns of instances that it compares those of all hosts by.  They
     #: are read before the request's turn.
@@ -70,6 +75,7 @@ class BaseFilter:
         filtering with no host left.
         """
         for obj in filter_obj_list:
+            budget.check()
             try:
                 passes = self._filter_one(obj, spec_obj)
             except Exception as exc:
@@ -97,8 +103,8 @@ class BaseFilter:
         return {}
 
     def reason(self, hosts, spec_obj):
-        """Return why these rejected hosts were rejected, in a few words,
-        or ''.
+        """Return why these rejected hosts were rejected, in a few words, or
+        ''.
 
         Written for operators, with needed and available figures; made only
         when a request fails or somebody asks.
@@ -118,8 +124,8 @@ class BaseFilterHandler(loadables.BaseLoader):
     """Runs filters on host states, for plug-ins that do so themselves."""
 
     def get_filtered_objects(self, filters, objs, spec_obj, index=0):
-        """Return the objects that pass every filter: list,
-        None if one says to stop.
+        """Return the objects that pass every filter: list, None if one says to
+        stop.
 
         filters: filters, or their classes.  index: which instance of the
         request it is about.
@@ -153,7 +159,8 @@ class FilterHandler:
             if not filter_.run_filter_for_index(index):
                 continue
             before, name = hosts, type(filter_).__name__
-            hosts, stop = self._one(filter_, name, before, spec_obj)
+            with decision.budget.step(name, index):
+                hosts, stop = self._one(filter_, name, before, spec_obj)
             if _leaves_limits(filter_):
                 _note_judge(hosts.snapshot, filter_, request)
             decision.step(index, name, before.rows, hosts.rows)
@@ -238,8 +245,8 @@ def _log_empty(ran, spec_obj):
 
 
 def _some(hosts):
-    """Return some hosts and their nodes as a list,
-    and how many there are more.
+    """Return some hosts and their nodes as a list, and how many there are
+    more.
     """
     some = [(state.host, state.nodename) for state
             in hosts.snapshot.block(hosts.rows[:NAMED]).states()]

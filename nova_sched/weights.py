@@ -10,6 +10,7 @@
 5. Hosts are sorted by weight, best first; equal weights keep table order.
 """
 
+import contextlib
 import dataclasses
 import inspect
 import math
@@ -17,6 +18,7 @@ import math
 import numpy as np
 from oslo_log import log as logging
 
+from nova_sched.hosts import budget
 from nova_sched.rules import loadables
 
 LOG = logging.getLogger(__name__)
@@ -112,7 +114,7 @@ class BaseWeigher:
         """
         return self.clamp(np.array(
             [self._weigh_object(weighed.obj, weight_properties)
-             for weighed in weighed_obj_list], dtype=np.float64))
+             for weighed in _checked(weighed_obj_list)], dtype=np.float64))
 
     def clamp(self, raw):
         """Return raw values within the fixed bounds."""
@@ -142,7 +144,14 @@ class BaseWeigher:
         if not _takes_one(self.weight_multiplier):
             return self.weight_multiplier()
         return np.array([self.weight_multiplier(state)
-                         for state in states()], dtype=np.float64)
+                         for state in _checked(states())], dtype=np.float64)
+
+
+def _checked(items):
+    """Yield items for as long as the request may go on."""
+    for item in items:
+        budget.check()
+        yield item
 
 
 def _takes_one(method):
@@ -160,8 +169,8 @@ class BaseWeightHandler(loadables.BaseLoader):
     object_class = WeighedObject
 
     def get_weighed_objects(self, weighers, obj_list, weighing_properties):
-        """Return the objects with their weights, best first:
-        list of object_class.
+        """Return the objects with their weights, best first: list of
+        object_class.
 
         weighers: weighers, or their classes.  One object alone has 0.0.
         """
@@ -219,11 +228,12 @@ class Weighed:
 class WeightHandler:
     """Weighs a block of hosts with a list of weighers."""
 
-    def weigh(self, weighers, hosts, spec_obj, ran=lambda name: None):
-        """Return the hosts of a block sorted by weight,
-        best first: ``Weighed``.
+    def weigh(self, weighers, hosts, spec_obj, step=contextlib.nullcontext):
+        """Return the hosts of a block sorted by weight, best first:
+        ``Weighed``.
 
-        ran: is told the name of each weigher that has run.
+        step: function of a weigher's name that returns the context manager
+            that it is to run in.
         An exception in a weigher fails the request, with the weigher named
         in the log.
         """
@@ -234,8 +244,8 @@ class WeightHandler:
         # An aggregate may say inf or nan: hosts without a weight go last.
         with np.errstate(invalid='ignore', over='ignore'):
             for i, weigher in enumerate(weighers):
-                raw[i], multiplier = self._one(weigher, hosts, spec_obj)
-                ran(type(weigher).__name__)
+                with step(type(weigher).__name__):
+                    raw[i], multiplier = self._one(weigher, hosts, spec_obj)
                 multipliers.append(
                     multiplier if np.isscalar(multiplier)
                     else np.asarray(multiplier, dtype=np.float64))

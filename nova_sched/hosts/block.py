@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from nova_sched.hosts import budget
 from nova_sched.hosts import columns
 from nova_sched.hosts import labels
 
@@ -40,8 +41,8 @@ class HostBlock:
                                                  self.rows[mask])
 
     def labels(self, name):
-        """Return a label column: the rows' codes, which are in use,
-        and the values.
+        """Return a label column: the rows' codes, which are in use, and the
+        values.
 
         Returns int32 (n,), a list of the distinct codes in it, and a list
         that the codes point into.
@@ -73,6 +74,7 @@ class HostBlock:
         codes, in_use, values = self.labels(name)
         results = np.zeros(len(values), dtype=dtype)
         for code in in_use:
+            budget.check()
             try:
                 results[code] = verdict(values[code])
             except Exception as exc:
@@ -86,8 +88,8 @@ class HostBlock:
         exc.add_note(f'on host {state!r}')
 
     def derived(self, name, key, function, dtype=np.float64):
-        """Return ``function(value)`` of each row of a label column:
-        array (n,).
+        """Return ``function(value)`` of each row of a label column: array
+        (n,).
 
         As ``judge``, but kept for later requests; see Labels.derived.
         """
@@ -99,6 +101,7 @@ class HostBlock:
         column, codes = self.snapshot.column(name), self._codes(name)
 
         def blamed(value):
+            budget.check()
             try:
                 return function(value)
             except Exception as exc:
@@ -124,6 +127,7 @@ class HostBlock:
                                              return_inverse=True)
         results = np.zeros(len(distinct), dtype=np.bool_)
         for i, at in enumerate(first.tolist()):
+            budget.check()
             try:
                 results[i] = verdict(*(values[codes.item(at)]
                                        for codes, values in coded))
@@ -147,8 +151,8 @@ class HostBlock:
         return np.isin(column.codes[self.rows], codes)
 
     def looked_up(self, name, numbers):
-        """Return each row's number in a dict by label, 0.0 without:
-        float64 (n,).
+        """Return each row's number in a dict by label, 0.0 without: float64
+        (n,).
         """
         column = self.snapshot.column(name)
         by_code = np.zeros(len(column.values))

@@ -12,15 +12,13 @@ up in steps when memory is short: ``forget_offer``, ``forget_weights``,
 
 import array
 import collections.abc
-import contextlib
 import dataclasses
 import sys
-import threading
 import time
 
 import numpy as np
 
-from nova_sched import exception
+from nova_sched.hosts import budget as budgets
 from nova_sched.hosts import packed
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 
@@ -87,12 +85,15 @@ class Pick:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Claim:
-    """What Placement said to one claim."""
+    """What Placement said to one claim.
+
+    taken: None if it did not say in time.
+    """
 
     instance_uuid: str
     host: str
     nodename: str
-    taken: bool
+    taken: bool | None
 
 
 @dataclasses.dataclass
@@ -117,49 +118,6 @@ class Weights:
         """Keep the best hosts only."""
         self.rows = self.rows[:BEST].copy()
         self.weights = self.weights[:BEST].copy()
-
-
-class Budget:
-    """So many seconds of one thread's work; 0 for any number.
-
-    Only work counts: whoever waits for its turn, a lock, the database,
-    Placement or the network spends nothing of it.
-    """
-
-    def __init__(self, seconds=0):
-        self._seconds, self._thread = seconds, threading.get_ident()
-        self._began = time.thread_time()
-        # Not before this moment can it be spent: work takes its time.
-        self._not_before = time.monotonic() + (seconds or float('inf'))
-
-    def check(self, step, index=None):
-        """Raise InvalidInput if more has been spent, up to and in a step.
-
-        step: its name.  index: of the instance that it was for.
-        """
-        now = time.monotonic()
-        # A plug-in's own thread has a clock of its own.
-        if (now < self._not_before
-                or threading.get_ident() != self._thread):
-            return
-        left = self._began + self._seconds - time.thread_time()
-        if left >= 0:
-            self._not_before = now + left
-            return
-        where = '' if index is None else f' of instance {index + 1}'
-        raise exception.InvalidInput(reason=(
-            f'the request took more than the {self._seconds:g} s of '
-            f'[nova_sched] request_time_budget, in step {step}{where}; ask '
-            'for less at a time, or have the option raised'))
-
-    @contextlib.contextmanager
-    def not_spent(self):
-        """Do not charge the request for what a block takes."""
-        before = time.thread_time()
-        try:
-            yield
-        finally:
-            self._began += time.thread_time() - before
 
 
 @dataclasses.dataclass
@@ -215,8 +173,8 @@ class Decision:
     milliseconds: dict = dataclasses.field(default_factory=dict)
     outcome: str | None = None
     reason: str | None = None
-    budget: Budget = dataclasses.field(
-        default_factory=Budget, repr=False, compare=False)
+    budget: budgets.Budget = dataclasses.field(
+        default_factory=budgets.Budget, repr=False, compare=False)
     #: Columns ``host`` and ``nodename`` of the table that rows are of.
     names: tuple = dataclasses.field(default=(), repr=False)
     _steps: array.array = dataclasses.field(
@@ -332,8 +290,8 @@ class Decision:
         self._packed = None
 
     def as_json(self):
-        """Return the request as JSON text in ASCII, bytes,
-        which ``pack`` keeps.
+        """Return the request as JSON text in ASCII, bytes, which ``pack``
+        keeps.
 
         None of one with objects instead of plain JSON.
         """

@@ -11,6 +11,8 @@ import itertools
 import numpy as np
 from oslo_log import log as logging
 
+from nova_sched.hosts import budget
+
 LOG = logging.getLogger(__name__)
 
 #: What a host is judged with where there is nothing to choose from.
@@ -57,6 +59,7 @@ def narrow(filter_, hosts, names, requests, judge):
     columns = zip(*(hosts.objects(name) for name in names), strict=True)
     for i, (state, values) in enumerate(
             zip(hosts.states(), columns, strict=True)):
+        budget.check()
         mappings = [candidate.get('mappings') or {}
                     for candidate in state.allocation_candidates]
         key = values, tuple(map(requests.providers, mappings))

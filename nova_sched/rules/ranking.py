@@ -57,7 +57,7 @@ class Ranker:
         with decision.timed('weigh'):
             weighed = self._weight_handler.weigh(
                 self.weighers, hosts, spec_obj,
-                functools.partial(decision.budget.check, index=index))
+                functools.partial(decision.budget.step, index=index))
         ordered = hosts.snapshot.block(weighed.rows)
         if LOG.isEnabledFor(logging.DEBUG):
             tell_weighed([

@@ -11,6 +11,7 @@ import oslo_messaging as messaging
 from oslo_versionedobjects.exception import IncompatibleObjectVersion
 
 from nova_sched import exception
+from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.objects import arguments
 from nova_sched.objects import bounds
@@ -26,8 +27,8 @@ _UNSET = object()
 #: What a request may well end in: told to the caller, and to the log in a
 #: line without a traceback.
 _EXPECTED = (exception.NoValidHost, exception.InvalidInput,
-             exception.DatabaseUnavailable, exception.AllocationUpdateFailed,
-             IncompatibleObjectVersion)
+             exception.DatabaseUnavailable, exception.PlacementUnavailable,
+             exception.AllocationUpdateFailed, IncompatibleObjectVersion)
 #: Of these, what is an answer: no.
 _REFUSALS = (exception.NoValidHost, exception.InvalidInput,
              IncompatibleObjectVersion)
@@ -151,7 +152,7 @@ class SchedulerManager:
         when the request is wrong (it names the field),
         IncompatibleObjectVersion for objects of an unknown major version,
         AllocationUpdateFailed when something else claims for the same
-        instance, and DatabaseUnavailable.
+        instance, DatabaseUnavailable and PlacementUnavailable.
         """
         call = {'instance_uuids': instance_uuids,
                 'return_objects': return_objects,
@@ -164,7 +165,7 @@ class SchedulerManager:
         record = decision.Decision(
             request_id=getattr(ctxt, 'request_id', None), request=call,
             generation=self.recorder.generation,
-            budget=decision.Budget(self._limits.seconds))
+            budget=budget.Budget(self._limits.seconds))
         LOG.debug('Starting to schedule for instances: %s', instance_uuids)
         try:
             return self._answer(ctxt, call, record)
@@ -188,8 +189,8 @@ class SchedulerManager:
                           record.request_id)
 
     def _answer(self, ctxt, call, record):
-        """Return the reply to one call,
-        whose record is closed if there is one.
+        """Return the reply to one call, whose record is closed if there is
+        one.
         """
         spec_obj, uuids = _read(call, record), call['instance_uuids']
         as_objects, alternates = (

@@ -12,6 +12,7 @@ import pytest
 
 from nova_sched.hardware.numa import matching
 from nova_sched.hardware.numa import search as numa_search
+from tests.builders import numa
 
 #: Guests that ask for any page size come out with one of these, or none.
 SIZES = (4, 2048)
@@ -133,7 +134,8 @@ def searched(case, rules, search=Patient, final=True):
     possible = matching.Matching(case.host_ids, len(guests), case.may_fit(
         guests, rules.shared))
     found = search(rules(case.hosts(), guests, place), possible,
-                   Rules(case) if case.refused else None, final).find()
+                   Rules(case) if case.refused else None, final,
+                   spend=numa.free).find()
     return found, guests, asked
 
 

@@ -45,6 +45,12 @@ class GuestCell:
                          self.pins, self.reserved)
 
     @property
+    def needs(self):
+        """All that a host cell is to have for it: hashable."""
+        return (self.cpuset, self.pcpuset, self.memory, self.pagesize,
+                self.cpu_policy, self.thread_policy)
+
+    @property
     def is_pinned(self):
         """Whether some of its CPUs are pinned."""
         return self.cpu_policy in ('dedicated', 'mixed')

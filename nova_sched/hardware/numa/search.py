@@ -29,6 +29,7 @@ cell is pinned: Nova's may be those of one it was tried on before.
 
 import itertools
 
+from nova_sched.hardware.numa import effort
 from nova_sched.hardware.numa.matching import bits
 from nova_sched.hardware.numa.matching import can_match
 
@@ -96,13 +97,15 @@ class Search:
         selection.
     final: whether it does not matter how the guest cells are left if nothing
         is found.
+    spend: that of an effort.Effort.
     """
 
     #: Steps until it is first asked whether anything can be found.
     FIRST_LOOK = 100
 
-    def __init__(self, tokens, matching, rules, final=True):
+    def __init__(self, tokens, matching, rules, final=True, *, spend):
         self._tokens, self._matching = tokens, matching
+        self._spend = spend
         self._rules, self._final = rules, final
         self._ids, self._size = matching.host_ids, matching.guest_count
         self._everything = (1 << len(self._ids)) - 1
@@ -112,7 +115,10 @@ class Search:
         self._steps, self._next_look = 0, self.FIRST_LOOK
 
     def find(self):
-        """Return positions of the host cells, one a guest cell, or None."""
+        """Return positions of the host cells, one a guest cell, or None.
+
+        Raises effort.GivenUp.
+        """
         if self._explore(0, self._everything) != _FOUND:
             return None
         self._tokens.finish(self._path)
@@ -161,9 +167,11 @@ class Search:
         """Return whether, after so many steps, nothing can be found any more.
         """
         self._steps += 1
+        self._spend()
         if self._steps < self._next_look:
             return False
         self._next_look *= 2
+        self._spend(effort.LOOK * self._size)
         tokens, shared = self._state(0), self._tokens.shared
         settled = self._tokens.are_settled()
         if self._matching.is_impossible(tokens, shared, settled):
@@ -298,8 +306,8 @@ class Search:
 
 
 def subsets(mask, most):
-    """Yield all masks of at most so many of the bits of a mask,
-    big ones first.
+    """Yield all masks of at most so many of the bits of a mask, big ones
+    first.
     """
     single = [1 << position for position in bits(mask)]
     for count in range(min(most, len(single)), -1, -1):

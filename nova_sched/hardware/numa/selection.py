@@ -5,6 +5,7 @@ They look only at which cells are chosen, not at which guest cell is where.
 
 import functools
 
+from nova_sched.hardware.numa import effort
 from nova_sched.hardware.numa import matching
 from nova_sched.hardware.numa import search as numa_search
 from nova_sched.hardware.pci import devices as pci_devices
@@ -18,16 +19,18 @@ class SelectionRules:
     required: numa_guest.GuestRequirements.
     pools: Pools to take the devices from, or None to ignore devices.
     mapping: of the allocation candidate, or None.
+    spend: that of an effort.Effort.
     """
 
-    def __init__(self, hosts, required, pools, mapping):
+    def __init__(self, hosts, required, pools, mapping, spend):
         self._hosts, self._required = hosts, required
-        self._pools, self._mapping = pools, mapping
+        self._pools, self._mapping, self._spend = pools, mapping, spend
         self._looks_at_pools = bool(required.pci) and pools is not None
         self._sockets = {cell.id: cell.socket for cell in hosts}
         self._verdicts = {}
-        nodes = {pool['numa_node'] for pool in pools or ()
-                 if self._looks_at_pools}
+        nodes = self._devices.nodes if self._looks_at_pools else ()
+        self._cost = effort.VERDICT + len(required.pci) * len(
+            pools.items if self._looks_at_pools else ()) // effort.PAIRS
         self._counting = sum(
             1 << position for position, cell in enumerate(hosts)
             if cell.id in nodes or (
@@ -39,9 +42,9 @@ class SelectionRules:
                     for request in required.pci))
 
     @classmethod
-    def of(cls, hosts, required, pools, mapping):
+    def of(cls, hosts, required, pools, mapping, spend):
         """Return the rules, or None if they allow any selection."""
-        made = cls(hosts, required, pools, mapping)
+        made = cls(hosts, required, pools, mapping, spend)
         if made._looks_at_pools or required.networks is not None:
             return made
         return None
@@ -69,10 +72,12 @@ class SelectionRules:
         return here, elsewhere, request.count
 
     def allow(self, chosen):
-        """Return whether the chosen cells are allowed."""
+        """Return whether the chosen cells are allowed; raises GivenUp."""
+        self._spend()
         key = chosen & self._counting, self._by_socket and frozenset(
             self._socket_at[position] for position in matching.bits(chosen))
         if key not in self._verdicts:
+            self._spend(self._cost)
             cells = [self._hosts[position]
                      for position in matching.bits(chosen)]
             self._verdicts[key] = self._has_devices(
@@ -83,14 +88,15 @@ class SelectionRules:
     def allow_some(self, chosen, others, count):
         """Return whether the chosen and any ``count`` others are allowed.
 
-        chosen, others: masks.  The time is exponential in the number of those
-        others that devices or networks depend on.
+        chosen, others: masks.  Raises GivenUp: the time is exponential in the
+        number of those others that devices or networks depend on.
         """
         if not self._may_allow(chosen, others, count):
             return False
         counting = others if self._by_socket else others & self._counting
         fillers = others & ~counting
         for some in numa_search.subsets(counting, count):
+            self._spend()
             missing = count - some.bit_count()
             if missing <= fillers.bit_count() and self.allow(
                     chosen | some | _lowest(fillers, missing)):

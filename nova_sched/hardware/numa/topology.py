@@ -21,6 +21,7 @@ from oslo_log import log as logging
 from nova_sched.hardware import reports
 from nova_sched.hardware.numa import cell_fit
 from nova_sched.hardware.numa import cells as numa_cells
+from nova_sched.hardware.numa import effort
 from nova_sched.hardware.numa import matching
 from nova_sched.hardware.numa import search as numa_search
 from nova_sched.hardware.numa.selection import SelectionRules
@@ -81,6 +82,7 @@ class Fitting:
     """
 
     def __init__(self, topology, required, pools, limits, pack=False):
+        self.topology = topology
         self._guests, self._limits = required.copies(), limits
         self._required, self._pools = required, pools
         today = topology.is_newer or any(
@@ -92,7 +94,13 @@ class Fitting:
         self._matching = matching.Matching(
             [cell.id for cell in self._hosts], len(self._guests),
             self._may_fit)
-        self._logged = set()
+        self._logged, self._effort = set(), effort.Effort()
+        self._alike = {}
+
+    @property
+    def is_given_up(self):
+        """Whether an attempt cost too much, and counts as not fitting."""
+        return self._effort.is_spent
 
     def verdicts(self, mappings):
         """Return whether the guest fits with each candidate's mapping."""
@@ -112,10 +120,14 @@ class Fitting:
             return None
         tokens = self._tokens(self._hosts, self._guests,
                               self._try_and_log if logs else self._try)
+        spend = self._effort.spend
         rules = SelectionRules.of(self._hosts, self._required, self._pools,
-                                  mapping)
-        found = numa_search.Search(tokens, self._matching, rules,
-                                   final).find()
+                                  mapping, spend)
+        try:
+            found = numa_search.Search(tokens, self._matching, rules, final,
+                                       spend=spend).find()
+        except effort.GivenUp:
+            found = None
         return None if found is None else self._guests
 
     def _try(self, index, position):
@@ -145,6 +157,13 @@ class Fitting:
 
     def _may_fit(self, index, position):
         """Return whether a guest cell fits with any page size it may get."""
+        # Most guests have cells that are alike.
+        key = position, self._reserves(index), self._guests[index].needs
+        if key not in self._alike:
+            self._alike[key] = self._may_fit_alone(index, position)
+        return self._alike[key]
+
+    def _may_fit_alone(self, index, position):
         guest = copy.copy(self._guests[index])
         sizes = {guest.pagesize}
         if guest.pagesize is not None and guest.pagesize < 0:

@@ -102,6 +102,12 @@ class HostDevices:
             {**self._pools[place], 'count': count}
             for place, count in counts.items()]), served
 
+    @property
+    def nodes(self):
+        """The NUMA nodes of all devices that match a request: a set."""
+        return {self._pools[place]['numa_node']
+                for found in self._found.values() for place in found}
+
     def free_on_nodes(self, number):
         """Count the devices that one request could take, by NUMA node.
 

@@ -58,7 +58,7 @@ class WeightHandler(weights.HostWeightHandler):
         asked = request.current()
         asked.weighed = weighed = base_weights.WeightHandler().weigh(
             row_rules.adapted_weighers(weighers), hosts, weighing_properties,
-            functools.partial(asked.record.budget.check, index=asked.index))
+            functools.partial(asked.record.budget.step, index=asked.index))
         return [self.object_class(hosts.snapshot.state(row), weight)
                 for row, weight in zip(weighed.rows.tolist(),
                                        weighed.weights.tolist(), strict=True)]
@@ -127,8 +127,8 @@ class NovaHostManagerMixin:
         return [self.filter_obj_map[name] for name in names]
 
     def running_filters(self):
-        """Return the filters that run,
-        whichever of Nova's names they were set by.
+        """Return the filters that run, whichever of Nova's names they were set
+        by.
         """
         if nova_methods.overridden(self, ('default_filters',)):
             return self.default_filters
@@ -164,8 +164,8 @@ class NovaHostManagerMixin:
             chosen, states, spec_obj, index)
 
     def get_weighed_hosts(self, hosts, spec_obj, context=None):
-        """Return host states with their weights, best first:
-        list of WeighedHost.
+        """Return host states with their weights, best first: list of
+        WeighedHost.
 
         context: is not needed.
         """
@@ -173,8 +173,8 @@ class NovaHostManagerMixin:
             self.weighers, hosts, spec_obj)
 
     def get_all_host_states(self, context):
-        """Return the states of all hosts;
-        as ``get_host_states_by_uuids`` does.
+        """Return the states of all hosts; as ``get_host_states_by_uuids``
+        does.
         """
         # An override of the one may call the other.
         return NovaHostManagerMixin.get_host_states_by_uuids(

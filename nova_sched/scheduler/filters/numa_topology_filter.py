@@ -1,5 +1,7 @@
 """NUMATopologyFilter: the guest's NUMA cells fit on cells of the host."""
 
+import itertools
+
 import numpy as np
 from oslo_log import log as logging
 
@@ -14,6 +16,9 @@ LOG = logging.getLogger(__name__)
 #: All of a host that the fit depends on.
 _COLUMNS = ('numa_topology', 'pci_stats', 'cpu_allocation_ratio',
             'ram_allocation_ratio')
+
+#: Of how many kinds of hosts it is told whether the search was given up.
+_LOOKED_AT = 3
 
 _THREADS = 'need cores with several threads'
 
@@ -55,11 +60,25 @@ class NUMATopologyFilter(filters.ColumnFilter):
 
     def _fits(self, hosts, required):
         """Return which of the hosts the guest fits on: bool (n,)."""
-        def judge(values, mappings):
-            return self._fitting(required, *values).verdicts(mappings)
+        given_up = []
 
-        return offered.narrow(type(self).__name__, hosts, _COLUMNS,
+        def judge(values, mappings):
+            fitting = self._fitting(required, *values)
+            verdicts = fitting.verdicts(mappings)
+            if fitting.is_given_up:
+                given_up.append(len(fitting.topology.cells))
+            return verdicts
+
+        fits = offered.narrow(type(self).__name__, hosts, _COLUMNS,
                               required.device_requests, judge)
+        if given_up:
+            LOG.warning(
+                'The search for NUMA cells for the %(guest)d of a guest was '
+                'given up on %(count)d kinds of hosts, of up to %(cells)d '
+                'cells: they count as hosts that it does not fit on',
+                {'guest': len(required.cells), 'count': len(given_up),
+                 'cells': max(given_up)})
+        return fits
 
     def _fitting(self, required, topology, pools, cpu_ratio, ram_ratio):
         return Fitting(topology, required, pools, numa_guest.Limits(
@@ -89,7 +108,21 @@ class NUMATopologyFilter(filters.ColumnFilter):
         if required is None:
             return 'the request has no NUMA topology any more'
         return (f'{numa_phrases.needed(required)}; '
-                f'{numa_phrases.offered(required, topologies)}')
+                f'{numa_phrases.offered(required, topologies)}'
+                f'{self._gave_up(hosts, required)}')
+
+    def _gave_up(self, hosts, required):
+        """Return what is to be said if the search is given up, or ''."""
+        hosts = hosts.where(hosts.judge('numa_topology', _has_cells))
+        kinds = dict.fromkeys(zip(*(hosts.objects(name) for name in _COLUMNS),
+                                  strict=True))
+        for values in itertools.islice(kinds, _LOOKED_AT):
+            fitting = self._fitting(required, *values)
+            fitting.verdicts([None])
+            if fitting.is_given_up:
+                return ('; the search for cells near to its devices and '
+                        'networks was given up')
+        return ''
 
 
 def _requires_threads(spec_obj):

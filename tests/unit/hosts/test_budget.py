@@ -6,7 +6,14 @@ import time
 import pytest
 
 from nova_sched import exception
+from nova_sched.hardware.pci.requests import DeviceRequests
+from nova_sched.hosts import budget
 from nova_sched.hosts import decision
+from nova_sched.rules import offered
+from nova_sched.scheduler import filters
+from nova_sched.scheduler import weights
+from tests.builders.hosts import a_host
+from tests.builders.hosts import hosts
 
 
 class Clocks:
@@ -35,7 +42,7 @@ def spent(spending):
 
 
 def test_what_is_over_is_said_with_step_instance_and_option(clocks):
-    spending = decision.Budget(10)
+    spending = budget.Budget(10)
     clocks.works(9.9)
     spending.check('weigh')
     clocks.works(0.2)
@@ -47,7 +54,7 @@ def test_what_is_over_is_said_with_step_instance_and_option(clocks):
 
 
 def test_waiting_costs_nothing(clocks):
-    spending = decision.Budget(10)
+    spending = budget.Budget(10)
     clocks.wall += 3600
     clocks.works(9)
     spending.check('weigh')
@@ -57,7 +64,7 @@ def test_waiting_costs_nothing(clocks):
 
 
 def test_what_is_the_services_own_work_costs_nothing(clocks):
-    spending = decision.Budget(10)
+    spending = budget.Budget(10)
     with spending.not_spent():
         clocks.works(100)
     clocks.works(9)
@@ -68,7 +75,7 @@ def test_what_is_the_services_own_work_costs_nothing(clocks):
 
 
 def test_of_zero_is_without_end(clocks):
-    spending = decision.Budget(0)
+    spending = budget.Budget(0)
     clocks.works(10 ** 9)
 
     spending.check('weigh')
@@ -76,7 +83,7 @@ def test_of_zero_is_without_end(clocks):
 
 def test_another_thread_has_a_clock_of_its_own():
     """A plug-in may have its rule run wherever it likes."""
-    spending = decision.Budget(1e-9)
+    spending = budget.Budget(1e-9)
     spent(spending)
     other = threading.Thread(target=spending.check, args=('weigh',))
     failed = []
@@ -95,18 +102,90 @@ def test_the_clock_of_work_is_asked_only_when_enough_time_has_passed(
     """It costs ten times as much as the other."""
     asked = []
     monkeypatch.setattr(time, 'thread_time', lambda: asked.append(1) or 0.0)
-    spending = decision.Budget(1000)
+    spending = budget.Budget(1000)
     for _ in range(1000):
         spending.check('weigh')
 
     assert len(asked) == 1
 
 
+class TestWithinAStep:
+    """What loops over hosts ends as soon as the budget is spent."""
+
+    HOSTS = 5
+
+    def turns(self, clocks, loop):
+        """At how many hosts a loop is that a budget of 2.5 hosts ends."""
+        looked_at = []
+
+        def look(*_):
+            looked_at.append(1)
+            clocks.works(1)
+            return True
+
+        spending = budget.Budget(2.5)
+        block = hosts(*(a_host(hypervisor_type=f'kind {number}')
+                        for number in range(self.HOSTS)))
+        with (pytest.raises(exception.InvalidInput, match='in step A filter'),
+              spending.step('A filter', 0)):
+            loop(block, look)
+        budget.check()
+        return len(looked_at)
+
+    @pytest.mark.parametrize('loop', [
+        lambda block, look: block.judge('hypervisor_type', look),
+        lambda block, look: block.judge_together(
+            ['hypervisor_type', 'host'], look),
+        lambda block, look: block.derived('hypervisor_type', 'key', look),
+        lambda block, look: offered.narrow(
+            'A filter', block, ['hypervisor_type'],
+            DeviceRequests([]), lambda *_: [look()])])
+    def test_columns_are_judged_value_by_value(self, clocks, loop):
+        assert self.turns(clocks, loop) == 3
+
+    def test_a_filter_of_one_host_at_a_time(self, clocks):
+        def loop(block, look):
+            filter_ = filters.BaseHostFilter()
+            filter_.host_passes = look
+            filter_.keep(block, None)
+
+        assert self.turns(clocks, loop) == 3
+
+    def test_a_weigher_of_one_host_at_a_time(self, clocks):
+        def loop(block, look):
+            weigher = weights.BaseHostWeigher()
+            weigher._weigh_object = look
+            weigher.raw(block, None)
+
+        assert self.turns(clocks, loop) == 3
+
+    def test_the_multipliers_of_a_weigher(self, clocks):
+        def loop(block, look):
+            weigher = weights.BaseHostWeigher()
+            weigher.weight_multiplier = lambda host_state: look()
+            weigher.multipliers(block)
+
+        assert self.turns(clocks, loop) == 3
+
+    def test_outside_of_a_step_nothing_is_charged(self, clocks):
+        spending = budget.Budget(1)
+        clocks.works(2)
+
+        budget.check()
+        spent(spending)
+
+    def test_a_step_is_charged_at_its_end(self, clocks):
+        spending = budget.Budget(1)
+        with (pytest.raises(exception.InvalidInput, match='in step weigh'),
+              spending.step('weigh')):
+            clocks.works(2)
+
+
 class TestRecord:
 
     @staticmethod
     def record():
-        return decision.Decision(budget=decision.Budget(1e-9))
+        return decision.Decision(budget=budget.Budget(1e-9))
 
     def test_a_timed_block_is_a_step(self):
         refused = pytest.raises(exception.InvalidInput, match='placement;')

@@ -9,6 +9,7 @@ import uuid
 import numpy as np
 import pytest
 
+from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.decision import Decision
@@ -304,7 +305,7 @@ def test_begins_with_nothing_decided():
 
 def test_is_the_same_whatever_time_it_may_take():
     """The budget is no part of what was decided."""
-    short, long = (Decision(arrived=1.0, budget=decision.Budget(seconds))
+    short, long = (Decision(arrived=1.0, budget=budget.Budget(seconds))
                    for seconds in (1, 2))
 
     for record in (short, long):

@@ -7,7 +7,7 @@ from oslo_utils import uuidutils
 import pytest
 
 from nova_sched import exception
-from nova_sched.hosts import decision
+from nova_sched.hosts import budget
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.decision import Decision
 from nova_sched.inventory import decision_lock
@@ -318,7 +318,7 @@ def test_asks_for_attestations_of_hosts_that_placement_offers(cloud):
     def test_is_a_step_of_which_the_time_counts(self, driver):
         steps = []
 
-        class Asked(decision.Budget):
+        class Asked(budget.Budget):
             def check(self, step, index=None):
                 steps.append((step, index))
 

@@ -6,6 +6,7 @@ import pytest
 
 from nova_sched.hardware.numa import search as numa_search
 from nova_sched.hardware.numa.matching import Matching
+from tests.builders.numa import free
 
 
 def walked(tokens_class, fits, hosts, guests, first_look=10 ** 9):
@@ -27,7 +28,7 @@ def walked(tokens_class, fits, hosts, guests, first_look=10 ** 9):
     search = numa_search.Search(
         tokens_class(host_cells, guest_cells, place),
         Matching([*range(hosts)], guests, lambda _, position: (
-            position in fits)), None)
+            position in fits)), None, spend=free)
     search._next_look = first_look
     return search.find(), search._steps
 

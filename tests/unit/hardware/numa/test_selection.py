@@ -4,6 +4,7 @@ import pytest
 
 from nova_sched.hardware.numa import selection
 from tests.builders.numa import a_cell
+from tests.builders.numa import free
 from tests.builders.numa import metadata
 from tests.builders.numa import requirements
 from tests.builders.pci import a_pci_request
@@ -21,12 +22,12 @@ KEPT = some_pools(a_pool(), *(a_pool(numa_node=node, dev_type='type-PF')
 def rules(policy='required', pools=POOLS, **required):
     return selection.SelectionRules.of(HOSTS, requirements(pci=[a_pci_request(
         1, {'vendor_id': '8086'}, numa_policy=policy)], **required), pools,
-        None)
+        None, free)
 
 
 def test_nothing_to_look_at_is_no_rules():
     assert selection.SelectionRules.of(
-        HOSTS, requirements(), POOLS, None) is None
+        HOSTS, requirements(), POOLS, None, free) is None
     assert rules(pools=None) is None
 
 
@@ -71,7 +72,8 @@ def test_selections_are_judged_once_that_differ_in_cells_of_no_account(
     required = (requirements(networks=metadata('p1')) if asked
                 else requirements(pci=[a_pci_request(
                     1, {'vendor_id': '8086'}, numa_policy='required')]))
-    made = selection.SelectionRules.of(cells, required, POOLS, None)
+    made = selection.SelectionRules.of(cells, required, POOLS, None,
+                                         free)
 
     for chosen in [*range(16)] * 2:
         made.allow(chosen)

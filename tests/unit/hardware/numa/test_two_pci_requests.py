@@ -7,6 +7,7 @@ import pytest
 from nova_sched.hardware.numa import selection
 from nova_sched.hardware.pci import devices
 from tests.builders.numa import a_cell
+from tests.builders.numa import free
 from tests.builders.numa import metadata
 from tests.builders.numa import requirements
 from tests.builders.pci import a_pci_request
@@ -32,7 +33,8 @@ def a_request(product, policy, count=1):
 
 def rules(*requests, networks=None):
     return selection.SelectionRules.of(
-        HOSTS, requirements(pci=requests, networks=networks), POOLS, None)
+        HOSTS, requirements(pci=requests, networks=networks), POOLS, None,
+        free)
 
 
 def positions(mask):
@@ -81,7 +83,8 @@ def test_a_socket_that_is_not_known_is_near_to_nothing_else():
     """Then the cells themselves count."""
     hosts = [*HOSTS[:5], a_cell(5, socket=None)]
     made = selection.SelectionRules.of(
-        hosts, requirements(pci=[a_request('10fb', 'socket')]), POOLS, None)
+        hosts, requirements(pci=[a_request('10fb', 'socket')]), POOLS, None,
+        free)
 
     assert [made.allow(1 << position) for position in range(6)] == [
         False, True, False, False, True, False]

@@ -201,3 +201,39 @@ def test_packing_is_an_option():
     assert left(spec, record) == []
     assert left(spec, record, rule=configured(
         numa_topology_filter.NUMATopologyFilter, **option)) == ['host0']
+
+
+class TestWhatIsSearchedForTooLong:
+    """Two kinds of devices in turn, of which a selection has but one each."""
+
+    SPEC = a_numa_request(
+        *(guest_cell(number, pinned=1) for number in range(16)),
+        pci_requests=pci_requests(*(
+            a_pci_request(9, {'product_id': product}, numa_policy='required')
+            for product in 'ab')))
+
+    @staticmethod
+    def a_big_host():
+        return a_numa_host(
+            *(a_cell(number, cpus=range(8 * number, 8 * number + 8))
+              for number in range(32)),
+            pci_stats=pci_stats(*(
+                a_pool(numa_node=number, product_id='ab'[number % 2])
+                for number in range(32))))
+
+    def test_counts_as_not_fitting(self):
+        assert left(self.SPEC, self.a_big_host()) == []
+
+    def test_is_told_once_a_request(self, caplog):
+        left(self.SPEC, self.a_big_host(), self.a_big_host())
+
+        assert [record.getMessage() for record in caplog.records
+                if record.levelno == logging.WARNING] == [
+            'The search for NUMA cells for the 16 of a guest was given up on '
+            '1 kinds of hosts, of up to 32 cells: they count as hosts that it '
+            'does not fit on']
+
+    def test_is_a_reason(self):
+        assert FILTER.reason(hosts(self.a_big_host()), self.SPEC).endswith(
+            '; the search for cells near to its devices and networks was '
+            'given up')

@@ -1,0 +1,82 @@
+"""How long the work on a request may take.
+
+A request is charged for its own thread's work (``Budget``).  What is looped
+over within a step, hosts above all, calls ``check`` at each turn, so that a
+step which takes long ends within it.
+"""
+
+import contextlib
+import functools
+import threading
+import time
+
+from nova_sched import exception
+
+_working = threading.local()
+
+
+class Budget:
+    """So many seconds of one thread's work; 0 for any number.
+
+    Only work counts: whoever waits for its turn, a lock, the database,
+    Placement or the network spends nothing of it.
+    """
+
+    def __init__(self, seconds=0):
+        self._seconds, self._thread = seconds, threading.get_ident()
+        self._began = time.thread_time()
+        # Not before this moment can it be spent: work takes its time.
+        self._not_before = time.monotonic() + (seconds or float('inf'))
+
+    def check(self, step, index=None):
+        """Raise InvalidInput if more has been spent, up to and in a step.
+
+        step: its name.  index: of the instance that it was for.
+        """
+        now = time.monotonic()
+        # A plug-in's own thread has a clock of its own.
+        if (now < self._not_before
+                or threading.get_ident() != self._thread):
+            return
+        left = self._began + self._seconds - time.thread_time()
+        if left >= 0:
+            self._not_before = now + left
+            return
+        where = '' if index is None else f' of instance {index + 1}'
+        raise exception.InvalidInput(reason=(
+            f'the request took more than the {self._seconds:g} s of '
+            f'[nova_sched] request_time_budget, in step {step}{where}; ask '
+            'for less at a time, or have the option raised'))
+
+    @contextlib.contextmanager
+    def not_spent(self):
+        """Do not charge the request for what a block takes."""
+        before = time.thread_time()
+        try:
+            yield
+        finally:
+            self._began += time.thread_time() - before
+
+    @contextlib.contextmanager
+    def step(self, name, index=None):
+        """Check at the end of a block, and where ``check`` is called in it.
+
+        Arguments, and what is raised, as of ``Budget.check``.
+        """
+        before = getattr(_working, 'check', None)
+        _working.check = functools.partial(self.check, name, index)
+        try:
+            yield
+            _working.check()
+        finally:
+            _working.check = before
+
+
+def check():
+    """Raise InvalidInput if this thread's request has spent its budget.
+
+    Does nothing outside of a ``Budget.step``.
+    """
+    ask = getattr(_working, 'check', None)
+    if ask is not None:
+        ask()

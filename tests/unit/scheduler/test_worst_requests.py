@@ -1,0 +1,148 @@
+"""The worst request for each search of doc/source/limits.rst is answered.
+
+Each goes to 100 hosts, all unlike, in a cloud of which one rule alone runs,
+and ends before it has spent the time that a request has by default.
+"""
+
+import pathlib
+import re
+
+import pytest
+
+import nova_sched
+from nova_sched import conf as config
+from nova_sched import exception
+from nova_sched import objects
+from nova_sched.hosts import budget
+from nova_sched.hosts.decision import Decision
+from nova_sched.objects import bounds
+from nova_sched.scheduler import utils
+from tests.builders import clouds
+from tests.builders import drivers
+from tests.builders import numa
+from tests.builders.hosts import a_host
+from tests.builders.pci import a_pci_request
+from tests.builders.pci import a_pool
+from tests.builders.pci import pci_requests
+from tests.builders.pci import pci_stats
+from tests.builders.requests import a_request
+
+PAGE = (pathlib.Path(nova_sched.__file__).parents[1]
+        / 'doc/source/limits.rst')
+HOSTS, CELLS = 100, 32
+SECONDS = config.new_conf([], []).nova_sched.request_time_budget
+
+#: More members of a list than one text may have of another.
+WORDS = ' '.join(f'<or> {number}' for number in range(
+    bounds.EXTRA_SPEC_TEXT // 9))
+
+
+def big_host(number):
+    return a_host(
+        f'h{number}', numa_topology=numa.cells_text(*(
+            numa.a_cell(cell, cpus=range(8 * cell, 8 * cell + 8),
+                        memory=4096 + number) for cell in range(CELLS))),
+        pci_stats=pci_stats(*(
+            a_pool(numa_node=cell % CELLS, product_id='ab'[cell % 2],
+                   tag=f'{number}-{cell}') for cell in range(2 * CELLS))))
+
+
+def host(number):
+    return a_host(f'h{number}', stats={'asked': str(number)},
+                  hypervisor_version=1_000_000 + number,
+                  free_ram_mb=10 ** 6, total_usable_ram_mb=10 ** 6,
+                  aggregates=[{'asked': f'a{number}'}])
+
+
+def specs(prefix):
+    return {f'{prefix}:{number}' if number else f'{prefix}:asked': WORDS
+            for number in range(bounds.EXTRA_SPECS)}
+
+
+def uuids(count):
+    return [clouds.a_uuid(number) for number in range(1, count + 1)]
+
+
+#: Function of the page -> (filter that runs, the host of a number, request).
+WORST = {
+    'hardware.numa.search.Search': lambda: (
+        'NUMATopologyFilter', big_host, a_request(
+            numa_topology=numa.a_guest(*(
+                numa.guest_cell(cell, pinned=1)
+                for cell in range(CELLS // 2))),
+            pci_requests=pci_requests(*(
+                a_pci_request(17, {'product_id': product},
+                              numa_policy='required') for product in 'ab')))),
+    'hardware.pci.devices.HostDevices': lambda: (
+        'PciPassthroughFilter', big_host, a_request(
+            pci_requests=pci_requests(*(
+                a_pci_request(1, *[{'vendor_id': '8086'}] * (
+                    bounds.PCI_CONDITIONS // bounds.PCI_REQUESTS // 2))
+                for _ in range(bounds.PCI_REQUESTS))))),
+    'rules.queries.Query': lambda: ('JsonFilter', host, a_request(hints={
+        'query': ['["or"' + ', ["=", "$host", "$nodename", "x"]' * 3000
+                  + ']']})),
+    'filters.compute_capabilities_filter': lambda: (
+        'ComputeCapabilitiesFilter', host,
+        a_request(extra_specs=specs('capabilities'))),
+    'filters.aggregate_instance_extra_specs': lambda: (
+        'AggregateInstanceExtraSpecsFilter', host,
+        a_request(extra_specs=specs('aggregate_instance_extra_specs'))),
+    'filters.image_props_filter': lambda: (
+        'ImagePropertiesFilter', host, a_request(image_properties={
+            'hypervisor_version_requires': ','.join(
+                ['>=1'] * bounds.VERSION_CONDITIONS)})),
+    'filters.affinity_filter': lambda: (
+        'DifferentHostFilter', host, a_request(
+            hints={'different_host': uuids(bounds.HINT_VALUES)},
+            group={'policy': 'anti-affinity',
+                   'members': uuids(bounds.GROUP_MEMBERS),
+                   'hosts': [f'gone{number}' for number
+                             in range(bounds.GROUP_MEMBERS)]})),
+    'rules.narrowing': lambda: ('AllHostsFilter', host, a_request(
+        ignore_hosts=[f'gone{number}' for number in range(bounds.HOSTS)])),
+    'hardware.numa.guest': lambda: (
+        'NUMATopologyFilter', big_host, a_request(
+            numa_topology=numa.a_guest(*(
+                numa.guest_cell(cell, pcpuset=set(range(
+                    cell, bounds.CPU_NUMBER, bounds.NUMA_CELLS)),
+                    cpu_policy='dedicated')
+                for cell in range(bounds.NUMA_CELLS))))),
+    'scheduler.utils.resource_requests': lambda: (
+        'AllHostsFilter', host, a_request(requested_resources=[
+            objects.RequestGroup(
+                requester_id=f'group{number}', resources={'CUSTOM_A': 1},
+                required_traits={f'CUSTOM_{trait}' for trait in range(
+                    bounds.GROUP_NAMES // 10)})
+            for number in range(bounds.REQUEST_GROUPS // 10)])),
+    'scheduler.attempt': lambda: ('RamFilter', host, a_request(
+        num_instances=1000, memory_mb=1)),
+}
+
+
+def functions():
+    """The first column of the page's table."""
+    table = PAGE.read_text().partition('list-table::')[2]
+    return re.findall(r'^   \* - ``(.*)``$', table.partition('Options\n')[0],
+                      re.MULTILINE)
+
+
+def test_each_search_has_a_worst_case():
+    assert functions() == [*WORST]
+
+
+@pytest.mark.parametrize('name', WORST)
+def test_the_worst_request_is_answered(name):
+    filter_, make, spec = WORST[name]()
+    driver = drivers.MemoryScheduler(*map(make, range(HOSTS)),
+                                     enabled_filters=[filter_])
+    record = Decision(budget=budget.Budget(SECONDS))
+    with record.timed('placement'):
+        for query in utils.resource_requests(spec, max_results=1000):
+            query.query(query.minimum_version())
+    try:
+        drivers.select(driver, spec, record=record)
+    except exception.NoValidHost as refused:
+        assert str(refused)
+    except exception.InvalidInput as refused:
+        assert 'request_time_budget' not in str(refused)
