@@ -47,6 +47,10 @@ class Call:
         except BaseException as error:
             self._future.set_exception(error)
 
+    def left(self):
+        """Return the seconds that it has left; 0 or less when it has none."""
+        return self._deadline.left()
+
     def result(self):
         """Return what the function returns, or raise what it raises.
 

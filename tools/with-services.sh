@@ -37,9 +37,16 @@ END
         -n "$RABBIT_RABBITMQ_NODENAME" import_definitions "$file"
 }
 
+# By default 151, which tests that run beside each other come to.
+raise_max_connections() {
+    mariadb -u root -S "$MYSQL_MYSQL_SOCKET" \
+        -e 'SET GLOBAL max_connections = 1000'
+}
+
 if [ "${1:-}" = --inside ]; then
     shift
     add_virtual_hosts
+    raise_max_connections
     export NOVA_SCHED_TEST_RABBIT_URL=$RABBIT_URL
     export NOVA_SCHED_TEST_MYSQL_URL=$MYSQL_URL
     export NOVA_SCHED_TEST_POSTGRESQL_URL=postgresql://$PGUSER:$PGPASSWORD@$PGHOST:$PGPORT/$PGDATABASE

@@ -70,7 +70,7 @@ class CellReader:
         self._columns = compute_node_columns
         self._statements = self._nodes = None
         self._details = instance_details.InstanceDetails()
-        #: The guard.Guard for questions to it; None for no guard.
+        #: The guard.Guard for questions to it; None where nobody waits.
         self.guard = None
 
     def close(self):
@@ -121,6 +121,10 @@ class CellReader:
         if self._statements is None:
             self._statements = self._prepare(connection)
         return self._statements
+
+    def forget_statements(self):
+        """Have them prepared again, for the tables as they are then."""
+        self._statements = None
 
     def _prepare(self, connection):
         schema = statements.Schema(connection, self.db)
@@ -229,9 +233,14 @@ class CellTransaction:
     def rows(self):
         """Return the compute nodes and services: CellRows."""
         with self._reader.required():
-            return CellRows(self._reader.cell, *(
-                statement.rows(self._connection) for statement
-                in self._reader.statements(self._connection)))
+            try:
+                return CellRows(self._reader.cell, *(
+                    statement.rows(self._connection) for statement
+                    in self._reader.statements(self._connection)))
+            except Exception:
+                # A column that is gone is left out the next time.
+                self._reader.forget_statements()
+                raise
 
     def locate_instances(self, uuids):
         """Return the hosts of instances: instance uuid -> host name.

@@ -7,6 +7,7 @@ text has the URL without its password.
 """
 
 import contextlib
+import functools
 import itertools
 import os
 import time
@@ -131,9 +132,12 @@ def _tune_sqlite(engine, synchronous):
     """Use synchronous=NORMAL, which is safe for a file in WAL mode.
 
     ``db sync`` sets that mode, in which readers never wait for a writer.
+    Text that is not in UTF-8 is read all the same: it is one row's fault.
     """
     @event.listens_for(engine, 'connect')
     def on_connect(dbapi_connection, record):
+        dbapi_connection.text_factory = functools.partial(
+            str, encoding='utf-8', errors='replace')
         if synchronous:
             dbapi_connection.execute('PRAGMA synchronous = NORMAL')
 

@@ -1,4 +1,8 @@
-"""Asking a database that may not answer: waited for once, then probed.
+"""Asking a database that may not answer.
+
+A connection that is found dead is made anew at once: the question that found
+it is asked once more.  A database that refuses that, too, is left out of this
+request, and asked by the next one.
 
 A question that is not answered in time is given up.  From then on nobody
 waits, until a probe in the background finds that the database answers again.
@@ -19,7 +23,7 @@ LOG = logging.getLogger(__name__)
 
 #: Seconds between two probes of a database that does not answer, and the
 #: longest interval for one that answers nothing but probes.
-PROBE_INTERVAL = 5
+PROBE_INTERVAL = 1
 MAX_PROBE_INTERVAL = 60
 
 
@@ -36,8 +40,10 @@ class Guard:
         self.name, self._what = name, what
         self._probe, self._timeout = probe, timeout
         self._lock, self._closed = threading.Lock(), threading.Event()
-        #: Why the database is not asked, in words; None while it is.
+        #: Why the database did not answer last, in words; None if it did.
         self.down = None
+        #: Whether it hangs: it is not asked then, but probed.
+        self.hangs = False
         self._interval, self._up_since = PROBE_INTERVAL, None
         # Names of the questions whose failure is logged already.
         self._failing = set()
@@ -49,35 +55,53 @@ class Guard:
     def ask(self, question):
         """Call a function in a thread of its own: a deadline.Call.
 
-        Raises DatabaseUnavailable while the database does not answer.
+        Raises DatabaseUnavailable while the database hangs.
         """
         down = self.down
-        if down is not None:
+        if self.hangs:
             raise exception.DatabaseUnavailable(down)
-        return deadline.Call(self._timeout, question, name=f'ask {self.name}')
+        return self._call(question, self._timeout)
+
+    def _call(self, question, seconds):
+        return deadline.Call(seconds, question, name=f'ask {self.name}')
 
     def answer(self, call):
         """Return what a question comes to.
 
-        Raises DatabaseUnavailable; after that the database is not asked
-        until a probe succeeds.  StatementFailed is of that question alone.
+        Raises DatabaseUnavailable; if there was no answer in time the
+        database is not asked until a probe succeeds.  StatementFailed is of
+        that question alone.
         """
         try:
-            result = call.result()
-            self._failing.discard(_name(call.function))
-            return result
+            result = self._twice(call)
         except engine.StatementFailed as error:
             failed = error
-        except deadline.DeadlineExceeded as error:
-            reason = str(error)
-            self._give_up('Timeout getting', reason)
+        except deadline.DeadlineExceeded:
+            reason = f'no answer within {self._timeout} seconds'
+            self._give_up(reason)
             raise exception.DatabaseUnavailable(reason) from None
         except exception.DatabaseUnavailable as error:
-            reason = str(error)
-            self._give_up('Failed to get', reason)
-            raise exception.DatabaseUnavailable(reason) from None
+            self._leave_out(str(error))
+            raise
+        else:
+            self._failing.discard(_name(call.function))
+            self._take_back()
+            return result
         self.log_failure(call.function, failed)
         raise failed
+
+    def _twice(self, call):
+        """Return what a call comes to, at the second try if need be.
+
+        Its time is for both.
+        """
+        try:
+            return call.result()
+        except engine.StatementFailed:
+            raise
+        except exception.DatabaseUnavailable as error:
+            LOG.debug('%s is asked again: %s', self.name, error)
+        return self._call(call.function, max(call.left(), 0)).result()
 
     def log_failure(self, question, error):
         """Log what a question fails with, once until it is answered.
@@ -98,16 +122,38 @@ class Guard:
                     'error': error if expected else repr(error)},
                 exc_info=None if expected else error)
 
-    def _give_up(self, trouble, reason):
+    def _leave_out(self, reason):
+        """Note that the database refused, for this request alone."""
         with self._lock:
             if self.down is not None or self._closed.is_set():
                 return
             self.down = reason
+        LOG.warning('Failed to get %(what)s for %(name)s; each request asks '
+                    'again, and the next line will be when it is answered: '
+                    '%(reason)s', {'what': self._what, 'name': self.name,
+                                   'reason': reason})
+
+    def _take_back(self):
+        """Note that the database answers."""
+        if self.down is None:
+            return
+        with self._lock:
+            if self.down is None or self.hangs:
+                return
+            self.down = None
+        LOG.info('The database for %s answers again', self.name)
+
+    def _give_up(self, reason):
+        """Ask no more; probe until the database answers."""
+        with self._lock:
+            if self.hangs or self._closed.is_set():
+                return
+            self.down, self.hangs = reason, True
             self._interval = self._next_interval()
-        LOG.warning('%(trouble)s %(what)s for %(name)s, whose database is not '
-                    'asked again until it answers: %(reason)s', {
-                        'trouble': trouble, 'what': self._what,
-                        'name': self.name, 'reason': reason})
+        LOG.warning('Timeout getting %(what)s for %(name)s, whose database is '
+                    'not asked again until it answers: %(reason)s', {
+                        'what': self._what, 'name': self.name,
+                        'reason': reason})
         threading.Thread(target=self._probe_until_up, daemon=True,
                          name=f'probe {self.name}').start()
 
@@ -130,8 +176,8 @@ class Guard:
                 LOG.debug('%s: %s', self.name, error)
                 continue
             with self._lock:
-                self.down, self._up_since = None, time.monotonic()
-            LOG.info('The database for %s answers again', self.name)
+                self.hangs, self._up_since = False, time.monotonic()
+            self._take_back()
             return
 
 

@@ -41,7 +41,11 @@ class HostReader:
         self.compute_node_columns = tuple(compute_node_columns)
         self._fixed, self._readers = cells, {}
         self._lock = threading.Lock()
-        self._api, self._api_guard = _api_reader(conf)
+        self._has_api = bool(conf.api_database.connection)
+        self._api = _api_reader(conf)
+        self._api_guard = guard.Guard(
+            'all cells', 'aggregates and mappings', self._api.probe,
+            conf.nova_sched.cell_timeout)
         if cells is not None:
             self.set_cells(cells)
 
@@ -49,8 +53,7 @@ class HostReader:
         """Close the idle connections of this process."""
         for reader in self._readers.values():
             reader.close()
-        if self._api_guard is not None:
-            self._api_guard.close()
+        self._api_guard.close()
         self._api.close()
 
     @property
@@ -59,8 +62,7 @@ class HostReader:
 
         True for an API database from before Newton until its first read.
         """
-        return self._api_guard is not None and (
-            self._api.active in (None, self._api.db))
+        return self._has_api and self._api.active in (None, self._api.db)
 
     @property
     def cells(self):
@@ -91,10 +93,8 @@ class HostReader:
         options = db_engine.options_from(self._conf)
         reader = cell_reader.CellReader(
             cell, options, self.compute_node_columns)
-        if cell.uuid != db_cells.SINGLE_CELL_UUID:
-            reader.guard = guard.Guard(
-                f'cell {cell}', 'computes', reader.probe,
-                self._conf.nova_sched.cell_timeout)
+        reader.guard = guard.Guard(f'cell {cell}', 'computes', reader.probe,
+                                   self._conf.nova_sched.cell_timeout)
         return reader
 
     def find_cells(self):
@@ -117,7 +117,7 @@ class HostReader:
 
         None for a cloud without mappings or without an API database.
         """
-        if self._api_guard is None:
+        if not self._has_api:
             return None
         rows = self._ask_api(self._api.cell_mappings)
         # The cells of a loaded cloud share its database.
@@ -126,8 +126,6 @@ class HostReader:
         return db_cells.from_mappings(rows, self._conf)
 
     def _ask_api(self, function, *args):
-        if self._api_guard is None:
-            return function(*args)
         return guard.asking(self._api_guard, function)(*args)
 
     def for_each_cell(self, read, *args, uuids=None):
@@ -243,7 +241,7 @@ class HostReader:
 
     def _refresh_cells(self):
         """Read the cell mappings again; return whether they have changed."""
-        if self._api_guard is None:
+        if not self._has_api:
             return False
         try:
             cells = self.find_cells()
@@ -319,28 +317,21 @@ def _ask_all(readers, read, *args):
 
     Cells that do not answer are missing.
     """
-    unguarded = {reader.cell: read(reader, *args) for reader in readers
-                 if reader.guard is None}
-    return unguarded | guard.answers([
+    return guard.answers([
         (reader.cell, reader.guard, functools.partial(read, reader, *args))
-        for reader in readers if reader.guard is not None])
+        for reader in readers])
 
 
 def _unavailable(readers):
     """Return why cells are not read at present: Cell -> text."""
-    reasons = {reader.cell: reader.guard and reader.guard.down
+    reasons = {reader.cell: reader.guard.down
                for reader in readers}
     return {cell: why for cell, why in reasons.items() if why is not None}
 
 
 def _api_reader(conf):
-    """Return the ApiReader, and its Guard or None.
-
-    Only an API database of its own has a guard.
-    """
+    """Return the ApiReader of the configured databases."""
     if not conf.api_database.connection:
-        return api_reader.ApiReader(db_engine.database(conf)), None
-    api = api_reader.ApiReader(db_engine.database(conf, 'api_database'),
-                               fallback=db_engine.database(conf))
-    return api, guard.Guard('all cells', 'aggregates and mappings', api.probe,
-                            conf.nova_sched.cell_timeout)
+        return api_reader.ApiReader(db_engine.database(conf))
+    return api_reader.ApiReader(db_engine.database(conf, 'api_database'),
+                                fallback=db_engine.database(conf))

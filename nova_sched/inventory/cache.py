@@ -13,9 +13,12 @@ import time
 
 from oslo_log import log as logging
 
+from nova_sched import exception
+from nova_sched.db.cells import SINGLE_CELL_UUID
 from nova_sched.hosts import columns as host_columns
 from nova_sched.hosts import rows as host_rows
 from nova_sched.hosts import table as host_table
+from nova_sched.hosts import values as host_values
 from nova_sched.inventory import api
 from nova_sched.inventory.cell import CellInventory
 
@@ -97,6 +100,7 @@ class HostCache:
         if mapped.cells != self._reader.cells:
             self._reader.set_cells(mapped.cells)
         found = self._read_cells()
+        self._check_any_read(found)
         nodes, changed = self._nodes.patched({
             cell.number: changes.nodes for cell, changes in found.items()})
         services, served = self._services.patched({
@@ -113,8 +117,8 @@ class HostCache:
         return answer
 
     def _read_cells(self):
-        """Return dict CellInventory -> ``Changes``,
-        of all that were ever read.
+        """Return dict CellInventory -> ``Changes``, of all that were ever
+        read.
         """
         for cell in self._reader.cells:
             if (cell.uuid, cell.disabled) not in self._cells:
@@ -134,9 +138,22 @@ class HostCache:
         return {cell: found.get(key) or cell.lost()
                 for key, cell in self._cells.items()}
 
+    def _check_any_read(self, found):
+        """Raise DatabaseUnavailable if no cell was read.
+
+        A full cloud is another matter, and so is one without hosts.
+        """
+        if self._reader.cells and all(changes.rows is None
+                                      for changes in found.values()):
+            lost = self._reader.unavailable_cells().items()
+            raise exception.DatabaseUnavailable('; '.join(
+                why if cell.uuid == SINGLE_CELL_UUID
+                else f'cell {cell} cannot be read: {why}'
+                for cell, why in lost) or 'it cannot be read')
+
     def _number(self, cell):
-        """Return a cell's place in _uuids,
-        or its complement of a disabled one.
+        """Return a cell's place in _uuids, or its complement of a disabled
+        one.
 
         So the rows of enabled cells come last, which win.
         """
@@ -234,8 +251,8 @@ class HostCache:
         return table.with_cells(rows, values)
 
     def _record(self, entry, cells):
-        """Return a row's record; None, with a warning,
-        if it cannot be made one.
+        """Return a row's record; None, with one warning for each cause, if
+        it cannot be made one.
         """
         number, row = entry
         uuid = self._uuids[max(number, ~number)]
@@ -247,10 +264,10 @@ class HostCache:
             host_columns.check_record(record)
             return record
         except (TypeError, ValueError, OverflowError) as exc:
-            LOG.warning('Compute node %(node)s is left out: its row cannot '
-                        'be read: %(error)s',
-                        {'node': row['hypervisor_hostname'], 'error': exc})
-            return None
+            error = str(exc)
+        host_values.warn_left_out(row['host'], row['hypervisor_hostname'],
+                                  error)
+        return None
 
 
 class _Rows(dict):
@@ -266,8 +283,8 @@ class _Rows(dict):
         self._key, self._shared = key, dict(shared)
 
     def patched(self, changes):
-        """Return a new mapping and the keys that have another row in it:
-        a set.
+        """Return a new mapping and the keys that have another row in it: a
+        set.
 
         changes: number of the cell -> list of pairs (old row, new row).
         """
@@ -316,8 +333,10 @@ def _place(entry):
 
 
 def _node_key(row):
-    """Return host and node name, by which the table is sorted."""
-    return None if row[_HOST] is None else (row[_HOST], row[_NAME] or '')
+    """Return host and node name, by which the table is sorted; None without.
+    """
+    host, name = row[_HOST], row[_NAME]
+    return (host, str(name or '')) if isinstance(host, str) else None
 
 
 def _service_columns(services, hosts):

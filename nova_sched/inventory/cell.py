@@ -86,21 +86,19 @@ class CellInventory:
 
 
 def _located(reader, transaction, uuids):
-    """Return dict uuid -> host or None;
-    of a mapped cell empty if that alone fails.
+    """Return dict uuid -> host or None; of a mapped cell empty if that alone
+    fails.
     """
     try:
         return uuids | transaction.locate_instances(uuids)
     except engine.StatementFailed as error:
-        if reader.guard is None:
-            raise
         LOG.debug('Instances in flight are not looked for: %s', error)
         return {}
 
 
 def differences(old, new):
-    """Return what differs between lists of rows,
-    of which each begins with its id.
+    """Return what differs between lists of rows, of which each begins with its
+    id.
 
     Returns pairs (old row, new row) with None for what is not there.  Rows
     that are the same object are not looked into.
@@ -120,7 +118,7 @@ def differences(old, new):
 
 def _check_named(table, rows, host):
     """Warn, once, of rows that do not name their host."""
-    nameless = [row[_ID] for row in rows if row[host] is None]
+    nameless = [row[_ID] for row in rows if not isinstance(row[host], str)]
     if nameless:
         _warn_nameless(table, len(nameless), nameless[0])
 

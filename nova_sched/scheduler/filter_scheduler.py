@@ -68,12 +68,12 @@ class FilterScheduler(driver.HostScheduler):
             context, self._get_configuration_options())
         record = self.opened(record, context, request, offer)
         self._read_hosts(record)
-        instances = self._look_up(request, record)
+        instances, silent = self._look_up(request, record), set()
         for number in range(1, MOST_TRIES + 1):
             try:
                 answer = self._decide(request, instances, record, number)
             except exception.DatabaseUnavailable as error:
-                self._check_cell_lost(record, error)
+                self._check_cell_lost(record, error, silent)
                 instances, answer = self._look_up(request, record), None
             if answer is not None:
                 return answer
@@ -202,15 +202,17 @@ class FilterScheduler(driver.HostScheduler):
             view.table, instances, record.clock, record.offer))
         return view, attempt.hosts
 
-    def _check_cell_lost(self, record, error):
+    def _check_cell_lost(self, record, error, silent):
         """Read the hosts anew if a cell fell silent; else raise the error.
 
         error: DatabaseUnavailable that ended an attempt.
+        silent: cells that did so in this request already; it is added to.
         """
         lost = dict(self.host_manager.lost_cells())
         # What is given back late must not be what is claimed anew.
-        if record.claims or lost.keys() <= dict(record.lost).keys():
+        if record.claims or lost.keys() <= dict(record.lost).keys() | silent:
             raise error
+        silent |= lost.keys()
         LOG.info('Deciding once more, without the hosts of a cell that fell '
                  'silent meanwhile: %s', error)
         self.host_manager.refresh()

@@ -70,6 +70,17 @@ class MariaDB:
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(processes.PATIENCE)
 
+    def cut(self):
+        """End all connections, as a proxy does that goes over."""
+        engine = sa.create_engine(self._server)
+        with engine.connect() as connection:
+            for thread in connection.exec_driver_sql(
+                    'SELECT id FROM information_schema.processlist '
+                    'WHERE id != connection_id()').scalars():
+                with contextlib.suppress(sa.exc.OperationalError):
+                    connection.exec_driver_sql(f'KILL {thread}')
+        engine.dispose()
+
     def hang(self):
         """Have it accept connections and answer nothing."""
         self._process.send_signal(signal.SIGSTOP)

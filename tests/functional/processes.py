@@ -17,6 +17,9 @@ from tests.functional import ports
 #: Seconds for what is not to wait for anything, such as a stop.
 SOON = 20
 
+#: Seconds between two bytes of what a Door has trickle.
+TRICKLE = 0.5
+
 
 def until(condition, what, seconds=PATIENCE, interval=0.05):
     """Wait for a true result of ``condition``; as tests.builders.waiting."""
@@ -131,10 +134,15 @@ class Door:
 
     Before ``open`` and after ``close`` connections are refused: the port of
     a server that is not there.
+
+    target: (host, port), or the path of a socket.
+    trickles: whether what the other end says comes a byte at a time.
     """
 
-    def __init__(self, host, port):
-        self._target = host, port
+    trickles = False
+
+    def __init__(self, *target):
+        self._target = target
         self._listener, self._sockets = None, []
         self.port = ports.free_port()
 
@@ -160,12 +168,31 @@ class Door:
         while True:
             try:
                 inner, _ = listener.accept()
-                outer = socket.create_connection(self._target)
+                outer = self._connected()
             except OSError:
                 return
             self._sockets += [inner, outer]
-            for pair in ((inner, outer), (outer, inner)):
-                threading.Thread(target=_copy, args=pair, daemon=True).start()
+            for copy, *pair in ((_copy, inner, outer),
+                                (self._copy_back, outer, inner)):
+                threading.Thread(target=copy, args=pair, daemon=True).start()
+
+    def _connected(self):
+        if len(self._target) == 2:
+            return socket.create_connection(self._target)
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock.connect(self._target[0])
+        return sock
+
+    def _copy_back(self, source, target):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                for at in range(len(data)):
+                    if not self.trickles:
+                        target.sendall(data[at:])
+                        break
+                    target.sendall(data[at:at + 1])
+                    time.sleep(TRICKLE)
+            target.shutdown(socket.SHUT_WR)
 
 
 def _copy(source, target):

@@ -2,6 +2,7 @@
 
 import time
 
+import oslo_messaging as messaging
 import pytest
 import sqlalchemy as sa
 
@@ -37,26 +38,42 @@ def server():
 
 
 @pytest.fixture
-def daemon(stage, server):
-    """A service on cell one, hosts h0 to h2, and cell two, host h3."""
+def serve(stage):
+    """Function of (uuid, name, URL) of cells: a service on them."""
     api_url, drop = conftest.new_database()
-    cell1_url, drop_cell = conftest.new_database()
+
+    def serve(*cells):
+        _make(api_url, [])
+        stage.sync()
+        with engine.Database(api_url).writing() as connection:
+            connection.execute(sa.insert(tables.cell_mappings), [
+                {'uuid': uuid, 'name': name, 'database_connection': url,
+                 'disabled': False} for uuid, name, url in cells])
+        return stage.daemon(
+            api_database__connection=api_url,
+            nova_sched__cell_timeout=TIMEOUT,
+            nova_sched__pick_lifetime=0,    # what is asked for is never built
+            DEFAULT__service_down_time=FOREVER)
+
+    yield serve
+    drop()
+
+
+@pytest.fixture
+def daemon(serve, server):
+    """A service on cell one, hosts h0 to h2, and cell two, host h3."""
+    cell1_url, drop = conftest.new_database()
     _make(cell1_url, ['h0', 'h1', 'h2'])
     _make(server.url, ['h3'])
-    _make(api_url, [])
-    stage.sync()
-    with engine.Database(api_url).writing() as connection:
-        connection.execute(sa.insert(tables.cell_mappings), [
-            {'uuid': CELL1, 'name': 'one', 'database_connection': cell1_url,
-             'disabled': False},
-            {'uuid': CELL2, 'name': 'two', 'database_connection': server.url,
-             'disabled': False}])
-    yield stage.daemon(
-        api_database__connection=api_url, nova_sched__cell_timeout=TIMEOUT,
-        nova_sched__pick_lifetime=0,    # what is asked for is never built
-        DEFAULT__service_down_time=FOREVER)
+    yield serve((CELL1, 'one', cell1_url), (CELL2, 'two', server.url))
     drop()
-    drop_cell()
+
+
+@pytest.fixture
+def alone(serve, server):
+    """A service whose only cell is cell two, host h3."""
+    _make(server.url, ['h3'])
+    return serve((CELL2, 'two', server.url))
 
 
 def _make(url, hosts):
@@ -127,3 +144,30 @@ def test_a_service_stops_though_a_cell_hangs(stage, daemon, server):
     assert status == 0
     assert seconds < SOON
     server.resume()
+
+
+def test_a_cut_of_all_connections_costs_no_call(stage, alone, server):
+    """They are made anew by those who find them dead."""
+    with Load([stage.client() for _ in range(4)]) as load:
+        for number in range(1, 6):
+            server.cut()
+            until(lambda number=number: len(load.calls) > 20 * number,
+                  'calls are answered')
+
+    assert {call.error for call in load.calls} == {None}
+    assert not alone.said('Failed to get computes')
+
+
+def test_when_no_cell_answers_it_is_a_database_not_a_full_cloud(
+        stage, alone, server):
+    """And the first call after it answers is answered."""
+    client = stage.client()
+    assert client.pick() == 'h3'
+
+    server.stop()
+    with pytest.raises(messaging.RemoteError, match=(
+            rf'DatabaseUnavailable cell {CELL2}\(two\) cannot be read')):
+        client.pick()
+
+    server.start()
+    assert client.pick() == 'h3'

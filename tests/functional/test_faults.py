@@ -7,15 +7,18 @@ import contextlib
 import re
 import time
 
+import oslo_messaging as messaging
 import pytest
 import sqlalchemy as sa
 
+from nova_sched import exception
 from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine
 from nova_sched.db import schema
 from nova_sched.db import tables
 from tests.builders import clouds
 from tests.builders import http_placement
+from tests.builders.http_server import HANG
 from tests.functional import conftest
 from tests.functional import stage as stages
 from tests.functional.load import Load
@@ -120,13 +123,7 @@ def test_a_placement_that_stops_is_asked_again_when_it_is_back(
         stage, placement, door):
     """Meanwhile there is no valid host; nobody waits, and none is left."""
     holding = http_placement.remembering(placement)
-    stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
-        clouds.a_compute_node(host, uuid=uuid)
-        for host, uuid in HOSTS.items()]))
-    stage.daemon(
-        placement__auth_type='none', placement__timeout=TIMEOUT,
-        placement__endpoint_override=f'http://127.0.0.1:{door.port}',
-        DEFAULT__service_down_time=10 ** 9)
+    behind(stage, door)
 
     with load(stage) as calls:
         gone = time.monotonic()
@@ -144,6 +141,77 @@ def test_a_placement_that_stops_is_asked_again_when_it_is_back(
     placed = {call.instance for call in calls.calls if call.host}
     # A claim whose answer was lost may be given back some seconds later.
     until(lambda: set(holding) == placed, 'claims are given back')
+
+
+def behind(stage, door):
+    """A service whose Placement is behind a Door."""
+    stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
+        clouds.a_compute_node(host, uuid=uuid)
+        for host, uuid in HOSTS.items()]))
+    return stage.daemon(
+        placement__auth_type='none', placement__timeout=2,
+        placement__endpoint_override=f'http://127.0.0.1:{door.port}',
+        nova_sched__no_valid_host_text='filters',
+        DEFAULT__service_down_time=10 ** 9)
+
+
+def test_a_placement_that_lists_too_slowly_is_no_full_cloud(
+        stage, placement, door):
+    daemon = behind(stage, door)
+    placement.on('GET', '/allocation_candidates', HANG)
+
+    with pytest.raises(messaging.RemoteError, match=(
+            r'PlacementUnavailable Placement API service does not answer in '
+            r'time.* timed out after 2 seconds')):
+        stage.client().pick()
+    assert daemon.said('does not answer in time')
+
+
+def test_a_claim_that_is_not_answered_in_time_is_told_of(
+        stage, placement, door):
+    """It is a refusal, as in Nova."""
+    daemon = behind(stage, door)
+    placement.on('PUT', '/allocations/', HANG)
+
+    with pytest.raises(exception.NoValidHost,
+                       match='; Placement did not answer in time'):
+        stage.client().pick()
+    assert daemon.said('; Placement did not answer in time')
+
+
+@pytest.fixture
+def serving(stage):
+    """A caller of a service, and a function that changes its database."""
+    stage.load(clouds.a_cloud([*HOSTS]))
+    stage.daemon(DEFAULT__service_down_time=10 ** 9)
+
+    def execute(statement):
+        with stage.engine().begin() as connection:
+            connection.exec_driver_sql(statement)
+
+    return stage.client(), execute
+
+
+def test_a_table_that_goes_is_told_of_until_it_is_back(serving):
+    client, execute = serving
+    assert client.pick() in HOSTS
+
+    execute('ALTER TABLE compute_nodes RENAME TO moved')
+    with pytest.raises(messaging.RemoteError,
+                       match=r'DatabaseUnavailable .*no table compute_nodes'):
+        client.pick()
+
+    execute('ALTER TABLE moved RENAME TO compute_nodes')
+    assert client.pick() in HOSTS
+
+
+def test_a_column_that_goes_counts_as_absent(serving):
+    client, execute = serving
+    assert client.pick() in HOSTS
+
+    execute('ALTER TABLE compute_nodes DROP COLUMN metrics')
+
+    assert client.pick() in HOSTS
 
 
 @pytest.fixture

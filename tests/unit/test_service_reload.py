@@ -93,7 +93,7 @@ class TestReset:
         scheduler, path = from_file
         cloud.load(hosts=2)
         refusals = []
-        for text in ('nova', 'full', 'filters'):
+        for text in ('nova', 'full', 'counts', 'filters'):
             path.write_text(f'[nova_sched]\nno_valid_host_text = {text}\n')
             scheduler.reset()
             with pytest.raises(exception.NoValidHost) as refused:
@@ -103,6 +103,7 @@ class TestReset:
         assert refusals[0] == ''
         assert '(need 1073741824 MB, largest host ' in refusals[1]
         assert '(need 1073741824 MB)' in refusals[2]
+        assert refusals[3] == ''
 
     def test_records_of_decisions_outlive_the_driver(
             self, conf, running, monkeypatch):

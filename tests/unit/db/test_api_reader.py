@@ -96,13 +96,15 @@ CHANGES = {
 
 
 def test_a_reader_that_is_closed_probes_no_more(
-        conf, settled, execute, monkeypatch):
-    """Of a database of aggregates that did not answer."""
+        conf, settled, monkeypatch):
+    """Of a database of aggregates that hung."""
     monkeypatch.setattr(guard, 'PROBE_INTERVAL', 0.02)
     conf.set_override('connection', conf.database.connection, 'api_database')
-    before = set(threading.enumerate())
+    conf.set_override('cell_timeout', 1, 'nova_sched')
+    before, awake = set(threading.enumerate()), threading.Event()
     hosts = reader.HostReader(conf)
-    execute('ALTER TABLE aggregates RENAME TO gone')
+    for name in ('aggregates', 'probe'):
+        monkeypatch.setattr(hosts._api, name, lambda: awake.wait(20))
     with pytest.raises(exception.DatabaseUnavailable):
         hosts.aggregates()
 
@@ -112,6 +114,7 @@ def test_a_reader_that_is_closed_probes_no_more(
 
     assert probes()
     hosts.close()
+    awake.set()
 
     wait_for(lambda: not probes())
 

@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from nova_sched import exception
+from nova_sched.db import cell_reader
 from nova_sched.db import cells
 from nova_sched.db import discovery
 from nova_sched.db import engine
@@ -243,9 +244,12 @@ def test_a_search_that_is_closed_probes_no_more(
         databases, search, monkeypatch):
     monkeypatch.setattr(guard, 'PROBE_INTERVAL', 0.02)
     search.run()
-    before = set(threading.enumerate())
-    with databases.two.writing() as connection:
-        connection.exec_driver_sql('ALTER TABLE compute_nodes RENAME TO gone')
+    before, awake = set(threading.enumerate()), threading.Event()
+    for name in ('find_nodes', 'probe'):
+        monkeypatch.setattr(cell_reader.CellReader, name,
+                            lambda *_: awake.wait(20))
+    for each in search._hosts._readers.values():
+        each.guard._timeout, each.guard._probe = 0.1, each.probe
     search._hosts.find_nodes('x', None)
 
     def probes():
@@ -254,6 +258,7 @@ def test_a_search_that_is_closed_probes_no_more(
 
     assert probes()
     search.close()
+    awake.set()
 
     wait_for(lambda: not probes())
 

@@ -58,6 +58,9 @@ def guarded(server, monkeypatch):
     yield guarded
     for each in made:
         each.close()
+    server.answers.set()
+    until(lambda: not [thread for thread in threading.enumerate()
+                       if thread.name == 'probe cell x'])
 
 
 def test_passes_questions_and_answers_on(server, guarded):
@@ -118,19 +121,80 @@ def test_those_who_ask_together_wait_together(server, guarded):
     assert time.monotonic() - begin < LONG
 
 
-def test_it_is_asked_again_once_it_answers_a_probe(server, guarded, caplog):
+def test_a_connection_that_is_dead_is_made_anew_at_once(server, guarded,
+                                                        caplog):
+    caplog.set_level(logging.INFO)
+    found, tries = guarded(), []
+
+    def ask():
+        tries.append(1)
+        if len(tries) == 1:
+            raise exception.DatabaseUnavailable('Lost connection')
+        return server.ask()
+
+    assert guard.asking(found, ask)() == 'rows'
+    assert len(tries) == 2
+    assert found.down is None
+    assert caplog.messages == []
+
+
+def test_one_that_refuses_is_asked_by_the_next_request(server, guarded,
+                                                       caplog):
     caplog.set_level(logging.INFO)
     server.refuses = True
     ask = guard.asking(found := guarded(), server.ask)
-    with pytest.raises(exception.DatabaseUnavailable, match='Access denied'):
-        ask()
-    until(lambda: server.probed > 2)
-    assert found.down == 'Access denied'
+    for number in range(1, 4):
+        with pytest.raises(exception.DatabaseUnavailable,
+                           match='Access denied'):
+            ask()
+        assert server.asked == 2 * number
+        assert found.down == 'Access denied'
 
     server.refuses = False
-    until(lambda: found.down is None)
 
     assert ask() == 'rows'
+    assert found.down is None
+    assert caplog.messages == [
+        'Failed to get rows for cell x; each request asks again, and the '
+        'next line will be when it is answered: Access denied',
+        'The database for cell x answers again']
+    assert server.probed == 0
+
+
+def test_the_second_try_has_what_is_left_of_the_time(server, guarded):
+    found, tries = guarded(timeout=0.3), []
+
+    def ask():
+        tries.append(1)
+        if len(tries) == 1:
+            raise exception.DatabaseUnavailable('Lost connection')
+        server.answers.wait(LONG)
+
+    server.answers.clear()
+    begin = time.monotonic()
+    with pytest.raises(exception.DatabaseUnavailable,
+                       match=r'no answer within 0\.3 seconds'):
+        guard.asking(found, ask)()
+
+    assert time.monotonic() - begin < LONG
+    assert found.hangs
+
+
+def test_one_that_hung_is_asked_again_once_it_answers_a_probe(
+        server, guarded, caplog):
+    caplog.set_level(logging.INFO)
+    server.answers.clear()
+    ask = guard.asking(found := guarded(timeout=0.1), server.ask)
+    with pytest.raises(exception.DatabaseUnavailable):
+        ask()
+    until(lambda: server.probed)
+    assert found.hangs
+
+    server.answers.set()
+    until(lambda: not found.hangs)
+
+    assert ask() == 'rows'
+    assert found.down is None
     assert 'The database for cell x answers again' in caplog.text
     probed = server.probed
     time.sleep(0.1)
@@ -138,12 +202,13 @@ def test_it_is_asked_again_once_it_answers_a_probe(server, guarded, caplog):
 
 
 def test_no_thread_is_left_when_it_is_closed(server, guarded):
-    server.refuses = True
-    found = guarded()
+    server.answers.clear()
+    found = guarded(timeout=0.1)
     with pytest.raises(exception.DatabaseUnavailable):
         guard.asking(found, server.ask)()
 
     found.close()
+    server.answers.set()
 
     until(lambda: not [thread for thread in threading.enumerate()
                        if thread.name.endswith('cell x')])
@@ -226,30 +291,32 @@ class TestGivingUp:
         """And not at all after the end."""
         found = guarded()
         threads = threading.active_count()
-        found.down = 'it is away'
-        found._give_up('Failed to get', 'it is away again')
-        found.down = None
+        found.hangs = True
+        found._give_up('no answer')
+        found.hangs = False
         found.close()
-        found._give_up('Failed to get', 'it is away again')
+        found._give_up('no answer')
+        found._leave_out('it is away')
         assert caplog.messages == []
         assert found.down is None
         assert threading.active_count() == threads
 
-    def test_makes_the_next_probe_come_after_five_seconds(self, server):
+    def test_makes_the_next_probe_come_after_a_second(self, server):
         found = guard.Guard('x', 'rows', server.probe, LONG)
-        assert found._next_interval() == 5
+        assert found._next_interval() == 1
         found._up_since, found._interval = time.monotonic(), 5
         assert found._next_interval() == 10
         found._interval = 50
         assert found._next_interval() == 60
         found._up_since -= found._timeout + 51
-        assert found._next_interval() == 5
+        assert found._next_interval() == 1
 
     def test_a_probe_that_succeeds_is_remembered(self, server, guarded):
         found, before = guarded(), time.monotonic()
-        found.down, found._interval = 'it is away', 0
+        found.down, found.hangs, found._interval = 'it is away', True, 0
         found._probe_until_up()
         assert found.down is None
+        assert not found.hangs
         assert before <= found._up_since <= time.monotonic()
         assert server.probed == 1
 

@@ -263,7 +263,7 @@ class TestWatcher:
     def test_is_not_told_of_a_read_that_failed(self, one_cell):
         database, cache = one_cell
         watcher = Watcher(SERVER)
-        database.execute('ALTER TABLE instances RENAME TO moved')
+        database.execute('ALTER TABLE compute_nodes RENAME TO moved')
 
         with pytest.raises(exception.DatabaseUnavailable):
             cache(watcher).refresh()

@@ -247,13 +247,15 @@ class TestLostCells:
 
         assert before - free_ram_mb(driver)['c'] == taken
 
-    def test_that_are_all_there_are_leave_no_valid_host(self, cloud):
+    def test_that_are_all_there_are_are_a_database_not_a_full_cloud(
+            self, cloud):
         driver = cloud.driver()
         lose(cloud.one)
         lose(cloud.two)
 
-        with pytest.raises(exception.NoValidHost,
-                           match=r'there are no hosts; cell .* cannot be'):
+        with pytest.raises(exception.DatabaseUnavailable, match=(
+                r'cell \S+\(one\) cannot be read: .*; '
+                r'cell \S+\(two\) cannot be read: ')):
             picks(driver, a_request())
 
     def test_do_not_keep_the_service_from_starting(self, cloud):

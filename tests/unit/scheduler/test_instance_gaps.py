@@ -6,7 +6,6 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.db import cell_reader
-from nova_sched.db import guard
 from nova_sched.hosts import decision
 from tests.builders import clouds
 from tests.builders import drivers
@@ -52,13 +51,14 @@ class TestSilentCell:
 
     @pytest.fixture(params=['filter_scheduler', 'caching_scheduler'])
     def driver(self, request, mapped_cloud, rule, monkeypatch):
-        monkeypatch.setattr(guard, 'PROBE_INTERVAL', 3600)
         driver = mapped_cloud.driver(request.param, **rule.options)
+        gone = []
         for name in ('locate_instances', 'instances_on',
-                     'image_properties'):
+                     'image_properties', 'transaction'):
             monkeypatch.setattr(
                 cell_reader.CellReader, name, silent_in_cell_two(
-                    getattr(cell_reader.CellReader, name)))
+                    getattr(cell_reader.CellReader, name), gone,
+                    falls=name != 'transaction'))
         return driver
 
     def test_costs_its_hosts_and_decision_and_log_say_so(
@@ -100,10 +100,15 @@ class TestSilentCell:
         assert len(placement.claimed) == len(placement.released) == 1
 
 
-def silent_in_cell_two(read):
-    """A method of CellReader as it is while that cell's server is gone."""
+def silent_in_cell_two(read, gone, falls):
+    """A method of CellReader as it is where that cell's server goes.
+
+    gone: list that is not empty when it is gone.
+    falls: whether it goes as this is called.
+    """
     def read_or_not(self, *args):
-        if self.cell.uuid == CELL2:
+        if self.cell.uuid == CELL2 and (falls or gone):
+            gone.append(True)
             raise exception.DatabaseUnavailable('gone')
         return read(self, *args)
     return read_or_not
