@@ -1,9 +1,12 @@
 """The service record: this service's row in ``services``.
 
-It shows operators whether the service is up, and schedulers of newer releases
-of Nova elect a leader by it.  The row is in the database of ``[database]``;
-all workers and daemons on one host share it.
+It shows operators whether the service is up; schedulers of newer releases of
+Nova elect a leader by it, and compare its version with their own.  The row is
+in the database of ``[database]``; all workers and daemons on one host share
+it.
 """
+
+import dataclasses
 
 from oslo_db import api as db_api
 from oslo_db import exception as db_exc
@@ -11,14 +14,15 @@ from oslo_utils import timeutils
 from oslo_utils import uuidutils
 import sqlalchemy as sa
 
+from nova_sched.db import layouts
 from nova_sched.db import statements
 from nova_sched.db import tables
 
 BINARY = 'nova-scheduler'
 TOPIC = 'scheduler'
 
-#: The version that nova-scheduler 34.0.0 writes; it only shows in listings.
-VERSION = 74
+#: Whose records tell the release of a deployment, the first that has any.
+_PEERS = (BINARY, 'nova-conductor')
 
 _LIVENESS = ('host', 'disabled', 'forced_down', 'last_seen_up', 'created_at')
 
@@ -27,6 +31,19 @@ def _is_conflict(error):
     """Return whether a transaction failed because of another one."""
     return isinstance(error.__cause__,
                       (db_exc.DBDuplicateEntry, db_exc.DBDeadlock))
+
+
+@dataclasses.dataclass(frozen=True)
+class Version:
+    """The version in a service record.
+
+    number: int, or None for none.  origin: where it is from: text.
+    is_there: whether there is a record, which keeps it.
+    """
+
+    number: int | None
+    origin: str
+    is_there: bool = False
 
 
 class ServiceRecord:
@@ -46,18 +63,47 @@ class ServiceRecord:
     @db_api.wrap_db_retry(max_retries=5, retry_interval=0.2, jitter=True,
                           exception_checker=_is_conflict)
     def register(self):
-        """Create the row, or update its version.
+        """Create the row, unless there is one, which stays as it is.
 
         Several processes may do so at once; there is one row in the end.
         """
+        version = self.version()
+        if version.is_there:
+            return
         row = self._present({
             'uuid': uuidutils.generate_uuid(), 'host': self.host,
             'binary': BINARY, 'topic': TOPIC, 'report_count': 0,
-            'disabled': False, 'forced_down': False, 'version': VERSION,
-            'created_at': timeutils.utcnow(), 'deleted': 0})
+            'disabled': False, 'forced_down': False,
+            'version': version.number, 'created_at': timeutils.utcnow(),
+            'deleted': 0})
         with self.db.writing() as connection:
-            if not self._set_version(connection):
-                connection.execute(tables.services.insert().values(row))
+            connection.execute(tables.services.insert().values(row))
+
+    def version(self):
+        """Return the Version that the row has, or would be created with.
+
+        A service of Nova does not start where the least version of its binary
+        is above its own.  So a new row gets what is there, or less.
+        """
+        versioned = 'version' in self._present({'version': None})
+        c = tables.services.c
+        with self.db.reading() as connection:
+            own = connection.execute(sa.select(
+                c.version if versioned else sa.null()).where(
+                    *self._conditions())).first()
+            if own is not None:
+                return Version(own[0], 'its own', is_there=True)
+            if not versioned:
+                return Version(None, 'its table has no versions')
+            for binary in _PEERS:
+                least = connection.execute(sa.select(
+                    sa.func.min(c.version)).where(
+                        c.binary == binary, c.deleted == 0,
+                        c.forced_down.is_not(sa.true()))).scalar()
+                if least is not None:
+                    return Version(least, f'the least of {binary}')
+        layout = layouts.of_cell(self.db)
+        return Version(layout.version, f'of tables {layout.words}')
 
     def heartbeat(self):
         """Record that the service is up; return False if there is no row.
@@ -97,20 +143,6 @@ class ServiceRecord:
         return statements.CompiledStatement(connection, schema.select(
             tables.services, _LIVENESS).where(
                 c.deleted == 0, c.binary == BINARY))
-
-    def _set_version(self, connection):
-        """Set the version; return whether there is a row."""
-        c = tables.services.c
-        names = self._present({'id': None, 'version': None})
-        found = connection.execute(sa.select(
-            *(c[name] for name in names)).where(
-                *self._conditions())).mappings().first()
-        if found is None:
-            return False
-        if found.get('version', VERSION) != VERSION:
-            self._update(connection, {
-                'version': VERSION, 'updated_at': timeutils.utcnow()})
-        return True
 
     def _update(self, connection, values):
         """Update the row; return whether there is one."""

@@ -228,9 +228,11 @@ def ignored_here(given, release):
                    and reads(release, option)})
 
 
-#: The version of services -> the release that has it, as far as on record.
-_SERVICES = {9: MITAKA, 22: PIKE, 30: QUEENS, 35: ROCKY, 40: TRAIN,
-             51: USSURI, 56: WALLABY, 66: V27, 72: V33, 74: V34}
+#: The version of services -> the first release that has it.
+_SERVICES = {2: LIBERTY, 9: MITAKA, 15: NEWTON, 16: OCATA, 22: PIKE,
+             30: QUEENS, 35: ROCKY, 37: STEIN, 40: TRAIN, 51: USSURI,
+             53: VICTORIA, 56: WALLABY, 60: XENA, 61: YOGA, 64: ZED, 66: V27,
+             67: V29, 68: V31, 70: V32, 72: V33, 74: V34}
 
 
 def of_service(version):

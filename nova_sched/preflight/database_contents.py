@@ -3,11 +3,11 @@
 import dataclasses
 
 from oslo_utils import timeutils
-import sqlalchemy as sa
 
 from nova_sched.db import api_reader
 from nova_sched.db import cell_reader
 from nova_sched.db import engine
+from nova_sched.db import layouts
 from nova_sched.db import services
 from nova_sched.db import statements
 from nova_sched.db import tables
@@ -17,23 +17,6 @@ from nova_sched.hosts import columns
 _NODE_COLUMNS = ('uuid', 'host', 'hypervisor_hostname')
 _SCHEDULER_COLUMNS = ('host', 'disabled', 'forced_down', 'last_seen_up',
                       'created_at', 'version')
-
-#: (table, column) by which a layout is known; the first that is there counts.
-_CELL_LAYOUTS = (
-    ('instances', 'compute_id', 'as of 2026.2'),
-    ('instances', 'hidden', 'newer than Queens, older than 2026.2'),
-    ('services', 'uuid', 'as of Pike and Queens'),
-    ('compute_nodes', 'disk_allocation_ratio', 'as of Mitaka, before Pike'),
-    ('compute_nodes', 'ram_allocation_ratio', 'as of Liberty'),
-    ('compute_nodes', 'id', 'as of Kilo'),
-)
-_API_LAYOUTS = (
-    ('instance_mappings', 'user_id', 'as of 2026.2'),
-    ('cell_mappings', 'disabled', 'as of Rocky or later'),
-    ('cell_mappings', 'id', 'before Rocky'),
-)
-#: Made by "nova-sched-manage db sync".
-_OWN, _OWN_LAYOUT = 'nova_sched_alembic_version', "this service's own"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +39,18 @@ class Scheduler:
     host: str
     up: bool
     version: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Schedulers:
+    """The records of schedulers.
+
+    records: list of Scheduler.  own: db.services.Version of the record that
+    this service has or would get.
+    """
+
+    records: list
+    own: services.Version
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,14 +79,14 @@ def api(conf):
     reader = api_reader.ApiReader(db, fallback=engine.database(conf))
     try:
         aggregates = len(reader.aggregates())
-        return Api(_layout(db, _API_LAYOUTS), reader.cell_mappings(),
+        return Api(layouts.of_api(db).words, reader.cell_mappings(),
                    reader.host_cells(), aggregates)
     finally:
         reader.close()
 
 
 def schedulers(conf, down_time):
-    """Read the records of schedulers in [database]: list of Scheduler.
+    """Read the records of schedulers in [database]: Schedulers.
 
     down_time: seconds without heartbeat after which one is down.
     Raises DatabaseUnavailable.
@@ -105,10 +100,11 @@ def schedulers(conf, down_time):
                     tables.services, _SCHEDULER_COLUMNS).where(
                         c.deleted == 0, c.binary == services.BINARY)
             ).rows(connection)
-        return [Scheduler(host, _is_up(forced_down, seen or created,
-                                       down_time), version)
-                for host, _disabled, forced_down, seen, created, version
-                in rows]
+        return Schedulers([
+            Scheduler(host, _is_up(forced_down, seen or created, down_time),
+                      version)
+            for host, _disabled, forced_down, seen, created, version in rows
+        ], services.ServiceRecord(db, conf.host).version())
     finally:
         db.close()
 
@@ -123,7 +119,7 @@ def computes(cell, conf, down_time):
     try:
         with reader.transaction() as transaction:
             rows = transaction.rows()
-        layout = _layout(reader.db, _CELL_LAYOUTS)
+        layout = layouts.of_cell(reader.db).words
     finally:
         reader.close()
     found = [dict(zip(columns.SERVICE_COLUMNS, row, strict=True))
@@ -146,17 +142,3 @@ def _state(row, down_time):
 def _is_up(forced_down, seen, down_time):
     return not forced_down and services.is_fresh(
         seen, timeutils.utcnow(), down_time)
-
-
-def _layout(db, layouts):
-    """Return the release that the tables are of, by their columns: text."""
-    with db.reading() as connection:
-        inspector = sa.inspect(connection)
-        present = set(inspector.get_table_names())
-        if _OWN in present:
-            return _OWN_LAYOUT
-        for table, column, words in layouts:
-            if table in present and column in {
-                    found['name'] for found in inspector.get_columns(table)}:
-                return words
-    return 'of no era that is known'

@@ -107,12 +107,13 @@ class Databases:
     def _service_rows(self):
         found = self._schedulers.result()
         url = engine.database(self._conf).masked
-        own = [record for record in found if record.host == self._conf.host]
-        record = 'the one that is there' if own else 'a new one'
+        own = found.own
+        record = 'the one that is there' if own.is_there else 'a new one'
         return [Row(_OWN, OK, f'{url}, {self._which_database()}; the record '
                     f'of this service will be {record} for host '
-                    f'{self._conf.host}'),
-                *(self._scheduler_row(record) for record in found
+                    f'{self._conf.host}, with version '
+                    f'{_version(own.number)}, {own.origin}'),
+                *(self._scheduler_row(record) for record in found.records
                   if record.up)]
 
     def _which_database(self):

@@ -35,6 +35,11 @@ SERVER, DELETED_SERVER = clouds.a_uuid(103), clouds.a_uuid(104)
 GROUP, DEAD_GROUP = clouds.a_uuid(105), clouds.a_uuid(106)
 NODE = clouds.a_uuid(107)
 
+#: Era -> the version of a service that is the first in such a database.
+VERSIONS = {layouts.KILO: None, layouts.LIBERTY: 2, layouts.MITAKA: 9,
+            layouts.OCATA: 9, layouts.PIKE: 22, layouts.QUEENS: 22,
+            layouts.NOVA_34: 74}
+
 #: [DEFAULT] cpu_allocation_ratio, for hosts that report none.
 OPTION = 5.0
 
@@ -244,6 +249,9 @@ class AnyLayout:
             'nova-scheduler', 'scheduler', 1)
         unset = {name for name, value in row.items() if value is None}
         assert unset == {'deleted_at', 'disabled_reason'}
+        # Of the oldest release with such tables, of which a nova-scheduler
+        # starts beside it.
+        assert row.get('version') == VERSIONS[self.ERA]
 
     def test_is_exported_whole(self, conf):
         cloud = cloud_export.export(conf)

@@ -41,7 +41,7 @@ def test_a_daemon_and_its_workers_have_one_row_with_heartbeats(stage):
     made, = rows(stage)
     assert made['host'] == stage.conf.host
     assert (made['topic'], made['version'], made['disabled']) == (
-        'scheduler', services.VERSION, False)
+        'scheduler', 74, False)
     first, second = processes.until(
         lambda: (beats(stage) > 3 and rows(stage) * 2), 'heartbeats')
     assert first['last_seen_up'] == second['updated_at']
@@ -66,9 +66,47 @@ def test_a_second_start_takes_the_row_over(stage):
     before, = rows(stage)
     stage.daemon(name='again').stop()
     after, = rows(stage)
-    assert after['version'] == services.VERSION
-    assert {name for name in before if before[name] != after[name]} == {
-        'version', 'updated_at'}
+    assert {name for name in before if before[name] != after[name]} <= {
+        'report_count', 'last_seen_up', 'updated_at'}
+
+
+#: What Nova's services wrote, from Liberty to 2026.2.
+RELEASED = (2, 9, 15, 16, 22, 30, 35, 37, 40, 51, 53, 56, 60, 61, 64, 66, 67,
+            68, 70, 72, 74)
+
+
+@pytest.mark.parametrize('others', [
+    {'nova-scheduler': [0]}, {'nova-scheduler': [1, 0, 44]},
+    {'nova-conductor': [0]}, {'nova-conductor': [44, 0]},
+    {'nova-scheduler': [0], 'nova-conductor': [-1]}])
+def test_a_new_row_lets_a_nova_scheduler_of_the_release_start(
+        database, others):
+    """It has the least version of those that it looks at.
+
+    others: binary -> how far each is above the release's version.
+    """
+    db = db_engine.Database(database)
+    for version in RELEASED:
+        with db.writing() as connection:
+            connection.execute(tables.services.delete())
+            connection.execute(tables.services.insert(), [
+                {'host': f'{binary}{number}', 'binary': binary, 'topic': 'x',
+                 'report_count': 0, 'deleted': 0, 'disabled': True,
+                 'forced_down': None, 'version': version + above}
+                for binary, found in others.items()
+                for number, above in enumerate(found)] + [
+                {'host': f'{binary}-{number}', 'binary': binary, 'topic': 'x',
+                 'report_count': 0, 'disabled': False, 'deleted': deleted,
+                 'forced_down': forced_down, 'version': other}
+                for binary in ('nova-scheduler', 'nova-conductor')
+                for number, (deleted, forced_down, other) in enumerate(
+                    [(1, False, 1), (0, True, 1), (0, False, None)])])
+        services.ServiceRecord(db, 'here').register()
+        with db.reading() as connection:
+            assert connection.execute(sa.text(
+                "SELECT version FROM services WHERE host = 'here'"
+            )).scalar() == version
+    db.close()
 
 
 @pytest.fixture(params=['real', conftest.POSTGRESQL])

@@ -164,6 +164,24 @@ def test_nova_takes_over_once_the_service_is_disabled(nova):
         assert nova.records()['e-ours']['disabled']
 
 
+def test_nova_takes_over_a_record_that_the_service_has_made(nova):
+    """It has the version of the conductors; Nova writes its own into it."""
+    with nova.database('cell0') as connection:
+        connection.execute(tables.services.insert().values(
+            host='conductor', binary='nova-conductor', topic='conductor',
+            report_count=0, disabled=False, forced_down=False, deleted=0,
+            version=68))
+    with daemon(nova, 'h-both'):
+        made = nova.records()['h-both']
+    assert made['version'] == 68
+    with nova.scheduler('h-both') as log:
+        processes.until(lambda: nova.records()['h-both']['report_count']
+                        > made['report_count'], 'a heartbeat')
+        assert 'ServiceTooOld' not in log()
+    taken = nova.records()['h-both']
+    assert (taken['id'], taken['version']) == (made['id'], 74)
+
+
 def test_a_stopped_service_leaves_its_record_as_nova_does(nova):
     with daemon(nova, 'g-ours') as program:
         processes.until(lambda: nova.records()['g-ours']['report_count'],

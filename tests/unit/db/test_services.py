@@ -78,16 +78,16 @@ class TestRegister:
         services.ServiceRecord(record.db, HOST).register()
         assert rows() == before
 
-    def test_writes_the_version_into_a_row_that_is_there(
-            self, record, insert, rows):
-        insert(disabled=True, disabled_reason='maintenance',
-               forced_down=True)
-        before, = rows()
+    @pytest.mark.parametrize('version', [None, 30, 74, 99])
+    def test_leaves_a_row_that_is_there_as_it_is(
+            self, record, insert, rows, version):
+        """Whatever the version of the others."""
+        insert(version=version, disabled=True, forced_down=True,
+               disabled_reason='maintenance')
+        insert('there', version=60)
+        before = rows()
         record.register()
-        after, = rows()
-        assert seconds_old(after['updated_at']) < 30
-        assert after == {**before, 'version': 74,
-                         'updated_at': after['updated_at']}
+        assert rows() == before
 
     def test_leaves_a_soft_deleted_row_alone(self, record, insert, rows):
         insert(deleted=1)
@@ -125,14 +125,14 @@ class TestRegister:
     def test_behind_a_row_made_in_the_same_moment_uses_that_one(
             self, record, insert, rows, monkeypatch):
         """It looked before the other one had committed."""
-        def look_too_early(connection):
+        def look_too_early():
             monkeypatch.undo()
-            return False
-        monkeypatch.setattr(record, '_set_version', look_too_early)
+            return services.Version(74, 'of tables')
+        monkeypatch.setattr(record, 'version', look_too_early)
         insert()
         record.register()
         row, = rows()
-        assert row['version'] == 74
+        assert row['version'] == 60
 
     def test_in_a_database_of_kilo_does_without_the_newer_columns(
             self, kilo, record, rows):
@@ -141,6 +141,89 @@ class TestRegister:
         row, = rows()
         assert not set(NEWER_COLUMNS) & set(row)
         assert row['report_count'] == 0
+
+
+#: What Nova's services wrote, from Liberty to 2026.2.
+RELEASED = (2, 9, 15, 16, 22, 30, 35, 37, 40, 51, 53, 56, 60, 61, 64, 66, 67,
+            68, 70, 72, 74)
+
+
+class TestVersion:
+    """Nova refuses to start where the least version of its kind is above its
+    own, so a new row is of the release that runs."""
+
+    @pytest.fixture
+    def registered(self, record, rows):
+        """Function: the version of the row that is made."""
+        def registered():
+            expected = record.version()
+            assert not expected.is_there
+            record.register()
+            [row] = [row for row in rows() if row['host'] == HOST]
+            assert row['version'] == expected.number
+            assert record.version() == services.Version(
+                expected.number, 'its own', is_there=True)
+            return row['version'], expected.origin
+        return registered
+
+    @pytest.mark.parametrize('version', RELEASED)
+    def test_is_that_of_the_only_scheduler(
+            self, insert, registered, version):
+        insert('there', version=version)
+        insert('conductor', binary='nova-conductor', version=1)
+        assert registered() == (version, 'the least of nova-scheduler')
+
+    @pytest.mark.parametrize('version', RELEASED)
+    def test_is_the_least_of_several_schedulers(
+            self, insert, registered, version):
+        for number, other in enumerate((version + 1, version, 99)):
+            insert(f'there{number}', version=other)
+        assert registered() == (version, 'the least of nova-scheduler')
+
+    @pytest.mark.parametrize('version', RELEASED)
+    def test_is_the_least_of_the_conductors_where_no_scheduler_counts(
+            self, insert, registered, version):
+        for number, other in enumerate((99, version)):
+            insert(f'there{number}', binary='nova-conductor', version=other)
+        insert('there', binary='nova-compute', version=1)
+        assert registered() == (version, 'the least of nova-conductor')
+
+    @pytest.mark.parametrize('binary', ['nova-scheduler', 'nova-conductor'])
+    @pytest.mark.parametrize('columns', [
+        {'deleted': 1}, {'forced_down': True}, {'version': None}])
+    def test_heeds_none_that_does_not_count(
+            self, insert, registered, binary, columns):
+        insert('there', binary=binary, **{'version': 1, **columns})
+        insert('other', binary=binary, version=30)
+        assert registered() == (30, f'the least of {binary}')
+
+    @pytest.mark.parametrize('columns', [
+        {'disabled': True}, {'last_seen_up': None}, {'forced_down': None}])
+    def test_heeds_one_that_is_disabled_or_silent(
+            self, insert, registered, columns):
+        insert('there', version=30, **columns)
+        insert('other', version=60)
+        assert registered() == (30, 'the least of nova-scheduler')
+
+    def test_is_of_the_era_of_the_tables_where_nobody_else_is(
+            self, execute, insert, registered):
+        insert('there', version=None)
+        insert('gone', binary='nova-conductor', deleted=1)
+        execute('DROP TABLE nova_sched_alembic_version')
+        execute('ALTER TABLE instances DROP COLUMN compute_id')
+        assert registered() == (
+            35, 'of tables newer than Queens, older than 2026.2')
+
+    def test_is_none_in_a_database_of_kilo(self, kilo, record):
+        assert record.version() == services.Version(
+            None, 'its table has no versions')
+        record.register()
+        assert record.version() == services.Version(
+            None, 'its own', is_there=True)
+
+    def test_is_looked_up_without_a_change(self, record, rows):
+        record.version()
+        assert rows() == []
 
 
 class TestHeartbeat:

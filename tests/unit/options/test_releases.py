@@ -105,7 +105,12 @@ def test_an_option_that_works_there_alone_is_told(parsed):
 
 
 @pytest.mark.parametrize('version, release', [
-    (30, 'queens'), (74, '2026.2'), (31, None), (None, None)])
+    (2, 'liberty'), (9, 'mitaka'), (15, 'newton'), (16, 'ocata'),
+    (22, 'pike'), (30, 'queens'), (35, 'rocky'), (37, 'stein'),
+    (40, 'train'), (51, 'ussuri'), (53, 'victoria'), (56, 'wallaby'),
+    (60, 'xena'), (61, 'yoga'), (64, 'zed'), (66, '2023.1'), (67, '2024.1'),
+    (68, '2025.1'), (70, '2025.2'), (72, '2026.1'), (74, '2026.2'),
+    (31, None), (None, None)])
 def test_services_tell_their_release_by_a_version(version, release):
     assert releases.of_service(version) == (
         release and releases.find(release))

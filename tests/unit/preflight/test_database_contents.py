@@ -28,51 +28,6 @@ def one(cloud):
     return one
 
 
-class TestLayouts:
-    """Of which era tables are, by the first column that is there."""
-
-    @pytest.fixture
-    def tables(self, tmp_path):
-        """Function of tables and their columns: a Database of them."""
-        def tables(**columns):
-            made = database_contents.engine.Database(f'sqlite:///{tmp_path}/era.sqlite')
-            with made.writing() as connection:
-                for table, names in columns.items():
-                    connection.exec_driver_sql(
-                        f'CREATE TABLE {table} ({names})')
-            return made
-        return tables
-
-    @pytest.mark.parametrize(('columns', 'words'), [
-        ({'instances': 'hidden, compute_id'}, 'as of 2026.2'),
-        ({'instances': 'hidden'}, 'newer than Queens, older than 2026.2'),
-        ({'instances': 'id', 'services': 'uuid'}, 'as of Pike and Queens'),
-        ({'compute_nodes': 'id, disk_allocation_ratio'},
-         'as of Mitaka, before Pike'),
-        ({'compute_nodes': 'id, ram_allocation_ratio'}, 'as of Liberty'),
-        ({'compute_nodes': 'id'}, 'as of Kilo'),
-        ({'nova_sched_alembic_version': 'id', 'compute_nodes': 'id'},
-         "this service's own"),
-        ({'compute_nodes': 'host'}, 'of no era that is known'),
-        ({}, 'of no era that is known')])
-    def test_of_cells_are_those_of_a_release(self, tables, columns, words):
-        made = tables(**columns)
-        assert database_contents._layout(
-            made, database_contents._CELL_LAYOUTS) == words
-        made.close()
-
-    @pytest.mark.parametrize(('columns', 'words'), [
-        ({'instance_mappings': 'user_id', 'cell_mappings': 'id'},
-         'as of 2026.2'),
-        ({'cell_mappings': 'id, disabled'}, 'as of Rocky or later'),
-        ({'cell_mappings': 'id'}, 'before Rocky')])
-    def test_of_api_databases_as_well(self, tables, columns, words):
-        made = tables(**columns)
-        assert database_contents._layout(
-            made, database_contents._API_LAYOUTS) == words
-        made.close()
-
-
 class TestComputes:
     def test_are_up_down_or_disabled(self, cloud, one):
         cloud.load([*'abcde'])
@@ -138,7 +93,7 @@ class TestSchedulers:
         return lambda down_time=3600: {
             record.host: record.up
             for record in database_contents.schedulers(
-                cloud.conf(), down_time)}
+                cloud.conf(), down_time).records}
 
     def test_are_up_that_have_told_so_of_late(self, records):
         assert records() == {'fresh': True, 'stale': False, 'new': True,
@@ -155,12 +110,25 @@ class TestSchedulers:
 
     def test_of_this_host_leave_their_record_to_this_service(
             self, cloud, records):
-        for host, words in (('stale', 'the one that is there for host stale'),
-                            ('mine', 'a new one for host mine')):
+        for host, words in (
+                ('stale', 'the one that is there for host stale, with version '
+                          '30 (17.0.0 (Queens)), its own'),
+                ('mine', 'a new one for host mine, with version 30 (17.0.0 '
+                         '(Queens)), the least of nova-scheduler')):
             own = databases.Databases(cloud.conf(DEFAULT__host=host)).rows()[1]
             assert own.outcome == OK
             assert own.found.endswith(
                 f'the record of this service will be {words}')
+
+
+def test_a_record_of_kilo_will_have_no_version(cloud):
+    cloud.execute('DROP INDEX services_uuid_idx')
+    for name in ('uuid', 'last_seen_up', 'forced_down', 'version'):
+        cloud.execute(f'ALTER TABLE services DROP COLUMN {name}')
+    own = databases.Databases(cloud.conf(DEFAULT__host='mine')).rows()[1]
+    assert own.found.endswith(
+        'a new one for host mine, with version None, its table has no '
+        'versions')
 
 
 class TestPlaces:

@@ -128,7 +128,7 @@ def test_a_placement_that_hangs_is_given_up(tmp_path, placement):
     found = asked(tmp_path, placement, timeout=1)
 
     assert outcomes(found) == {'Placement': ERROR}
-    assert 'is not responding' in found['Placement'].found
+    assert 'does not answer in time' in found['Placement'].found
 
 
 def test_a_wrong_password_is_told_and_not_shown(tmp_path, placement):
