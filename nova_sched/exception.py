@@ -4,6 +4,7 @@ Exception
  +-- NovaSchedException         the base; ``str()`` is for the operator
       +-- ConfigurationError    an option's value that the service cannot use
       +-- DatabaseUnavailable   a database is out of reach or has no tables
+      +-- PlacementUnavailable  Placement does not say in time what it offers
       +-- PlacementError        Placement is out of reach, or refuses to act
       +-- RequestFilterFailed   a request filter rejects a request
       +-- RemoteNovaException   crosses RPC under the class path of Nova's own
@@ -53,6 +54,10 @@ class DatabaseUnavailable(NovaSchedException):
     """A database cannot be reached, or lacks the scheduler's tables."""
 
 
+class PlacementUnavailable(NovaSchedException):
+    """Placement does not say in time what it offers: no answer is no no."""
+
+
 class PlacementError(NovaSchedException):
     """Placement cannot be reached, or refuses a request."""
 
@@ -94,16 +99,16 @@ class NoValidHost(RemoteNovaException):
 
     reason: the full text, for operators.
     nova: Nova's text; by default that there are not enough hosts.
-    filters: the text for tenants; by default Nova's.
+    filters, counts: other texts that a caller may be told; by default Nova's.
     """
 
     msg_fmt = 'No valid host was found. %(reason)s'
-    nova, filters = 'There are not enough hosts available.', None
+    nova = 'There are not enough hosts available.'
 
-    def __init__(self, nova=None, filters=None, **kwargs):
+    def __init__(self, nova=None, filters=None, counts=None, **kwargs):
         super().__init__(**kwargs)
         self.nova = self.nova if nova is None else nova
-        self.filters = filters
+        self.filters, self.counts = filters, counts
 
     def for_caller(self, text):
         """Return the exception as it goes to a caller.
@@ -112,8 +117,8 @@ class NoValidHost(RemoteNovaException):
         """
         if text == 'full':
             return self
-        return NoValidHost(reason=self.nova if (
-            text == 'nova' or self.filters is None) else self.filters)
+        told = getattr(self, text)
+        return NoValidHost(reason=self.nova if told is None else told)
 
 
 class InvalidInput(RemoteNovaException):

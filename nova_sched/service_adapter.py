@@ -34,6 +34,7 @@ class FailureReason(enum.Enum):
     KEYSTONE = 'Keystone gives no token'
     OPTIONS = 'the options of the section cannot be used'
     NO_ANSWER = 'the service does not answer'
+    TOO_LATE = 'the service does not answer in time'
 
 
 #: The reason by kind of error; the first that fits counts.
@@ -238,6 +239,8 @@ def _unreachable(exc, default, timeout):
     reason = next((reason for kind, reason in _REASONS
                    if isinstance(exc, kind)), default)
     if isinstance(exc, ks_exceptions.ConnectTimeout):
+        if reason is FailureReason.NO_ANSWER:
+            reason = FailureReason.TOO_LATE
         detail = f'{_masked(exc)} after {timeout:g} seconds'
     elif isinstance(exc, ks_exceptions.ConnectionError):
         detail = f'{_masked(exc).partition(": ")[0]}: {_root_cause(exc)}'

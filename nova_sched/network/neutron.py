@@ -48,6 +48,7 @@ _ADVICE = {
     FailureReason.OPTIONS: (
         'Correct the options of [neutron] and [service_user], and restart'),
     FailureReason.NO_ANSWER: _CHECK,
+    FailureReason.TOO_LATE: _CHECK,
 }
 
 

@@ -34,6 +34,10 @@ _FAILURES = {
         'Placement API service is not responding.',
         "Check that it runs, and its endpoint in Keystone's catalog or "
         '[placement] endpoint_override'),
+    FailureReason.TOO_LATE: (
+        'Placement API service does not answer in time.',
+        'Look at what it is busy with, have it run in more processes, or '
+        'raise [placement] timeout'),
     FailureReason.KEYSTONE: (
         'Keystone gives no token for placement API.',
         'Check that it runs, and [placement] auth_url'),
@@ -42,8 +46,8 @@ _FAILURES = {
         'Correct them and restart'),
 }
 #: Reasons that last until somebody acts.
-_LASTING = set(FailureReason) - {FailureReason.NO_ANSWER,
-                                 FailureReason.KEYSTONE}
+_LASTING = set(FailureReason) - {
+    FailureReason.NO_ANSWER, FailureReason.TOO_LATE, FailureReason.KEYSTONE}
 
 #: What the operator can do about an answer, by HTTP status.
 _ADVICE = {

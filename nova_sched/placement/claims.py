@@ -14,6 +14,7 @@ from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.allocations import ConsumerAllocations
 from nova_sched.placement.retry_budget import ReleaseRetryBudget
 from nova_sched.placement.retry_budget import RetryBudget
+from nova_sched.service_adapter import FailureReason
 
 LOG = logging.getLogger(__name__)
 
@@ -78,17 +79,25 @@ class AllocationClaims:
         # By instance: _InstanceClaims; and ConsumerAllocations, where the
         # generation will show whether they are current.
         self._claims, self._known = {}, {}
+        # Whether the last claim was not answered in time.
+        self._too_late = False
 
     def claim(self, instance_uuid, request, spec_obj):
         """Claim an allocation request for an instance: whether it succeeds.
 
-        The instance keeps what it holds already. A refusal is logged.
+        None if Placement did not answer in time.  The instance keeps what it
+        holds already. A refusal is logged.
         Raises AllocationUpdateFailed when something else claims for it.
         """
         LOG.debug('Attempting to claim resources in the placement API for '
                   'instance %s', instance_uuid)
         if self._claim_budget.exhausted or not self._try_undo(instance_uuid):
             return False
+        self._too_late = False
+        accepted = self._in_tries(instance_uuid, request, spec_obj)
+        return None if self._too_late and not accepted else accepted
+
+    def _in_tries(self, instance_uuid, request, spec_obj):
         for attempt in range(ATTEMPTS):
             self._sleep(self._uniform(0, 2 * attempt))
             accepted = self._try(instance_uuid, request, spec_obj)
@@ -115,8 +124,8 @@ class AllocationClaims:
         self._claims.pop(instance_uuid, None)
 
     def _try(self, instance_uuid, request, spec_obj):
-        """Return whether a claim is accepted;
-        None where another one was quicker.
+        """Return whether a claim is accepted; None where another one was
+        quicker.
         """
         known = self._known.pop(instance_uuid, None)
         try:
@@ -127,8 +136,10 @@ class AllocationClaims:
                                              _InstanceClaims(held))
             claims.sent.append(allocations.amounts(body['allocations']))
             response = self._put(instance_uuid, self._claim_budget, body)
-        except exception.PlacementError:
+        except exception.PlacementError as exc:
             # Which is logged where it is raised.
+            self._too_late = (getattr(exc, 'reason', None)
+                              is FailureReason.TOO_LATE)
             return self._in_doubt(instance_uuid)
         if response.status == NO_CONTENT:
             claims.sent, claims.accepted = claims.sent[-1:], True

@@ -316,19 +316,23 @@ class SchedulingAttempt:
                 else '')
         nova = exception.NoValidHost.nova
         self._raise(full=some + found.full,
-                    asked=f'{nova} {some}{found.asked}')
+                    counts=f'{nova} {some}{found.asked}',
+                    filters=f'{nova} {some}{found.named}'.rstrip(' ;'))
 
-    def _raise(self, nova=exception.NoValidHost.nova, full='', asked=None):
+    def _raise(self, nova=exception.NoValidHost.nova, full='', **texts):
         """Raise NoValidHost, with its reason on record.
 
         nova: Nova's words.  full: what the operator is told besides.
-        asked: what a tenant may be told of it; by default Nova's words.
+        texts: what a tenant may be told of it, as of NoValidHost.
         """
         lost = reasons.lost_cells(self._record)
+        late = reasons.late_claims(self._record)
+        texts = {name: text + late for name, text in texts.items()}
+        lost += late
         self._record.reason = (full or nova).strip() + lost
         raise exception.NoValidHost(
             reason=(f'{nova} {full}' if full else nova) + lost, nova=nova,
-            filters=asked)
+            **texts)
 
     def _alternates(self):
         """Return the alternates of each pick, see ``selections.alternates``.

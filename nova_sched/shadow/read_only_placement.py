@@ -187,8 +187,11 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
     """
 
     def candidates(self, queries, context):
-        """As of SchedulerReportClient."""
-        found = super().candidates(queries, context)
+        """As of SchedulerReportClient; NoCandidates if it is too slow."""
+        try:
+            found = super().candidates(queries, context)
+        except exception.PlacementUnavailable as exc:
+            return NoCandidates(str(exc))
         if isinstance(found, NoCandidates):
             return found
         return dataclasses.replace(found, claim=_claim, release=_release)
@@ -200,6 +203,9 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
     def delete_allocation_for_instance(self, *args, **kwargs):
         """Return True, as for a plug-in's release that succeeds."""
         return True
+
+    def forget(self, instance_uuid):
+        """Do nothing, as ``_release``."""
 
 
 def _claim(instance_uuid, request, spec_obj):

@@ -161,15 +161,22 @@ class TestWords:
         (ValueError('a  b.'), 'a b'), (ValueError(), 'ValueError'),
         (ValueError('http://u:pw@h/v3?token=x is odd'),
          'http://***@h/v3 is odd'),
-        (ValueError('see https://h/?a=b: no'), 'see https://h/: no'),
-        (ks_exceptions.ConnectTimeout('http://h is slow'),
-         'http://h is slow after 2.5 seconds')])
+        (ValueError('see https://h/?a=b: no'), 'see https://h/: no')])
     def test_are_one_line(self, error, detail):
         found = service_adapter._unreachable(
             error, FailureReason.NO_ANSWER, 2.5)
         assert found.reason is FailureReason.NO_ANSWER
         assert found.detail == detail
         assert str(found) == f'the service does not answer: {detail}'
+
+    @pytest.mark.parametrize(('default', 'reason'), [
+        (FailureReason.NO_ANSWER, FailureReason.TOO_LATE),
+        (FailureReason.KEYSTONE, FailureReason.KEYSTONE)])
+    def test_of_a_time_out_have_the_seconds(self, default, reason):
+        found = service_adapter._unreachable(
+            ks_exceptions.ConnectTimeout('http://h is slow'), default, 2.5)
+        assert found.reason is reason
+        assert found.detail == 'http://h is slow after 2.5 seconds'
 
     def test_of_a_connection_end_with_what_the_system_says(self):
         error = ks_exceptions.ConnectFailure('Unable to connect: (a, b, c)')

@@ -16,6 +16,7 @@ from nova_sched.placement.candidates import Candidates
 from nova_sched.placement.claims import AllocationClaims
 from nova_sched.placement.claims import RequestIdentity
 from nova_sched.placement.nova_methods import NovaMethods
+from nova_sched.service_adapter import FailureReason
 
 LOG = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ class SchedulerReportClient(NovaMethods):
     process opens its own; safe for any number of threads.
     adapter: in place of a PlacementAdapter of its own.
 
-    A Placement that gives no answer, or none that can be used, is no
+    A Placement that cannot be reached, or whose answer cannot be used, is no
     exception: nothing is offered then, for a reason that is logged.
     """
 
@@ -49,6 +50,7 @@ class SchedulerReportClient(NovaMethods):
             the second finds comes behind what the first finds.
         context: of the request; its ids and its user are used, but the token
             is that of the service.
+        Raises PlacementUnavailable if there is no answer in time.
         """
         identity = RequestIdentity.of(context)
         make = (Candidates.with_summaries if self.keeps_summaries
@@ -56,6 +58,8 @@ class SchedulerReportClient(NovaMethods):
         try:
             found, version = self._fetch_candidates(queries, identity, make)
         except PlacementUnreachable as exc:
+            if exc.reason is FailureReason.TOO_LATE:
+                raise exception.PlacementUnavailable(str(exc)) from exc
             return NoCandidates(str(exc))
         except exception.PlacementError as exc:
             error = exc

@@ -44,6 +44,17 @@ class Late:
         return self._kept.put(asked)
 
 
+class TestClaimThatIsNotAnsweredInTime:
+    @pytest.mark.parametrize('answer, taken', [
+        (HANG, None), (DROP, False), (TAKEN, True)])
+    def test_is_told_from_one_that_is_refused(
+            self, scene, placement, answer, taken):
+        made = scene.claims(timeout=1)
+        placement.on('PUT', PATH, answer)
+
+        assert made.claim(UUID, WANTED, SPEC) is taken
+
+
 class TestLateClaim:
     def test_is_undone_when_the_next_host_is_claimed(self, scene, placement):
         kept = Kept(placement)

@@ -159,7 +159,7 @@ class TestFailed:
         record, line = asked.ask(raises=exception.DatabaseUnavailable)
 
         assert record.outcome == 'failed'
-        assert 'no such table' in line
+        assert 'has no table services' in line
 
     def test_request_of_which_the_rest_is_answered(self, door):
         """One that failed leaves nothing behind."""
