@@ -1,4 +1,5 @@
-"""Exceptions of the class methods that plug-ins call on objects.
+"""Exceptions of what plug-ins call: methods of objects, and of Placement's
+client.
 
 Plug-ins catch them by Nova's names (``plugins/nova/exception.py``).
 """
@@ -48,3 +49,16 @@ class InstanceNotFound(NotFound):
     """An instance does not exist."""
 
     msg_fmt = 'Instance %(instance_id)s could not be found.'
+
+
+class ResourceProviderRetrievalFailed(NovaException):
+    """Placement does not tell what a resource provider is."""
+
+    msg_fmt = 'Failed to get resource provider with UUID %(uuid)s'
+
+
+class ResourceProviderTraitRetrievalFailed(NovaException):
+    """Placement does not tell the traits of a resource provider."""
+
+    msg_fmt = ('Failed to get traits for resource provider with UUID '
+               '%(uuid)s')

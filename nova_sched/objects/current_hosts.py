@@ -2,12 +2,14 @@
 
 Nova's class methods, such as ``AggregateList.get_by_host``, are given the
 name of a host and nothing that leads to the hosts of the request.  Whoever
-hands row views of hosts to a plug-in sets the hosts of its thread here.
+hands row views of hosts to a plug-in sets the hosts of its thread here, and
+whoever asks a plug-in for hosts says how to make them (``made_by``).
 Nothing of the service itself reads them.
 """
 
 import contextlib
 import contextvars
+import functools
 import weakref
 
 from nova_sched import exception
@@ -29,6 +31,7 @@ def _nothing():
 
 
 _hosts = contextvars.ContextVar('hosts', default=_nothing)
+_make = contextvars.ContextVar('make', default=_nothing)
 
 
 def set(hosts):
@@ -57,6 +60,20 @@ def being(hosts):
         _hosts.reset(token)
 
 
+@contextlib.contextmanager
+def made_by(make):
+    """Have a function make the hosts that are asked for before there are any:
+    a context.
+
+    make: called at most once; what it returns is kept as long.
+    """
+    token = _make.set(functools.cache(make))
+    try:
+        yield
+    finally:
+        _make.reset(token)
+
+
 def get(asked):
     """Return the hosts of this thread.
 
@@ -64,6 +81,8 @@ def get(asked):
     Raises NoCurrentHosts outside of a request.
     """
     found = _hosts.get()()
+    if found is None:
+        found = _make.get()()
     if found is None:
         raise NoCurrentHosts(
             f'{asked} is answered from the hosts of the request that is being '

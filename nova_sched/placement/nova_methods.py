@@ -6,10 +6,13 @@ that are not private to one of them.
 
 import dataclasses
 import json
+import typing
 
+from keystoneauth1 import exceptions as ks_exceptions
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched import nova_exception
 from nova_sched.placement import microversions
 from nova_sched.placement import provider_tree
 from nova_sched.placement.adapter import PlacementUnreachable
@@ -56,6 +59,13 @@ class Response:
         return json.loads(self.text)
 
 
+class TraitInfo(typing.NamedTuple):
+    """The traits of a provider: set; and the provider's generation."""
+
+    traits: set
+    generation: int | None
+
+
 @dataclasses.dataclass(frozen=True)
 class _Owner:
     """The owner of a claim."""
@@ -71,8 +81,8 @@ class NovaMethods:
     ``_fetch_candidates``.
 
     Refusals and missing answers are logged, and the methods return what
-    stands for nothing. Only ``get``, ``put``, ``post`` and ``delete`` raise
-    PlacementError without an answer.
+    stands for nothing. ``get``, ``put``, ``post`` and ``delete`` raise
+    PlacementError without an answer; those with a ``Raises`` say what.
     """
 
     def get(self, url, version=None, global_request_id=None):
@@ -175,6 +185,52 @@ class NovaMethods:
         return self._read(context, f'/resource_providers/{rp_uuid}'
                           '/allocations', 'allocations')
 
+    def get_provider_traits(self, context, rp_uuid):
+        """Return a provider's traits: TraitInfo.
+
+        Raises ResourceProviderTraitRetrievalFailed when Placement does not
+        tell, and keystoneauth's ClientException without an answer.
+        """
+        try:
+            response = self._adapter.request(
+                'GET', f'/resource_providers/{rp_uuid}/traits', _TRAITS,
+                RequestIdentity.of(context).request_id)
+        except PlacementUnreachable as exc:
+            raise _of_keystoneauth(exc) from exc
+        try:
+            if response.status == _OK:
+                document = response.document()
+                return TraitInfo(set(document['traits']), document.get(
+                    'resource_provider_generation'))
+            problem = None
+        except (ValueError, KeyError, TypeError):
+            problem = 'it lists no traits'
+        failed = nova_exception.ResourceProviderTraitRetrievalFailed(
+            uuid=rp_uuid)
+        LOG.error('%s', RequestFailed(f'{failed}.', response, problem))
+        raise failed
+
+    def _get_resource_provider(self, context, uuid):
+        """Return Placement's answer about a provider: dict.
+
+        Its ``parent_provider_uuid`` is None for the root of a tree.
+        None for one that is not there, and without an answer.
+        Raises ResourceProviderRetrievalFailed when Placement does not tell.
+        """
+        response = self._request(context, 'GET',
+                                 f'/resource_providers/{uuid}', _TREES)
+        if response is None or response.status == _NOT_FOUND:
+            return None
+        problem = None
+        try:
+            if response.status == _OK:
+                return response.document()
+        except ValueError as exc:
+            problem = exc
+        failed = nova_exception.ResourceProviderRetrievalFailed(uuid=uuid)
+        LOG.error('%s', RequestFailed(f'{failed}.', response, problem))
+        raise failed
+
     def _get_provider_traits(self, context, rp_uuid):
         """Return a provider's traits: set, or None without an answer."""
         found = self._read(context, f'/resource_providers/{rp_uuid}/traits',
@@ -251,6 +307,14 @@ class NovaMethods:
         LOG.warning('%s', RequestFailed(
             f'Placement does not tell {path}.', response, problem))
         return default
+
+
+def _of_keystoneauth(error):
+    """Return keystoneauth's exception for a PlacementUnreachable."""
+    cause = error.__cause__.__cause__
+    if isinstance(cause, ks_exceptions.ClientException):
+        return cause
+    return ks_exceptions.ClientException(str(error))
 
 
 def _log(error):

@@ -391,7 +391,7 @@ class _NovaSignature:
         call = DriverCall(offer, record, spec_obj, instance_uuids,
                     return_alternates)
         try:
-            with answering(call):
+            with answering(call), self._making_hosts():
                 found = super().select_destinations(
                     context, *self.SIGNATURE.arguments_of(call))
                 if getattr(self, 'NO_ARG_CONSTRUCTOR', False):
@@ -407,6 +407,12 @@ class _NovaSignature:
         found = [*map(list, found)]
         note_picks(record, found)
         return found
+
+    def _making_hosts(self):
+        """Have plug-ins look up hosts even before any are handed out."""
+        if not getattr(self, 'NO_ARG_CONSTRUCTOR', False):
+            return contextlib.nullcontext()
+        return current_hosts.made_by(self.host_manager._hosts)
 
 
 @contextlib.contextmanager

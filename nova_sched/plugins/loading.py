@@ -37,6 +37,9 @@ _FILTER_METHODS = ('host_passes', 'mask', '_filter_one', 'filter_all', 'keep')
 #: ... and a weigher one of these.
 _WEIGHER_METHODS = ('_weigh_object', 'column', 'weigh_objects', 'raw')
 
+#: How a weigher's method for its multiplier was called.
+_OLD_MULTIPLIER = '_weight_multiplier'
+
 #: How like one of them a name must be to be taken for it, misspelt.
 _LIKE = 0.85
 
@@ -73,8 +76,8 @@ def available_filters(conf):
 
 
 def load_filters(conf):
-    """Return the filters that run, in their order, configured:
-    list of objects.
+    """Return the filters that run, in their order, configured: list of
+    objects.
 
     A filter that is enabled twice runs twice, as one object.
     Raises ConfigurationError for a name that is no available filter, and for
@@ -87,8 +90,8 @@ def load_filters(conf):
 
 
 def load_weighers(conf):
-    """Return the weighers that run, in their order, configured:
-    list of objects.
+    """Return the weighers that run, in their order, configured: list of
+    objects.
 
     Raises ConfigurationError for a path that leads to no weigher, and for a
     weigher that cannot work.
@@ -115,6 +118,11 @@ def make_filter(cls, conf):
 
 def make_weigher(cls, conf):
     """Return a weigher of a class; otherwise as ``make_filter``."""
+    if _owner(cls, _OLD_MULTIPLIER) < _owner(cls, 'weight_multiplier'):
+        raise exception.ConfigurationError(
+            _WEIGHERS, f'{cls.__module__}.{cls.__qualname__}',
+            f'its {_OLD_MULTIPLIER} is never called, which is the name until '
+            'Havana; rename it to weight_multiplier')
     return _made(cls, _WEIGHERS, _WEIGHER_METHODS, conf)
 
 
@@ -232,6 +240,14 @@ def _is_own(cls, method):
     """
     return any(method in vars(parent) for parent in cls.__mro__
                if parent not in _BASES and parent is not object)
+
+
+def _owner(cls, method):
+    """Return which class a method is of: its place in ``__mro__``; behind all
+    if of none.
+    """
+    owners = [method in vars(parent) for parent in cls.__mro__]
+    return owners.index(True) if True in owners else len(owners)
 
 
 def _warn_of_removed(loaded):

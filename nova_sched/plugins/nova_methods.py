@@ -79,7 +79,9 @@ FILTER_SCHEDULER = {
         'override _get_sorted_hosts or _schedule'),
     '_claim_resources': Method('claims are made by the driver here; override '
                                '_get_sorted_hosts or _schedule'),
-    '_cleanup_allocations': Method('claims are given back by themselves'),
+    '_cleanup_allocations': Method(
+        'claims are given back by themselves, those of a _schedule of your '
+        'own by _ensure_sufficient_hosts'),
     'populate_filter_properties': Method(
         'filters get project_id and os_type as before; what else they need '
         'a filter reads from the request itself'),

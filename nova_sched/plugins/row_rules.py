@@ -117,6 +117,7 @@ class _FilterAdapter(_Adapter, base_filters.BaseFilter):
         self.run_filter_once_per_request = rule.run_filter_once_per_request
         self.logs_rejected = rule.logs_rejected
         self.instance_columns = rule.instance_columns
+        self.judges_by_hints = rule.judges_by_hints
 
     def run_filter_for_index(self, index):
         return self.rule.run_filter_for_index(index)

@@ -88,3 +88,49 @@ class EmptiestScheduler(driver.Scheduler):
             self.notifier.info(context, 'emptiest.chosen', {
                 'instance': instance_uuid, 'host': hosts[uuid].host})
         return found
+
+
+class WordyScheduler(filter_scheduler.FilterScheduler):
+    """The filter scheduler, with the calls of Queens' own in its words."""
+
+    def _schedule(self, context, spec_obj, instance_uuids,
+                  alloc_reqs_by_rp_uuid, provider_summaries,
+                  allocation_request_version=None, return_alternates=False):
+        elevated = context.elevated()
+        hosts = self._get_all_host_states(elevated, spec_obj,
+                                          provider_summaries)
+        claimed_uuids, claimed_hosts = [], []
+        for num, uuid in enumerate(instance_uuids):
+            hosts = self._get_sorted_hosts(spec_obj, hosts, num)
+            for host in hosts:
+                if utils.claim_resources(
+                        elevated, self.placement_client, spec_obj, uuid,
+                        alloc_reqs_by_rp_uuid[host.uuid][0],
+                        allocation_request_version=allocation_request_version):
+                    break
+            else:
+                break
+            claimed_uuids.append(uuid)
+            claimed_hosts.append(host)
+            self._consume_selected_host(host, spec_obj)
+        self._ensure_sufficient_hosts(context, claimed_hosts,
+                                      len(instance_uuids), claimed_uuids)
+        return self._get_alternate_hosts(
+            claimed_hosts, spec_obj, hosts, num, 1, alloc_reqs_by_rp_uuid,
+            allocation_request_version)
+
+
+class SufficingScheduler(WordyScheduler):
+    """The same, which counts hosts by itself."""
+
+    def _ensure_sufficient_hosts(self, context, hosts, required_count,
+                                 claimed_uuids=None):
+        if len(hosts) < required_count:
+            self._cleanup_allocations(context, claimed_uuids)
+            raise exception.NoValidHost(reason='these are too few')
+
+
+class CountingScheduler(filter_scheduler.FilterScheduler):
+    """The filter scheduler, which counts hosts by itself."""
+
+    _ensure_sufficient_hosts = SufficingScheduler._ensure_sufficient_hosts

@@ -6,6 +6,7 @@
 import functools
 
 from nova import exception
+from nova import objects
 from nova.scheduler import driver
 from nova.scheduler import filter_scheduler
 from nova.scheduler import filters
@@ -241,6 +242,42 @@ class LateManager(host_manager.HostManager):
     def __init__(self):
         super().__init__()
         self._add_instance_info = lambda context, compute, state: None
+
+
+class ListingManager(host_manager.HostManager):
+    """Looks up all there is to the hosts, before and after it has them."""
+
+    @noted
+    def get_all_host_states(self, context):
+        self.seen = [self.look(context)]
+        states = list(super().get_all_host_states(context))
+        self.seen.append(self.look(context))
+        return states
+
+    @staticmethod
+    def look(context):
+        return [
+            sorted(node.host for node
+                   in objects.ComputeNodeList.get_all(context)),
+            sorted(service.host for service
+                   in objects.ServiceList.get_by_binary(
+                       context, 'nova-compute')),
+            objects.InstanceList.get_uuids_by_host(context, 'a'),
+            [aggregate.name for aggregate
+             in objects.AggregateList.get_all(context)],
+            [aggregate.name for aggregate
+             in objects.AggregateList.get_by_host(context, 'a')]]
+
+
+class OwnScheduler(driver.Scheduler):
+    """Chooses the first host of its host manager."""
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            alloc_reqs_by_rp_uuid, provider_summaries,
+                            allocation_request_version=None,
+                            return_alternates=False):
+        state, *_ = self.host_manager.get_all_host_states(context)
+        return [[objects.Selection.from_host_state(state)]]
 
 
 class StepsScheduler(filter_scheduler.FilterScheduler):

@@ -1,6 +1,10 @@
-"""Of Stein and later: a multiplier of each host, and bounds."""
+"""Of Stein and later: a multiplier of each host, bounds, and traits."""
 
+from keystoneauth1 import exceptions as ks_exc
+from nova import exception
+from nova.scheduler import filters
 from nova.scheduler import weights
+from nova.scheduler.client import report
 from nova.scheduler.weights import ram
 
 
@@ -30,3 +34,27 @@ class FullestWeigher(ram.RAMWeigher):
         if weight_properties.memory_mb >= 4096:
             return found
         return [-value for value in found]
+
+
+class TraitFilter(filters.BaseHostFilter):
+    """Hosts whose provider, or one that it is in, has a trait."""
+
+    def __init__(self):
+        self.client = report.SchedulerReportClient()
+
+    def host_passes(self, host_state, spec_obj):
+        uuid = host_state.uuid
+        while uuid is not None:
+            if self._has_trait(spec_obj._context, uuid):
+                return True
+            uuid = self.client._get_resource_provider(
+                spec_obj._context, uuid)['parent_provider_uuid']
+        return False
+
+    def _has_trait(self, context, uuid):
+        try:
+            return 'CUSTOM_QUIET' in self.client.get_provider_traits(
+                context, uuid).traits
+        except (exception.ResourceProviderTraitRetrievalFailed,
+                ks_exc.ClientException):
+            return True

@@ -17,6 +17,10 @@ HostNotFound = nova_exception.HostNotFound
 InstanceNotFound = nova_exception.InstanceNotFound
 NotFound = nova_exception.NotFound
 NovaException = nova_exception.NovaException
+ResourceProviderRetrievalFailed = (
+    nova_exception.ResourceProviderRetrievalFailed)
+ResourceProviderTraitRetrievalFailed = (
+    nova_exception.ResourceProviderTraitRetrievalFailed)
 
 
 class Invalid(NovaException):

@@ -1,6 +1,9 @@
 """Nova's steps of a request, with the signatures of any release."""
 
+import types
+
 import numpy as np
+from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched import filters
@@ -11,6 +14,8 @@ from nova_sched.rules import ranking
 from nova_sched.scheduler import attempt
 from nova_sched.scheduler import claims
 from nova_sched.scheduler import selections
+
+LOG = logging.getLogger(__name__)
 
 
 class NovaSchedulerMixin:
@@ -90,16 +95,31 @@ class NovaSchedulerMixin:
         refuse = request.current().refuse
         if refuse is not None:
             refuse()
+        self._cleanup_allocations(context, claimed_uuids)
         raise exception.NoValidHost(reason=(
             f'{exception.NoValidHost.nova} {len(hosts)} of {required_count} '
             'instances could be placed'))
+
+    @nova_methods.to_call_alone
+    def _cleanup_allocations(self, *args):
+        """Give back what instances hold in Placement.
+
+        args: list of their uuids, or None, behind a context from Queens on.
+        Nothing happens where the claims are not the driver's own: those are
+        given back when their request has failed.
+        """
+        uuids = args[-1]
+        if uuids and request.current().refuse is None:
+            LOG.debug('Cleaning up allocations for %s', uuids)
+            claims.give_back(types.SimpleNamespace(
+                release=self.placement_client.forget), uuids)
 
     def _get_alternate_hosts(self, selected_hosts, spec_obj, hosts, index,
                              num_alts, alloc_reqs_by_rp_uuid=None,
                              allocation_request_version=None,
                              selected_alloc_reqs=None):
-        """Return lists of Selection, one a selected host:
-        it and its alternates.
+        """Return lists of Selection, one a selected host: it and its
+        alternates.
 
         hosts: HostStates, best first.  index: of the last instance.
         num_alts: for each of them, at most.

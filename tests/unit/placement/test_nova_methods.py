@@ -1,8 +1,10 @@
 """Placement as plug-ins ask it that know Nova's client of it."""
 
+from keystoneauth1 import exceptions as ks_exceptions
 import pytest
 
 from nova_sched import exception
+from nova_sched import nova_exception
 from tests.builders import http_placement
 from tests.builders.http_placement import CONTEXT
 from tests.builders.http_placement import Query
@@ -123,6 +125,69 @@ def test_what_cannot_be_read_is_nothing(
     placement.on('GET', path, answer)
 
     assert getattr(client, method)(CONTEXT, *args) == nothing
+
+
+class TestTraits:
+    """Of one provider, or the reason why they are not told."""
+
+    def test_come_with_the_generation(self, client, placement):
+        placement.on('GET', '/resource_providers/rp/traits', Answer(
+            body=TRAITS.body | {'resource_provider_generation': 3}))
+
+        found = client.get_provider_traits(CONTEXT, 'rp')
+
+        assert found == ({'CUSTOM_A', 'CUSTOM_B'}, 3)
+        assert (found.traits, found.generation) == found
+        [asked] = placement.to('GET', '/resource_providers/rp/traits')
+        assert asked.version == 'placement 1.6'
+
+    @pytest.mark.parametrize('answer', [
+        http_placement.error(404), http_placement.error(500),
+        Answer(body=[]), Answer(body={}), Answer(body={'traits': 1})])
+    def test_that_are_not_told_raise(self, client, placement, answer, caplog):
+        placement.on('GET', '/resource_providers/rp/traits', answer)
+
+        with pytest.raises(
+                nova_exception.ResourceProviderTraitRetrievalFailed,
+                match='Failed to get traits for resource provider'):
+            client.get_provider_traits(CONTEXT, 'rp')
+        assert [record.levelname for record in caplog.records] == ['ERROR']
+
+    def test_without_an_answer_raise_as_keystoneauth_does(
+            self, client, placement, tmp_path):
+        placement.on('GET', '/resource_providers/', DROP)
+
+        with pytest.raises(ks_exceptions.ConnectFailure):
+            client.get_provider_traits(CONTEXT, 'rp')
+        with pytest.raises(ks_exceptions.ClientException):
+            http_placement.client(tmp_path).get_provider_traits(CONTEXT, 'rp')
+
+
+class TestProvider:
+    BODY = {'uuid': 'rp', 'name': 'cn1_NUMA0', 'generation': 4,
+            'parent_provider_uuid': 'root', 'root_provider_uuid': 'root',
+            'links': []}
+
+    def get(self, client, placement, answer):
+        placement.on('GET', '/resource_providers/rp', answer)
+        return client._get_resource_provider(CONTEXT, 'rp')
+
+    def test_is_placement_s_whole_answer(self, client, placement):
+        assert self.get(client, placement, Answer(
+            body=self.BODY)) == self.BODY
+        assert placement.asked[-1].version == 'placement 1.14'
+
+    @pytest.mark.parametrize('answer', [http_placement.error(404), DROP])
+    def test_that_is_not_there_or_not_to_be_asked_for_is_none(
+            self, client, placement, answer):
+        assert self.get(client, placement, answer) is None
+
+    @pytest.mark.parametrize('answer', [
+        http_placement.error(500), Answer(body=[])])
+    def test_that_is_not_told_raises(self, client, placement, answer):
+        with pytest.raises(nova_exception.ResourceProviderRetrievalFailed,
+                           match='resource provider with UUID rp'):
+            self.get(client, placement, answer)
 
 
 def test_an_inventory_is_placement_s_whole_answer(client, placement):

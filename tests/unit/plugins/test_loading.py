@@ -357,6 +357,48 @@ class TestLoadWeighers:
         assert error.hint.endswith(
             'it has _weight_object: is _weigh_object meant?')
 
+    @pytest.mark.parametrize('base', [
+        'weights.BaseHostWeigher', 'ram.RAMWeigher'])
+    def test_refuses_a_multiplier_under_its_name_of_havana(
+            self, module, base):
+        name = module(f"""
+            from nova_sched.scheduler import weights
+            from nova_sched.scheduler.weights import ram
+
+            class TurnedWeigher({base}):
+                def _weight_multiplier(self):
+                    return -1.0
+
+                def _weigh_object(self, host_state, weight_properties):
+                    return 1
+            """)
+
+        error = refused(plugins.load_weighers,
+                        weight_classes=[f'{name}.TurnedWeigher'])
+
+        assert error.value == f'{name}.TurnedWeigher'
+        assert 'rename it to weight_multiplier' in error.hint
+
+    def test_a_weigher_may_have_its_multiplier_under_both_names(self, module):
+        name = module("""
+            from nova_sched.scheduler import weights
+
+            class TurnedWeigher(weights.BaseHostWeigher):
+                def _weight_multiplier(self):
+                    return -1.0
+
+                def weight_multiplier(self, host_state):
+                    return self._weight_multiplier()
+
+                def _weigh_object(self, host_state, weight_properties):
+                    return 1
+            """)
+
+        [weigher] = plugins.load_weighers(
+            a_conf(weight_classes=[f'{name}.TurnedWeigher']))
+
+        assert weigher.weight_multiplier(None) == -1.0
+
     def test_refuses_a_path_that_leads_to_no_weigher(self):
         error = refused(plugins.load_weighers, weight_classes=[
             'nova.scheduler.weights.ram.RamWeigher'])

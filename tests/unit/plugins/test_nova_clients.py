@@ -17,6 +17,7 @@ from tests.builders import http_placement
 from tests.builders import notifications
 from tests.builders import requests
 from tests.builders import rules
+from tests.builders.http_server import Answer
 from tests.builders.services import wait_for
 
 TOKEN = 'gAAAAAsecret-token-of-the-user'
@@ -116,6 +117,31 @@ class TestPlugIns:
             assert rules.survivors(
                 pike.HolderFilter(), block,
                 requests.a_request(hints={'holder': ['u1']})) == ['b']
+
+
+    def test_may_ask_for_traits(self, provide):
+        """a has none, b that of its parent, and c's are not told."""
+        with http_placement.placement() as server:
+            provide('[placement]\nauth_type = none\n'
+                    f'endpoint_override = {server.url}\n')
+            from tests.plugins_of_the_wild import stein
+            for uuid, parent, traits in (
+                    ('a', None, []), ('b', 'root', []),
+                    ('root', None, ['CUSTOM_QUIET'])):
+                path = f'/resource_providers/{uuid}'
+                server.on('GET', path, Answer(
+                    body={'uuid': uuid, 'parent_provider_uuid': parent}))
+                server.on('GET', f'{path}/traits', Answer(
+                    body={'traits': traits}))
+            block = host_builders.hosts(*(
+                host_builders.a_host(name, uuid=name) for name in 'abc'))
+
+            assert rules.survivors(
+                stein.TraitFilter(), block,
+                requests.a_request()) == ['b', 'c']
+
+    def test_know_the_form_of_traits(self):
+        assert report.TraitInfo(traits={'A'}, generation=1).traits == {'A'}
 
 
 def test_the_query_client_is_offered_by_both_of_its_names(provide):

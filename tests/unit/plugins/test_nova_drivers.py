@@ -100,6 +100,11 @@ def claimed(server):
             if call.method == 'PUT']
 
 
+def given_back(server):
+    """The paths of the allocations that were deleted."""
+    return [call.path for call in server.to('DELETE')]
+
+
 class TestAFilterScheduler:
     """One that derives from Nova's and asks Placement itself."""
 
@@ -145,6 +150,35 @@ class TestAFilterScheduler:
             True, False, False]
         assert len([call for call in server.asked
                     if call.method == 'DELETE']) == 1
+
+    def test_in_the_words_of_queens_claims_by_itself(self, manager, server):
+        assert ask(manager('WordyScheduler'), 2) == [['a'], ['b']]
+        assert claimed(server) == [A, B]
+        assert given_back(server) == []
+
+    @pytest.mark.parametrize('name', [
+        'WordyScheduler', 'SufficingScheduler', 'CountingScheduler'])
+    def test_of_too_few_hosts_has_each_claim_given_back_once(
+            self, manager, server, name):
+        server.on('PUT', '/allocations/', http_placement.TAKEN,
+                  http_placement.TAKEN, http_placement.FULL)
+
+        with pytest.raises(exception.NoValidHost):
+            ask(manager(name), 3)
+
+        taken = [call.path for call in server.to('PUT')][:2]
+        assert sorted(given_back(server)) == sorted(taken)
+
+    def test_tries_again_to_give_back_a_claim(self, manager, server):
+        server.on('PUT', '/allocations/', http_placement.TAKEN,
+                  http_placement.FULL)
+        server.on('DELETE', '/allocations/', http_placement.error(409),
+                  http_placement.TAKEN)
+
+        with pytest.raises(exception.NoValidHost):
+            ask(manager('WordyScheduler'), 2)
+
+        assert len(given_back(server)) == 2
 
     def test_is_given_nothing_where_placement_plays_no_part(self, manager):
         endpoint = manager('QuietScheduler', placement=False)

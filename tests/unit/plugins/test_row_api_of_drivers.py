@@ -10,7 +10,10 @@ import pytest
 from nova_sched import exception
 from nova_sched.hosts.decision import Decision
 from nova_sched.inventory import decision_lock
+from nova_sched.objects import current_hosts
 from tests.builders.clouds import a_uuid
+from tests.builders.clouds import an_aggregate
+from tests.builders.clouds import an_instance
 from tests.builders.drivers import hosts_of
 from tests.builders.drivers import select
 from tests.builders.placement import Placement
@@ -110,6 +113,50 @@ class TestOfADriver:
         with pytest.raises(AttributeError,
                            match='no sync_instance_info to call: where inst'):
             ask(a_driver('AskingScheduler'))
+
+
+class TestLookingUp:
+    """Lists of objects, in a host manager's own get_all_host_states."""
+
+    @pytest.mark.parametrize('driver', [
+        None, 'StepsScheduler', 'OwnScheduler', 'QueensScheduler',
+        'KiloScheduler'])
+    def test_knows_all_hosts(self, a_driver, cloud, driver):
+        uuid, zone = a_uuid(), an_aggregate(hosts=['a'], name='first')
+        cloud.load(['a', 'b', 'c'], aggregates=[zone],
+                   instances=[an_instance('a', uuid=uuid)])
+        made = a_driver(driver, 'ListingManager')
+        ask(made)
+
+        everywhere = ['a', 'b', 'c']
+        assert made.host_manager.seen == 2 * [
+            [everywhere, everywhere, [uuid], ['first'], ['first']]]
+
+    def test_is_no_read_of_its_own_each_time(self, a_driver, monkeypatch):
+        made, reads = a_driver('OwnScheduler', 'ListingManager'), []
+        refresh = made.host_manager.refresh
+        monkeypatch.setattr(
+            made.host_manager, 'refresh',
+            lambda *args: reads.append(args) or refresh(*args))
+        ask(made)
+
+        assert len(reads) == 2
+
+    def test_knows_the_hosts_of_the_next_request(self, a_driver, cloud):
+        made = a_driver('OwnScheduler', 'ListingManager')
+        ask(made)
+        cloud.execute("DELETE FROM compute_nodes WHERE host = 'c'")
+        ask(made)
+
+        assert [nodes for nodes, *_ in made.host_manager.seen] == [
+            ['a', 'b'], ['a', 'b']]
+
+    def test_ends_with_the_request(self, a_driver):
+        made = a_driver('OwnScheduler', 'ListingManager')
+        ask(made)
+
+        with pytest.raises(current_hosts.NoCurrentHosts):
+            made.host_manager.look(None)
 
 
 class TestWithPlacement:

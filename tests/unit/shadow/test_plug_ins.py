@@ -18,6 +18,7 @@ class Claiming(FilterScheduler):
         assert found.claim_resources(
             context, uuid, {'allocations': {}}, 'project', 'user', '1.28')
         assert found.delete_allocation_for_instance(context, uuid)
+        found.forget(uuid)
         notifier = rpc.notifier(self.conf, 'a.publisher')
         assert list(notifier._driver_mgr.names()) == ['noop']
         return super().select_destinations(context, spec_obj, instance_uuids,

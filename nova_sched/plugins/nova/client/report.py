@@ -1,8 +1,11 @@
 """As ``nova.scheduler.client.report``: asking Placement."""
 
+from nova_sched.placement import nova_methods
 from nova_sched.plugins.nova import reach
 from nova_sched.plugins.nova.conf import CONF
 from nova_sched.scheduler.client import report
+
+TraitInfo = nova_methods.TraitInfo
 
 
 class SchedulerReportClient(report.SchedulerReportClient):
