@@ -16,9 +16,9 @@ begin, or hosts look fuller than they are.
 """),
     cfg.IntOpt(
         'cell_timeout', default=60, min=1, help="""
-How many seconds a request waits for the database of a cell. After that its
-hosts are left out, and nobody waits for it again until it answers. Also for
-the API database, in whose place what was last read of it serves.
+How many seconds a request waits for what it reads of a database. After that
+the hosts of this cell are left out, and nobody waits for it again until it
+answers. In place of the API database, what was last read of it serves.
 """),
     cfg.IntOpt(
         'decision_memory', default=32, min=1, help="""
@@ -31,17 +31,24 @@ are then forgotten.
         'no_valid_host_text', default='filters',
         choices=[
             ('nova', "Nova's own words, and nothing else."),
-            ('filters', 'With hosts counted by filter, and what was asked '
-                        'for.'),
+            ('filters', 'With the filters that rejected hosts, in their '
+                        'order: most of the hosts, some or few, and what was '
+                        'asked for. Filters that rejected fewer than 10 '
+                        'hosts, or that judge by hints or queries, are not '
+                        'named.'),
+            ('counts', 'With hosts counted by filter, and what was asked '
+                       'for.'),
             ('full', 'Also with what there was: free amounts, names of '
                      'hosts, what aggregates, other projects and options '
                      'say.')],
         help="""
 What callers are told of a request that finds no host. It becomes the fault of
 the server that was asked for, which its owner reads. The log and the records
-of decisions have the full text whatever is chosen; of plug-ins, "filters" has
-the name and the number of hosts alone. A request that a plug-in refuses as
-wrong has its words with "full" only.
+of decisions have the full text whatever is chosen. With "counts", somebody
+who varies hints or queries can find out names of hosts and what is free on
+them. Of plug-ins, "filters" and "counts" have the name alone, or with the
+number of hosts. A request that a plug-in refuses as wrong has its words with
+"full" only.
 """),
     cfg.IntOpt(
         'max_instances_per_request', default=1000, min=1,
@@ -62,7 +69,8 @@ the log names this option for a request that should find a host.
 Whether loggers bear the names of Nova's, such as nova.scheduler.manager, so
 that default_log_levels, a file of log_config_append and scripts that were
 written for nova-scheduler go on working. Levels and handlers of nova_sched and
-of what is below it then count for nothing.
+of what is below it then count for nothing. A file of log_config_append that
+names loggers of nova and none of nova_sched is the same as true.
 """),
     cfg.ListOpt(
         'plugin_path', default=[], help="""

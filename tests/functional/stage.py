@@ -36,6 +36,8 @@ HEARTBEAT = 1
 _OPTIONS = {
     'DEFAULT__rpc_response_timeout': processes.PATIENCE,
     'DEFAULT__long_rpc_timeout': processes.PATIENCE,
+    # So that tests see which rule rejected how many of a few hosts.
+    'nova_sched__no_valid_host_text': 'counts',
     # Reply queues of callers that are gone must not outlive the test run.
     'oslo_messaging_rabbit__rabbit_transient_queues_ttl': 60,
 }

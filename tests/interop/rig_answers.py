@@ -6,7 +6,7 @@ import re
 
 from tests.interop import rig_providers
 
-_REASONS = re.compile(r' \d+ of \d+ hosts: .*')
+_REASONS = re.compile(r' (\d+ of \d+ hosts|hosts rejected): .*')
 
 
 @dataclasses.dataclass

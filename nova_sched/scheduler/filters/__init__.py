@@ -56,8 +56,8 @@ class BaseHostFilter(filters.BaseFilter):
         return self._reason(host_state.block(), spec_obj)
 
     def reason(self, hosts, spec_obj):
-        """Return why these rejected hosts were rejected, in a few words,
-        or ''.
+        """Return why these rejected hosts were rejected, in a few words, or
+        ''.
 
         hosts: a HostBlock.  The text is what ``why_not`` says, if the filter
         has one, of the first hundred of them.
@@ -91,6 +91,8 @@ class BaseHostFilter(filters.BaseFilter):
 
 class ColumnFilter(BaseHostFilter):
     """Base class of filters that judge all hosts at once, by columns."""
+
+    judges_by_hints = False
 
     def mask(self, hosts, spec_obj):
         """Return which hosts pass: bool (n,) for a HostBlock of n rows.

@@ -6,7 +6,7 @@ import netaddr
 import numpy as np
 from oslo_log import log as logging
 
-from nova_sched import exception
+from nova_sched.hosts import values
 from nova_sched.objects import fields
 from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
@@ -19,11 +19,14 @@ _NEAR = 'build_near_host_ip'
 #: An IP address: 4 or 6, and its bits; those of version 4 are all low.
 _ADDRESS = np.dtype([('version', np.uint8), ('high', np.uint64),
                      ('low', np.uint64)])
+#: What is in place of one: nothing, and what is no address.
+_NONE, _UNREADABLE = (0, 0, 0), (255, 0, 0)
 
 
 class BaseInstanceHintFilter(filters.ColumnFilter):
     """Hosts by the instances that a scheduler hint names."""
 
+    judges_by_hints = True
     run_filter_once_per_request = True
     #: Name of the hint: one uuid or a list.
     hint = ''
@@ -80,10 +83,11 @@ class SimpleCIDRAffinityFilter(filters.ColumnFilter):
     by default ``/24``, put behind it as it is; without a slash of its own it
     makes the address a longer one.
 
-    Raises InvalidInput, which names the hints, when they make no network,
-    and when a host has an address that is none.
+    A host whose address is none is in no network, with one line in the log.
+    Raises InvalidInput, which names the hints, when they make no network.
     """
 
+    judges_by_hints = True
     run_filter_once_per_request = True
 
     def mask(self, hosts, spec_obj):
@@ -91,6 +95,7 @@ class SimpleCIDRAffinityFilter(filters.ColumnFilter):
             return np.ones(len(hosts), dtype=np.bool_)
         network = _network(spec_obj)
         addresses = hosts.derived('host_ip', 'address', _address, _ADDRESS)
+        _warn_of(hosts, addresses['version'] == _UNREADABLE[0])
         passes = addresses['version'] == network.version
         # Both halves lie between those of the ends: a network is all the
         # addresses that begin alike.
@@ -128,17 +133,19 @@ def _network(spec_obj):
 def _address(text):
     """Return an _ADDRESS as a tuple; that of no address is of no version."""
     if text is None:
-        return 0, 0, 0
+        return _NONE
     try:
         address = netaddr.IPAddress(text)
     except (netaddr.AddrFormatError, ValueError):
-        refusal = exception.InvalidInput(
-            reason=f'hint {_NEAR} cannot be followed, because what a host '
-                   'reports as its address is none; the log names it')
-        refusal.add_note(f'at host_ip {phrases.shortened(repr(text))}')
-    else:
-        return address.version, *_halves(int(address))
-    raise refusal
+        return _UNREADABLE
+    return address.version, *_halves(int(address))
+
+
+def _warn_of(hosts, unreadable):
+    if unreadable.any():
+        for state in hosts.where(unreadable).states():
+            values.warn(state.host, state.nodename, 'host_ip = '
+                        f'{values.shown(state.host_ip)}, which is no address')
 
 
 def _refused(value, must, field):
@@ -251,8 +258,9 @@ def _with(hosts, uuid, located):
 
 
 def _most_per_host(group):
-    """Return how many of the group one host may have.  InvalidInput:
-    no integer.
+    """Return how many of the group one host may have: int.
+
+    Raises InvalidInput for what is no integer.
     """
     try:
         return group.rules.get('max_server_per_host', 1)

@@ -40,6 +40,8 @@ class JsonFilter(filters.ColumnFilter):
     or more work than ``objects.bounds`` allows.
     """
 
+    judges_by_hints = True
+
     def mask(self, hosts, spec_obj):
         text = spec_obj.get_scheduler_hint('query')
         if not text or not len(hosts):

@@ -106,7 +106,7 @@ class NosyInputWeigher(weights.BaseHostWeigher):
         raise exception.InvalidInput(reason=f'{host_state.host} has no rack')
 
 
-def refused(driver, spec, text='filters'):
+def refused(driver, spec, text='counts'):
     """What a caller gets, and what is on record: two texts."""
     door = drivers.door(driver, conf=driver.conf, text=text)
     with pytest.raises(messaging.ExpectedException) as ended:
@@ -144,6 +144,7 @@ def test_of_a_built_in_filter_says_what_its_reader_may_know(name):
         assert not [word for word in SECRETS if word in told]
         assert name in SILENT or any(word in reason for word in SECRETS)
         assert refused(driver, spec, 'nova') == (NOVA, reason)
+        assert refused(driver, spec, 'filters') == (NOVA, reason)
         assert refused(driver, spec, 'full') == (f'{NOVA} {reason}', reason)
     assert tried, 'the requests above do not try this filter'
 
@@ -167,6 +168,67 @@ def test_has_no_words_of_a_plug_in(name):
     assert 'secret' in reason
 
 
+class HintedFilter(filters.BaseHostFilter):
+    """Of somebody else: nobody knows what it looks at."""
+
+    def host_passes(self, host_state, spec_obj):
+        return False
+
+
+#: A host that RamFilter rejects.
+SMALL = {'free_ram_mb': 1, 'total_usable_ram_mb': 1}
+
+
+class TestToATenant:
+    """``filters``, the default: nothing to find a host out by."""
+
+    @staticmethod
+    def told(hosts, spec, *names, **options):
+        driver = drivers.MemoryScheduler(
+            *hosts, enabled_filters=list(names), **options)
+        text = refused(driver, spec, 'filters')[0]
+        assert text.startswith(NOVA)
+        return text.removeprefix(NOVA).strip()
+
+    def test_most_some_and_few_stand_for_numbers_in_the_filters_order(self):
+        hosts = [a_host(f'h{number}', **(
+            {'service_up': False} if number < 10 else
+            SMALL if number < 40 else
+            {'free_disk_mb': 1, 'total_usable_disk_gb': 0}))
+            for number in range(200)]
+
+        assert self.told(
+            hosts, a_request(memory_mb=512, root_gb=1), 'ComputeFilter',
+            'RamFilter', 'DiskFilter') == (
+            'hosts rejected: few ComputeFilter, some RamFilter (need 512 MB), '
+            'most DiskFilter (need 1024 MB)')
+
+    @pytest.mark.parametrize(('count', 'told'), [
+        (9, ''), (10, 'hosts rejected: most RamFilter (need 9000 MB)')])
+    def test_fewer_than_ten_hosts_are_not_spoken_of(self, count, told):
+        assert self.told([a_host(f'h{number}', **SMALL)
+                          for number in range(count)],
+                         a_request(memory_mb=9000), 'RamFilter') == told
+
+    @pytest.mark.parametrize('name, hints', [
+        ('JsonFilter', {'query': ['["=", "$host", "no"]']}),
+        ('SameHostFilter', {'same_host': 'gone'}),
+        ('SimpleCIDRAffinityFilter', {'build_near_host_ip': '192.0.2.5'})])
+    def test_nor_are_filters_that_judge_by_hints(self, name, hints):
+        """One refusal after the other would tell what they are not told."""
+        assert self.told([a_host(f'h{number}', host_ip='203.0.113.7')
+                          for number in range(20)],
+                         a_request(hints=hints), name) == ''
+
+    @pytest.mark.parametrize('hints, told', [
+        ({}, 'hosts rejected: most HintedFilter'), ({'rack': '7'}, '')])
+    def test_nor_are_plug_ins_where_there_are_hints(self, hints, told):
+        assert self.told(
+            [a_host(f'h{number}') for number in range(20)],
+            a_request(hints=hints), 'HintedFilter',
+            available_filters=[f'{__name__}.HintedFilter']) == told
+
+
 @pytest.mark.parametrize('wanted, told', [
     ({'requested_destination': a_destination(cell='secret-cell')},
      'There are not enough hosts available. 0 of 1 hosts: 1 cell'),
@@ -179,7 +241,7 @@ def test_has_no_names_that_the_owner_of_a_server_may_not_know(wanted, told):
         f'No valid host was found. {told}')
 
 
-@pytest.mark.parametrize('text', ['nova', 'filters'])
+@pytest.mark.parametrize('text', ['nova', 'filters', 'counts'])
 @pytest.mark.parametrize('wanted', [
     {'force_hosts': ['gone']},
     {'requested_destination': a_destination(host='gone')}])
@@ -249,7 +311,7 @@ def test_has_no_words_of_a_plug_in_that_refuses_the_request(
     driver = drivers.MemoryScheduler(a_host('secret-host'), a_host('b'),
                                      **options)
 
-    for text in 'filters', 'nova':
+    for text in 'filters', 'counts', 'nova':
         error, told, reason = error_of(driver, text)
         assert type(error) is exception.InvalidInput
         assert error.kwargs['reason'] == f'{name} refuses the request'

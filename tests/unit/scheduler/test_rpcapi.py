@@ -40,7 +40,7 @@ def bus(request):
     with (messages.transport(conf, request.param) as made,
           messages.serving(made, conf,
                            manager.BaseRPCEndpoint('scheduler'),
-                           drivers.door(scheduler))):
+                           drivers.door(scheduler, text='counts'))):
         yield conf, made
 
 

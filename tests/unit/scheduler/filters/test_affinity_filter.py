@@ -5,6 +5,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched import objects
+from nova_sched.hosts import values
 from nova_sched.scheduler.filters.affinity_filter import DifferentHostFilter
 from nova_sched.scheduler.filters.affinity_filter import SameHostFilter
 from nova_sched.scheduler.filters.affinity_filter import (
@@ -136,14 +137,20 @@ class TestSimpleCIDRAffinityFilter:
                 in str(failure.value))
         assert len(str(failure.value)) < 250
 
-    def test_refuses_to_look_for_a_host_with_what_is_no_address(self):
-        """The host is for the operator: in a note, which the log has."""
-        with pytest.raises(exception.InvalidInput,
-                           match='hint build_near_host_ip') as failure:
-            self.left({'build_near_host_ip': '10.0.0.1'}, ['here'])
+    @pytest.mark.parametrize('address', [
+        'here', '', '10.0.0.256', '9' * 5000, 'fe80::1%eth0'])
+    def test_rejects_a_host_with_what_is_no_address(self, address, caplog):
+        """It alone, with one line that names it."""
+        values._warn.cache_clear()
 
-        assert 'here' not in str(failure.value)
-        assert "at host_ip 'here'" in failure.value.__notes__
+        for _ in range(2):
+            assert self.left({'build_near_host_ip': '10.0.0.1'},
+                             [address, '10.0.0.2']) == ['10.0.0.2']
+
+        [line] = caplog.messages
+        assert line.startswith(
+            f"Compute node host0 of host host0 has host_ip = '{address[:60]}")
+        assert len(line) < 200
 
     @pytest.mark.parametrize(('hint', 'value'), [
         ('build_near_host_ip', ['10.0.0.1', '10.0.0.2']),
