@@ -8,8 +8,8 @@ import logging
 import pathlib
 
 import nova_sched
-
-OURS, NOVAS = 'nova_sched', 'nova'
+from nova_sched.options.log_files import NOVAS
+from nova_sched.options.log_files import OURS
 
 #: What Nova does elsewhere than the service here: module or package here ->
 #: logger of Nova's.  All others have their own name, below ``nova``.

@@ -22,6 +22,7 @@ from oslo_log import log as logging
 
 from nova_sched import version
 from nova_sched.observe import logger_names
+from nova_sched.options import log_files
 
 #: Characters of a message, and of other fields, such as the request id.
 LONGEST = 16384
@@ -64,7 +65,7 @@ def setup(conf, product=version.PACKAGE):
             logger.setLevel(level)
             logger.handlers[:] = handlers
         raise
-    logger_names.apply_logger_names(conf.nova_sched.nova_logger_names)
+    logger_names.apply_logger_names(log_files.takes_nova_names(conf))
     for logger in _loggers():
         for handler in logger.handlers:
             _protect(handler)

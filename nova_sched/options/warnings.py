@@ -14,6 +14,7 @@ from nova_sched.conf import types as option_types
 from nova_sched.options import entry_points
 from nova_sched.options import files
 from nova_sched.options import ignored_options
+from nova_sched.options import log_files
 from nova_sched.options import names
 from nova_sched.options import nearest
 from nova_sched.options import sections
@@ -70,6 +71,7 @@ def warnings(conf):
     found += _cells_v1(conf)
     found += _unreadable_authorities(conf)
     found += _unknown_log_ins(conf)
+    found += log_files.warnings(conf)
     return [*map(spelling.Spelling(conf).in_words, found),
             *spelling.warnings(conf)]
 

@@ -69,7 +69,8 @@ def scheduler(database):
     """A SchedulerService that serves in this process."""
     conf = rules.a_conf(database__connection=database.url,
                         DEFAULT__transport_url='fake://',
-                        DEFAULT__control_exchange='commands')
+                        DEFAULT__control_exchange='commands',
+                        nova_sched__no_valid_host_text='counts')
     made = service.SchedulerService(conf)
     made.start()
     yield made

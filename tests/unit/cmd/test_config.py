@@ -8,6 +8,7 @@ import pytest
 
 from nova_sched.cmd import manage
 from nova_sched.cmd.manage import config
+from tests.builders import logging_files
 
 
 @pytest.fixture
@@ -130,6 +131,13 @@ class TestCheck:
         assert words in told(ended.out, 'error')[0]
         assert ended.err == ''
         assert 'driver' not in [row['option'] for row in ended.out]
+
+    def test_warns_of_a_log_that_leads_nowhere(self, check, tmp_path):
+        path = logging_files.a_file(tmp_path)
+        ended = check(f'[DEFAULT]\nlog_config_append = {path}\n')
+
+        assert any('the service writes no line' in text
+                   for text in told(ended.out, 'warning'))
 
     def test_lists_every_wrong_filter(self, check):
         errors = told(check('[filter_scheduler]\n'

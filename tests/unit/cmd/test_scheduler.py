@@ -8,6 +8,7 @@ import pytest
 from nova_sched import version
 from nova_sched.cmd import manage
 from nova_sched.cmd import scheduler
+from tests.builders import logging_files
 
 
 @pytest.fixture
@@ -38,6 +39,17 @@ def run(tmp_path, monkeypatch, capsys):
 def test_a_good_configuration_is_served(run):
     status, errors, started = run('[DEFAULT]\nhost = here\n')
     assert (status, errors, started) == (0, '', [True])
+
+
+def test_a_log_that_leads_nowhere_is_told_on_stderr(run, tmp_path):
+    """The log itself cannot say so."""
+    path = logging_files.a_file(tmp_path)
+    status, errors, started = run(
+        f'[DEFAULT]\nhost = here\nlog_config_append = {path}\n')
+    assert (status, started) == (0, [True])
+    assert errors.startswith('nova-sched: warning: [DEFAULT] '
+                             f'log_config_append = {path}: ')
+    assert errors.count('\n') == 1
 
 
 def test_the_file_that_asks_for_reports_is_watched(run, caplog, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 from nova_sched.observe import logger_names
 from nova_sched.observe import logs
+from tests.builders import logging_files
 from tests.builders import rules
 from tests.unit import doc_pages
 
@@ -86,6 +87,23 @@ def test_a_logger_that_is_made_later_changes_nothing(said):
     logging.getLogger('nova_sched.new.plug_in')
 
     assert said(MANAGER, level='INFO') == ['nova.scheduler.manager']
+
+
+@pytest.mark.parametrize(('loggers', 'name'), [
+    ({'nova': 'stdout'}, 'nova.scheduler.manager'),
+    ({'nova_sched': 'stdout'}, MANAGER)])
+def test_a_file_that_names_nova_s_loggers_alone_has_the_lines(
+        tmp_path, capsys, loggers, name):
+    logs.setup(rules.a_conf(DEFAULT__log_config_append=str(
+        logging_files.a_file(tmp_path, **loggers))))
+    try:
+        logging.getLogger(MANAGER).info('It is so.')
+    finally:
+        for logger in ('nova', 'nova_sched'):
+            logging.getLogger(logger).handlers.clear()
+            logging.getLogger(logger).setLevel(logging.NOTSET)
+
+    assert capsys.readouterr().out == f'INFO {name} It is so.\n'
 
 
 def test_what_is_elsewhere_is_a_module_here():

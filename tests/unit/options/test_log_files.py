@@ -1,0 +1,77 @@
+"""What a file of log_config_append does with the service's loggers."""
+
+import pytest
+
+from nova_sched import conf
+from nova_sched.options import log_files
+from tests.builders import logging_files
+
+
+@pytest.fixture
+def configured(parsed):
+    """Function: a ConfigOpts of the path of such a file, and more options."""
+    def configured(path, more=''):
+        return parsed(f'[DEFAULT]\nlog_config_append = {path}\n{more}')
+    return configured
+
+
+def nowhere(config):
+    """The warnings about loggers."""
+    return [text for text in conf.warnings(config) if 'log_config' in text]
+
+
+@pytest.mark.parametrize(('loggers', 'taken'), [
+    ({}, False), ({'nova': 'stdout'}, True), ({'nova_sched': ''}, False),
+    ({'nova__scheduler': 'stdout'}, True), ({'novajoin': 'stdout'}, False),
+    ({'nova': 'stdout', 'nova_sched__filters': ''}, False)])
+def test_nova_s_names_are_taken_from_a_file_that_knows_no_others(
+        configured, tmp_path, loggers, taken):
+    config = configured(logging_files.a_file(tmp_path, **loggers))
+
+    assert log_files.takes_nova_names(config) is taken
+
+
+@pytest.mark.parametrize(('text', 'taken'), [
+    ('', False), ('[nova_sched]\nnova_logger_names = true\n', True)])
+def test_otherwise_an_option_says_whether_they_are(parsed, text, taken):
+    assert log_files.takes_nova_names(parsed(text)) is taken
+
+
+@pytest.mark.parametrize('loggers', [
+    {}, {'amqp': 'stdout'}, {'nova': ''}, {'nova': 'null'},
+    {'nova_sched': 'null'}, {'nova': 'stdout', 'nova_sched': ''},
+    {'root': 'stdout', 'propagate': 0, 'nova': 'null'},
+    {'nova': 'stdout', 'nova_sched': 'null'}])
+def test_loggers_that_lead_nowhere_are_told(configured, tmp_path, loggers):
+    path = logging_files.a_file(tmp_path, **loggers)
+
+    [warning] = nowhere(configured(path))
+    assert warning.startswith(f'[DEFAULT] log_config_append = {path}: ')
+    assert 'give its logger nova' in warning
+
+
+@pytest.mark.parametrize('loggers', [
+    {'nova': 'stdout'}, {'nova_sched': 'stdout'}, {'root': 'stdout'},
+    {'root': 'null, stdout'}, {'root': 'stdout', 'nova': ''},
+    {'nova__scheduler__manager': 'stdout'},
+    {'propagate': 0, 'nova_sched': 'stdout'}])
+def test_loggers_that_lead_somewhere_are_not(configured, tmp_path, loggers):
+    assert nowhere(configured(
+        logging_files.a_file(tmp_path, **loggers))) == []
+
+
+def test_those_that_an_option_leads_away_from_are_told(configured, tmp_path):
+    path = logging_files.a_file(tmp_path, nova_sched='stdout')
+    names = '[nova_sched]\nnova_logger_names = true\n'
+
+    assert 'logger nova, ' in nowhere(configured(path, names))[0]
+
+
+@pytest.mark.parametrize('text', ['', 'no section', '[loggers]\nkeys = x\n'])
+def test_a_file_that_cannot_be_used_is_told_elsewhere(
+        configured, tmp_path, text):
+    path = tmp_path / 'logging.conf'
+    path.write_text(text)
+
+    assert nowhere(configured(path)) == []
+    assert nowhere(configured(tmp_path / 'none')) == []
