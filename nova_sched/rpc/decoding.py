@@ -16,6 +16,7 @@ from kombu import compression
 from kombu import message as kombu_message
 
 from nova_sched.objects import bounds
+from nova_sched.rpc import frames
 
 _JSON = 'application/json'
 
@@ -57,6 +58,9 @@ def read(message, parts=None):
     """
     if message.errors:
         raise message.errors[0][1]
+    if message.content_type == frames.UNDECODED:
+        raise Unreadable('its properties cannot be decoded: '
+                         f'{message.properties.get("type")}')
     if message.content_type != _JSON:
         raise Unreadable(f'its content type is {message.content_type!r:.80}, '
                          f'not {_JSON}')

@@ -4,6 +4,8 @@ It is RabbitDriver of oslo.messaging with the same options, except that
 
 - an RPC server on it hears by ``Listener``, whose requests are those that
   ``RequestConsumer`` makes of what the broker delivers;
+- a message whose properties cannot be decoded does not end the connection
+  (``frames``);
 - an exchange that is gone, and a binding that is gone with it, which a broker
   tells nobody, are declared again (``Connection.bind_again``);
 - a user or a password of ``transport_url`` may have a / in it;
@@ -27,6 +29,7 @@ from stevedore import exception as stevedore
 from nova_sched.objects import bounds
 from nova_sched.rpc import brokers
 from nova_sched.rpc import decoding
+from nova_sched.rpc import frames
 from nova_sched.rpc import message as messages
 from nova_sched.rpc.listener import IDLE
 from nova_sched.rpc.listener import Listener
@@ -85,13 +88,20 @@ class Driver(impl_rabbit.RabbitDriver):
         """Return a listener for an RPC server, as of any driver."""
         conn = self._get_connection(common.PURPOSE_LISTEN)
         listener = Listener(self, conn)
-        for topic in (target.topic, f'{target.topic}.{target.server}'):
-            conn.declare_topic_consumer(
-                exchange_name=self._get_exchange(target), topic=topic,
-                callback=listener)
-        conn.declare_fanout_consumer(target.topic, listener)
+        declare_consumers(conn, self._get_exchange(target), target, listener)
         return base.PollStyleListenerAdapter(listener, batch_size,
                                              batch_timeout)
+
+
+def declare_consumers(conn, exchange, target, callback):
+    """Declare what an RPC server consumes.
+
+    conn: Connection.  exchange: name of the target's exchange.
+    """
+    for topic in (target.topic, f'{target.topic}.{target.server}'):
+        conn.declare_topic_consumer(
+            exchange_name=exchange, topic=topic, callback=callback)
+    conn.declare_fanout_consumer(target.topic, callback)
 
 
 class Connection(impl_rabbit.Connection):
@@ -110,6 +120,11 @@ class Connection(impl_rabbit.Connection):
             host.hostname or default_hostname, host.port,
             host.username or default_username,
             host.password or default_password))
+
+    def _set_current_channel(self, new_channel):
+        if new_channel is not None:
+            frames.take_over(new_channel)
+        super()._set_current_channel(new_channel)
 
     def declare_consumer(self, consumer):
         """Declare a consumer, ours if what it hears is for a Listener."""
@@ -200,6 +215,6 @@ class RequestConsumer(impl_rabbit.Consumer):
     def _remember_offset(self, delivered):
         """Note where to go on in a stream, as the library does."""
         if self.rabbit_stream_fanout:
-            offset = delivered.headers.get('x-stream-offset')
+            offset = (delivered.headers or {}).get('x-stream-offset')
             if offset is not None:
                 self.next_stream_offset = offset + 1

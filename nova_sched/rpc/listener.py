@@ -103,10 +103,16 @@ class Listener(amqpdriver.AMQPListener):
             self._hear(message)
 
     def _hear(self, message):
-        heard = len(self.incoming)
+        unique_id = message.get('_unique_id')
+        try:
+            # The library's own look at it costs a traceback.
+            self.msg_id_cache.check_duplicate_message(
+                {'_unique_id': unique_id})
+        except amqpdriver.rpc_common.DuplicateMessageError:
+            LOG.debug('Message %s has come before', unique_id)
+            message.acknowledge()
+            return
         super().__call__(message)
-        if len(self.incoming) == heard:
-            message.acknowledge()    # it has come before
 
     def take(self, request):
         """Acknowledge a request; False if the broker has it again."""

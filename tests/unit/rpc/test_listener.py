@@ -35,12 +35,17 @@ class TestTaking:
         assert request.take()
         assert channel.acknowledged == [1]
 
-    def test_again_is_not_done(self, listener, heard):
+    def test_again_is_not_done(self, listener, heard, caplog):
         """It comes once more where its acknowledgement was lost."""
+        caplog.set_level(logging.DEBUG)
         heard[0].take()
+        caplog.clear()
         channel = arrives(listener, '{"method":"a","_unique_id":"u"}')
         assert len(listener.incoming) == 1
         assert channel.acknowledged == [1]
+        assert [(record.levelname, record.getMessage())
+                for record in caplog.records] == [
+            ('DEBUG', 'Message u has come before')]
 
     def test_is_left_to_whoever_gets_it_from_the_broker(
             self, listener, heard, caplog):

@@ -1,0 +1,131 @@
+"""FrameHandler: whatever is in its frames, a message comes of them."""
+
+import struct
+import types
+from unittest import mock
+
+import amqp
+from amqp import serialization
+from amqp import spec
+import hypothesis
+from hypothesis import strategies
+import pytest
+
+from nova_sched.rpc import frames
+from tests.builders import poison
+
+METHOD, HEADER, BODY = 1, 2, 3
+BASIC = spec.Basic.CLASS_ID
+JSON = {'content_type': 'application/json'}
+
+
+class Bus:
+    """What a FrameHandler is for: a connection, and what came of its frames.
+
+    Its methods are decoded as amqp.Channel does.
+    """
+
+    bytes_recv = 0
+
+    def __init__(self):
+        self.delivered = []
+        self.handler = frames.FrameHandler(self)
+
+    def on_inbound_method(self, channel, method, arguments, content):
+        names = serialization.loads('sLbss', arguments, 4)[0]
+        self.delivered.append((channel, names, content))
+
+    def deliver(self, properties, body=b'{}', key=b'scheduler'):
+        """Return the names and the content that octets are delivered as."""
+        key = struct.pack('B', len(key)) + key
+        self.handler((METHOD, 1, struct.pack('>HH', *spec.Basic.Deliver)
+                      + b'\1t' + struct.pack('>QB', 7, 1) + b'\4nova' + key))
+        complete = self.handler((HEADER, 1, struct.pack(
+            '>HHQ', BASIC, 0, len(body)) + properties))
+        if body:
+            assert not complete
+            complete = self.handler((BODY, 1, body))
+        assert complete
+        (channel, names, content), = self.delivered
+        assert channel == 1
+        return names, content
+
+
+def octets(**properties):
+    return amqp.Message(**properties)._serialize_properties()
+
+
+@pytest.mark.parametrize('body', [b'', b'{}'])
+def test_what_can_be_decoded_is_as_the_library_has_it(body):
+    names, content = Bus().deliver(octets(**JSON), body)
+
+    assert names == ['t', 7, True, 'nova', 'scheduler']
+    assert content.properties == JSON
+    assert content.body_size == len(body)
+
+
+@pytest.mark.parametrize('body', [b'', b'{}'])
+@pytest.mark.parametrize('what', [f'T {10 ** 12}', f'T {2 ** 64 - 1}',
+                                  'F 5000 deep', 'A 5000 deep'])
+def test_what_cannot_be_decoded_says_why(what, body):
+    message = poison.message(body, headers={b'x': poison.ITEMS[what]})
+
+    _, content = Bus().deliver(message._serialize_properties(), body)
+
+    assert content.content_type == frames.UNDECODED
+    assert 'Error: ' in content.type
+
+
+@pytest.mark.parametrize('key', [poison.NOT_UTF8, b'\xff' * 255])
+def test_a_routing_key_that_is_no_text_is_told_readably(key):
+    (_, tag, _, exchange, told), content = Bus().deliver(octets(**JSON),
+                                                         key=key)
+
+    assert (tag, exchange) == (7, 'nova')
+    assert told.startswith(r'\xff')
+    assert content.content_type == frames.UNDECODED
+    assert 'UnicodeDecodeError: ' in content.type
+
+
+@hypothesis.given(strategies.binary(max_size=300))
+def test_any_octets_become_a_message(properties):
+    _, content = Bus().deliver(properties)
+
+    if content.properties.get('content_type') == frames.UNDECODED:
+        with pytest.raises(Exception):    # noqa: B017 - whatever it says
+            serialization.decode_properties_basic(properties, 0)
+
+
+def test_another_message_comes_through_behind_one_that_did_not():
+    bus = Bus()
+    bus.deliver(b'\xff')
+    bus.delivered.clear()
+
+    assert bus.deliver(octets(**JSON))[1].properties == JSON
+
+
+def test_what_whoever_is_called_raises_is_raised():
+    bus = Bus()
+
+    def fail(*_):
+        raise UnicodeDecodeError('utf-8', b'\xff', 0, 1, 'told by a consumer')
+
+    bus.handler = frames.FrameHandler(types.SimpleNamespace(
+        on_inbound_method=fail, bytes_recv=0))
+    for body in (b'', b'{}'):
+        with pytest.raises(UnicodeDecodeError, match='told by a consumer'):
+            bus.deliver(octets(**JSON), body)
+
+
+def test_a_channel_that_the_broker_has_closed_is_left_alone():
+    closed = mock.create_autospec(amqp.Channel, instance=True)
+    closed.connection = None
+
+    frames.take_over(closed)
+
+    assert closed.mock_calls == []
+
+
+def test_frames_out_of_order_are_refused_as_by_the_library():
+    with pytest.raises(amqp.exceptions.UnexpectedFrame):
+        Bus().handler((BODY, 1, b'{}'))
