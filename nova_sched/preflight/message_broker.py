@@ -1,7 +1,12 @@
-"""The message broker: whether it answers, and who takes requests there."""
+"""The message broker: whether it answers, and who takes requests there.
 
+What the service declares must be there in the same form, or not at all.
+"""
+
+import re
 import socket
 import ssl
+import typing
 
 import amqp
 
@@ -12,6 +17,7 @@ from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
 from nova_sched.preflight.rows import Row
 from nova_sched.rpc import brokers
+from nova_sched.rpc import declarations
 
 #: Seconds that a host of the broker has for each step, and for all.
 TIMEOUT = 10
@@ -34,6 +40,34 @@ _ADVICE = (
     (amqp.AMQPError, 'See the log of the broker'),
 )
 
+#: What differs in an exchange or a queue -> what it is made by.
+_FORMS = {
+    'durable': 'amqp_durable_queues and rabbit_quorum_queue',
+    'auto_delete': 'amqp_auto_delete',
+    'x-queue-type': 'rabbit_quorum_queue',
+    'x-delivery-limit': 'rabbit_quorum_delivery_limit',
+    'x-max-in-memory-length': 'rabbit_quorum_max_memory_length',
+    'x-max-in-memory-bytes': 'rabbit_quorum_max_memory_bytes',
+}
+#: As _FORMS, of the exchange and the queue of fanouts.
+_FANOUT_FORMS = {
+    'durable': 'rabbit_transient_quorum_queue and rabbit_stream_fanout',
+    'x-queue-type': 'rabbit_stream_fanout',
+    'x-max-age': 'rabbit_transient_queues_ttl',
+}
+_DELETE = 'stop all that uses it and delete it at the broker'
+
+
+class _Found(typing.NamedTuple):
+    """What one host of a broker has of what a server declares.
+
+    consumers: of the queue of requests, None without it.  refusals: list of
+    declarations.Refusal.
+    """
+
+    consumers: int | None
+    refusals: list
+
 
 class MessageBroker:
     """The hosts of the broker, which are asked at the same time.
@@ -45,29 +79,36 @@ class MessageBroker:
         self._topic = conf.scheduler_topic
         url = config.transport_url(conf)
         self._masked = config.masked(url)
-        self._calls = self._ask(conf, url)
+        self._calls = self._ask(conf, url, _look, conf, url)
         url = conf.oslo_messaging_notifications.transport_url
-        self._notification_calls = self._ask(conf, url) if url and any(
-            name.startswith('messaging')
-            for name in config.notification_drivers(conf)) else []
+        notifies = url and any(name.startswith('messaging')
+                               for name in config.notification_drivers(conf))
+        self._notification_calls = (
+            self._ask(conf, url, _log_in) if notifies else [])
 
-    def _ask(self, conf, url):
-        """Start to ask each host: list of (broker, deadline.Call)."""
+    @staticmethod
+    def _ask(conf, url, function, *args):
+        """Start to ask each host: list of (broker, deadline.Call).
+
+        function: of a Broker and args.
+        """
         return [(broker, deadline.Call(
-            _ALL_STEPS, broker.consumers, self._topic, TIMEOUT,
-            name='preflight')) for broker in brokers.brokers(conf, url)]
+            _ALL_STEPS, function, broker, *args, name='preflight'))
+            for broker in brokers.brokers(conf, url)]
 
     def rows(self):
         """Return the rows about the broker: list of Row."""
         if not self._calls:
             return [Row('broker', OK, f'{self._masked} is no RabbitMQ and '
                         'not asked'), *self._notification_rows()]
-        consumers, found = [], []
+        answers, found = [], []
         for broker, call in self._calls:
-            found.append(_row('broker', broker, call, consumers,
+            found.append(_row('broker', broker, call, answers,
                               '[DEFAULT] transport_url'))
-        if consumers:
-            found.append(self._queue(consumers[0]))
+        if answers:
+            found.append(self._queue(answers[0].consumers))
+            found += [self._refused(refusal)
+                      for refusal in answers[0].refusals]
         return found + self._notification_rows()
 
     def _notification_rows(self):
@@ -89,15 +130,54 @@ class MessageBroker:
                    'They share the requests with this service; stop '
                    'nova-scheduler when this one is to answer them all')
 
+    def _refused(self, refusal):
+        """Return the row of what is there in another form."""
+        declaration = refusal.declaration
+        check = f'{declaration.kind} {declaration.name}'
+        advice = self._form_advice(declaration, refusal.reason)
+        if refusal.bearable:
+            return Row(check, WARNING, f'{refusal.reason}: the service uses '
+                       'it, with queues that are not durable', advice)
+        return Row(check, ERROR, f'{refusal.reason}: the service would try '
+                   'for ever', advice)
 
-def _row(check, broker, call, consumers, option, failure=ERROR):
+    def _form_advice(self, declaration, reason):
+        forms = (_FANOUT_FORMS if declaration.name == f'{self._topic}_fanout'
+                 else _FORMS)
+        differs = re.search("arg '([^']*)'", reason)
+        options = forms.get(differs and differs[1])
+        if options:
+            return (f'Set [oslo_messaging_rabbit] {options} as they were for '
+                    f'what made it, or {_DELETE}')
+        name = ('control_exchange' if declaration.kind == 'exchange'
+                else 'scheduler_topic')
+        return (f'No option makes it so; set another [DEFAULT] {name}, or '
+                f'{_DELETE}')
+
+
+def _look(broker, conf, url):
+    """Return what a host of the broker has: _Found."""
+    consumed = declarations.of_server(conf, url)
+    (_exchange, queue), *_ = consumed[0]
+    with broker.connected(TIMEOUT) as connection:
+        return _Found(queue.consumers(connection),
+                      declarations.refusals(connection, consumed))
+
+
+def _log_in(broker):
+    """Connect to a host of the broker, and no more."""
+    with broker.connected(TIMEOUT):
+        pass
+
+
+def _row(check, broker, call, answers, option, failure=ERROR):
     """Return the row of one host.
 
-    consumers: list that gets the number of the queue's consumers.
+    answers: list that gets what the call returns.
     failure: outcome when the host cannot be used.
     """
     try:
-        consumers.append(call.result())
+        answers.append(call.result())
     except (OSError, amqp.AMQPError, deadline.DeadlineExceeded) as error:
         advice = next(text for kind, text in _ADVICE
                       if isinstance(error, kind))

@@ -36,8 +36,9 @@ class Broker:
     where: str
     _parameters: dict = dataclasses.field(repr=False)
 
-    def consumers(self, queue, seconds):
-        """Return how many consume a queue; None if there is no such queue.
+    @contextlib.contextmanager
+    def connected(self, seconds):
+        """Have a connection of amqp for a block.
 
         seconds: that each step may take.
         Raises OSError and amqp.AMQPError: AccessRefused for what its user
@@ -48,11 +49,7 @@ class Broker:
             read_timeout=seconds, write_timeout=seconds)
         try:
             connection.connect()
-            # Passive: it is looked up, and never made.
-            return connection.channel().queue_declare(
-                queue, passive=True).consumer_count
-        except amqp.NotFound:
-            return None
+            yield connection
         finally:
             with contextlib.suppress(OSError, amqp.AMQPError):
                 connection.close()

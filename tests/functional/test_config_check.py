@@ -5,6 +5,7 @@ import datetime
 import json
 import socket
 
+import kombu
 import pytest
 import sqlalchemy as sa
 
@@ -18,6 +19,7 @@ from tests.builders import clouds
 from tests.builders import http_placement
 from tests.builders.http_server import Answer
 from tests.builders.mapped_cloud import CELL1
+from tests.functional import broker as wire
 from tests.functional import conftest as functional
 from tests.functional import processes
 from tests.functional import stage as stages
@@ -286,6 +288,173 @@ def _served_by_two(deployment):
     rows = deployment.check()
     found = the(rows, 'queue scheduler').found
     return rows if found.startswith('2 consumers') else None
+
+
+#: What a server of a topic of its own declares: (kind, name).
+EXCHANGE, FANOUT = ('exchange', 'elsewhere'), ('exchange', 'tasks_fanout')
+QUEUE, OWN_QUEUE = ('queue', 'tasks'), ('queue', 'tasks.ours')
+OTHERWISE = {'DEFAULT__control_exchange': 'elsewhere',
+             'DEFAULT__scheduler_topic': 'tasks'}
+
+
+class Declared:
+    """Exchanges and queues of a broker, by (kind, name)."""
+
+    def __init__(self, url):
+        self._connection = kombu.Connection(wire.plain_url(url))
+
+    def make(self, what, **arguments):
+        kind, name = what
+        if what == FANOUT:
+            arguments = {'type': 'fanout', 'auto_delete': True} | arguments
+        elif kind == 'exchange':
+            arguments = {'type': 'topic'} | arguments
+        with self._connection.channel() as channel:
+            getattr(channel, f'{kind}_declare')(name, **{
+                'durable': False, 'auto_delete': False} | arguments)
+
+    def delete(self, what):
+        kind, name = what
+        with self._connection.channel() as channel:
+            getattr(channel, f'{kind}_delete')(name)
+
+    def has(self, what):
+        kind, name = what
+        more = {'type': 'topic'} if kind == 'exchange' else {}
+        with self._connection.channel() as channel:
+            try:
+                getattr(channel, f'{kind}_declare')(name, passive=True, **more)
+            except self._connection.channel_errors:
+                return False
+        return True
+
+    def names(self):
+        return {what for what in (EXCHANGE, FANOUT, QUEUE, OWN_QUEUE)
+                if self.has(what)}
+
+    def close(self):
+        for what in (EXCHANGE, FANOUT, QUEUE, OWN_QUEUE):
+            self.delete(what)
+        self._connection.release()
+
+
+@pytest.fixture
+def declared(deployment):
+    """What a broker has of that server; nothing, at first."""
+    deployment.options |= OTHERWISE
+    found = Declared(deployment.options['DEFAULT__transport_url'])
+    yield found
+    found.close()
+
+
+def rabbit(**options):
+    return {f'oslo_messaging_rabbit__{name}': value
+            for name, value in options.items()}
+
+
+QUORUM = {'durable': True, 'arguments': {'x-queue-type': 'quorum'}}
+
+
+@pytest.mark.parametrize('what, there, options, words, advice', [
+    (EXCHANGE, {'durable': True}, {}, "'durable'", 'amqp_durable_queues'),
+    (EXCHANGE, {'auto_delete': True}, {}, "'auto_delete'",
+     'amqp_auto_delete'),
+    (EXCHANGE, {'type': 'direct'}, {}, "'type'", 'control_exchange'),
+    (QUEUE, {'durable': True}, {}, "'durable'", 'amqp_durable_queues'),
+    (OWN_QUEUE, {'durable': True}, {}, "'durable'", 'rabbit_quorum_queue'),
+    (QUEUE, {}, {'amqp_durable_queues': True}, "'durable'",
+     'amqp_durable_queues'),
+    (QUEUE, {}, {'amqp_auto_delete': True}, "'auto_delete'",
+     'amqp_auto_delete'),
+    (QUEUE, QUORUM, {}, "'durable'", 'rabbit_quorum_queue'),
+    (QUEUE, QUORUM, {'amqp_durable_queues': True}, "'x-queue-type'",
+     'rabbit_quorum_queue'),
+    (QUEUE, {'durable': True}, {'rabbit_quorum_queue': True},
+     "'x-queue-type'", 'rabbit_quorum_queue'),
+    (QUEUE, QUORUM, {'rabbit_quorum_queue': True,
+                     'rabbit_quorum_delivery_limit': 3},
+     "'x-delivery-limit'", 'rabbit_quorum_delivery_limit'),
+    (QUEUE, {'arguments': {'x-expires': 60000}}, {}, "'x-expires'",
+     'delete it'),
+    (FANOUT, {'durable': True}, {}, "'durable'",
+     'rabbit_transient_quorum_queue'),
+    (FANOUT, {}, {'rabbit_transient_quorum_queue': True,
+                  'rabbit_quorum_queue': True},
+     "'durable'", 'rabbit_transient_quorum_queue')])
+def test_what_is_there_in_another_form_is_told_and_stays(
+        deployment, declared, what, there, options, words, advice):
+    """The service would try to declare it for ever."""
+    declared.make(what, **there)
+    rows = deployment.check(**rabbit(**options))
+
+    assert troubles(rows) == [(' '.join(what), 'error')]
+    row = next(row for row in rows if row.outcome == 'error')
+    assert f'PRECONDITION_FAILED - inequivalent arg {words}' in row.found
+    assert advice in row.advice
+    assert declared.names() == {what}
+    declared.make(what, **there)
+
+
+@pytest.mark.parametrize('options, form', [
+    ({}, {}), ({'amqp_durable_queues': True}, {'durable': True}),
+    ({'amqp_auto_delete': True}, {'auto_delete': True}),
+    ({'rabbit_quorum_queue': True}, QUORUM),
+    ({'rabbit_ha_queues': True}, {'arguments': {'x-ha-policy': 'all'}})])
+def test_what_is_there_in_the_same_form_is_well(
+        deployment, declared, options, form):
+    declared.make(QUEUE, **form)
+    declared.make(OWN_QUEUE, **form)
+    declared.make(EXCHANGE, **form | {'arguments': None})
+    declared.make(FANOUT)
+
+    assert troubles(deployment.check(**rabbit(**options))) == []
+
+
+def test_what_a_service_has_declared_is_well(deployment, declared, tmp_path):
+    options = rabbit(amqp_durable_queues=True, rabbit_transient_queues_ttl=60)
+    file = stages.write_config(
+        tmp_path / 'live.conf', **deployment.options | options)
+    with processes.running('nova-sched', ['--config-file', file],
+                           tmp_path / 'live.log') as live:
+        live.wait_until_said('Serving requests')
+        live.stop()
+    assert declared.names() >= {EXCHANGE, QUEUE, OWN_QUEUE}
+    found = deployment.check(**options)
+    other = deployment.check()
+
+    assert [row for row in found if row.outcome == 'error'] == []
+    assert [row.check for row in other if row.outcome == 'error'] == [
+        'exchange elsewhere', 'queue tasks', 'queue tasks.ours']
+
+
+def test_an_exchange_that_is_not_durable_is_told_and_used(
+        deployment, declared, tmp_path):
+    """The service makes its queues as the exchange is."""
+    options = rabbit(amqp_durable_queues=True)
+    declared.make(EXCHANGE)
+    [row] = [row for row in deployment.check(**options)
+             if row.outcome != 'ok']
+    assert (row.check, row.outcome) == ('exchange elsewhere', 'warning')
+    assert 'not durable' in row.found
+    assert 'amqp_durable_queues' in row.advice
+
+    file = stages.write_config(
+        tmp_path / 'live.conf', **deployment.options | options)
+    with processes.running('nova-sched', ['--config-file', file],
+                           tmp_path / 'live.log') as live:
+        live.wait_until_said('Serving requests')
+        assert [row.outcome for row in deployment.check(**options)
+                if row.check == 'exchange elsewhere'] == ['warning']
+        live.stop()
+
+
+def test_a_durable_queue_is_of_no_use_with_an_exchange_that_is_not(
+        deployment, declared):
+    declared.make(EXCHANGE)
+    declared.make(QUEUE, durable=True)
+
+    assert troubles(deployment.check(**rabbit(amqp_durable_queues=True))) == [
+        ('exchange elsewhere', 'error')]
 
 
 def test_a_placement_that_is_down_hides_nothing_else(deployment):

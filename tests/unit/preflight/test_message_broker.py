@@ -124,12 +124,14 @@ class Connections:
     """What stands in for connections of amqp.
 
     count: consumers of any queue, or what asking for it raises.
+    forms: name -> what declaring it raises that is there.
     refusal: what connecting raises, or None.
     made: the parameters of each; did: what was done, in order.
     """
 
     def __init__(self):
         self.count, self.refusal, self.made, self.did = 0, None, [], []
+        self.forms = {}
 
     def __call__(self, **parameters):
         self.made.append(parameters)
@@ -142,11 +144,15 @@ class Connections:
     def channel(self):
         return self
 
-    def queue_declare(self, queue, passive):
-        self.did.append((queue, passive))
+    def queue_declare(self, name, passive, **_arguments):
+        self.did.append((name, passive))
         if isinstance(self.count, Exception):
             raise self.count
+        if not passive and name in self.forms:
+            raise self.forms[name]
         return types.SimpleNamespace(consumer_count=self.count)
+
+    exchange_declare = queue_declare
 
     def close(self):
         self.did.append('close')
@@ -185,10 +191,33 @@ class TestHost:
         assert (queue.check, queue.outcome) == ('queue sched', outcome)
         assert queue.found.startswith(words)
 
-    def test_is_asked_for_the_queue_and_left(self, connections, found):
-        """A queue that is not there is not made."""
-        found()
-        assert connections.did == [('scheduler', True), 'close', 'collect']
+    def test_is_asked_for_what_is_consumed_and_left(self, connections, found):
+        """What is not there is not made."""
+        connections.count = amqp.NotFound('nothing')
+        found(DEFAULT__control_exchange='nova', DEFAULT__host='here')
+        *asked, fanout = [asked for asked in connections.did
+                          if isinstance(asked, tuple)]
+        assert asked == [
+            ('scheduler', True), ('nova', True), ('scheduler', True),
+            ('nova', True), ('scheduler.here', True),
+            ('scheduler_fanout', True)]
+        assert fanout[0].startswith('scheduler_fanout_')
+        assert connections.did[-2:] == ['close', 'collect']
+
+    def test_that_has_something_in_another_form_has_a_row_of_it(
+            self, connections, found):
+        connections.forms = {'nova': amqp.PreconditionFailed(
+            "PRECONDITION_FAILED - inequivalent arg 'durable' for it")}
+        *_others, row = found(DEFAULT__control_exchange='nova')
+        assert (row.check, row.outcome) == ('exchange nova', ERROR)
+        assert row.found.startswith('PRECONDITION_FAILED - inequivalent arg')
+        assert row.advice.startswith(
+            'Set [oslo_messaging_rabbit] amqp_durable_queues and '
+            'rabbit_quorum_queue as')
+
+    def test_of_no_exchange_is_asked_for_none(self, connections, found):
+        found(DEFAULT__control_exchange='')
+        assert not [asked for asked in connections.did if asked[0] == '']
 
     def test_is_told_who_we_are(self, connections, found):
         found(oslo_messaging_rabbit__rabbit_login_method='PLAIN')
