@@ -13,7 +13,6 @@ import pytest
 import sqlalchemy as sa
 
 from nova_sched import exception
-from tests.builders import logging_files
 from tests.builders import requests
 from tests.functional import conftest
 from tests.functional import processes
@@ -199,32 +198,3 @@ def test_a_reload_says_what_has_changed(stage, daemon):
     line = daemon.wait_until_said('Configuration read again',
                                   times=len(before) + 2)[-1]
     assert line.endswith('Configuration read again: nothing changed')
-
-
-@pytest.fixture
-def own_stage(tmp_path):
-    """A Stage whose daemon alone is asked."""
-    with conftest.open_stage(tmp_path) as made:
-        made.cloud(4)
-        yield made
-
-
-def test_a_file_that_nova_s_loggers_are_set_up_by_has_the_lines(own_stage):
-    """As deployment tools write it: the root logger's lines go nowhere."""
-    daemon = own_stage.daemon(
-        DEFAULT__log_config_append=logging_files.a_file(
-            own_stage.directory, nova='stdout'))
-    own_stage.client().ask()
-
-    daemon.wait_until_said('INFO nova.observe.log_line ')
-    assert daemon.said('nova-sched: warning: ') == []
-
-
-def test_a_start_says_that_its_log_leads_nowhere(own_stage):
-    daemon = own_stage.start(
-        DEFAULT__log_config_append=logging_files.a_file(
-            own_stage.directory, nova_sched='null'))
-    own_stage.client().ask()
-
-    assert len(daemon.text.splitlines()) == 1
-    assert daemon.said('nova-sched: warning: [DEFAULT] log_config_append')
