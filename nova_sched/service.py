@@ -37,6 +37,7 @@ from nova_sched.observe import notifications
 from nova_sched.observe import option_values
 from nova_sched.observe import recorder
 from nova_sched.options import spelling
+from nova_sched.rpc.taken_calls import TakenCalls
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
 from nova_sched.scheduler.candidates import CandidateSource
@@ -83,6 +84,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self._notifications = notifications.Notifications(conf)
         self._background = background_tasks.BackgroundTasks(conf)
         self._option_values = option_values.OptionValues(conf)
+        # Made before the fork, for all workers.
+        self._taken_calls = TakenCalls()
         self._manager = None
         self._server = None
         self._transport = None
@@ -310,7 +313,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
         """
         self._server = rpc.get_server(
             self._transport, self.conf,
-            [manager.BaseRPCEndpoint(rpc.TOPIC), self._manager])
+            [manager.BaseRPCEndpoint(rpc.TOPIC), self._manager],
+            self._taken_calls)
         answered = threading.Event()
         threading.Thread(target=_report_silence, args=(url, answered),
                          name='broker', daemon=True).start()

@@ -50,7 +50,7 @@ def get_transport(conf):
             str(error)) from error
 
 
-def get_server(transport, conf, endpoints):
+def get_server(transport, conf, endpoints, taken_calls=None):
     """Return an RPC server for [DEFAULT] scheduler_topic; not started yet.
 
     It consumes the shared queue, this host's own, and the fanout queue, and
@@ -60,6 +60,7 @@ def get_server(transport, conf, endpoints):
 
     endpoints: objects of which callers may call what CALLS of each names, or
         all that is public of one without.
+    taken_calls: TakenCalls that the workers of a service share.
     """
     target = messaging.Target(topic=conf.scheduler_topic, server=conf.host)
     dispatcher = rpc_server.Dispatcher(
@@ -67,7 +68,7 @@ def get_server(transport, conf, endpoints):
     if conf.rpc_ping_enabled:
         # oslo.messaging looks for the option in the global configuration.
         dispatcher.endpoints.append(rpc_dispatcher.PingEndpoint())
-    return rpc_server.Server(transport, target, dispatcher)
+    return rpc_server.Server(transport, target, dispatcher, taken_calls)
 
 
 def get_client(transport, target, **kwargs):

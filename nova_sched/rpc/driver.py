@@ -107,6 +107,9 @@ def declare_consumers(conn, exchange, target, callback):
 class Connection(impl_rabbit.Connection):
     """A connection to RabbitMQ, or to what kombu has in place of it."""
 
+    #: The amqp.Connection that its channel is of, if it is one of AMQP.
+    _reached_by = None
+
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         # So often it looks whether it is to stop.
@@ -123,7 +126,12 @@ class Connection(impl_rabbit.Connection):
 
     def _set_current_channel(self, new_channel):
         if new_channel is not None:
-            frames.take_over(new_channel)
+            self._reached_by, lost = (
+                frames.take_over(new_channel), self._reached_by)
+            if lost not in (None, self._reached_by):
+                # kombu forgets one that is lost while nobody reads, whose
+                # socket would stay open.
+                lost.collect()
         super()._set_current_channel(new_channel)
 
     def declare_consumer(self, consumer):
@@ -131,6 +139,19 @@ class Connection(impl_rabbit.Connection):
         if isinstance(consumer.callback, Listener):
             consumer = RequestConsumer(consumer)
         return super().declare_consumer(consumer)
+
+    def read_ahead(self, count):
+        """Have room for so many more messages of the shared queue.
+
+        0: for no more than ever.  What has come by then stays.
+        """
+        usual = self.rabbit_qos_prefetch_count
+        if not (usual and self._consumers and self.connection.connected):
+            return
+        try:
+            next(iter(self._consumers)).read_ahead(count, usual)
+        except Exception as error:
+            LOG.debug('No more is read ahead: %s', error)
 
     def bind_again(self):
         """Bind all queues again, on a channel of its own.
@@ -172,12 +193,34 @@ class RequestConsumer(impl_rabbit.Consumer):
     consumer: the library's, of a Listener, not declared yet.
     """
 
+    #: The channel that it consumes on a second time, with more room.
+    _ahead_on = None
+
     def __init__(self, consumer):
         vars(self).update(vars(consumer))
 
     def consume(self, conn, tag):
         self.callback.begun[str(tag)] += 1
         super().consume(conn, tag)
+
+    def read_ahead(self, count, usual):
+        """Consume a second time, with room for so many more messages.
+
+        count: 0 ends it.  usual: how many others of a channel have room for.
+        """
+        channel, tag = self.queue.channel, f'{self.queue_name} ahead'
+        if (self._ahead_on is channel) == bool(count):
+            return
+        if not count:
+            self._ahead_on = None
+            self.queue.cancel(tag)
+            return
+        # What is said of a channel holds for those that consume after it.
+        channel.basic_qos(0, count, False)
+        self.callback.begun[tag] += 1
+        self.queue.consume(callback=self._callback, consumer_tag=tag)
+        channel.basic_qos(0, usual, False)
+        self._ahead_on = channel
 
     def _callback(self, delivered):
         """Hand what was delivered to the Listener, or drop it."""

@@ -60,20 +60,21 @@ class FrameHandler:
 
 
 def take_over(channel):
-    """Have a channel's connection read by a FrameHandler.
+    """Have a channel's connection read by a FrameHandler, and return it.
 
     The channel leaves the bodies of messages as they are; by default it
     decodes them with whatever codec a message names, which may take minutes.
 
     channel: kombu's; nothing is done to one of another transport than AMQP,
-        or which the broker has closed.
+        or which the broker has closed: None is returned then.
     """
     if not isinstance(channel, amqp.Channel) or channel.connection is None:
-        return
+        return None
     channel.auto_decode = False
     connection = channel.connection
     if not isinstance(connection.on_inbound_frame, FrameHandler):
         connection.on_inbound_frame = FrameHandler(connection)
+    return connection
 
 
 def _why_undecodable(payload):

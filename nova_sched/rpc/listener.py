@@ -5,7 +5,8 @@ not read what no thread is free for; while it waits for a thread it sends no
 heartbeat either, and the broker closes the connection.  Here requests are
 read as they come, at most ``rabbit_qos_prefetch_count`` of each queue, and
 acknowledged when a thread takes them.  What was not taken goes back to the
-broker with the connection.
+broker with the connection.  A call that the broker gives to somebody twice is
+decided once (``taken_calls.py``).
 """
 
 import collections
@@ -16,6 +17,8 @@ from oslo_messaging._drivers import amqpdriver
 
 from nova_sched.rpc import replies
 from nova_sched.rpc import undo
+from nova_sched.rpc.taken_calls import Holder
+from nova_sched.rpc.taken_calls import TakenCalls
 
 LOG = logging.getLogger(__name__)
 
@@ -25,6 +28,8 @@ IDLE = 0.5
 LOOK = 10
 #: How many messages are read at a time while no thread is free.
 AHEAD = 100
+#: How many messages more may be in hand when no thread has been free for long.
+FAR_AHEAD = 250
 
 
 class Request(amqpdriver.AMQPIncomingMessage):
@@ -32,10 +37,16 @@ class Request(amqpdriver.AMQPIncomingMessage):
 
     _taken = False
 
+    @property
+    def is_known_call(self):
+        """Whether somebody waits for a reply, and it has an id of its own."""
+        return bool(self.orig_msg_id and self.unique_id)
+
     def take(self):
         """Acknowledge it, in the thread that reads requests.
 
-        Returns False if it is gone: the broker gives it to somebody again.
+        Returns False if it is somebody else's: the broker has it again, or a
+        worker took it before.
         """
         self._taken = True
         return self.listener.take(self)
@@ -58,6 +69,8 @@ class Request(amqpdriver.AMQPIncomingMessage):
             undo.reply_is_lost()
         else:
             self.listener.retrier.send(pending)
+        if self.is_known_call:
+            self.listener.note_answer(self, pending)
 
 
 class Listener(amqpdriver.AMQPListener):
@@ -66,6 +79,7 @@ class Listener(amqpdriver.AMQPListener):
     begun: tag of a consumer -> how often it has begun to consume.
     turned: when the loop has turned last, by time.monotonic().
     retrier: replies.ReplyRetrier.
+    taken_calls: TakenCalls, by default of this process alone.
     """
 
     message_cls = Request
@@ -75,6 +89,8 @@ class Listener(amqpdriver.AMQPListener):
         self.begun, self.turned = collections.Counter(), time.monotonic()
         self.retrier = replies.ReplyRetrier(driver,
                                             self._obsolete_reply_queues.add)
+        self.taken_calls = TakenCalls()
+        self._answers = replies.SentReplies()
         self._next_look = self.turned + LOOK
 
     @property
@@ -115,18 +131,47 @@ class Listener(amqpdriver.AMQPListener):
         super().__call__(message)
 
     def take(self, request):
-        """Acknowledge a request; False if the broker has it again."""
+        """Acknowledge a request, which is this worker's then.
+
+        Returns False if the broker has it again, or if it is a call that some
+        worker took before.
+        """
         message = request.message
         if message.seen != self.begun[message.consumer]:
             return False
+        known = request.is_known_call
+        holder = known and self.taken_calls.take(request.unique_id)
         try:
             message.acknowledge()
         except Exception as error:
             LOG.info('A request goes back to the broker, which has closed '
                      'the connection: %s', error)
+            if known and not holder:
+                self.taken_calls.give_back(request.unique_id)
             return False
-        self.msg_id_cache.add(request.unique_id)
-        return True
+        if holder:
+            self._leave(request, holder)
+        elif not known:
+            # A cast goes to each worker: it may come to each once.
+            self.msg_id_cache.add(request.unique_id)
+        return not holder
+
+    def _leave(self, request, holder):
+        """Leave a call to the worker that took it before."""
+        LOG.debug('Call %(id)s has come before, to %(holder)s',
+                  {'id': request.unique_id, 'holder': holder.value})
+        if holder is Holder.THIS_WORKER:
+            answer = self._answers.get(request.unique_id)
+            if answer:
+                self.retrier.send_again(answer)
+
+    def note_answer(self, request, answer):
+        """Note that a call is answered, and keep the answer for a while.
+
+        answer: replies.PendingReply.
+        """
+        self._answers.keep(request.unique_id, answer)
+        self.taken_calls.answered(request.unique_id)
 
     def poll(self, timeout=None, batch_size=1, batch_timeout=None):
         """Wait for a request: list of one, or of none once it is stopped."""
@@ -151,6 +196,10 @@ class Listener(amqpdriver.AMQPListener):
                 break
         self.incoming[:] = [request for request in self.incoming
                             if not taken(request)]
+
+    def read_ahead(self, wanted):
+        """Read far ahead for pings, which wait behind calls, or do no more."""
+        self.conn.read_ahead(FAR_AHEAD if wanted else 0)
 
     def _read(self, seconds):
         """Return whether there was something to read within a time."""

@@ -31,6 +31,9 @@ PAUSE = 0.25
 #: How many replies wait for their queues, and how many bytes of them; beyond
 #: that those to the queue that is waited for longest are given up.
 MAX_REPLIES, MAX_BYTES = 1000, 64 << 20
+#: How many replies that were sent are kept; a broker has at most as many
+#: calls that are not acknowledged as a worker prefetches and works on.
+MAX_SENT = 100
 #: Seconds that a stop waits for missing queues, and for the end of a try that
 #: has begun: what its call did is undone only if that fails.
 GRACE, LAST_TRY = 3, 3
@@ -56,6 +59,28 @@ class PendingReply:
     @property
     def size(self):
         return len(self.body['oslo.message'])
+
+
+class SentReplies:
+    """The replies that were sent last, in case that a call comes again."""
+
+    def __init__(self):
+        self._lock, self._replies = threading.Lock(), {}
+
+    def keep(self, unique_id, reply):
+        """Keep a reply, if there is one, by the id of its call."""
+        if reply.body is None:
+            return
+        with self._lock:
+            self._replies[unique_id] = reply
+            while len(self._replies) > MAX_SENT or sum(
+                    each.size for each in self._replies.values()) > MAX_BYTES:
+                del self._replies[next(iter(self._replies))]
+
+    def get(self, unique_id):
+        """Return the reply to a call, or None."""
+        with self._lock:
+            return self._replies.get(unique_id)
 
 
 class _MissingQueue:
@@ -91,6 +116,12 @@ class ReplyRetrier:
         if reply.queue in self._missing or not self._sent(reply):
             reply.undo = undo.take()
             self._keep(reply)
+
+    def send_again(self, reply):
+        """Send a reply that was sent before, as its call has come again."""
+        again = PendingReply()
+        again.direct_send(reply.queue, reply.body)
+        self._keep(again)
 
     def close(self, seconds):
         """Give up what finds no queue within a time."""

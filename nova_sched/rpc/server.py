@@ -13,7 +13,8 @@ makes possible:
   it after the last answer, and loses what is delivered meanwhile (measured:
   of 50 requests a second for four workers, stopping two of them lost 31).
 - While no thread is free the loop goes on (``listener.py``): heartbeats are
-  sent, and pings have a thread in reserve.
+  sent, and pings have a thread in reserve.  If that lasts, more is read of the
+  shared queue, where pings wait behind calls.
 - A reply whose queue is missing waits elsewhere (``replies.py``).  When it is
   lost, what the call has done is undone (``undo.py``); so is what a message
   has done that wants no reply.
@@ -44,6 +45,7 @@ server ``_create_listener``, ``_on_incoming``, ``_process_incoming`` and
 from concurrent import futures
 import re
 import threading
+import time
 import traceback
 
 from oslo_log import log as logging
@@ -60,6 +62,10 @@ LOG = logging.getLogger(__name__)
 
 # Seconds between two looks at the broker while no thread is free.
 _TURN = 0.25
+
+# Seconds without a free thread after which pings are looked for far ahead:
+# calls that are read ahead wait here while other workers may be idle again.
+_LONG = 1
 
 # How many pings may wait for the thread in reserve.
 _PINGS = 16
@@ -142,13 +148,19 @@ def _is_ping(message):
 
 
 class Server(server.RPCServer):
-    """An RPC server of a transport, a target and a ``Dispatcher``."""
+    """An RPC server of a transport, a target and a ``Dispatcher``.
 
-    def __init__(self, transport, target, dispatcher):
+    taken_calls: TakenCalls that it shares with servers of other processes;
+        None for calls of its own.
+    """
+
+    def __init__(self, transport, target, dispatcher, taken_calls=None):
         super().__init__(transport, target, dispatcher)
+        self._taken_calls = taken_calls
         self._free = threading.Semaphore(self.conf.executor_thread_pool_size)
         self._reserve = futures.ThreadPoolExecutor(1, 'ping')
         self._reserve_free = threading.Semaphore(_PINGS)
+        self._busy_since = None
 
     @property
     def turned(self):
@@ -160,18 +172,37 @@ class Server(server.RPCServer):
         return self.listener.turned if self.listener else None
 
     def _create_listener(self):
-        return _ClosingListener(super()._create_listener(), self._reserve)
+        listener = super()._create_listener()
+        if self._taken_calls is not None:
+            listener._poll_style_listener.taken_calls = self._taken_calls
+        return _ClosingListener(listener, self._reserve)
 
     def _on_incoming(self, incoming):
         [message] = incoming
-        if not self._free.acquire(blocking=False):
-            if self._spared(message):
-                return
+        if self._free.acquire(blocking=False):
+            self._is_free()
+        elif self._spared(message):
+            return
+        else:
             while not self._free.acquire(timeout=_TURN):
                 if self.listener.stopping:
                     return    # not acknowledged, so the broker has it
+                self._is_busy()
                 self.listener.look(self._spared)
         self._work(message, self._work_executor, self._free)
+
+    def _is_busy(self):
+        """Note that no thread is free."""
+        now = time.monotonic()
+        self._busy_since = self._busy_since or now
+        if now - self._busy_since > _LONG:
+            self.listener.read_ahead(True)
+
+    def _is_free(self):
+        """Note that a message has found a thread at once."""
+        if self._busy_since:
+            self._busy_since = None
+            self.listener.read_ahead(False)
 
     def _spared(self, message):
         """Return whether the thread in reserve answers a message."""
@@ -297,6 +328,11 @@ class _ClosingListener:
         """
         if look := getattr(self._arrived, 'look', None):
             look(taken)
+
+    def read_ahead(self, wanted):
+        """Read far ahead or not, if the driver can."""
+        if read_ahead := getattr(self._arrived, 'read_ahead', None):
+            read_ahead(wanted)
 
     def stop(self):
         self._over = True

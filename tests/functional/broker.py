@@ -58,7 +58,7 @@ class Wire:
         """
         request = self._publish(captured)
         while True:
-            reply = self._receive(seconds)
+            reply = self.receive(seconds)
             inner = reply['decoded']['oslo.message']
             assert inner['_msg_id'] == request['_msg_id']
             # The others say that the server is still working on it.
@@ -118,7 +118,7 @@ class Wire:
         while not found.keys() >= set(ids):
             left = deadline - time.monotonic()
             try:
-                reply = self._receive(max(left, 0.001))
+                reply = self.receive(max(left, 0.001))
             except TimeoutError:
                 break
             inner = reply['decoded']['oslo.message']
@@ -127,15 +127,19 @@ class Wire:
                 found[inner['_msg_id']] = inner
         return found
 
+    def consumers(self, queue):
+        """How many consume a queue."""
+        return self._channel.queue_declare(queue, passive=True).consumer_count
+
     def heard(self, seconds):
         """Whether any reply comes, whatever it answers."""
         try:
-            self._receive(seconds)
+            self.receive(seconds)
         except TimeoutError:
             return False
         return True
 
-    def _receive(self, seconds):
+    def receive(self, seconds):
         while not self._received:
             self._connection.drain_events(timeout=seconds)
         message = self._received.popleft()

@@ -137,9 +137,10 @@ class Door:
 
     target: (host, port), or the path of a socket.
     trickles: whether what the other end says comes a byte at a time.
+    deaf: whether nothing gets to the other end.
     """
 
-    trickles = False
+    trickles = deaf = False
 
     def __init__(self, *target):
         self._target = target
@@ -158,11 +159,16 @@ class Door:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._listener = None
-        for sock in self._sockets:
+        self.cut()
+
+    def cut(self):
+        """Close all connections; others can be made."""
+        sockets, self._sockets = self._sockets, []
+        for sock in sockets:
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
             sock.close()
-        self._sockets.clear()
+        self.deaf = False
 
     def _accept(self, listener):
         while True:
@@ -172,7 +178,7 @@ class Door:
             except OSError:
                 return
             self._sockets += [inner, outer]
-            for copy, *pair in ((_copy, inner, outer),
+            for copy, *pair in ((self._copy, inner, outer),
                                 (self._copy_back, outer, inner)):
                 threading.Thread(target=copy, args=pair, daemon=True).start()
 
@@ -182,6 +188,13 @@ class Door:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.connect(self._target[0])
         return sock
+
+    def _copy(self, source, target):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if not self.deaf:
+                    target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
 
     def _copy_back(self, source, target):
         with contextlib.suppress(OSError):
@@ -193,13 +206,6 @@ class Door:
                     target.sendall(data[at:at + 1])
                     time.sleep(TRICKLE)
             target.shutdown(socket.SHUT_WR)
-
-
-def _copy(source, target):
-    with contextlib.suppress(OSError):
-        while data := source.recv(65536):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
 
 
 @contextlib.contextmanager

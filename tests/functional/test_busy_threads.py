@@ -93,6 +93,19 @@ def test_a_ping_is_answered_while_no_thread_is_free(bus, busy):
     assert bus.reply(SOON)['result'] == 'pong'
 
 
+def test_so_is_one_behind_many_calls(bus, busy):
+    """More than are read ahead; all of them are answered in the end."""
+    asked = [bus.call(args={'arg': str(number)}) for number in range(200)]
+    bus.call('ping', namespace='baseapi')
+
+    assert bus.reply()['result'] == 'pong'
+    busy.done.set()
+    assert [bus.reply()['result'] for _ in range(2)] == ['done', 'next']
+    assert [bus.reply()['_msg_id'] for _ in asked] == asked
+    bus.call(args={'arg': 'good'})
+    assert bus.reply(SOON)['result'] == 'good'
+
+
 def test_what_waits_for_a_thread_goes_back_when_the_server_stops(bus, serve):
     """It is not acknowledged: another server, or the next one, has it."""
     with serve(DEFAULT__executor_thread_pool_size=1) as endpoint:

@@ -2,6 +2,7 @@
 
 from importlib import metadata
 import types
+from unittest import mock
 
 import amqp
 import kombu
@@ -18,6 +19,15 @@ from tests.builders import rules
 from tests.builders.listeners import a_consumer
 from tests.builders.listeners import a_listener
 from tests.builders.listeners import delivered
+
+
+def a_channel():
+    """A channel of an amqp.Connection of its own."""
+    channel = mock.create_autospec(amqp.Channel, instance=True)
+    channel.connection = mock.create_autospec(
+        amqp.Connection, instance=True, on_inbound_method=None,
+        on_inbound_frame=None)
+    return channel
 
 
 class TestChoice:
@@ -90,6 +100,22 @@ class TestConnections:
             None, url, messaging.TransportHost(''), default_username='guest',
             default_password='guest', default_hostname='localhost') == (
                 'amqp://guest:guest@localhost:5672/%2F')
+
+    def test_close_what_they_had_before(self, monkeypatch):
+        """kombu forgets it, and its socket would stay open."""
+        monkeypatch.setattr(impl_rabbit.Connection, '_set_current_channel',
+                            lambda self, channel: None)
+        made = object.__new__(driver.Connection)
+        lost, new = a_channel(), a_channel()
+
+        made._set_current_channel(lost)
+        made._set_current_channel(None)
+        assert not lost.connection.collect.called
+
+        made._set_current_channel(new)
+        made._set_current_channel(new)
+        assert lost.connection.collect.called
+        assert not new.connection.collect.called
 
     def test_stop_waiting_for_replies_within_half_a_second(self, monkeypatch):
         monkeypatch.setattr(impl_rabbit.Connection, '__init__',

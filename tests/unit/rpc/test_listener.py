@@ -7,6 +7,7 @@ from oslo_messaging._drivers import impl_rabbit
 import pytest
 
 from nova_sched.rpc import listener as rpc_listener
+from nova_sched.rpc.taken_calls import Holder
 from tests.builders.listeners import a_consumer
 from tests.builders.listeners import a_listener
 from tests.builders.listeners import arrives
@@ -90,6 +91,63 @@ class TestTaking:
         listener._shutdown.set()
         listener._message_operations_handler.process()
         assert channel.acknowledged == [1]
+
+
+CALL = '{"method":"a","_unique_id":"u","_msg_id":"m","_reply_q":"q"}'
+
+
+class TestACallThatComesAgain:
+    """As where its acknowledgement is lost."""
+
+    @pytest.fixture
+    def listener(self):
+        made = a_listener()
+        made.again = []
+        made.retrier = types.SimpleNamespace(
+            send=lambda reply: None, send_again=made.again.append)
+        return made
+
+    def hear(self, listener):
+        """The request that a message makes, and the channel that it came by.
+        """
+        channel = arrives(listener, CALL)
+        return listener.incoming.pop(), channel
+
+    def test_is_not_taken_again(self, listener):
+        assert self.hear(listener)[0].take()
+        request, channel = self.hear(listener)
+        assert not request.take()
+        assert channel.acknowledged == [1]
+        assert listener.again == []
+
+    def test_is_answered_again_if_it_was(self, listener):
+        request, _ = self.hear(listener)
+        request.take()
+        request.reply('hosts')
+        assert not self.hear(listener)[0].take()
+        [again] = listener.again
+        assert again.queue == 'q'
+        assert '"result": "hosts"' in again.body['oslo.message']
+
+    def test_is_left_to_another_worker_that_took_it(
+            self, listener, monkeypatch):
+        request, channel = self.hear(listener)
+        monkeypatch.setattr(listener.taken_calls, 'take',
+                            lambda unique_id: Holder.ANOTHER_WORKER)
+        assert not request.take()
+        assert channel.acknowledged == [1]
+        assert listener.again == []
+
+    def test_is_taken_where_its_acknowledgement_was_not_sent(self, listener):
+        request, channel = self.hear(listener)
+        channel.broken = True
+        assert not request.take()
+        assert self.hear(listener)[0].take()
+
+    def test_is_taken_where_it_has_no_id(self, listener):
+        for _ in range(2):
+            arrives(listener, '{"method":"a","_msg_id":"m","_reply_q":"q"}')
+            assert listener.incoming.pop().take()
 
 
 class TestReading:

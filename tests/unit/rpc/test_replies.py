@@ -305,3 +305,48 @@ def test_replies_wait_for_a_queue_a_thousand_at_a_time(retrier):
     assert too_many(1001, 1)
     assert not too_many(1, 64 << 20)
     assert too_many(2, (32 << 20) + 1)
+
+
+def test_one_that_is_sent_again_undoes_nothing(retrier, driver, undone):
+    """Whatever becomes of it: its call was answered before."""
+    driver.gone.add('here')
+    send(retrier, reply := a_reply('here'), undone)
+    driver.gone.clear()
+    wait_for(lambda: driver.sent)
+    driver.gone.add('here')
+
+    retrier.send_again(reply)
+    wait_for(lambda: driver.tries > 3)
+    retrier.close(0)
+
+    assert undone == []
+    assert [queue for queue, _ in driver.sent] == ['here']
+
+
+class TestSentReplies:
+    def test_are_kept_by_their_calls(self):
+        sent = replies.SentReplies()
+        reply = a_reply('here')
+        sent.keep('u', reply)
+        assert sent.get('u') is reply
+        assert sent.get('v') is None
+
+    def test_are_not_where_nothing_was_sent(self):
+        sent = replies.SentReplies()
+        sent.keep('u', replies.PendingReply())
+        assert sent.get('u') is None
+
+    def test_are_forgotten_when_they_are_many(self):
+        sent = replies.SentReplies()
+        for number in range(replies.MAX_SENT + 1):
+            sent.keep(number, a_reply('here'))
+        assert sent.get(0) is None
+        assert sent.get(1)
+
+    def test_are_forgotten_when_they_are_large(self, monkeypatch):
+        monkeypatch.setattr(replies, 'MAX_BYTES', 100)
+        sent = replies.SentReplies()
+        for number in range(3):
+            sent.keep(number, a_reply('here', size=40))
+        assert [bool(sent.get(number)) for number in range(3)] == [
+            False, True, True]

@@ -1,0 +1,167 @@
+"""The broker gives a call to a worker again, and it is decided once.
+
+It does so when the acknowledgement is lost with a connection.
+"""
+
+import os
+import signal
+
+import pytest
+
+from tests.functional import broker
+from tests.functional import captures
+from tests.functional import conftest
+from tests.functional.processes import until
+
+pytestmark = pytest.mark.real
+
+#: How often a connection is cut.
+TIMES = 6
+WORKERS = 2
+
+# Waits while there is a file.
+WAITING_FILTER = """
+import os
+import pathlib
+import time
+
+from nova_sched.scheduler import filters
+
+GATE = pathlib.Path(__file__).with_name('gate')
+
+
+class WaitingFilter(filters.BaseHostFilter):
+    def filter_all(self, hosts, spec_obj):
+        GATE.with_name('begun').write_text(str(os.getpid()))
+        while GATE.exists():
+            time.sleep(0.05)
+        return hosts
+"""
+
+
+class Gate:
+    """Closed, a WaitingFilter waits.  directory: of the filter."""
+
+    def __init__(self, directory):
+        self._gate, self._begun = directory / 'gate', directory / 'begun'
+
+    def close(self):
+        self._begun.unlink(missing_ok=True)
+        self._gate.touch()
+
+    def open(self):
+        self._gate.unlink()
+
+    def wait(self):
+        """Wait until a request is held up; returns the process of it."""
+        return int(until(lambda: self._begun.exists()
+                         and self._begun.read_text(), 'a request has begun'))
+
+
+@pytest.fixture
+def gate(tmp_path):
+    (tmp_path / 'waiting_filter.py').write_text(WAITING_FILTER)
+    return Gate(tmp_path)
+
+
+@pytest.fixture
+def season(tmp_path, gate):
+    """(Daemon of WORKERS behind a Door to the broker, that, Wire)."""
+    with conftest.open_stage(
+            tmp_path, DEFAULT__control_exchange='nova', DEFAULT__host='sched1',
+            DEFAULT__service_down_time=86400, DEFAULT__debug=True,
+            filter_scheduler__available_filters=[
+                'nova_sched.scheduler.filters.all_filters',
+                'waiting_filter.WaitingFilter'],
+            filter_scheduler__enabled_filters='ComputeFilter,WaitingFilter',
+            oslo_messaging_rabbit__rabbit_interval_max=1) as stage:
+        stage.load(captures.cloud('34'))
+        door = stage.door_to_broker()
+        door.open()
+        daemon = stage.daemon(
+            workers=WORKERS, environ={'PYTHONPATH': str(tmp_path)},
+            DEFAULT__transport_url=stage.url_through(door))
+        with broker.wire(stage.transport_url) as wire:
+            yield daemon, door, wire
+
+
+def a_call(wire):
+    """A message that calls for a host."""
+    return wire.fresh(captures.load('34-simple-flavor')['request'])
+
+
+def answer(wire, message):
+    """The reply to a call: dict with result and failure."""
+    msg_id = message['body']['oslo.message']['_msg_id']
+    return wire.replies([msg_id])[msg_id]
+
+
+def lose_acknowledgements(door, wire):
+    """Have what the workers say be lost from now on, until a cut."""
+    until(lambda: wire.consumers('scheduler') == WORKERS, 'both consume')
+    door.deaf = True
+
+
+def comes_again(daemon, message, holder=''):
+    """Lines of a call that was taken before, by this worker or another."""
+    unique_id = message['body']['oslo.message']['_unique_id']
+    return daemon.said(f'Call {unique_id} has come before, to {holder}')
+
+
+def placed(daemon):
+    return len(daemon.said(' placed: '))
+
+
+def test_a_call_whose_acknowledgement_is_lost_is_decided_once(season, gate):
+    """By the worker that took it, which answers; the other leaves it."""
+    daemon, door, wire = season
+    for number in range(1, TIMES + 1):
+        gate.close()
+        lose_acknowledgements(door, wire)
+        wire.send(call := a_call(wire))
+        gate.wait()
+        door.cut()
+        until(lambda call=call: comes_again(daemon, call),
+              'the call comes again')
+        gate.open()
+        assert answer(wire, call)['failure'] is None
+        assert placed(daemon) == number
+    assert not daemon.said('Traceback')
+
+
+def test_one_that_a_dead_worker_had_taken_is_decided_by_who_gets_it(
+        season, gate):
+    daemon, door, wire = season
+    gate.close()
+    lose_acknowledgements(door, wire)
+    wire.send(call := a_call(wire))
+    killed = gate.wait()
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: killed not in daemon.children, 'it is dead')
+    door.cut()
+    gate.open()
+    assert answer(wire, call)['failure'] is None
+    assert placed(daemon) == 1
+    assert not comes_again(daemon, call)
+
+
+def test_one_that_comes_after_its_answer_is_answered_once_more(season):
+    """By the worker that has answered; the other leaves it alone."""
+    daemon, _, wire = season
+    wire.send(call := a_call(wire))
+    first = answer(wire, call)
+    for number in range(1, TIMES + 1):
+        wire.send(call)
+        until(lambda number=number: len(comes_again(daemon, call)) == number,
+              'the call comes again')
+    assert comes_again(daemon, call, 'this worker')
+    assert answer(wire, call) == first
+    assert placed(daemon) == 1
+
+
+def test_another_call_for_the_same_instance_is_another_decision(season):
+    daemon, _, wire = season
+    for _ in range(2):
+        wire.send(call := a_call(wire))
+        assert answer(wire, call)['failure'] is None
+    assert placed(daemon) == 2
