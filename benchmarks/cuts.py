@@ -17,14 +17,13 @@ import threading
 import time
 import uuid
 
-import psutil
-
+from benchmarks import workers
 from tests.functional import broker
 from tests.functional import captures
 from tests.functional import conftest
 
 _HEAD = ('seconds', 'calls', 'answered', 'twice', 'decided twice',
-         'RSS MiB', 'threads', 'descriptors', 'in CLOSE_WAIT')
+         *workers.RESOURCES)
 #: Seconds that a call may take.
 _PATIENCE = 60
 _WORKERS = 2
@@ -66,27 +65,17 @@ class Calls:
                     self.answers[inner['_msg_id']] += 1
 
 
-def _row(*cells):
-    print('| ' + ' | '.join(map(str, cells)) + ' |', flush=True)
-
-
 def _decided_twice(daemon):
     requests = collections.Counter(re.findall(
         r'(req-[0-9a-f-]+)[^\n]* placed: ', daemon.text))
     return sum(count > 1 for count in requests.values())
 
 
-def _figures(daemon, calls, began):
-    workers = [psutil.Process(pid) for pid in daemon.children]
-    return (
+def _print(daemon, calls, began):
+    workers.print_row(
         f'{time.monotonic() - began:.0f}', calls.sent, len(calls.answers),
         sum(count > 1 for count in calls.answers.values()),
-        _decided_twice(daemon),
-        *('/'.join(str(figure(worker)) for worker in workers) for figure in (
-            lambda worker: worker.memory_info().rss >> 20,
-            psutil.Process.num_threads, psutil.Process.num_fds,
-            lambda worker: sum(connection.status == 'CLOSE_WAIT' for connection
-                               in worker.net_connections()))))
+        _decided_twice(daemon), *workers.resources(daemon))
 
 
 def _measure(args, directory):
@@ -101,21 +90,20 @@ def _measure(args, directory):
                               DEFAULT__transport_url=stage.url_through(door))
         calls, over = Calls(stage.transport_url, args.rate), threading.Event()
         caller = threading.Thread(target=calls.run, args=(over,))
-        _row(*_HEAD)
-        _row(*('---' for _ in _HEAD))
+        workers.print_head(*_HEAD)
         began = shown = time.monotonic()
-        _row(*_figures(daemon, calls, began))
+        _print(daemon, calls, began)
         caller.start()
         while time.monotonic() - began < args.seconds:
             time.sleep(args.every)
             door.cut()
             if time.monotonic() - shown > args.row:
                 shown = time.monotonic()
-                _row(*_figures(daemon, calls, began))
+                _print(daemon, calls, began)
         over.set()
         caller.join()
         time.sleep(5)
-        _row(*_figures(daemon, calls, began))
+        _print(daemon, calls, began)
 
 
 def _arguments():

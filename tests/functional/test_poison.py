@@ -8,7 +8,6 @@ answered.
 import json
 import logging
 
-import amqp
 import kombu
 import pytest
 
@@ -17,6 +16,7 @@ from tests.functional import broker
 from tests.functional import captures
 from tests.functional import conftest
 from tests.functional import raw_bus
+from tests.functional.poisoner import Poisoner
 from tests.functional.processes import until
 
 pytestmark = pytest.mark.real
@@ -36,43 +36,11 @@ def _is_checked_by_brokers(what):
         what.endswith((' nan', ' inf')))
 
 
-class Poisoner:
-    """Publishes what a broker lets through; counts what it does not.
-
-    url: of the broker.
-    """
-
-    def __init__(self, url):
-        self._url, self._connection = broker.plain_url(url), None
-        self.refused = []
-
-    def close(self):
-        if self._connection is not None:
-            self._connection.close()
-
-    def publish(self, what, message, exchange, routing_key):
-        """Publish a Message of tests.builders.poison.
-
-        exchange: name; routing_key: octets or text.
-        """
-        if self._connection is None:
-            self._connection = kombu.Connection(
-                self._url, transport_options={'confirm_publish': True})
-        try:
-            self._connection.default_channel.basic_publish(
-                message, exchange=exchange, routing_key=routing_key,
-                timeout=10)
-        except (amqp.AMQPError, OSError, UnicodeDecodeError):
-            self.refused.append(what)
-            self._connection.release()
-            self._connection = None
-
-
 @pytest.fixture
 def poisoner(season):
-    poisoner = Poisoner(season.url)
-    yield poisoner
-    poisoner.close()
+    made = Poisoner(season.url)
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope='module')

@@ -1,0 +1,24 @@
+"""The resources of a daemon's workers, and tables of them."""
+
+import psutil
+
+RESOURCES = ('RSS MiB', 'threads', 'descriptors')
+
+
+def resources(daemon):
+    """Return the RESOURCES of all workers: list of texts."""
+    workers = [psutil.Process(pid) for pid in daemon.children]
+    return ['/'.join(str(figure(worker)) for worker in workers) for figure in (
+        lambda worker: worker.memory_info().rss >> 20,
+        psutil.Process.num_threads, psutil.Process.num_fds)]
+
+
+def print_head(*cells):
+    """Print the first two rows of a table."""
+    print_row(*cells)
+    print_row(*('---' for _ in cells))
+
+
+def print_row(*cells):
+    """Print a row of a table."""
+    print('| ' + ' | '.join(map(str, cells)) + ' |', flush=True)
