@@ -10,6 +10,7 @@ import contextlib
 import functools
 import itertools
 import os
+import socket
 import time
 
 from oslo_db import exception as db_exc
@@ -17,6 +18,7 @@ from oslo_db.sqlalchemy import engines
 import sqlalchemy as sa
 from sqlalchemy import event
 
+from nova_sched import deadline
 from nova_sched import exception
 from nova_sched.conf import database as db_conf
 from nova_sched.db import timestamps
@@ -143,14 +145,15 @@ def _tune_sqlite(engine, synchronous):
 
 
 @contextlib.contextmanager
-def writing(engine):
+def writing(engine, limited=contextlib.nullcontext):
     """Open a transaction that commits at the end of the block.
 
+    limited: function of the connection; a context for all that is done.
     On SQLite it takes the write lock at its start.  A transaction that reads
     first and locks later fails at once, whatever the busy time-out, if
     another writer comes in between.
     """
-    with engine.connect() as connection:
+    with engine.connect() as connection, limited(connection):
         if engine.dialect.name != 'sqlite':
             with connection.begin():
                 yield connection
@@ -162,14 +165,29 @@ def writing(engine):
             yield connection
 
 
+def _hang_up(dbapi_connection):
+    """Have a thread that waits for an answer find its connection lost.
+
+    The file of an SQLite has a time for what it waits for.
+    """
+    # PyMySQL tells its socket nowhere else.
+    link = getattr(dbapi_connection, '_sock', dbapi_connection)
+    # Its own thread may be closing it, of which each driver has an error.
+    with contextlib.suppress(Exception), socket.socket(
+            fileno=os.dup(link.fileno())) as other:
+        other.shutdown(socket.SHUT_RDWR)
+
+
 class Database:
     """A database by URL; safe to share between threads and over forks.
 
     url: SQLAlchemy URL or text.  options: keyword arguments of ``connect``.
+    timeout: seconds that a transaction may take; None for any.  Within a
+        deadline.Call it is the Call's time.
     """
 
-    def __init__(self, url, options=None):
-        self.url = parse_url(url)
+    def __init__(self, url, options=None, timeout=None):
+        self.url, self.timeout = parse_url(url), timeout
         self.masked = masked(self.url)
         self._options = options or {}
         # By pid: a forked child must neither use nor close the sockets of its
@@ -201,7 +219,8 @@ class Database:
         Raises StatementFailed for a statement that the database refuses, and
         DatabaseUnavailable for every other error.
         """
-        with self.translated(), self._connection() as connection:
+        with self.translated(), self._connection() as connection, (
+                self._limited(connection)):
             if connection.dialect.name == 'postgresql':
                 # By default, each statement sees a snapshot of its own.
                 connection.execution_options(
@@ -224,8 +243,17 @@ class Database:
 
         Raises as ``reading`` does.
         """
-        with self.translated(), writing(self.engine) as connection:
+        with self.translated(), writing(
+                self.engine, self._limited) as connection:
             yield connection
+
+    def _limited(self, connection):
+        """Return a context that ends what takes too long on a connection.
+
+        No driver has a time for an answer that comes a byte at a time.
+        """
+        return deadline.ended_by(functools.partial(
+            _hang_up, connection.connection.dbapi_connection), self.timeout)
 
     @contextlib.contextmanager
     def translated(self):
@@ -255,8 +283,8 @@ class Database:
 
 def database(conf, group='database'):
     """Return the Database of a group, ``database`` or ``api_database``."""
-    return Database(connection_url(conf, group),
-                    options_from(conf, group))
+    return Database(connection_url(conf, group), options_from(conf, group),
+                    conf.nova_sched.cell_timeout)
 
 
 def connection_url(conf, group='database'):
