@@ -117,6 +117,7 @@ def _tune_pymysql(engine):
 
     The pattern is the most expensive part of reading a row of services, and
     returns 0000-00-00 and other invalid values as texts.
+    A log-in that is given up ends; libpq has a time for all of it.
     """
     from pymysql import converters
     from pymysql.constants import FIELD_TYPE
@@ -128,6 +129,10 @@ def _tune_pymysql(engine):
     @event.listens_for(engine, 'do_connect')
     def on_connect(dialect, record, args, kwargs):
         kwargs.setdefault('conv', conversions)
+        made = dialect.connect(*args, **kwargs, defer_connect=True)
+        with deadline.ended_by(functools.partial(_hang_up, made), None):
+            made.connect()
+        return made
 
 
 def _tune_sqlite(engine, synchronous):
@@ -247,13 +252,24 @@ class Database:
                 self.engine, self._limited) as connection:
             yield connection
 
+    @contextlib.contextmanager
     def _limited(self, connection):
-        """Return a context that ends what takes too long on a connection.
+        """End what takes too long on a connection in a block.
 
         No driver has a time for an answer that comes a byte at a time.
         """
-        return deadline.ended_by(functools.partial(
-            _hang_up, connection.connection.dbapi_connection), self.timeout)
+        link, lost = connection.connection.dbapi_connection, []
+
+        def end():
+            lost.append(link)
+            _hang_up(link)
+
+        with deadline.ended_by(end, self.timeout):
+            try:
+                yield
+            finally:
+                if lost:
+                    connection.invalidate()    # or the pool tries to use it
 
     @contextlib.contextmanager
     def translated(self):

@@ -72,13 +72,36 @@ def test_it_ends_though_nobody_gives_it_up(database, door, block):
     assert failed
 
 
+def wait_for_its_end():
+    processes.until(lambda: not [
+        thread for thread in threading.enumerate() if thread.name == 'ask'],
+        'its thread ends')
+
+
 def test_it_ends_with_the_call_that_is_given_up(database, door):
-    began = time.monotonic()
     with pytest.raises(deadline.DeadlineExceeded):
         deadline.run_within(2, read, database, door, name='ask')
 
-    processes.until(lambda: not [
-        thread for thread in threading.enumerate() if thread.name == 'ask'],
-        'the statement ends')
-    assert time.monotonic() - began >= 2
+    wait_for_its_end()
     assert database.engine.pool.checkedout() == 0
+
+
+def test_so_does_a_log_in(database, door, monkeypatch):
+    """A byte each 10 seconds, of some 100."""
+    monkeypatch.setattr(processes, 'TRICKLE', 10)
+    database.close()
+    door.trickles = True
+    with pytest.raises(deadline.DeadlineExceeded):
+        deadline.run_within(2, read, database, door, name='ask')
+
+    wait_for_its_end()
+
+
+def test_a_connection_that_is_ended_between_statements_is_told_of_by_none(
+        database, caplog):
+    with database.reading():
+        time.sleep(2)
+
+    assert caplog.messages == []
+    with database.reading() as connection:
+        assert connection.exec_driver_sql('SELECT 1').scalar() == 1

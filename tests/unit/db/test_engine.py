@@ -263,6 +263,9 @@ class Connection:
         yield
         self.done.append('commit')
 
+    def invalidate(self):
+        self.done.append('invalidate')
+
     def exec_driver_sql(self, sql):
         self.done.append(sql)
 
@@ -337,6 +340,7 @@ class TestAStatementThatIsGivenUp:
         with db.reading():
             assert near.recv(1) == b''    # it does not wait any more
 
+        assert connection.done == ['invalidate']
         assert far.recv(1) == b''
         assert near.fileno() != -1    # which is left to the driver
 
