@@ -203,8 +203,9 @@ def test_a_reload_says_what_has_changed(stage, daemon):
 
 @pytest.fixture
 def own_stage(tmp_path):
-    """A Stage whose daemon alone is asked."""
-    with conftest.open_stage(tmp_path) as made:
+    """A Stage whose daemon alone is asked, though another one is up."""
+    with conftest.open_stage(
+            tmp_path, DEFAULT__scheduler_topic='alone') as made:
         made.cloud(4)
         yield made
 
