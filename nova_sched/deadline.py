@@ -1,10 +1,11 @@
 """Deadlines, and functions that are given up when theirs is over.
 
 A thread that waits for a hung server cannot be cancelled, but nobody has to
-wait for the thread.
+wait for the thread, and what it waits for can be ended (``ended_by``).
 """
 
 from concurrent import futures
+import contextlib
 import threading
 import time
 
@@ -29,6 +30,60 @@ class Deadline:
         return self._end - self._clock()
 
 
+class _Ends:
+    """Functions that end what a thread waits for, as long as it does."""
+
+    def __init__(self):
+        self._lock, self._functions, self._over = threading.Lock(), [], False
+
+    @contextlib.contextmanager
+    def with_one(self, end):
+        """Have one more for a block; it is called now if all is over."""
+        with self._lock:
+            self._functions.append(end)
+            if self._over:
+                end()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._functions.remove(end)
+
+    def call(self):
+        """Call them, and those that come later."""
+        with self._lock:
+            self._over = True
+            for end in self._functions:
+                end()
+
+
+#: ``ends``: those of the Call that runs in a thread.
+_here = threading.local()
+
+
+@contextlib.contextmanager
+def ended_by(end, seconds):
+    """Have a function called when what a block does is given up.
+
+    In a Call that is when the Call is, else after so many seconds; None for
+    never.
+    end: called in another thread; has this one go on.
+    """
+    ends, timer = getattr(_here, 'ends', None), None
+    if ends is None:
+        ends = _Ends()
+        if seconds is not None:
+            timer = threading.Timer(seconds, ends.call)
+            timer.daemon = True
+            timer.start()
+    try:
+        with ends.with_one(end):
+            yield
+    finally:
+        if timer is not None:
+            timer.cancel()
+
+
 class Call:
     """A function that runs in a daemon thread, and has so many seconds.
 
@@ -36,12 +91,13 @@ class Call:
     """
 
     def __init__(self, seconds, function, *args, name='call'):
-        self.function, self._seconds = function, seconds
+        self.function, self._seconds, self._ends = function, seconds, _Ends()
         self._deadline, self._future = Deadline(seconds), futures.Future()
         threading.Thread(target=self._run, args=args, name=name,
                          daemon=True).start()
 
     def _run(self, *args):
+        _here.ends = self._ends
         try:
             self._future.set_result(self.function(*args))
         except BaseException as error:
@@ -58,6 +114,7 @@ class Call:
         """
         futures.wait([self._future], max(0, self._deadline.left()))
         if not self._future.done():
+            self._ends.call()
             raise DeadlineExceeded(f'no answer within {self._seconds} seconds')
         return self._future.result()
 

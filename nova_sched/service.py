@@ -187,6 +187,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
                 if not self.conf.reload_config_files():
                     return False    # it has logged why
                 logs.setup(self.conf)
+                logs.warn_of_no_log(self.conf)
             return True
         except (exception.NovaSchedException, cfg.Error, *_NO_LOG) as exc:
             error = exc

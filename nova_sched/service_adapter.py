@@ -32,11 +32,15 @@ class FailureReason(enum.Enum):
     CREDENTIALS = 'Keystone refuses the credentials'
     DISCOVERY = 'Keystone is not where it should be'
     KEYSTONE = 'Keystone gives no token'
+    KEYSTONE_TOO_LATE = 'Keystone gives no token in time'
     OPTIONS = 'the options of the section cannot be used'
     NO_ANSWER = 'the service does not answer'
     TOO_LATE = 'the service does not answer in time'
 
 
+#: What a reason is where it is that an answer takes too long.
+_TOO_LATE = {FailureReason.NO_ANSWER: FailureReason.TOO_LATE,
+             FailureReason.KEYSTONE: FailureReason.KEYSTONE_TOO_LATE}
 #: The reason by kind of error; the first that fits counts.
 _REASONS = (
     (ks_exceptions.CatalogException, FailureReason.NO_ENDPOINT),
@@ -239,8 +243,7 @@ def _unreachable(exc, default, timeout):
     reason = next((reason for kind, reason in _REASONS
                    if isinstance(exc, kind)), default)
     if isinstance(exc, ks_exceptions.ConnectTimeout):
-        if reason is FailureReason.NO_ANSWER:
-            reason = FailureReason.TOO_LATE
+        reason = _TOO_LATE.get(reason, reason)
         detail = f'{_masked(exc)} after {timeout:g} seconds'
     elif isinstance(exc, ks_exceptions.ConnectionError):
         detail = f'{_masked(exc).partition(": ")[0]}: {_root_cause(exc)}'

@@ -62,6 +62,7 @@ def _cell_rows(cell, conf):
 
 def _read(database, read_tables):
     """Call a function with the _TableReader of a database, then close it."""
+    database.timeout = None    # it takes the time that it takes
     with (contextlib.closing(database),
           database.reading() as connection):
         return read_tables(_TableReader(connection, database))

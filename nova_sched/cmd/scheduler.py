@@ -14,7 +14,6 @@ from nova_sched.cmd import process
 from nova_sched.db import engine
 from nova_sched.observe import guru
 from nova_sched.observe import logs
-from nova_sched.options import log_files
 from nova_sched.preflight import setup as setups
 from nova_sched.preflight import startup
 from nova_sched.shadow import runner as shadow
@@ -70,9 +69,7 @@ def main(argv=None):
 
 def _prepare(conf):
     """Set up the log and reports, and log what is odd in the options."""
-    for nowhere in log_files.warnings(conf):
-        # The log cannot say so.
-        print(f'{PROGRAM}: warning: {nowhere}', file=sys.stderr)
+    logs.warn_of_no_log(conf, PROGRAM)
     logs.setup(conf)
     guru.answer_signals(conf)
     guru.watch_file(conf)

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import itertools
 import os
+import socket
 import time
 
 from oslo_db import exception as db_exc
@@ -17,6 +18,7 @@ from oslo_db.sqlalchemy import engines
 import sqlalchemy as sa
 from sqlalchemy import event
 
+from nova_sched import deadline
 from nova_sched import exception
 from nova_sched.conf import database as db_conf
 from nova_sched.db import timestamps
@@ -115,6 +117,7 @@ def _tune_pymysql(engine):
 
     The pattern is the most expensive part of reading a row of services, and
     returns 0000-00-00 and other invalid values as texts.
+    A log-in that is given up ends; libpq has a time for all of it.
     """
     from pymysql import converters
     from pymysql.constants import FIELD_TYPE
@@ -126,6 +129,10 @@ def _tune_pymysql(engine):
     @event.listens_for(engine, 'do_connect')
     def on_connect(dialect, record, args, kwargs):
         kwargs.setdefault('conv', conversions)
+        made = dialect.connect(*args, **kwargs, defer_connect=True)
+        with deadline.ended_by(functools.partial(_hang_up, made), None):
+            made.connect()
+        return made
 
 
 def _tune_sqlite(engine, synchronous):
@@ -143,14 +150,15 @@ def _tune_sqlite(engine, synchronous):
 
 
 @contextlib.contextmanager
-def writing(engine):
+def writing(engine, limited=contextlib.nullcontext):
     """Open a transaction that commits at the end of the block.
 
+    limited: function of the connection; a context for all that is done.
     On SQLite it takes the write lock at its start.  A transaction that reads
     first and locks later fails at once, whatever the busy time-out, if
     another writer comes in between.
     """
-    with engine.connect() as connection:
+    with engine.connect() as connection, limited(connection):
         if engine.dialect.name != 'sqlite':
             with connection.begin():
                 yield connection
@@ -162,14 +170,29 @@ def writing(engine):
             yield connection
 
 
+def _hang_up(dbapi_connection):
+    """Have a thread that waits for an answer find its connection lost.
+
+    The file of an SQLite has a time for what it waits for.
+    """
+    # PyMySQL tells its socket nowhere else.
+    link = getattr(dbapi_connection, '_sock', dbapi_connection)
+    # Its own thread may be closing it, of which each driver has an error.
+    with contextlib.suppress(Exception), socket.socket(
+            fileno=os.dup(link.fileno())) as other:
+        other.shutdown(socket.SHUT_RDWR)
+
+
 class Database:
     """A database by URL; safe to share between threads and over forks.
 
     url: SQLAlchemy URL or text.  options: keyword arguments of ``connect``.
+    timeout: seconds that a transaction may take; None for any.  Within a
+        deadline.Call it is the Call's time.
     """
 
-    def __init__(self, url, options=None):
-        self.url = parse_url(url)
+    def __init__(self, url, options=None, timeout=None):
+        self.url, self.timeout = parse_url(url), timeout
         self.masked = masked(self.url)
         self._options = options or {}
         # By pid: a forked child must neither use nor close the sockets of its
@@ -201,7 +224,8 @@ class Database:
         Raises StatementFailed for a statement that the database refuses, and
         DatabaseUnavailable for every other error.
         """
-        with self.translated(), self._connection() as connection:
+        with self.translated(), self._connection() as connection, (
+                self._limited(connection)):
             if connection.dialect.name == 'postgresql':
                 # By default, each statement sees a snapshot of its own.
                 connection.execution_options(
@@ -224,8 +248,28 @@ class Database:
 
         Raises as ``reading`` does.
         """
-        with self.translated(), writing(self.engine) as connection:
+        with self.translated(), writing(
+                self.engine, self._limited) as connection:
             yield connection
+
+    @contextlib.contextmanager
+    def _limited(self, connection):
+        """End what takes too long on a connection in a block.
+
+        No driver has a time for an answer that comes a byte at a time.
+        """
+        link, lost = connection.connection.dbapi_connection, []
+
+        def end():
+            lost.append(link)
+            _hang_up(link)
+
+        with deadline.ended_by(end, self.timeout):
+            try:
+                yield
+            finally:
+                if lost:
+                    connection.invalidate()    # or the pool tries to use it
 
     @contextlib.contextmanager
     def translated(self):
@@ -255,8 +299,8 @@ class Database:
 
 def database(conf, group='database'):
     """Return the Database of a group, ``database`` or ``api_database``."""
-    return Database(connection_url(conf, group),
-                    options_from(conf, group))
+    return Database(connection_url(conf, group), options_from(conf, group),
+                    conf.nova_sched.cell_timeout)
 
 
 def connection_url(conf, group='database'):

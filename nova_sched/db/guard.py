@@ -4,8 +4,9 @@ A connection that is found dead is made anew at once: the question that found
 it is asked once more.  A database that refuses that, too, is left out of this
 request, and asked by the next one.
 
-A question that is not answered in time is given up.  From then on nobody
-waits, until a probe in the background finds that the database answers again.
+A question that is not answered in time is given up, and so is one that is
+refused slowly, as by a host that is switched off.  From then on nobody waits,
+until a probe in the background finds that the database answers again.
 """
 
 import contextlib
@@ -25,6 +26,10 @@ LOG = logging.getLogger(__name__)
 #: longest interval for one that answers nothing but probes.
 PROBE_INTERVAL = 1
 MAX_PROBE_INTERVAL = 60
+
+#: Seconds after which a refusal is slow.  A server that is there refuses at
+#: once, and no driver takes longer than 10 seconds to connect.
+SLOW_REFUSAL = 5
 
 
 class Guard:
@@ -68,9 +73,9 @@ class Guard:
     def answer(self, call):
         """Return what a question comes to.
 
-        Raises DatabaseUnavailable; if there was no answer in time the
-        database is not asked until a probe succeeds.  StatementFailed is of
-        that question alone.
+        Raises DatabaseUnavailable; if there was no answer in time, or a slow
+        refusal, the database is not asked until a probe succeeds.
+        StatementFailed is of that question alone.
         """
         try:
             result = self._twice(call)
@@ -81,7 +86,10 @@ class Guard:
             self._give_up(reason)
             raise exception.DatabaseUnavailable(reason) from None
         except exception.DatabaseUnavailable as error:
-            self._leave_out(str(error))
+            if self._timeout - call.left() > SLOW_REFUSAL:
+                self._give_up(str(error))
+            else:
+                self._leave_out(str(error))
             raise
         else:
             self._failing.discard(_name(call.function))
@@ -171,8 +179,9 @@ class Guard:
     def _probe_until_up(self):
         while not self._closed.wait(self._interval):
             try:
-                self._probe()
-            except exception.DatabaseUnavailable as error:
+                self._call(self._probe, self._timeout).result()
+            except (exception.DatabaseUnavailable,
+                    deadline.DeadlineExceeded) as error:
                 LOG.debug('%s: %s', self.name, error)
                 continue
             with self._lock:

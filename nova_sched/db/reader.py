@@ -144,6 +144,14 @@ class HostReader:
         """Return why cells are not read at present: Cell -> text."""
         return _unavailable(self._readers.values())
 
+    def none_answers(self):
+        """Return the DatabaseUnavailable of cells none of which is read."""
+        return exception.DatabaseUnavailable('; '.join(
+            why if cell.uuid == db_cells.SINGLE_CELL_UUID
+            else f'cell {cell} cannot be read: {why}'
+            for cell, why in self.unavailable_cells().items())
+            or 'it cannot be read')
+
     def locate_instances(self, uuids, needed=()):
         """Return the hosts of instances: instance uuid -> host name.
 
@@ -166,6 +174,7 @@ class HostReader:
         """
         readers = self._readers_by_cell().values()
         lost = _unavailable(readers)
+        needed = {*needed, db_cells.SINGLE_CELL_UUID}
         readers = [reader for reader in readers
                    if reader.cell not in lost or reader.cell.uuid in needed]
         answers = _ask_all(readers, read, *args)
@@ -198,6 +207,7 @@ class HostReader:
         The nodes are those of the first cell that has any, enabled cells
         first.  If there are none, the cell mappings are read again, and
         changed cells are searched and used from then on.
+        Raises DatabaseUnavailable if no cell that is searched answers.
         """
         nodes = self._find_nodes(host, node, cell_uuid)
         if not nodes and self._refresh_cells():
@@ -205,15 +215,17 @@ class HostReader:
         return nodes
 
     def _find_nodes(self, host, node, cell_uuid):
+        uuids = None if cell_uuid is None or self._is_single() else {
+            cell_uuid}
+        found = self.for_each_cell(
+            cell_reader.CellReader.find_nodes, host, node, uuids=uuids)
+        if not found and any(uuids is None or cell.uuid in uuids
+                             for cell in self.cells):
+            raise self.none_answers()
         if self._is_single():
-            found = self.for_each_cell(
-                cell_reader.CellReader.find_nodes, host, node)
             return self._in_mapped_cell(
                 [node for nodes in found.values() for node in nodes],
                 host, cell_uuid)
-        found = self.for_each_cell(
-            cell_reader.CellReader.find_nodes, host, node,
-            uuids=None if cell_uuid is None else {cell_uuid})
         for cell, nodes in sorted(found.items(),
                                   key=lambda item: item[0].disabled):
             if nodes and (cell_uuid is not None or host

@@ -24,6 +24,7 @@ def sync(conf):
     not create, and DatabaseUnavailable.
     """
     db = db_engine.database(conf)
+    db.timeout = None    # tables are made in the time that it takes
     try:
         return sync_database(db)
     finally:

@@ -39,11 +39,13 @@ class Version:
 
     number: int, or None for none.  origin: where it is from: text.
     is_there: whether there is a record, which keeps it.
+    above: the least one of nova-conductor where all schedulers' are higher.
     """
 
     number: int | None
     origin: str
     is_there: bool = False
+    above: int | None = None
 
 
 class ServiceRecord:
@@ -91,17 +93,15 @@ class ServiceRecord:
             own = connection.execute(sa.select(
                 c.version if versioned else sa.null()).where(
                     *self._conditions())).first()
-            if own is not None:
-                return Version(own[0], 'its own', is_there=True)
-            if not versioned:
-                return Version(None, 'its table has no versions')
-            for binary in _PEERS:
-                least = connection.execute(sa.select(
-                    sa.func.min(c.version)).where(
-                        c.binary == binary, c.deleted == 0,
-                        c.forced_down.is_not(sa.true()))).scalar()
-                if least is not None:
-                    return Version(least, f'the least of {binary}')
+            found = {binary: least for binary in _PEERS if versioned and (
+                least := _least_version(connection, binary)) is not None}
+        if own is not None:
+            return Version(own[0], 'its own', is_there=True,
+                           above=_exceeded(found))
+        if not versioned:
+            return Version(None, 'its table has no versions')
+        for binary, least in found.items():
+            return Version(least, f'the least of {binary}')
         layout = layouts.of_cell(self.db)
         return Version(layout.version, f'of tables {layout.words}')
 
@@ -164,6 +164,21 @@ class ServiceRecord:
                     connection, self.db).columns(tables.services)
         return {name: value for name, value in values.items()
                 if name in self._columns}
+
+
+def _least_version(connection, binary):
+    """Return the least version among the records that Nova looks at."""
+    c = tables.services.c
+    return connection.execute(sa.select(sa.func.min(c.version)).where(
+        c.binary == binary, c.deleted == 0,
+        c.forced_down.is_not(sa.true()))).scalar()
+
+
+def _exceeded(least):
+    """Return what the least versions by binary have for ``Version.above``."""
+    ours, conductors = map(least.get, _PEERS)
+    return conductors if None not in (ours, conductors) and (
+        ours > conductors) else None
 
 
 def is_fresh(seen, now, down_time):

@@ -13,8 +13,6 @@ import time
 
 from oslo_log import log as logging
 
-from nova_sched import exception
-from nova_sched.db.cells import SINGLE_CELL_UUID
 from nova_sched.hosts import columns as host_columns
 from nova_sched.hosts import rows as host_rows
 from nova_sched.hosts import table as host_table
@@ -145,11 +143,7 @@ class HostCache:
         """
         if self._reader.cells and all(changes.rows is None
                                       for changes in found.values()):
-            lost = self._reader.unavailable_cells().items()
-            raise exception.DatabaseUnavailable('; '.join(
-                why if cell.uuid == SINGLE_CELL_UUID
-                else f'cell {cell} cannot be read: {why}'
-                for cell, why in lost) or 'it cannot be read')
+            raise self._reader.none_answers()
 
     def _number(self, cell):
         """Return a cell's place in _uuids, or its complement of a disabled

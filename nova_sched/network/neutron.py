@@ -31,6 +31,8 @@ _SEGMENTS = 'segment'
 _OK, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 200, 401, 403, 404
 _CHECK = ("Check that Neutron runs, and its endpoint in Keystone's catalog or "
           '[neutron] endpoint_override')
+_KEYSTONE = ('Check that Keystone runs, and auth_url in [neutron] and '
+             '[service_user]')
 _LOG_IN = 'Check [neutron] auth_type and the options that it needs'
 #: What the operator can do where there is no answer.
 _ADVICE = {
@@ -42,9 +44,8 @@ _ADVICE = {
     FailureReason.CREDENTIALS: (
         'Check the credentials of [neutron] and [service_user]'),
     FailureReason.DISCOVERY: 'Check auth_url in [neutron] and [service_user]',
-    FailureReason.KEYSTONE: (
-        'Check that Keystone runs, and auth_url in [neutron] and '
-        '[service_user]'),
+    FailureReason.KEYSTONE: _KEYSTONE,
+    FailureReason.KEYSTONE_TOO_LATE: _KEYSTONE,
     FailureReason.OPTIONS: (
         'Correct the options of [neutron] and [service_user], and restart'),
     FailureReason.NO_ANSWER: _CHECK,

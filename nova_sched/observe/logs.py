@@ -16,6 +16,7 @@ import functools
 import json
 import logging as py_logging
 import re
+import sys
 
 from oslo_log import formatters
 from oslo_log import log as logging
@@ -69,6 +70,12 @@ def setup(conf, product=version.PACKAGE):
     for logger in _loggers():
         for handler in logger.handlers:
             _protect(handler)
+
+
+def warn_of_no_log(conf, program='nova-sched'):
+    """Say on stderr if no line is written, which the log cannot say."""
+    for nowhere in log_files.warnings(conf):
+        sys.stderr.write(f'{program}: warning: {nowhere}\n')
 
 
 def _loggers():

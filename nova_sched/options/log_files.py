@@ -60,7 +60,7 @@ def _loggers(conf):
 
     None of a file that cannot be used, and without one.
     """
-    parser = configparser.RawConfigParser()
+    parser = configparser.ConfigParser()    # as logging's
     try:
         with open(conf.log_config_append or '') as file:
             parser.read_file(file)

@@ -41,13 +41,17 @@ _FAILURES = {
     FailureReason.KEYSTONE: (
         'Keystone gives no token for placement API.',
         'Check that it runs, and [placement] auth_url'),
+    FailureReason.KEYSTONE_TOO_LATE: (
+        'Keystone gives no token for placement API in time.',
+        'Look at what it is busy with, or raise [placement] timeout'),
     FailureReason.OPTIONS: (
         'The options of [placement] cannot be used.',
         'Correct them and restart'),
 }
 #: Reasons that last until somebody acts.
 _LASTING = set(FailureReason) - {
-    FailureReason.NO_ANSWER, FailureReason.TOO_LATE, FailureReason.KEYSTONE}
+    FailureReason.NO_ANSWER, FailureReason.TOO_LATE, FailureReason.KEYSTONE,
+    FailureReason.KEYSTONE_TOO_LATE}
 
 #: What the operator can do about an answer, by HTTP status.
 _ADVICE = {

@@ -113,6 +113,7 @@ class Databases:
                     f'of this service will be {record} for host '
                     f'{self._conf.host}, with version '
                     f'{_version(own.number)}, {own.origin}'),
+                *_way_back(own),
                 *(self._scheduler_row(record) for record in found.records
                   if record.up)]
 
@@ -236,6 +237,21 @@ def _place(url):
     url = engine.parse_url(url)
     return url.get_backend_name(), url.host, url.port, url.database, (
         url.query.get('unix_socket'))
+
+
+def _way_back(own):
+    """Return a row if a nova-scheduler would not start here: list.
+
+    own: services.Version.
+    """
+    if own.above is None:
+        return []
+    return [Row('way back', WARNING, 'all records of nova-scheduler have a '
+                f'higher version than {_version(own.above)}, the least of '
+                'nova-conductor: a nova-scheduler of that release ends with '
+                'ServiceTooOld', 'Unless an upgrade is under way, delete them '
+                'while no scheduler runs on their hosts (openstack compute '
+                'service delete); this service makes its own anew')]
 
 
 def _version(number):

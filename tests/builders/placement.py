@@ -11,15 +11,19 @@ class Placement:
     refuses: provider uuids from which nothing can be claimed.
     keeps: uuids of the instances whose claims it fails to take back.
     silent: of those whose claims it takes and never answers.
+    late: uuids of providers and of instances whose claims it does not answer
+        in time.
     """
 
     VERSION = '1.36'
 
-    def __init__(self, offers, refuses=(), keeps=(), silent=()):
+    def __init__(self, offers, refuses=(), keeps=(), silent=(),
+                 late=()):
         if not isinstance(offers, dict):
             offers = {uuid: [an_allocation_request(uuid)] for uuid in offers}
         self._offers, self._refuses = offers, set(refuses)
         self._keeps, self._silent = set(keeps), set(silent)
+        self._late = set(late)
         self.claimed, self.released = [], []
 
     def offer(self):
@@ -35,6 +39,8 @@ class Placement:
     def _claim(self, instance_uuid, request, spec):
         if self._refuses & request['allocations'].keys():
             return False
+        if self._late & {instance_uuid, *request['allocations']}:
+            return None
         self.claimed.append((instance_uuid, *request['allocations']))
         if instance_uuid in self._silent:
             raise TimeoutError

@@ -10,6 +10,8 @@ import sys
 import threading
 import time
 
+import sqlalchemy as sa
+
 from tests.builders import waiting
 from tests.builders.waiting import PATIENCE
 from tests.functional import ports
@@ -206,6 +208,22 @@ class Door:
                     target.sendall(data[at:at + 1])
                     time.sleep(TRICKLE)
             target.shutdown(socket.SHUT_WR)
+
+
+def door_to_database(url):
+    """An open Door to a database on a socket or a port.
+
+    Besides, it has the URL through it, ``url``, and the one given, ``direct``.
+    """
+    url = sa.make_url(url)
+    path = url.query.get('unix_socket')
+    door = Door(path) if path else Door(url.host, url.port)
+    door.open()
+    door.direct = url.render_as_string(hide_password=False)
+    door.url = url._replace(query={}).set(
+        host='127.0.0.1', port=door.port).render_as_string(
+            hide_password=False)
+    return door
 
 
 @contextlib.contextmanager

@@ -4,14 +4,13 @@ import time
 
 import oslo_messaging as messaging
 import pytest
-import sqlalchemy as sa
 
 from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine
 from nova_sched.db import schema
 from tests.builders import clouds
 from tests.functional import conftest
-from tests.functional.processes import Door
+from tests.functional.processes import door_to_database
 from tests.functional.processes import until
 
 pytestmark = pytest.mark.real
@@ -24,14 +23,7 @@ TIMEOUT = 3
 def door(request, tmp_path):
     """A Door to a new database, with its URL through it."""
     url, drop = conftest.new_database(request.param)
-    url = sa.make_url(url)
-    path = url.query.get('unix_socket')
-    door = Door(path) if path else Door(url.host, url.port)
-    door.open()
-    door.direct = url.render_as_string(hide_password=False)
-    door.url = url._replace(query={}).set(
-        host='127.0.0.1', port=door.port).render_as_string(
-            hide_password=False)
+    door = door_to_database(url)
     yield door
     door.close()
     drop()

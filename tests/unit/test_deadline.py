@@ -57,3 +57,71 @@ def test_a_call_runs_in_a_daemon_thread_of_its_name():
     thread = deadline.run_within(10, threading.current_thread, name='apart')
     assert thread.name == 'apart'
     assert thread.daemon
+
+
+class TestWhatIsGivenUp:
+    """A thread that waits has what it waits for ended from outside."""
+
+    @staticmethod
+    def wait(seconds=None, ended=None):
+        """Wait, in a block that is ended; returns the Event that ends it."""
+        ended = ended or threading.Event()
+        with deadline.ended_by(ended.set, seconds):
+            ended.wait(20)
+        return ended
+
+    def test_ends_with_its_call(self):
+        ended = threading.Event()
+        call = deadline.Call(0.1, self.wait, None, ended)
+
+        with pytest.raises(deadline.DeadlineExceeded):
+            call.result()
+
+        assert call._future.result(20) is ended
+        assert ended.is_set()
+
+    def test_ends_at_once_where_it_begins_later(self):
+        """As a statement on a connection that was slow to come."""
+        go_on, ended = threading.Event(), threading.Event()
+
+        def late():
+            go_on.wait(20)
+            return self.wait(None, ended)
+
+        call = deadline.Call(0.1, late)
+        with pytest.raises(deadline.DeadlineExceeded):
+            call.result()
+        go_on.set()
+
+        assert call._future.result(20).is_set()
+
+    def test_has_a_time_of_its_own_outside_of_a_call(self):
+        assert self.wait(0.1).is_set()
+
+    @pytest.mark.parametrize('seconds', [None, 0.1])
+    def test_is_left_alone_once_it_is_over(self, seconds):
+        """What it used may be another's by then."""
+        ended = threading.Event()
+
+        def within():
+            with deadline.ended_by(ended.set, seconds):
+                pass
+            threading.Event().wait(0.3)
+
+        within()
+        with pytest.raises(deadline.DeadlineExceeded):
+            deadline.run_within(0.1, within)
+
+        assert not ended.is_set()
+
+    def test_are_all_blocks_within_each_other(self):
+        ended = [threading.Event(), threading.Event()]
+
+        def within():
+            with deadline.ended_by(ended[0].set, None):
+                self.wait(None, ended[1])
+
+        with pytest.raises(deadline.DeadlineExceeded):
+            deadline.run_within(0.1, within)
+
+        assert all(event.wait(20) for event in ended)

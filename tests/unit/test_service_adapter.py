@@ -171,7 +171,8 @@ class TestWords:
 
     @pytest.mark.parametrize(('default', 'reason'), [
         (FailureReason.NO_ANSWER, FailureReason.TOO_LATE),
-        (FailureReason.KEYSTONE, FailureReason.KEYSTONE)])
+        (FailureReason.KEYSTONE, FailureReason.KEYSTONE_TOO_LATE),
+        (FailureReason.OPTIONS, FailureReason.OPTIONS)])
     def test_of_a_time_out_have_the_seconds(self, default, reason):
         found = service_adapter._unreachable(
             ks_exceptions.ConnectTimeout('http://h is slow'), default, 2.5)

@@ -10,6 +10,7 @@ from nova_sched import exception
 from nova_sched import service
 from nova_sched.scheduler import chance
 from nova_sched.scheduler import filter_scheduler
+from tests.builders import logging_files
 from tests.builders.services import select
 from tests.builders.services import wait_for
 
@@ -34,6 +35,19 @@ def reloading():
     """The threads that try to reload again: list."""
     return [thread for thread in threading.enumerate()
             if thread.name == 'reload again']
+
+
+def test_a_log_that_leads_nowhere_from_now_on_is_told_on_stderr(
+        running, conf, tmp_path, monkeypatch, capsys):
+    conf.set_override('log_config_append',
+                      str(logging_files.a_file(tmp_path)))
+    monkeypatch.setattr(conf, 'reload_config_files', lambda: True)
+    monkeypatch.setattr(service.logs, 'setup', lambda conf: None)
+
+    running.reset()
+
+    assert capsys.readouterr().err.startswith(
+        'nova-sched: warning: [DEFAULT] log_config_append = ')
 
 
 class Watched(filter_scheduler.FilterScheduler):

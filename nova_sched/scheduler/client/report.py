@@ -20,6 +20,9 @@ from nova_sched.service_adapter import FailureReason
 
 LOG = logging.getLogger(__name__)
 
+#: Why there is no answer where there might have been one later.
+_TOO_LATE = (FailureReason.TOO_LATE, FailureReason.KEYSTONE_TOO_LATE)
+
 #: Characters of a query that a log line shows.
 _LONGEST_QUERY = 1000
 
@@ -50,7 +53,8 @@ class SchedulerReportClient(NovaMethods):
             the second finds comes behind what the first finds.
         context: of the request; its ids and its user are used, but the token
             is that of the service.
-        Raises PlacementUnavailable if there is no answer in time.
+        Raises PlacementUnavailable if there is no answer in time, of
+            Placement or of Keystone.
         """
         identity = RequestIdentity.of(context)
         make = (Candidates.with_summaries if self.keeps_summaries
@@ -58,7 +62,7 @@ class SchedulerReportClient(NovaMethods):
         try:
             found, version = self._fetch_candidates(queries, identity, make)
         except PlacementUnreachable as exc:
-            if exc.reason is FailureReason.TOO_LATE:
+            if exc.reason in _TOO_LATE:
                 raise exception.PlacementUnavailable(str(exc)) from exc
             return NoCandidates(str(exc))
         except exception.PlacementError as exc:

@@ -114,6 +114,21 @@ def test_keeps_which_cells_are_disabled(cloud, tables, tmp_path):
     database.close()
 
 
+def test_takes_the_time_that_it_takes(cloud, monkeypatch):
+    """One that is given up midway is of no use."""
+    read, seen = cloud_export._read, []
+
+    def noted(database, read_tables):
+        found = read(database, read_tables)
+        seen.append(database.timeout)
+        return found
+
+    monkeypatch.setattr(cloud_export, '_read', noted)
+    cloud_export.export(cloud.conf())
+
+    assert seen == [None] * 3
+
+
 def test_names_the_cell_that_cannot_be_read(cloud):
     cloud.two.execute('DROP TABLE services')
 

@@ -250,7 +250,8 @@ def test_a_search_that_is_closed_probes_no_more(
                             lambda *_: awake.wait(20))
     for each in search._hosts._readers.values():
         each.guard._timeout, each.guard._probe = 0.1, each.probe
-    search._hosts.find_nodes('x', None)
+    with pytest.raises(exception.DatabaseUnavailable):
+        search._hosts.find_nodes('x', None)
 
     def probes():
         return [thread for thread in threading.enumerate()

@@ -4,7 +4,9 @@ import contextlib
 import datetime
 import logging
 import os
+import socket
 import threading
+import types
 
 import pymysql
 from pymysql.constants import FIELD_TYPE
@@ -239,12 +241,12 @@ def test_pymysql_times_are_read_as_datetimes(monkeypatch):
 class Connection:
     """Of a database that is not here; what is done with it is noted.
 
-    Also its engine, and its dialect.
+    Also its engine, its dialect, and what the driver has of it.
     """
 
     def __init__(self, name):
         self.name, self.done, self.info = name, [], {}
-        self.dialect = self
+        self.dialect = self.connection = self.dbapi_connection = self
 
     def execution_options(self, **options):
         self.done.append(options)
@@ -260,6 +262,9 @@ class Connection:
         self.done.append('begin')
         yield
         self.done.append('commit')
+
+    def invalidate(self):
+        self.done.append('invalidate')
 
     def exec_driver_sql(self, sql):
         self.done.append(sql)
@@ -302,6 +307,62 @@ class TestOtherDatabases:
             assert connection.exec_driver_sql(
                 'PRAGMA synchronous').scalar() == mode
         made.dispose()
+
+
+class TestAStatementThatIsGivenUp:
+    """Its connection is ended, as drivers cannot be told to."""
+
+    @pytest.fixture
+    def ends(self):
+        """Both ends of a connection: two sockets."""
+        near, far = socket.socketpair()
+        yield near, far
+        near.close()
+        far.close()
+
+    @staticmethod
+    def of_pymysql(near):
+        return types.SimpleNamespace(_sock=near)
+
+    @staticmethod
+    def of_libpq(near):
+        return types.SimpleNamespace(fileno=near.fileno)
+
+    @pytest.mark.parametrize('driver', [of_pymysql, of_libpq])
+    def test_finds_its_connection_lost(self, db, ends, driver, monkeypatch):
+        near, far = ends
+        connection = Connection('mysql')
+        connection.dbapi_connection = driver(near)
+        monkeypatch.setattr(db, '_connection',
+                            lambda: contextlib.nullcontext(connection))
+        db.timeout = 0.1
+
+        with db.reading():
+            assert near.recv(1) == b''    # it does not wait any more
+
+        assert connection.done == ['invalidate']
+        assert far.recv(1) == b''
+        assert near.fileno() != -1    # which is left to the driver
+
+    @pytest.mark.parametrize('link', [
+        types.SimpleNamespace(_sock=None), types.SimpleNamespace()])
+    def test_may_have_none_any_more(self, link):
+        engine._hang_up(link)
+
+    def test_may_be_of_a_driver_that_says_so_in_its_own_way(self):
+        def fileno():
+            raise ZeroDivisionError
+        engine._hang_up(types.SimpleNamespace(fileno=fileno))
+
+
+def test_making_tables_takes_the_time_that_it_takes(conf, monkeypatch):
+    made = []
+    monkeypatch.setattr(schema, 'sync_database', made.append)
+
+    schema.sync(conf)
+
+    assert made[0].timeout is None
+    assert engine.database(conf).timeout == conf.nova_sched.cell_timeout
 
 
 class TestReasons:

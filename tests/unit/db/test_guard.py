@@ -161,6 +161,50 @@ def test_one_that_refuses_is_asked_by_the_next_request(server, guarded,
     assert server.probed == 0
 
 
+def test_one_that_refuses_slowly_is_waited_for_once(
+        server, guarded, monkeypatch, caplog):
+    """As a host that is switched off does, which answers no packet."""
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(guard, 'SLOW_REFUSAL', 0.1)
+    server.refuses = True
+    found = guarded()
+
+    def ask():
+        time.sleep(0.1)
+        return server.ask()
+
+    for _ in range(3):
+        with pytest.raises(exception.DatabaseUnavailable,
+                           match='Access denied'):
+            guard.asking(found, ask)()
+
+    assert server.asked == 2
+    assert caplog.messages == [
+        'Timeout getting rows for cell x, whose database is not asked again '
+        'until it answers: Access denied']
+    server.refuses = False
+    until(lambda: not found.hangs)
+    assert guard.asking(found, ask)() == 'rows'
+
+
+def test_a_probe_that_hangs_is_given_up_too(server, guarded):
+    """The next one finds that the database is back."""
+    found, probes = guarded(timeout=0.1), []
+
+    def probe():
+        probes.append(1)
+        if len(probes) == 1:
+            server.answers.wait(LONG)
+
+    found._probe = probe
+    server.answers.clear()
+    with pytest.raises(exception.DatabaseUnavailable):
+        guard.asking(found, server.ask)()
+
+    until(lambda: not found.hangs)
+    assert len(probes) == 2
+
+
 def test_the_second_try_has_what_is_left_of_the_time(server, guarded):
     found, tries = guarded(timeout=0.3), []
 

@@ -7,6 +7,7 @@ import types
 import pytest
 from sqlalchemy import event
 
+from nova_sched import exception
 from nova_sched.cloud import file as cloud_file
 from nova_sched.db import cell_reader
 from nova_sched.db import cells
@@ -332,6 +333,36 @@ class TestInstances:
         assert hosts.locate_instances([]) == {}
         assert hosts.instances_on([]) == []
         assert hosts.image_properties([], ['os_type']) == []
+
+
+class TestTheOnlyDatabase:
+    """While it does not answer nobody is told that there is nothing."""
+
+    @pytest.fixture(params=['refuses', 'hangs'])
+    def silent(self, request, load, hosts, execute):
+        """A HostReader of such a database."""
+        load(hosts=1, instances=[clouds.an_instance('host1')])
+        execute('ALTER TABLE compute_nodes RENAME TO nodes')
+        execute('ALTER TABLE instances RENAME TO servers')
+        assert hosts.for_each_cell(cell_reader.CellReader.find_nodes,
+                                   None, None) == {}
+        [found] = hosts._readers.values()
+        assert found.guard.down
+        found.guard.hangs = request.param == 'hangs'
+        return hosts
+
+    def test_a_host_that_is_asked_for_may_be_there(self, silent):
+        with pytest.raises(exception.DatabaseUnavailable,
+                           match='compute_nodes'):
+            silent.find_nodes('host1', None)
+
+    def test_so_may_instances(self, silent):
+        with pytest.raises(exception.DatabaseUnavailable,
+                           match='cannot be looked up'):
+            silent.locate_instances(['u'])
+        with pytest.raises(exception.DatabaseUnavailable,
+                           match='cannot be read'):
+            silent.instances_on(['host1'])
 
 
 class TestImageProperties:

@@ -161,8 +161,9 @@ class TestVersion:
             record.register()
             [row] = [row for row in rows() if row['host'] == HOST]
             assert row['version'] == expected.number
-            assert record.version() == services.Version(
-                expected.number, 'its own', is_there=True)
+            found = record.version()
+            assert found == services.Version(
+                expected.number, 'its own', is_there=True, above=found.above)
             return row['version'], expected.origin
         return registered
 
@@ -220,6 +221,22 @@ class TestVersion:
         record.register()
         assert record.version() == services.Version(
             None, 'its own', is_there=True)
+
+    @pytest.mark.parametrize(('own', 'others', 'conductor', 'told'), [
+        (74, [], 30, 30), (74, [74], 30, 30), (74, [30], 30, None),
+        (30, [74], 30, None), (30, [], 30, None), (30, [], 74, None),
+        (None, [74], 30, 30), (None, [], 30, None), (74, [], None, None)])
+    def test_that_is_above_the_conductors_is_told_of(
+            self, insert, record, own, others, conductor, told):
+        """A nova-scheduler of their release does not start then."""
+        insert(version=own)
+        for number, version in enumerate(others):
+            insert(f'there{number}', version=version)
+        for host, version in (('one', conductor), ('two', 99)):
+            insert(host, binary='nova-conductor', topic='conductor',
+                   version=conductor and version)
+        assert record.version() == services.Version(
+            own, 'its own', is_there=True, above=told)
 
     def test_is_looked_up_without_a_change(self, record, rows):
         record.version()

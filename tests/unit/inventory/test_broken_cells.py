@@ -256,6 +256,18 @@ class TestFindNodes:
         assert driver.host_manager.find_nodes('c', None)
 
 
+    def test_of_cells_none_of_which_answers_is_told(self, cloud):
+        """The host may be there; nor does one say so that has it not."""
+        driver = cloud.driver()
+        cloud.two.execute('DROP TABLE compute_nodes')
+        assert driver.host_manager.find_nodes('c', None) == []
+        cloud.one.execute('DROP TABLE compute_nodes')
+
+        with pytest.raises(exception.DatabaseUnavailable, match=(
+                rf'^cell {CELL1}\(one\) cannot be read: .*; cell {CELL2}')):
+            driver.host_manager.find_nodes('c', None)
+
+
 class TestFindNodesOfOneDatabase:
     @pytest.fixture
     def found(self, tables_file, tmp_path):

@@ -260,7 +260,7 @@ class TestNoAnswer:
 
         assert time.monotonic() - begin < 20
         assert str(found).startswith(
-            'Failed to access network net: Keystone gives no token: ')
+            'Failed to access network net: Keystone gives no token in time: ')
 
     @pytest.mark.parametrize('catalog', [
         [], [{}], [1], None, [{'type': 'network', 'endpoints': [{}]}],

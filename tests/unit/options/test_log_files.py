@@ -60,6 +60,15 @@ def test_loggers_that_lead_somewhere_are_not(configured, tmp_path, loggers):
         logging_files.a_file(tmp_path, **loggers))) == []
 
 
+def test_values_may_be_of_other_values(configured, tmp_path):
+    """As logging reads such files, but for formats."""
+    path = logging_files.a_file(tmp_path, nova='%(output)s')
+    path.write_text(f'[DEFAULT]\noutput = stdout\n{path.read_text()}')
+
+    assert log_files.takes_nova_names(configured(path))
+    assert nowhere(configured(path)) == []
+
+
 def test_those_that_an_option_leads_away_from_are_told(configured, tmp_path):
     path = logging_files.a_file(tmp_path, nova_sched='stdout')
     names = '[nova_sched]\nnova_logger_names = true\n'

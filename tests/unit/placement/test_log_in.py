@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from nova_sched import exception
 from tests.builders import http_keystone
 from tests.builders import http_placement
 from tests.builders.http_keystone import PASSWORD
@@ -42,6 +43,13 @@ def ask(client):
 
 def reason(client):
     return ask(client).reason
+
+
+def late(client):
+    """What is said of a silence, which is no refusal."""
+    with pytest.raises(exception.PlacementUnavailable) as raised:
+        ask(client)
+    return str(raised.value)
 
 
 class TestLogIn:
@@ -318,11 +326,12 @@ class TestFailure:
         begin = time.monotonic()
 
         with concurrent.futures.ThreadPoolExecutor(32) as pool:
-            found = set(pool.map(lambda _: reason(client), range(32)))
+            found = set(pool.map(lambda _: late(client), range(32)))
 
         assert time.monotonic() - begin < 16
         assert {text.partition(' Request')[0] for text in found} == {
-            'Keystone gives no token for placement API.'}
+            'Keystone gives no token for placement API in time.'}
+        assert all('timed out after 1 seconds' in text for text in found)
 
     def test_that_lasts_is_logged_one_time_in_eleven(self, keystone,
                                                      by_password, caplog):

@@ -8,6 +8,7 @@ from nova_sched.db import cells
 from nova_sched.preflight import database_contents
 from nova_sched.preflight import databases
 from nova_sched.preflight.rows import OK
+from nova_sched.preflight.rows import WARNING
 from tests.builders import clouds
 
 NOW = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
@@ -119,6 +120,25 @@ class TestSchedulers:
             assert own.outcome == OK
             assert own.found.endswith(
                 f'the record of this service will be {words}')
+
+
+    def test_that_keep_an_older_one_from_starting_have_a_row(
+            self, cloud, records):
+        """As earlier releases of this service left them behind."""
+        cloud.execute('UPDATE services SET version = 74 '
+                      "WHERE binary = 'nova-scheduler'")
+        found = databases.Databases(cloud.conf(DEFAULT__host='fresh')).rows()
+        [row] = [row for row in found if row.check == 'way back']
+        assert row.outcome == WARNING
+        assert row.found == (
+            'all records of nova-scheduler have a higher version than 30 '
+            '(17.0.0 (Queens)), the least of nova-conductor: a '
+            'nova-scheduler of that release ends with ServiceTooOld')
+        assert 'openstack compute service delete' in row.advice
+
+        cloud.execute("UPDATE services SET version = 30 WHERE host = 'stale'")
+        found = databases.Databases(cloud.conf(DEFAULT__host='fresh')).rows()
+        assert 'way back' not in [row.check for row in found]
 
 
 def test_a_record_of_kilo_will_have_no_version(cloud):

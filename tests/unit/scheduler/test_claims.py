@@ -5,6 +5,7 @@ import json
 import pytest
 
 from nova_sched import exception
+from nova_sched.hosts import decision
 from nova_sched.scheduler import filters
 from tests.builders import clouds
 from tests.builders import requests
@@ -75,6 +76,39 @@ def ask(scheduler, placement, uuids=(FIRST,), **kwargs):
     spec = requests.a_request(num_instances=len(uuids or 'x'))
     return select(scheduler, spec, list(uuids) if uuids else None,
                   offer=placement.offer(), **kwargs)
+
+
+class TestAClaimThatIsNotAnsweredInTime:
+    LATE = '; Placement did not answer in time'
+
+    @staticmethod
+    def refused(placement, uuids):
+        """The NoValidHost, and the reason on record."""
+        record = decision.Decision()
+        with pytest.raises(exception.NoValidHost) as refused:
+            ask(a_scheduler(), placement, uuids, record=record)
+        return refused.value, record.reason
+
+    @pytest.mark.parametrize('uuids', [[FIRST], [FIRST, SECOND, THIRD]])
+    def test_is_a_refusal_that_says_so_but_in_nova_s_words(self, uuids):
+        """Also where it is that of the last of several instances."""
+        error, reason = self.refused(
+            Placement(['a', 'b'], late=uuids[-1:]), uuids)
+
+        assert {text: str(error.for_caller(text)).endswith(self.LATE)
+                for text in ('full', 'counts', 'filters', 'nova')} == {
+                    'full': True, 'counts': True, 'filters': True,
+                    'nova': False}
+        assert reason.endswith(self.LATE)
+
+    def test_is_none_that_was_refused(self):
+        error, reason = self.refused(Placement(['a'], refuses=['a']), [FIRST])
+
+        assert self.LATE not in str(error) + reason
+
+    def test_costs_nothing_where_another_host_is_claimed(self):
+        assert hosts_of(ask(a_scheduler(), Placement(
+            ['a', 'b'], late=['a']))) == [['b']]
 
 
 class TestOfferedHosts:
