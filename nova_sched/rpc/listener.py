@@ -38,9 +38,13 @@ class Request(amqpdriver.AMQPIncomingMessage):
     _taken = False
 
     @property
-    def is_known_call(self):
-        """Whether somebody waits for a reply, and it has an id of its own."""
-        return bool(self.orig_msg_id and self.unique_id)
+    def call_id(self):
+        """The ids of a call as one text; None of one without, and of a cast.
+
+        Both, as clients of somebody else may give one to many calls.
+        """
+        return (f'{self.orig_msg_id} {self.unique_id}'
+                if self.orig_msg_id and self.unique_id else None)
 
     def take(self):
         """Acknowledge it, in the thread that reads requests.
@@ -69,7 +73,7 @@ class Request(amqpdriver.AMQPIncomingMessage):
             undo.reply_is_lost()
         else:
             self.listener.retrier.send(pending)
-        if self.is_known_call:
+        if self.call_id:
             self.listener.note_answer(self, pending)
 
 
@@ -139,19 +143,19 @@ class Listener(amqpdriver.AMQPListener):
         message = request.message
         if message.seen != self.begun[message.consumer]:
             return False
-        known = request.is_known_call
-        holder = known and self.taken_calls.take(request.unique_id)
+        call_id = request.call_id
+        holder = call_id and self.taken_calls.take(call_id)
         try:
             message.acknowledge()
         except Exception as error:
             LOG.info('A request goes back to the broker, which has closed '
                      'the connection: %s', error)
-            if known and not holder:
-                self.taken_calls.give_back(request.unique_id)
+            if call_id and not holder:
+                self.taken_calls.give_back(call_id)
             return False
         if holder:
             self._leave(request, holder)
-        elif not known:
+        elif not call_id:
             # A cast goes to each worker: it may come to each once.
             self.msg_id_cache.add(request.unique_id)
         return not holder
@@ -161,7 +165,7 @@ class Listener(amqpdriver.AMQPListener):
         LOG.debug('Call %(id)s has come before, to %(holder)s',
                   {'id': request.unique_id, 'holder': holder.value})
         if holder is Holder.THIS_WORKER:
-            answer = self._answers.get(request.unique_id)
+            answer = self._answers.get(request.call_id)
             if answer:
                 self.retrier.send_again(answer)
 
@@ -170,8 +174,8 @@ class Listener(amqpdriver.AMQPListener):
 
         answer: replies.PendingReply.
         """
-        self._answers.keep(request.unique_id, answer)
-        self.taken_calls.answered(request.unique_id)
+        self._answers.keep(request.call_id, answer)
+        self.taken_calls.answered(request.call_id)
 
     def poll(self, timeout=None, batch_size=1, batch_timeout=None):
         """Wait for a request: list of one, or of none once it is stopped."""

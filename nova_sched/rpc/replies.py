@@ -67,20 +67,20 @@ class SentReplies:
     def __init__(self):
         self._lock, self._replies = threading.Lock(), {}
 
-    def keep(self, unique_id, reply):
-        """Keep a reply, if there is one, by the id of its call."""
+    def keep(self, call_id, reply):
+        """Keep a reply, if there is one, by the ids of its call."""
         if reply.body is None:
             return
         with self._lock:
-            self._replies[unique_id] = reply
+            self._replies[call_id] = reply
             while len(self._replies) > MAX_SENT or sum(
                     each.size for each in self._replies.values()) > MAX_BYTES:
                 del self._replies[next(iter(self._replies))]
 
-    def get(self, unique_id):
+    def get(self, call_id):
         """Return the reply to a call, or None."""
         with self._lock:
-            return self._replies.get(unique_id)
+            return self._replies.get(call_id)
 
 
 class _MissingQueue:

@@ -21,7 +21,7 @@ import typing
 #: Seconds that a call is known for.
 KEPT = 600
 
-#: A call: digest of its unique id, when it was taken by time.monotonic(), by
+#: A call: digest of its ids, when it was taken by time.monotonic(), by
 #: which worker, and whether that has answered.
 _ENTRY = struct.Struct('=16sdI?3x')
 #: Calls of a bucket, of which the oldest makes room, and buckets: 131,072
@@ -70,13 +70,13 @@ class TakenCalls:
     def __del__(self):
         os.close(self._file)
 
-    def take(self, unique_id):
+    def take(self, call_id):
         """Note that this worker takes a call.
 
         Returns None; or the Holder that it has already, which is not one that
         ended before it could answer.
         """
-        digest = _digest(unique_id)
+        digest = _digest(call_id)
         with self._bucket_of(digest) as place:
             at, call = self._find(place, digest)
             if call and (call.answered or self._lives(call.worker)):
@@ -86,16 +86,16 @@ class TakenCalls:
                 digest, time.monotonic(), self._worker, False))
         return None
 
-    def answered(self, unique_id):
+    def answered(self, call_id):
         """Note that a call of this worker is answered."""
-        self._change(unique_id, lambda call: call._replace(answered=True))
+        self._change(call_id, lambda call: call._replace(answered=True))
 
-    def give_back(self, unique_id):
+    def give_back(self, call_id):
         """Note that this worker did not take a call after all."""
-        self._change(unique_id, lambda call: _NO_CALL)
+        self._change(call_id, lambda call: _NO_CALL)
 
-    def _change(self, unique_id, change):
-        digest = _digest(unique_id)
+    def _change(self, call_id, change):
+        digest = _digest(call_id)
         with self._bucket_of(digest) as place:
             at, call = self._find(place, digest)
             if call and call.worker == self._worker:
@@ -162,8 +162,8 @@ class TakenCalls:
             fcntl.lockf(self._file, fcntl.LOCK_UN, size, place)
 
 
-def _digest(unique_id):
-    return hashlib.blake2b(unique_id.encode(), digest_size=16).digest()
+def _digest(call_id):
+    return hashlib.blake2b(call_id.encode(), digest_size=16).digest()
 
 
 def _sign(worker):

@@ -133,7 +133,7 @@ class TestACallThatComesAgain:
             self, listener, monkeypatch):
         request, channel = self.hear(listener)
         monkeypatch.setattr(listener.taken_calls, 'take',
-                            lambda unique_id: Holder.ANOTHER_WORKER)
+                            lambda call_id: Holder.ANOTHER_WORKER)
         assert not request.take()
         assert channel.acknowledged == [1]
         assert listener.again == []
@@ -143,6 +143,12 @@ class TestACallThatComesAgain:
         channel.broken = True
         assert not request.take()
         assert self.hear(listener)[0].take()
+
+    def test_is_another_one_where_another_answer_is_waited_for(
+            self, listener):
+        for msg_id in 'mn':
+            arrives(listener, CALL.replace('"m"', f'"{msg_id}"'))
+            assert listener.incoming.pop().take()
 
     def test_is_taken_where_it_has_no_id(self, listener):
         for _ in range(2):

@@ -36,15 +36,15 @@ class Worker:
     def _work(self, calls):
         try:
             while order := os.read(self._orders, 1000).decode():
-                method, unique_id = order.split()
-                result = getattr(calls, method)(unique_id)
+                method, call_id = order.split()
+                result = getattr(calls, method)(call_id)
                 os.write(self._results, str(result).encode())
         finally:
             os._exit(0)
 
-    def __call__(self, method, unique_id=CALL):
+    def __call__(self, method, call_id=CALL):
         """Call a method of TakenCalls; returns what it returns, as text."""
-        os.write(self._orders, f'{method} {unique_id}'.encode())
+        os.write(self._orders, f'{method} {call_id}'.encode())
         return os.read(self._results, 1000).decode()
 
     def kill(self):
