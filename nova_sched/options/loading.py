@@ -1,7 +1,9 @@
 """Making a configuration from options, files and a command line."""
 
+import contextlib
 import logging as py_logging
 import os
+import traceback
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -48,6 +50,33 @@ class Options(cfg.ConfigOpts):
     def _validate_cli_options(self, namespace):
         """Check nothing; the command line's own values are checked."""
 
+    def reload_config_files(self):
+        """Read the files again, as of oslo.config.
+
+        Raises ConfigFileParseError for a file that is no text.
+        """
+        with _text_only():
+            return super().reload_config_files()
+
+
+@contextlib.contextmanager
+def _text_only():
+    """Treat a file that is no text as one that cannot be parsed."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise cfg.ConfigFileParseError(
+            _parsed_in(error), f'it is no text: {error}') from None
+
+
+def _parsed_in(error):
+    """Return the path of the file that oslo.config parsed when it failed."""
+    # The error has the octets, but no name.
+    parsers = [frame.f_locals.get('self') for frame, _
+               in traceback.walk_tb(error.__traceback__)]
+    return next(parser.filename for parser in parsers
+                if isinstance(parser, cfg.ConfigParser))
+
 
 def parse(conf, args, files):
     """Parse a command line and files into an Options, and return it.
@@ -60,9 +89,10 @@ def parse(conf, args, files):
     dirs = default_config_dirs() if files is None else []
     files = default_config_files() if files is None else list(files)
     try:
-        conf(list(args), project=PROJECT, prog=PROG,
-             version=f'{PROG} {version.version_string()}',
-             default_config_files=files, default_config_dirs=dirs)
+        with _text_only():
+            conf(list(args), project=PROJECT, prog=PROG,
+                 version=f'{PROG} {version.version_string()}',
+                 default_config_files=files, default_config_dirs=dirs)
     except cfg.ConfigFilesNotFoundError as exc:
         raise exception.ConfigurationError(
             '--config-file', ', '.join(exc.config_files),
@@ -78,6 +108,9 @@ def parse(conf, args, files):
         raise exception.ConfigurationError(
             '--config-dir', exc.config_dir,
             'no such directory; name one that exists') from exc
+    except OSError as exc:
+        raise exception.ConfigurationError(
+            '--config-file', exc.filename, exc.strerror) from exc
     return conf
 
 

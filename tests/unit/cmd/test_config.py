@@ -179,12 +179,13 @@ class TestCheck:
             '[filter_scheduler] enabled_filter: is no option: Did you mean '
             'enabled_filters?']
 
-    @pytest.mark.parametrize('text', [None, 'garbage'])
+    @pytest.mark.parametrize('text', [
+        None, b'garbage', b'\x7fELF\xff\xfe'])
     def test_of_a_file_that_cannot_be_read_is_an_error(self, run, tmp_path,
                                                        text):
         file = tmp_path / 'odd.conf'
         if text:
-            file.write_text(text)
+            file.write_bytes(text)
         ended = run('--config-file', file, 'config', 'check')
 
         assert ended.code == 2

@@ -98,6 +98,14 @@ def test_a_missing_file_is_told(capsys):
     assert '/nowhere/nova.conf' in capsys.readouterr().err
 
 
+def test_a_file_that_is_no_text_is_told(capsys, tmp_path):
+    path = tmp_path / 'nova.conf'
+    path.write_bytes(b'\x7fELF\xff\xfe')
+    assert scheduler.main(['--config-file', str(path)]) == 2
+    assert capsys.readouterr().err.startswith(
+        f"nova-sched: error: --config-file = '{path}': ")
+
+
 def test_importing_the_daemon_chooses_native_threads():
     """Before oslo.messaging could make oslo.service choose eventlet."""
     code = ('import nova_sched.cmd.scheduler; '

@@ -78,6 +78,20 @@ class TestFilesThatCannotBeRead:
         assert self.refusal('--config-file', str(path)).startswith(
             f"--config-file = '{path}': ")
 
+    @pytest.mark.parametrize('path', ['odd.conf', 'odd.d/a.conf'])
+    def test_is_one_that_is_no_text(self, home, path):
+        (home / 'odd.d').mkdir()
+        path = home / path
+        path.write_bytes(b'\x7fELF\xff\xfe')
+        where = (('--config-dir', path.parent) if path.parent != home
+                 else ('--config-file', path))
+        assert self.refusal(*map(str, where)).startswith(
+            f"--config-file = '{path}': it is no text: 'utf-8' codec ")
+
+    def test_is_a_directory_instead(self, home):
+        assert self.refusal('--config-file', str(home)) == (
+            f"--config-file = '{home}': Is a directory")
+
     def test_is_a_directory_that_there_is_not(self, home):
         path = str(home / 'no.d')
         assert self.refusal('--config-dir', path) == (
