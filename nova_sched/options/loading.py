@@ -10,6 +10,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched import version
+from nova_sched.options import files
 
 PROJECT = 'nova_sched'
 PROG = 'nova-sched'
@@ -47,6 +48,10 @@ class Options(cfg.ConfigOpts):
     which ``check`` reports with the others.
     """
 
+    #: What the files held when they were read: list as of ``files.read``.
+    #: What they hold by now says nothing about the values.
+    contents = ()
+
     def _validate_cli_options(self, namespace):
         """Check nothing; the command line's own values are checked."""
 
@@ -56,7 +61,10 @@ class Options(cfg.ConfigOpts):
         Raises ConfigFileParseError for a file that is no text.
         """
         with _text_only():
-            return super().reload_config_files()
+            is_read = super().reload_config_files()
+            if is_read:
+                self.contents = files.read(self)
+            return is_read
 
 
 @contextlib.contextmanager
@@ -78,21 +86,24 @@ def _parsed_in(error):
                 if isinstance(parser, cfg.ConfigParser))
 
 
-def parse(conf, args, files):
+def parse(conf, args, paths):
     """Parse a command line and files into an Options, and return it.
+
+    paths: of the files to read when the command line names none, or None.
 
     Raises ConfigurationError when a file is missing, may not be read or is
     no configuration file, and SystemExit for --help and a wrong command
     line; oslo.config has written why to stderr then.
     """
     py_logging.getLogger('oslo_config.cfg').addFilter(_is_news)
-    dirs = default_config_dirs() if files is None else []
-    files = default_config_files() if files is None else list(files)
+    dirs = default_config_dirs() if paths is None else []
+    paths = default_config_files() if paths is None else list(paths)
     try:
         with _text_only():
             conf(list(args), project=PROJECT, prog=PROG,
                  version=f'{PROG} {version.version_string()}',
-                 default_config_files=files, default_config_dirs=dirs)
+                 default_config_files=paths, default_config_dirs=dirs)
+            conf.contents = files.read(conf)
     except cfg.ConfigFilesNotFoundError as exc:
         raise exception.ConfigurationError(
             '--config-file', ', '.join(exc.config_files),

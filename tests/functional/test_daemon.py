@@ -194,6 +194,22 @@ def test_a_reload_refuses_a_wrong_configuration(stage, option, value):
     assert not daemon.said('Traceback')
 
 
+def test_a_file_that_is_no_text_changes_nothing(stage):
+    """Not even for a worker that is started while it is there."""
+    stage.cloud(4)
+    daemon = stage.daemon(workers=1)
+    (stage.directory / 'nova-sched.conf').write_bytes(b'\x7fELF\xff\xfe')
+    daemon.signal(signal.SIGHUP)
+    line, = daemon.wait_until_said('Not reloading')
+    assert 'ERROR' in line
+    assert 'nova-sched.conf' in line
+    killed, = daemon.children
+    os.kill(killed, signal.SIGKILL)
+    daemon.wait_until_said('Serving requests', times=2)
+    assert results(stage.client().crowd(10)) == {3}
+    assert not daemon.said('Traceback')
+
+
 def test_every_log_line_of_a_request_bears_its_id(stage):
     """As the caller's context has it; also when the request is refused."""
     stage.cloud(4)

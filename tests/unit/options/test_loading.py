@@ -119,6 +119,21 @@ class TestConfigFiles:
         assert files.sections_of(os.path.join('~', 'one.conf')) == {
             'DEFAULT': {'x': ['1', '2']}}
 
+    @pytest.mark.parametrize('text', [None, 'garbage', '[A]\nx = 2\n'])
+    def test_count_as_they_were_read(self, home, text):
+        """What becomes of them later says nothing until they are reloaded."""
+        path = home / 'one.conf'
+        path.write_text('[A]\nx = 1\n')
+        conf = config.new_conf(['--config-file', str(path)])
+        if text is None:
+            path.unlink()
+        else:
+            path.write_text(text)
+        assert files.raw_values(conf, 'a', 'x') == ['1']
+        assert conf.reload_config_files() == (text == '[A]\nx = 2\n')
+        assert files.raw_values(conf, 'a', 'x') == [
+            '2' if conf.reload_config_files() else '1']
+
     def test_say_nothing_of_what_is_not_in_them(self, home):
         conf = config.new_conf([], [])
         assert files.raw_values(conf, None, 'x') == []
