@@ -165,6 +165,25 @@ def test_a_reload_can_change_the_driver(stage):
     assert not daemon.said('Traceback')
 
 
+@pytest.mark.parametrize(('words', 'ready'), [
+    ([], 'Serving requests'), (['--no-fork'], 'Serving requests'),
+    (['--shadow'], 'Starting as a shadow')])
+def test_sigusr1_ends_nothing(stage, words, ready):
+    stage.cloud(4)
+    with processes.running(
+            'nova-sched', [*words, '--config-file', stage.config_file(
+                nova_sched__shadow_report=stage.directory / 'report')],
+            stage.directory / 'nova-sched.log') as daemon:
+        daemon.wait_until_said(ready)
+        workers = daemon.children
+        for pid in (daemon.pid, *workers):
+            os.kill(pid, signal.SIGUSR1)
+        daemon.signal(signal.SIGUSR2)
+        daemon.wait_until_said('Guru Meditation')
+        assert daemon.running
+        assert daemon.children == workers
+
+
 def test_no_worker_outlives_its_killed_parent(stage):
     """An orphan would go on to serve with nobody to stop it."""
     stage.cloud(4)

@@ -31,9 +31,11 @@ def run(tmp_path, monkeypatch, capsys):
         path.write_text(text)
         status = scheduler.main(['--config-file', str(path), *words])
         return status, capsys.readouterr().err, started
-    before = signal.getsignal(signal.SIGUSR2)
+    before = {number: signal.getsignal(number)
+              for number in (signal.SIGUSR1, signal.SIGUSR2)}
     yield run_with
-    signal.signal(signal.SIGUSR2, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_a_good_configuration_is_served(run):
