@@ -164,7 +164,8 @@ class TestCheck:
 
     def test_warns_of_hosts_that_are_left_to_placement(self, check):
         ended = check('[placement]\nauth_url = http://192.0.2.1:5000\n'
-                      '[scheduler]\ndriver = caching_scheduler\n')
+                      '[scheduler]\ndriver = caching_scheduler\n'
+                      '[filter_scheduler]\nenabled_filters = RamFilter\n')
 
         assert ended.code == 0
         assert ('[placement] is configured, but the caching scheduler does '
