@@ -17,6 +17,7 @@ from nova_sched.hosts import table
 from nova_sched.objects import aggregate
 from nova_sched.scheduler import caching_scheduler
 from nova_sched.scheduler import driver
+from tests.builders import clouds
 from tests.builders.services import select
 
 
@@ -209,8 +210,14 @@ class TestReloads:
              aggregate.Aggregate, cfg.ConfigOpts, threading.Thread)
 
     @pytest.fixture
-    def conf(self, conf):
+    def conf(self, cloud, conf):
+        cloud.load(hosts=2, aggregates=[clouds.an_aggregate(
+            hosts=['host1'], metadata={'key': 'value'})])
         conf.set_override('driver', 'filter_scheduler', 'scheduler')
+        conf.set_override('enabled_filters', [
+            'AvailabilityZoneFilter', 'AggregateRamFilter',
+            'AggregateImagePropertiesIsolation', 'AggregateTypeAffinityFilter',
+            'AggregateMultiTenancyIsolation'], 'filter_scheduler')
         # Calls make threads until there are so many.
         conf.set_override('executor_thread_pool_size', 1)
         return conf
