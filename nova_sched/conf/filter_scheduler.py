@@ -14,8 +14,8 @@ PLACEMENT_FILTERS = (
     'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
     'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter')
 
-#: Default chain without it: something must keep hosts from being overfilled
-#: (Mitaka).
+#: Default chain where it is not asked: something must keep hosts from being
+#: overfilled (Mitaka).
 NO_PLACEMENT_FILTERS = (
     'RetryFilter', 'AvailabilityZoneFilter', 'RamFilter', 'DiskFilter',
     'ComputeFilter', 'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
@@ -63,12 +63,12 @@ for the filters of the same name here.
 The filters that run, by class name, in this order. Put those that reject
 many hosts cheaply first. An empty value runs none: every host passes.
 
-Unset, the list depends on whether [placement] is configured. With Placement:
-the list shown here. Without: RamFilter and DiskFilter are added after
-AvailabilityZoneFilter, because nothing else would keep a host from being
-filled beyond its limits. The caching scheduler does not ask Placement, so
-name both here if it decides where there is one. CoreFilter is in neither
-list: add it where there is no Placement and virtual CPUs are what runs out.
+Unset, the list depends on whether Placement is asked: whether [placement] is
+configured, and the driver is not the caching scheduler, which does not ask.
+With Placement: the list shown here. Without: RamFilter and DiskFilter are
+added after AvailabilityZoneFilter, because nothing else would keep a host
+from being filled beyond its limits. CoreFilter is in neither list: add it
+where Placement is not asked and virtual CPUs are what runs out.
 """),
     cfg.ListOpt(
         'baremetal_enabled_filters', default=list(BAREMETAL_FILTERS),

@@ -3,13 +3,16 @@
 A read uses one connection, one transaction, and one or two statements with
 explicit columns per table.  Rows are the driver's own plain tuples, because
 with 10,000 hosts an object per row costs more than the query.
-A column that a release's schema lacks is selected as NULL.  The schema is
-inspected once per table, not per read.
+A column that a release's schema lacks is selected as NULL, unless no row is a
+host without it.  The schema is inspected once per table, not per read, and
+again when a statement fails, or a column has gone.
 """
 
 import contextlib
 import copy
 import dataclasses
+import math
+import time
 import typing
 
 import sqlalchemy as sa
@@ -21,6 +24,7 @@ from nova_sched.db import instance_details
 from nova_sched.db import statements
 from nova_sched.db import tables
 from nova_sched.hosts import columns
+from nova_sched.hosts import values as host_values
 
 INSTANCE_COLUMNS = (
     'uuid', 'host', 'node', 'project_id', 'user_id', 'vm_state', 'task_state',
@@ -31,6 +35,9 @@ INSTANCE_COLUMNS = (
 _IMAGE = 'image_'
 
 _CHUNK = 500         # values in one IN (...) list
+
+#: Seconds after which columns that have gone are looked for again.
+LOOK_AGAIN = 60
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +76,9 @@ class CellReader:
         self.db = db_engine.Database(cell.connection, options)
         self._columns = compute_node_columns
         self._statements = self._nodes = None
+        # Columns that were there at some time: (table, name); and until when
+        # the statements count.
+        self._seen, self._until = set(), math.inf
         self._details = instance_details.InstanceDetails()
         #: The guard.Guard for questions to it; None where nobody waits.
         self.guard = None
@@ -118,7 +128,7 @@ class CellReader:
 
     def statements(self, connection):
         """Return the statements for compute nodes and services: a pair."""
-        if self._statements is None:
+        if self._statements is None or time.monotonic() > self._until:
             self._statements = self._prepare(connection)
         return self._statements
 
@@ -129,6 +139,13 @@ class CellReader:
     def _prepare(self, connection):
         schema = statements.Schema(connection, self.db)
         nodes, services = tables.compute_nodes, tables.services
+        present = {(table.name, name) for table in (nodes, services)
+                   for name in schema.columns(table)}
+        self._seen |= present
+        self._until = (math.inf if present == self._seen
+                       else time.monotonic() + LOOK_AGAIN)
+        schema.check(nodes, [name for name in host_values.REQUIRED
+                             if name in self._columns])
         return (
             self._statement(connection, schema.select(
                 nodes, self._columns, host=_node_host(schema))

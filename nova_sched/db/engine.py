@@ -11,7 +11,9 @@ import functools
 import itertools
 import os
 import socket
+import sqlite3
 import time
+import urllib.parse
 
 from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import engines
@@ -51,6 +53,12 @@ _NO_CONNECTION = (db_exc.DBConnectionError, sa.exc.DisconnectionError,
 
 # Tables without which no request can be answered.
 _REQUIRED_TABLES = ('compute_nodes', 'services')
+
+
+# What SQLite fails with when it can make no file, or write none. In WAL mode
+# it makes files to read, too.
+_NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
+            sqlite3.SQLITE_CANTOPEN)
 
 
 class StatementFailed(exception.DatabaseUnavailable):
@@ -140,13 +148,42 @@ def _tune_sqlite(engine, synchronous):
 
     ``db sync`` sets that mode, in which readers never wait for a writer.
     Text that is not in UTF-8 is read all the same: it is one row's fault.
+    A file is read also where the disk is full.
     """
+    @event.listens_for(engine, 'do_connect')
+    def on_do_connect(dialect, record, args, kwargs):
+        opened = dialect.connect(*args, **kwargs)
+        try:
+            opened.execute('PRAGMA schema_version')
+        except sqlite3.OperationalError as error:
+            path = args[0]
+            if (error.sqlite_errorcode & 0xff not in _NO_ROOM
+                    or not _is_all_there(path)):
+                opened.close()
+                raise
+        else:
+            return opened
+        opened.close()
+        uri = f'file:{urllib.parse.quote(path)}?immutable=1'
+        return dialect.connect(uri, **kwargs, uri=True)
+
     @event.listens_for(engine, 'connect')
     def on_connect(dbapi_connection, record):
         dbapi_connection.text_factory = functools.partial(
             str, encoding='utf-8', errors='replace')
         if synchronous:
             dbapi_connection.execute('PRAGMA synchronous = NORMAL')
+
+
+def _is_all_there(path):
+    """Return whether nothing of a file of SQLite is yet beside it.
+
+    What is, one reads there only with room for what tells readers apart.
+    """
+    try:
+        return os.path.isfile(path) and not os.path.getsize(f'{path}-wal')
+    except FileNotFoundError:
+        return True
 
 
 @contextlib.contextmanager

@@ -224,8 +224,15 @@ def answers(questions):
 
 
 def asking(guard, function):
-    """Return a function that asks one database through its guard."""
+    """Return a function that asks one database through its guard.
+
+    It raises DatabaseUnavailable, also for a statement that failed.
+    """
     @functools.wraps(function)
     def ask(*args):
-        return guard.answer(guard.ask(functools.partial(function, *args)))
+        try:
+            return guard.answer(guard.ask(functools.partial(function, *args)))
+        except engine.StatementFailed as error:
+            # Callers of the service know no other name.
+            raise exception.DatabaseUnavailable(str(error)) from error
     return ask

@@ -42,6 +42,14 @@ class Schema:
         except exception.DatabaseUnavailable:
             return set()
 
+    def check(self, table, names):
+        """Raise DatabaseUnavailable if a table lacks one of these columns."""
+        missing = [name for name in names if name not in self.columns(table)]
+        if missing:
+            raise exception.DatabaseUnavailable(
+                f'Database {self._db.masked}: its table {table.name} has no '
+                f'column {" and no column ".join(missing)}')
+
     def select(self, table, names, **instead):
         """Return a SELECT of the columns in this order.
 

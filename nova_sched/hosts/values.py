@@ -40,6 +40,8 @@ def _is_text(value):
 #: Numbers that every host has that has reported.
 _AMOUNTS = ('vcpus', 'memory_mb', 'local_gb', 'vcpus_used', 'local_gb_used',
             'free_disk_gb')
+#: Columns without which no row is a host that could take anything.
+REQUIRED = ('host', 'hypervisor_hostname', *_AMOUNTS, 'free_ram_mb')
 #: Without a right value of these there is no host.
 _NEEDED = frozenset(('uuid', 'host', 'hypervisor_hostname', *_AMOUNTS))
 

@@ -29,6 +29,7 @@ _VERSION = types.SimpleNamespace(
 def answer_signals(conf):
     """Have this process, and those that it forks, answer SIGUSR2.
 
+    SIGUSR1, by which services of older releases are asked, is ignored.
     conf: ConfigOpts.  To be called from the main thread.
     Where ``[oslo_reports] file_event_handler`` asks for reports the signal
     does nothing; see ``watch_file``.
@@ -36,6 +37,7 @@ def answer_signals(conf):
     def answer(_number, frame):
         _kind(conf).handle_signal(_VERSION, _name(),
                                   conf.oslo_reports.log_dir, frame)
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     is_by_file = conf.oslo_reports.file_event_handler
     signal.signal(signal.SIGUSR2, signal.SIG_IGN if is_by_file else answer)
 

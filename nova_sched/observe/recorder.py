@@ -9,6 +9,7 @@ import collections
 import threading
 
 from nova_sched.hosts import decision
+from nova_sched.hosts import labels
 from nova_sched.observe import log_line
 
 #: A record that takes more than one in so many bytes keeps no request.
@@ -33,6 +34,8 @@ class Recorder:
             decision.Decision.forget_offer, decision.Decision.forget_weights,
             decision.Decision.forget_rejected)}
         self._sizes, self._names = {}, collections.Counter()
+        # Columns of names as the last record had them -> as they are kept.
+        self._last_names = ((), ())
         #: About how many bytes the records take.
         self.size = 0
         #: Of the configuration: 1 at the start, one more each reload.
@@ -58,6 +61,7 @@ class Recorder:
             record.forget_request()
             size = record.size()
         with self._lock:
+            record.names = self._kept_names(record.names)
             for kept in (self._records, *self._with.values()):
                 kept.append(record)
             self._sizes[id(record)] = size
@@ -77,6 +81,23 @@ class Recorder:
         record = self._records.popleft()
         self.size -= (self._sizes.pop(id(record))
                       - self._count_names(record, -1))
+
+    def _kept_names(self, names):
+        """Return columns of the recorder's own for the names of a record.
+
+        With each reload all names are read anew, and records of many reloads
+        would keep as many of each.
+        """
+        if not names:
+            return ()
+        last, kept = self._last_names
+        if [*map(id, names)] != [*map(id, last)]:
+            kept = tuple(
+                column.coded_as(before) for column, before in zip(
+                    names, kept or (labels.Labels.of(()),) * len(names),
+                    strict=True))
+            self._last_names = names, kept
+        return kept
 
     def _count_names(self, record, change):
         """Return the bytes gained or lost by host names that records share.

@@ -22,6 +22,23 @@ def config_files(conf):
     return paths
 
 
+def read(conf):
+    """Return what each of these files holds now: list of (path, sections).
+
+    sections: as of ``sections_of``.
+    """
+    return [(path, sections_of(path)) for path in config_files(conf)]
+
+
+def contents(conf):
+    """Return what the files of a ConfigOpts held, as ``read`` does.
+
+    When they were read, if it is a loading.Options; else as they are now.
+    """
+    found = getattr(conf, 'contents', None)
+    return read(conf) if found is None else found
+
+
 def raw_sections(conf):
     """Return what the files hold: dict section -> dict name -> list of texts.
 
@@ -29,8 +46,8 @@ def raw_sections(conf):
     several files or lines follow each other in reading order.
     """
     sections = {}
-    for path in config_files(conf):
-        for name, values in sections_of(path).items():
+    for _path, found in contents(conf):
+        for name, values in found.items():
             merged = sections.setdefault(name, {})
             for key, texts in values.items():
                 merged.setdefault(key, []).extend(texts)

@@ -1,13 +1,16 @@
 """Making a configuration from options, files and a command line."""
 
+import contextlib
 import logging as py_logging
 import os
+import traceback
 
 from oslo_config import cfg
 from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched import version
+from nova_sched.options import files
 
 PROJECT = 'nova_sched'
 PROG = 'nova-sched'
@@ -45,24 +48,62 @@ class Options(cfg.ConfigOpts):
     which ``check`` reports with the others.
     """
 
+    #: What the files held when they were read: list as of ``files.read``.
+    #: What they hold by now says nothing about the values.
+    contents = ()
+
     def _validate_cli_options(self, namespace):
         """Check nothing; the command line's own values are checked."""
 
+    def reload_config_files(self):
+        """Read the files again, as of oslo.config.
 
-def parse(conf, args, files):
+        Raises ConfigFileParseError for a file that is no text.
+        """
+        with _text_only():
+            is_read = super().reload_config_files()
+            if is_read:
+                self.contents = files.read(self)
+            return is_read
+
+
+@contextlib.contextmanager
+def _text_only():
+    """Treat a file that is no text as one that cannot be parsed."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise cfg.ConfigFileParseError(
+            _parsed_in(error), f'it is no text: {error}') from None
+
+
+def _parsed_in(error):
+    """Return the path of the file that oslo.config parsed when it failed."""
+    # The error has the octets, but no name.
+    parsers = [frame.f_locals.get('self') for frame, _
+               in traceback.walk_tb(error.__traceback__)]
+    return next(parser.filename for parser in parsers
+                if isinstance(parser, cfg.ConfigParser))
+
+
+def parse(conf, args, paths):
     """Parse a command line and files into an Options, and return it.
+
+    paths: of the files to read when the command line names none, or None.
 
     Raises ConfigurationError when a file is missing, may not be read or is
     no configuration file, and SystemExit for --help and a wrong command
     line; oslo.config has written why to stderr then.
     """
     py_logging.getLogger('oslo_config.cfg').addFilter(_is_news)
-    dirs = default_config_dirs() if files is None else []
-    files = default_config_files() if files is None else list(files)
+    dirs = default_config_dirs() if paths is None else []
+    paths = default_config_files() if paths is None else list(paths)
     try:
-        conf(list(args), project=PROJECT, prog=PROG,
-             version=f'{PROG} {version.version_string()}',
-             default_config_files=files, default_config_dirs=dirs)
+        with _text_only():
+            conf(list(args), project=PROJECT, prog=PROG,
+                 version=f'{PROG} {version.version_string()}',
+                 default_config_files=paths, default_config_dirs=dirs)
+            conf.contents = files.read(conf)
     except cfg.ConfigFilesNotFoundError as exc:
         raise exception.ConfigurationError(
             '--config-file', ', '.join(exc.config_files),
@@ -78,6 +119,9 @@ def parse(conf, args, files):
         raise exception.ConfigurationError(
             '--config-dir', exc.config_dir,
             'no such directory; name one that exists') from exc
+    except OSError as exc:
+        raise exception.ConfigurationError(
+            '--config-file', exc.filename, exc.strerror) from exc
     return conf
 
 

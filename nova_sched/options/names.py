@@ -14,6 +14,9 @@ DRIVERS = {
     'chance.ChanceScheduler': 'chance_scheduler',
 }
 
+#: Those that do not ask Placement.
+_WITHOUT_PLACEMENT = ('caching_scheduler', 'chance_scheduler')
+
 #: The host manager for bare metal, which Nova removed in Rocky.
 IRONIC_HOST_MANAGER = 'ironic_host_manager'
 
@@ -56,13 +59,15 @@ def enabled_filters(conf):
     """Return the names of the filters that run, in order: list.
 
     As configured; unset, Queens' default list when [placement] is
-    configured, else Mitaka's, which includes RamFilter and DiskFilter.
+    configured and the driver asks it, else Mitaka's, which includes RamFilter
+    and DiskFilter.
     """
     if uses_baremetal_filters(conf):
         return list(conf.filter_scheduler.baremetal_enabled_filters)
     configured = conf.filter_scheduler.enabled_filters
     if configured is not None:
         return list(configured)
-    if placement.placement_configured(conf):
+    if (placement.placement_configured(conf)
+            and driver_name(conf) not in _WITHOUT_PLACEMENT):
         return list(filter_scheduler.PLACEMENT_FILTERS)
     return list(filter_scheduler.NO_PLACEMENT_FILTERS)

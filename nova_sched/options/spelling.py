@@ -30,13 +30,13 @@ _NOT_OURS = ('placement_database',)
 
 
 class Spelling:
-    """The names that the files of a ConfigOpts, as they are, give options."""
+    """The names that the files of a ConfigOpts give options."""
 
     def __init__(self, conf):
         self._conf = conf
         self._known = sections.known_opts()
-        self._files = [files.sections_of(path) for path
-                       in reversed(files.config_files(conf))]
+        self._files = [found for _path, found in reversed(
+            files.contents(conf))]
 
     def as_written(self, section, opt, value=None):
         """Return where the files give an option, or None if they do not.
@@ -181,8 +181,8 @@ def _repeated(conf):
     single = {place for (section, _dest), opt in sections.known_opts().items()
               if not isinstance(opt, cfg.MultiOpt)
               for place in sections.places(section, opt)}
-    for path in files.config_files(conf):
-        for section, values in files.sections_of(path).items():
+    for path, found in files.contents(conf):
+        for section, values in found.items():
             for name, texts in values.items():
                 if len(texts) > 1 and (section, name) in single:
                     yield (f'[{section}] {name} stands in {path} '

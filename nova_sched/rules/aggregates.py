@@ -1,11 +1,12 @@
 """What the aggregates of a host say: values of their metadata.
 
-The three readings that rules use; ``aggregates`` is an iterable of objects
+The three readings that rules use; ``aggregates`` is a collection of objects
 with a ``metadata`` dict of texts.
 """
 
 import functools
 import sys
+import weakref
 
 import numpy as np
 from oslo_log import log as logging
@@ -20,40 +21,47 @@ _NUMBER = np.dtype([('is_set', np.bool_), ('value', np.float64)])
 
 def values(aggregates, key):
     """Return the raw values of one key over all aggregates: frozenset."""
-    return _metadata(tuple(aggregates)).get(key, _NOTHING)[0]
+    return _metadata(_weakly(aggregates)).get(key, _NOTHING)[0]
 
 
 def pieces(aggregates, key):
     """Return the values of one key, split at commas and stripped: frozenset.
     """
-    return _metadata(tuple(aggregates)).get(key, _NOTHING)[1]
+    return _metadata(_weakly(aggregates)).get(key, _NOTHING)[1]
 
 
 def keys(aggregates, prefix=''):
     """Return the keys over all aggregates that begin with a prefix, sorted:
     list.
     """
-    return [key for key in _metadata(tuple(aggregates))
+    return [key for key in _metadata(_weakly(aggregates))
             if key.startswith(prefix)]
 
 
 def pieces_by_prefix(aggregates, prefix):
     """Return ``pieces`` of all keys that begin with ``prefix`` together."""
-    return _pieces_by_prefix(tuple(aggregates), prefix)
+    return _pieces_by_prefix(_weakly(aggregates), prefix)
+
+
+def _weakly(aggregates):
+    """Return what remembers no aggregate that is gone, with all its hosts."""
+    return tuple(map(weakref.ref, aggregates))
 
 
 @functools.lru_cache(maxsize=4096)
 def _pieces_by_prefix(aggregates, prefix):
-    return frozenset().union(*(pieces(aggregates, key)
-                               for key in keys(aggregates, prefix)))
+    return frozenset().union(*(
+        split for key, (_, split) in _metadata(aggregates).items()
+        if key.startswith(prefix)))
 
 
 @functools.lru_cache(maxsize=4096)
 def _metadata(aggregates):
-    """Return key -> (raw values, pieces), sorted by key; of a tuple."""
+    """Return key -> (raw values, pieces), sorted by key; of weak references.
+    """
     found = {}
     for aggregate in aggregates:
-        for key, value in aggregate.metadata.items():
+        for key, value in aggregate().metadata.items():
             found.setdefault(key, set()).add(value)
     return {key: (frozenset(found[key]), frozenset(
         piece.strip() for value in found[key] for piece in value.split(',')))

@@ -165,6 +165,25 @@ def test_a_reload_can_change_the_driver(stage):
     assert not daemon.said('Traceback')
 
 
+@pytest.mark.parametrize(('words', 'ready'), [
+    ([], 'Serving requests'), (['--no-fork'], 'Serving requests'),
+    (['--shadow'], 'Starting as a shadow')])
+def test_sigusr1_ends_nothing(stage, words, ready):
+    stage.cloud(4)
+    with processes.running(
+            'nova-sched', [*words, '--config-file', stage.config_file(
+                nova_sched__shadow_report=stage.directory / 'report')],
+            stage.directory / 'nova-sched.log') as daemon:
+        daemon.wait_until_said(ready)
+        workers = daemon.children
+        for pid in (daemon.pid, *workers):
+            os.kill(pid, signal.SIGUSR1)
+        daemon.signal(signal.SIGUSR2)
+        daemon.wait_until_said('Guru Meditation')
+        assert daemon.running
+        assert daemon.children == workers
+
+
 def test_no_worker_outlives_its_killed_parent(stage):
     """An orphan would go on to serve with nobody to stop it."""
     stage.cloud(4)
@@ -190,6 +209,22 @@ def test_a_reload_refuses_a_wrong_configuration(stage, option, value):
     line, = daemon.wait_until_said('Not reloading')
     assert option.partition('__')[2] in line
     assert value.rpartition(',')[2] in line
+    assert results(stage.client().crowd(10)) == {3}
+    assert not daemon.said('Traceback')
+
+
+def test_a_file_that_is_no_text_changes_nothing(stage):
+    """Not even for a worker that is started while it is there."""
+    stage.cloud(4)
+    daemon = stage.daemon(workers=1)
+    (stage.directory / 'nova-sched.conf').write_bytes(b'\x7fELF\xff\xfe')
+    daemon.signal(signal.SIGHUP)
+    line, = daemon.wait_until_said('Not reloading')
+    assert 'ERROR' in line
+    assert 'nova-sched.conf' in line
+    killed, = daemon.children
+    os.kill(killed, signal.SIGKILL)
+    daemon.wait_until_said('Serving requests', times=2)
     assert results(stage.client().crowd(10)) == {3}
     assert not daemon.said('Traceback')
 

@@ -179,11 +179,12 @@ def test_a_claim_that_is_not_answered_in_time_is_told_of(
     assert daemon.said('; Placement did not answer in time')
 
 
-@pytest.fixture
-def serving(stage):
+@pytest.fixture(params=[stages.FILTER, stages.CHANCE])
+def serving(request, stage):
     """A caller of a service, and a function that changes its database."""
     stage.load(clouds.a_cloud([*HOSTS]))
-    stage.daemon(DEFAULT__service_down_time=10 ** 9)
+    stage.daemon(DEFAULT__service_down_time=10 ** 9,
+                 scheduler__driver=request.param)
 
     def execute(statement):
         with stage.engine().begin() as connection:
@@ -192,16 +193,23 @@ def serving(stage):
     return stage.client(), execute
 
 
-def test_a_table_that_goes_is_told_of_until_it_is_back(serving):
+@pytest.mark.parametrize(('gone', 'back', 'words'), [
+    *((f'ALTER TABLE {table} RENAME TO moved',
+       f'ALTER TABLE moved RENAME TO {table}', rf'{table}\b')
+      for table in ('compute_nodes', 'services', 'aggregates')),
+    ('ALTER TABLE compute_nodes RENAME COLUMN vcpus TO moved',
+     'ALTER TABLE compute_nodes RENAME COLUMN moved TO vcpus',
+     'its table compute_nodes has no column vcpus')])
+def test_what_goes_is_told_of_until_it_is_back(serving, gone, back, words):
     client, execute = serving
     assert client.pick() in HOSTS
 
-    execute('ALTER TABLE compute_nodes RENAME TO moved')
-    with pytest.raises(messaging.RemoteError,
-                       match=r'DatabaseUnavailable .*no table compute_nodes'):
+    execute(gone)
+    with pytest.raises(messaging.RemoteError, match=words) as refused:
         client.pick()
+    assert refused.value.exc_type == 'DatabaseUnavailable'
 
-    execute('ALTER TABLE moved RENAME TO compute_nodes')
+    execute(back)
     assert client.pick() in HOSTS
 
 

@@ -16,6 +16,8 @@ from nova_sched.db import cells
 from nova_sched.db import discovery
 from nova_sched.db import services
 from tests.builders import clouds
+from tests.builders.full_disk import full_disk
+from tests.builders.services import select
 from tests.builders.services import wait_for
 
 HOST = 'here'
@@ -346,6 +348,16 @@ class TestService:
         with pytest.raises(exception.ConfigurationError):
             scheduler.start()
         assert scheduler._background._stopped.is_set()
+
+    def test_answers_while_the_disk_is_full(self, quick, lines):
+        """Of the embedded database; its record is written again later."""
+        scheduler = service.SchedulerService(quick)
+        scheduler.start()
+        with full_disk():
+            wait_for(lambda: ('WARNING' in dict(lines())))
+            assert select(quick)[0] in ('host1', 'host2')
+        wait_for(lambda: lines()[-1][1].endswith('works again'))
+        scheduler.stop()
 
     def test_serves_where_it_cannot_write(self, conf, cloud, lines):
         """As with a user of the database that may only read."""

@@ -1,14 +1,24 @@
 """What a service holds it lets go: connections, periodic work, claims."""
 
+import collections
+import gc
+import threading
+
+from oslo_config import cfg
 import pytest
+import sqlalchemy as sa
 
 from nova_sched import service
 from nova_sched.db import api_reader
 from nova_sched.db import discovery
 from nova_sched.db import engine
 from nova_sched.db import reader
+from nova_sched.hosts import table
+from nova_sched.objects import aggregate
 from nova_sched.scheduler import caching_scheduler
 from nova_sched.scheduler import driver
+from tests.builders import clouds
+from tests.builders.services import select
 
 
 @pytest.fixture
@@ -192,6 +202,56 @@ class TestPeriodicWork:
         cloud.execute('ALTER TABLE moved RENAME TO services')
         loops[-1].round()
         assert old.host_count() == 1
+
+
+class TestReloads:
+    #: What a driver is made of, and what it reads.
+    KINDS = (driver.Scheduler, reader.HostReader, sa.Engine, table.HostTable,
+             aggregate.Aggregate, cfg.ConfigOpts, threading.Thread)
+
+    @pytest.fixture
+    def conf(self, cloud, conf):
+        cloud.load(hosts=2, aggregates=[clouds.an_aggregate(
+            hosts=['host1'], metadata={'key': 'value'})])
+        conf.set_override('driver', 'filter_scheduler', 'scheduler')
+        conf.set_override('enabled_filters', [
+            'AvailabilityZoneFilter', 'AggregateRamFilter',
+            'AggregateImagePropertiesIsolation', 'AggregateTypeAffinityFilter',
+            'AggregateMultiTenancyIsolation'], 'filter_scheduler')
+        # Calls make threads until there are so many.
+        conf.set_override('executor_thread_pool_size', 1)
+        return conf
+
+    def alive(self):
+        """How many objects of each kind there are."""
+        gc.collect()
+        found = collections.Counter(
+            next((kind.__name__ for kind in self.KINDS
+                  if isinstance(each, kind)), None)
+            for each in gc.get_objects() if not isinstance(each, type))
+        del found[None]
+        return found
+
+    def names(self, serving):
+        """The lists of host names that records of decisions keep: set."""
+        return {id(column.values) for record in serving.decisions
+                for column in record.names}
+
+    def test_leave_nothing_of_the_drivers_before(self, conf, serving):
+        """Whatever was decided in between, of which there are records."""
+        def reload():
+            select(conf)
+            serving.reset()
+        for _ in range(3):
+            reload()
+        before, names = self.alive(), self.names(serving)
+
+        for _ in range(10):
+            reload()
+
+        assert self.alive() == before
+        assert len(serving.decisions) == 13
+        assert self.names(serving) == names
 
 
 class TestExit:

@@ -152,6 +152,7 @@ class TestReset:
     @pytest.mark.parametrize('text', [
         '[filter_scheduler]\nhost_subset_size = abc\n',
         '[DEFAULT]\ndebug = maybe\n', 'no configuration file',
+        b'\x7fELF\xff\xfe',
         '[filter_scheduler]\nenabled_filters = RamFilters\n'])
     def test_a_file_that_cannot_be_used_leaves_the_old_driver(
             self, from_file, caplog, monkeypatch, text):
@@ -161,7 +162,7 @@ class TestReset:
         monkeypatch.setattr(service.logs, 'setup', lambda conf, *_: (
             conf.debug))
         before = scheduler.driver
-        path.write_text(text)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
         caplog.clear()
         scheduler.reset()
         assert scheduler.driver is before

@@ -171,11 +171,11 @@ class TestReload:
 
     @pytest.mark.parametrize('text', [
         '[DEFAULT]\ndebug = maybe\n', 'no configuration file',
-        '[filter_scheduler]\nhost_subset_size = abc\n'])
+        b'\x7fELF\xff\xfe', '[filter_scheduler]\nhost_subset_size = abc\n'])
     def test_a_bad_file_changes_nothing(
             self, conf, signals, tmp_path, caplog, text):
         path = tmp_path / 'nova.conf'
-        path.write_text(text)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
         notes = Notes()
         supervisor.Supervisor(
             conf, lambda: config.new_conf(['--config-file', str(path)]),

@@ -26,6 +26,7 @@ def follow(conf):
     program = getattr(CONF, 'prog', None)
     if program not in (None, loading.PROG):
         return
+    CONF.contents = conf.contents
     files, dirs = list(conf.config_file or ()), list(conf.config_dir or ())
     try:
         if program is None:
@@ -38,6 +39,6 @@ def follow(conf):
         else:
             CONF([], project=loading.PROJECT, prog=loading.PROG,
                  default_config_files=files, default_config_dirs=dirs)
-    except cfg.Error as error:
-        LOG.warning('Plug-ins see no options of the configuration files: %s',
-                    error)
+    except (cfg.Error, OSError, UnicodeDecodeError) as error:
+        LOG.warning('Plug-ins do not see what the configuration files hold: '
+                    '%s', error)

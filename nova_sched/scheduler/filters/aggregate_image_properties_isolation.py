@@ -83,7 +83,8 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
         properties: of the image, by name.
         Returns (name, the image's value as text, frozenset of accepted texts).
         """
-        for key in _unusual(aggregates, self.prefix):
+        for key in _unusual(tuple(
+                aggregate_values.keys(aggregates, self.prefix))):
             if properties.get(key) is None:
                 _warn_of_key(key)
         for key in sorted(properties):
@@ -100,11 +101,9 @@ def _worded(key, text):
 
 
 @functools.lru_cache(maxsize=4096)
-def _unusual(aggregates, prefix):
-    """Return the keys of a tuple of aggregates that no image property is like.
-    """
-    return [key for key in aggregate_values.keys(aggregates, prefix)
-            if not _PROPERTY.match(key)]
+def _unusual(keys):
+    """Return those of a tuple of keys that no image property is like."""
+    return [key for key in keys if not _PROPERTY.match(key)]
 
 
 @functools.lru_cache(maxsize=1024)

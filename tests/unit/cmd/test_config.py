@@ -164,7 +164,8 @@ class TestCheck:
 
     def test_warns_of_hosts_that_are_left_to_placement(self, check):
         ended = check('[placement]\nauth_url = http://192.0.2.1:5000\n'
-                      '[scheduler]\ndriver = caching_scheduler\n')
+                      '[scheduler]\ndriver = caching_scheduler\n'
+                      '[filter_scheduler]\nenabled_filters = RamFilter\n')
 
         assert ended.code == 0
         assert ('[placement] is configured, but the caching scheduler does '
@@ -179,12 +180,13 @@ class TestCheck:
             '[filter_scheduler] enabled_filter: is no option: Did you mean '
             'enabled_filters?']
 
-    @pytest.mark.parametrize('text', [None, 'garbage'])
+    @pytest.mark.parametrize('text', [
+        None, b'garbage', b'\x7fELF\xff\xfe'])
     def test_of_a_file_that_cannot_be_read_is_an_error(self, run, tmp_path,
                                                        text):
         file = tmp_path / 'odd.conf'
         if text:
-            file.write_text(text)
+            file.write_bytes(text)
         ended = run('--config-file', file, 'config', 'check')
 
         assert ended.code == 2

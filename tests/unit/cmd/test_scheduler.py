@@ -31,9 +31,11 @@ def run(tmp_path, monkeypatch, capsys):
         path.write_text(text)
         status = scheduler.main(['--config-file', str(path), *words])
         return status, capsys.readouterr().err, started
-    before = signal.getsignal(signal.SIGUSR2)
+    before = {number: signal.getsignal(number)
+              for number in (signal.SIGUSR1, signal.SIGUSR2)}
     yield run_with
-    signal.signal(signal.SIGUSR2, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_a_good_configuration_is_served(run):
@@ -96,6 +98,14 @@ def test_a_wrong_command_line_is_told_with_the_usage(capsys):
 def test_a_missing_file_is_told(capsys):
     assert scheduler.main(['--config-file', '/nowhere/nova.conf']) == 2
     assert '/nowhere/nova.conf' in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_text_is_told(capsys, tmp_path):
+    path = tmp_path / 'nova.conf'
+    path.write_bytes(b'\x7fELF\xff\xfe')
+    assert scheduler.main(['--config-file', str(path)]) == 2
+    assert capsys.readouterr().err.startswith(
+        f"nova-sched: error: --config-file = '{path}': ")
 
 
 def test_importing_the_daemon_chooses_native_threads():

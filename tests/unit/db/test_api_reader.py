@@ -36,6 +36,23 @@ class TestAggregates:
         assert one['metadata'] == {'availability_zone': 'az1'}
         assert (two['id'], two['name']) == (2, 'aggregate2')
 
+    @pytest.mark.parametrize(('gone', 'back'), [
+        ('ALTER TABLE aggregate_hosts RENAME TO away',
+         'ALTER TABLE away RENAME TO aggregate_hosts'),
+        ('ALTER TABLE aggregates RENAME COLUMN name TO away',
+         'ALTER TABLE aggregates RENAME COLUMN away TO name')])
+    def test_of_which_a_part_goes_are_a_database_unavailable_until_it_is_back(
+            self, settled, hosts, execute, gone, back):
+        """By that very name, which is what callers are told."""
+        assert hosts.aggregates()
+        execute(gone)
+        with pytest.raises(exception.DatabaseUnavailable) as unavailable:
+            hosts.aggregates()
+        assert unavailable.type is exception.DatabaseUnavailable
+
+        execute(back)
+        assert hosts.aggregates()
+
     def test_may_be_empty(self, load, hosts):
         load(aggregates=[clouds.an_aggregate(hosts=[])])
         aggregate, = hosts.aggregates()

@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import logging
 import os
+import shutil
 import socket
 import threading
 import types
@@ -17,8 +18,11 @@ from nova_sched import exception
 from nova_sched.db import engine
 from nova_sched.db import schema
 from nova_sched.db import tables
+from tests.builders.full_disk import full_disk
 
 LOG = logging.getLogger('test.engine')
+
+ROW = tables.services.insert().values(host='here', report_count=0)
 
 
 class TestParseUrl:
@@ -363,6 +367,49 @@ def test_making_tables_takes_the_time_that_it_takes(conf, monkeypatch):
 
     assert made[0].timeout is None
     assert engine.database(conf).timeout == conf.nova_sched.cell_timeout
+
+
+class TestFullDisk:
+    """Of the embedded database: to read it, too, makes a file beside it."""
+
+    def test_is_read_all_the_same(self, db):
+        with db.writing() as connection:
+            connection.execute(ROW)
+        with full_disk(), db.reading() as connection:
+            assert connection.execute(
+                sa.select(tables.services.c.host)).scalar() == 'here'
+
+    def test_is_not_written(self, db):
+        with (full_disk(), pytest.raises(exception.DatabaseUnavailable),
+              db.writing() as connection):
+            connection.execute(ROW)
+        with db.reading() as connection:
+            assert not connection.execute(sa.select(tables.services)).all()
+
+    def test_is_written_again_when_there_is_room(self, db):
+        with full_disk(), db.reading():
+            pass
+        with db.writing() as connection:
+            connection.execute(ROW)
+
+    def test_is_not_read_without_what_is_in_the_log_yet(
+            self, db, tmp_path):
+        """What a process that was killed had written."""
+        copy = tmp_path / 'copy.sqlite'
+        with db.reading() as keeping:
+            keeping.execute(sa.select(tables.services)).all()
+            with db.writing() as connection:
+                connection.execute(ROW)
+            for end in ('', '-wal'):
+                shutil.copy(f'{db.url.database}{end}', f'{copy}{end}')
+        killed = engine.Database(f'sqlite:///{copy}')
+        with (full_disk(), pytest.raises(exception.DatabaseUnavailable),
+              killed.reading()):
+            pass
+        with killed.reading() as connection:
+            assert connection.execute(
+                sa.select(tables.services.c.host)).scalar() == 'here'
+        killed.close()
 
 
 class TestReasons:

@@ -2,6 +2,7 @@
 
 import datetime
 import logging
+import time
 import types
 
 import pytest
@@ -142,7 +143,7 @@ class TestRows:
 
     @pytest.mark.parametrize('column', [
         'uuid', 'ram_allocation_ratio', 'cpu_allocation_ratio',
-        'disk_allocation_ratio', 'host', 'service_id', 'numa_topology'])
+        'disk_allocation_ratio', 'service_id', 'numa_topology'])
     def test_reads_null_for_a_node_column_that_an_era_lacks(
             self, load, hosts, execute, column):
         load(hosts=1)
@@ -180,6 +181,40 @@ class TestRows:
         assert cell_rows(hosts) == []
         [why] = hosts.unavailable_cells().values()
         assert 'no table compute_nodes' in why
+
+    @pytest.mark.parametrize('column', [
+        'host', 'hypervisor_hostname', 'vcpus', 'memory_mb', 'local_gb',
+        'vcpus_used', 'local_gb_used', 'free_disk_gb', 'free_ram_mb'])
+    def test_a_column_that_each_host_needs_is_named_while_it_is_gone(
+            self, load, hosts, execute, column):
+        """Without it, each row would be no host: a full cloud."""
+        load(hosts=1)
+        assert nodes_of(cell_rows(hosts)[0])
+        execute(f'ALTER TABLE compute_nodes RENAME COLUMN {column} TO away')
+        for _ in range(2):
+            assert cell_rows(hosts) == []
+            [why] = hosts.unavailable_cells().values()
+            assert f'its table compute_nodes has no column {column}' in why
+
+        execute(f'ALTER TABLE compute_nodes RENAME COLUMN away TO {column}')
+        node, = nodes_of(cell_rows(hosts)[0])
+        assert node[column] is not None
+
+    def test_another_column_counts_again_some_time_after_it_is_back(
+            self, load, hosts, execute, monkeypatch):
+        """It is looked for from time to time, once it has gone."""
+        def metrics():
+            return nodes_of(cell_rows(hosts)[0])[0]['metrics']
+        load(compute_nodes=[clouds.a_compute_node('host1', metrics='[]')])
+        assert metrics() == '[]'
+        execute('ALTER TABLE compute_nodes RENAME COLUMN metrics TO away')
+        assert metrics() is None
+        execute('ALTER TABLE compute_nodes RENAME COLUMN away TO metrics')
+        assert metrics() is None
+
+        later = time.monotonic() + cell_reader.LOOK_AGAIN + 1
+        monkeypatch.setattr(cell_reader.time, 'monotonic', lambda: later)
+        assert metrics() == '[]'
 
     def test_looks_at_the_schema_again_after_a_missing_table(
             self, conf, tmp_path):

@@ -34,10 +34,12 @@ isolated_hosts = http://nova:geheim@h/
 
 @pytest.fixture(autouse=True)
 def unanswered():
-    """SIGUSR2 as it was before."""
-    before = signal.getsignal(signal.SIGUSR2)
+    """Signals as they were before."""
+    before = {number: signal.getsignal(number)
+              for number in (signal.SIGUSR1, signal.SIGUSR2)}
     yield
-    signal.signal(signal.SIGUSR2, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
@@ -63,6 +65,12 @@ def test_a_signal_is_answered_with_a_report_in_a_file(conf, tmp_path):
     assert "isolated_hosts = ['http://nova:****@h/']" in text
     assert [path.name.split('_')[0] for path in tmp_path.glob('*_*')] == [
         f'nova-sched-{os.getpid()}']
+
+
+def test_the_signal_of_older_releases_is_ignored(conf):
+    """By default it ends a process."""
+    guru.answer_signals(conf)
+    assert signal.getsignal(signal.SIGUSR1) == signal.SIG_IGN
 
 
 def test_without_a_directory_it_goes_to_stderr(conf, capsys):

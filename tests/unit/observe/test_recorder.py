@@ -84,6 +84,32 @@ class TestMemory:
         assert recorder.size - one == a_record().size()
         assert one - a_record().size() == 2 * 4 * 1000
 
+    def test_has_the_names_of_many_tables_once(self):
+        """As each reload reads them anew, mostly the same."""
+        def names(*more):
+            return tuple(Labels.of([*(f'h{i}' for i in range(100)), *more])
+                         for _ in range(2))
+        recorder = Recorder(1 << 24)
+        for more in ((), (), ('new',), ('new',)):
+            recorder.add(a_record(names=names(*more)))
+
+        records = recorder.decisions
+        assert records[0].names == records[1].names
+        assert records[2].names == records[3].names
+        assert len({id(record.names[0].values) for record in records}) == 1
+        assert [record.host_of(99) for record in records] == [
+            ('h99', 'h99')] * 4
+        assert records[2].host_of(100) == ('new', 'new')
+
+    def test_leaves_the_names_of_a_table_alone(self):
+        """Whoever refreshes it adds to them."""
+        names = Labels.of('abc'), Labels.of('abc')
+        recorder = Recorder(1 << 24)
+        recorder.add(a_record(names=names))
+        recorder.add(a_record(names=(Labels.of('abcd'), Labels.of('abcd'))))
+
+        assert names[0].values == ['a', 'b', 'c']
+
     def test_is_free_again_when_records_are_forgotten(self):
         recorder = Recorder(1)
         recorder.add(a_record(names=(Labels.of('abc'), Labels.of('abc'))))

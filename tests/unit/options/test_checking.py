@@ -164,18 +164,15 @@ class TestWarnings:
                 '[scheduler] driver') in conf.warnings(config)
 
     @pytest.mark.parametrize(('filters', 'lacking'), [
-        (None, 'RamFilter and DiskFilter'),
         ('ComputeFilter,DiskFilter', 'RamFilter'),
         ('RamFilter', 'DiskFilter'), ('', 'RamFilter and DiskFilter')])
     def test_hosts_that_are_left_to_placement(self, parsed, filters,
                                               lacking):
         """By a driver that does not ask it what still fits."""
-        text = ('[placement]\nauth_type = password\n'
-                '[scheduler]\ndriver = caching_scheduler\n')
-        if filters is not None:
-            text += f'[filter_scheduler]\nenabled_filters = {filters}\n'
-
-        [warning] = conf.warnings(parsed(text))
+        [warning] = conf.warnings(parsed(
+            '[placement]\nauth_type = password\n'
+            '[scheduler]\ndriver = caching_scheduler\n'
+            f'[filter_scheduler]\nenabled_filters = {filters}\n'))
 
         assert 'does not ask Placement' in warning
         assert warning.endswith(f'which lacks {lacking}')
@@ -184,11 +181,13 @@ class TestWarnings:
         '[filter_scheduler]\nenabled_filters = ComputeFilter\n' + ONE_WORKER,
         '[placement]\nauth_type = password\n',
         '[placement]\nauth_type = password\n[scheduler]\n'
+        'driver = caching_scheduler\n',
+        '[placement]\nauth_type = password\n[scheduler]\n'
         'driver = caching_scheduler\n[filter_scheduler]\n'
         'enabled_filters = RamFilter,ComputeFilter,DiskFilter\n'])
     def test_hosts_that_are_not(self, parsed, text):
-        """Without Placement the list is the operator's own choice, and with
-        it the filter scheduler asks.
+        """Without Placement the list is the operator's own choice, with it
+        the filter scheduler asks, and the default list has both filters.
         """
         assert conf.warnings(parsed(text)) == []
 

@@ -78,6 +78,20 @@ class TestFilesThatCannotBeRead:
         assert self.refusal('--config-file', str(path)).startswith(
             f"--config-file = '{path}': ")
 
+    @pytest.mark.parametrize('path', ['odd.conf', 'odd.d/a.conf'])
+    def test_is_one_that_is_no_text(self, home, path):
+        (home / 'odd.d').mkdir()
+        path = home / path
+        path.write_bytes(b'\x7fELF\xff\xfe')
+        where = (('--config-dir', path.parent) if path.parent != home
+                 else ('--config-file', path))
+        assert self.refusal(*map(str, where)).startswith(
+            f"--config-file = '{path}': it is no text: 'utf-8' codec ")
+
+    def test_is_a_directory_instead(self, home):
+        assert self.refusal('--config-file', str(home)) == (
+            f"--config-file = '{home}': Is a directory")
+
     def test_is_a_directory_that_there_is_not(self, home):
         path = str(home / 'no.d')
         assert self.refusal('--config-dir', path) == (
@@ -104,6 +118,21 @@ class TestConfigFiles:
         (home / 'one.conf').write_text('[DEFAULT]\nx = 1\nx = 2\n')
         assert files.sections_of(os.path.join('~', 'one.conf')) == {
             'DEFAULT': {'x': ['1', '2']}}
+
+    @pytest.mark.parametrize('text', [None, 'garbage', '[A]\nx = 2\n'])
+    def test_count_as_they_were_read(self, home, text):
+        """What becomes of them later says nothing until they are reloaded."""
+        path = home / 'one.conf'
+        path.write_text('[A]\nx = 1\n')
+        conf = config.new_conf(['--config-file', str(path)])
+        if text is None:
+            path.unlink()
+        else:
+            path.write_text(text)
+        assert files.raw_values(conf, 'a', 'x') == ['1']
+        assert conf.reload_config_files() == (text == '[A]\nx = 2\n')
+        assert files.raw_values(conf, 'a', 'x') == [
+            '2' if conf.reload_config_files() else '1']
 
     def test_say_nothing_of_what_is_not_in_them(self, home):
         conf = config.new_conf([], [])

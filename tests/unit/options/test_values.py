@@ -31,6 +31,18 @@ class TestEnabledFilters:
         assert list(filter_scheduler.PLACEMENT_FILTERS) == filters
         assert 'RamFilter' not in filters
 
+    @pytest.mark.parametrize('driver', [
+        'caching_scheduler', 'chance_scheduler',
+        'nova.scheduler.caching_scheduler.CachingScheduler'])
+    def test_a_driver_that_does_not_ask_placement_has_them_checked(
+            self, parsed, driver):
+        """Nothing else would keep hosts from being overfilled."""
+        filters = conf.enabled_filters(parsed(
+            '[placement]\nauth_type = password\n'
+            f'[scheduler]\ndriver = {driver}\n'))
+
+        assert list(filter_scheduler.NO_PLACEMENT_FILTERS) == filters
+
     def test_placement_set_by_hand_counts(self, parsed):
         """An override is as good as a line in a file."""
         config = parsed()

@@ -47,14 +47,21 @@ class TestConf:
 
         assert cfg.CONF.of_plug_in.where == 'there'
 
-    def test_keeps_its_values_when_the_files_are_gone(self, path, caplog):
-        self.read(path, '[of_plug_in]\nwhere = here\n')
+    @pytest.mark.parametrize('text', [None, b'garbage', b'\x7fELF\xff'])
+    def test_keeps_its_values_when_the_files_are_gone(self, path, text):
+        """And what placement_configured looks for in them."""
+        self.read(path, '[of_plug_in]\nwhere = here\n'
+                        '[placement]\nauth_type = none\n')
         conf = config.new_conf([], [str(path)])
-        path.unlink()
+        if text is None:
+            path.unlink()
+        else:
+            path.write_bytes(text)
 
         nova_names.provide(conf)
 
         assert cfg.CONF.of_plug_in.where == 'here'
+        assert config.placement_configured(cfg.CONF)
 
     def test_of_another_program_is_left_alone(self, path, monkeypatch):
         """One that runs a scheduler inside, and has options of its own."""

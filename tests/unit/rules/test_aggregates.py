@@ -1,5 +1,8 @@
 """What aggregates say."""
 
+import gc
+import weakref
+
 import pytest
 
 from nova_sched.rules import aggregates as aggregate_values
@@ -23,6 +26,18 @@ def test_values_are_those_of_all_aggregates(values, expected):
     ([], set()), (['a,b ', ' c'], {'a', 'b', 'c'}), ([''], {''})])
 def test_pieces_are_split_at_commas(values, expected):
     assert aggregate_values.pieces(said(*values), 'k') == expected
+
+
+def test_aggregates_that_are_gone_are_not_remembered():
+    """With each reload, and each change, there are new ones."""
+    found = said('a')
+    for read in (aggregate_values.values, aggregate_values.pieces,
+                 aggregate_values.keys, aggregate_values.pieces_by_prefix):
+        read(found, 'k')
+    gone = weakref.ref(found.pop())
+    gc.collect()
+
+    assert gone() is None
 
 
 @pytest.mark.parametrize(('found', 'cast', 'expected'), [
