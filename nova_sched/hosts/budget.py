@@ -80,3 +80,10 @@ def check():
     ask = getattr(_working, 'check', None)
     if ask is not None:
         ask()
+
+
+def checked(items):
+    """Yield items for as long as the request may go on."""
+    for item in items:
+        check()
+        yield item
