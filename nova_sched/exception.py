@@ -51,11 +51,32 @@ class ConfigurationError(NovaSchedException):
 
 
 class DatabaseUnavailable(NovaSchedException):
-    """A database cannot be reached, or lacks the scheduler's tables."""
+    """A database cannot be reached, or lacks the scheduler's tables.
+
+    The text names it, and its cell.
+    """
+
+    def for_caller(self, text):
+        """Return the exception as it goes to a caller, see NoValidHost."""
+        return self if text == 'full' else DatabaseUnavailable(
+            'The scheduler cannot read a database; its log says which and why')
 
 
 class PlacementUnavailable(NovaSchedException):
-    """Placement does not say in time what it offers: no answer is no no."""
+    """Placement does not say in time what it offers: no answer is no no.
+
+    seconds: that were waited.  The text has its address.
+    """
+
+    def __init__(self, reason, seconds):
+        super().__init__(reason)
+        self.seconds = seconds
+
+    def for_caller(self, text):
+        """Return the exception as it goes to a caller, see NoValidHost."""
+        return self if text == 'full' else PlacementUnavailable(
+            'Placement did not answer in time, within '
+            f'{self.seconds:g} seconds', self.seconds)
 
 
 class PlacementError(NovaSchedException):
@@ -128,6 +149,8 @@ class InvalidInput(RemoteNovaException):
     code = 400
     #: Name of the plug-in that the reason comes from; None for our reasons.
     refused_by = None
+    #: Whether the request has spent its time, in whatever rule.
+    is_budget_spent = False
 
     def for_caller(self, text):
         """Return the exception as it goes to a caller, see NoValidHost.

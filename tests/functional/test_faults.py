@@ -161,10 +161,10 @@ def test_a_placement_that_lists_too_slowly_is_no_full_cloud(
     placement.on('GET', '/allocation_candidates', HANG)
 
     with pytest.raises(messaging.RemoteError, match=(
-            r'PlacementUnavailable Placement API service does not answer in '
-            r'time.* timed out after 2 seconds')):
+            'PlacementUnavailable Placement did not answer in time, within 2 '
+            'seconds')):
         stage.client().pick()
-    assert daemon.said('does not answer in time')
+    assert daemon.said('timed out after 2 seconds')
 
 
 def test_a_claim_that_is_not_answered_in_time_is_told_of(
@@ -198,7 +198,7 @@ def test_a_table_that_goes_is_told_of_until_it_is_back(serving):
 
     execute('ALTER TABLE compute_nodes RENAME TO moved')
     with pytest.raises(messaging.RemoteError,
-                       match=r'DatabaseUnavailable .*no table compute_nodes'):
+                       match='DatabaseUnavailable The scheduler cannot'):
         client.pick()
 
     execute('ALTER TABLE moved RENAME TO compute_nodes')
