@@ -151,15 +151,21 @@ class InvalidInput(RemoteNovaException):
     refused_by = None
     #: Whether the request has spent its time, in whatever rule.
     is_budget_spent = False
+    #: Whether it is of a filter that others came before that judge by hints.
+    is_behind_hints = False
 
     def for_caller(self, text):
         """Return the exception as it goes to a caller, see NoValidHost.
 
         Our own reasons are about the request only; a plug-in's reason may be
-        about anything, and is replaced.
+        about anything, and is replaced.  That hints of the request have left
+        hosts for a filter to refuse it is a secret, too.
         """
         if text == 'full':
             return self
+        if (text == 'filters' and self.is_behind_hints
+                and not self.is_budget_spent):
+            return NoValidHost(reason=NoValidHost.nova)
         return InvalidInput(
             reason=self.kwargs.get('reason', '') if self.refused_by is None
             else f'{self.refused_by} refuses the request')

@@ -11,6 +11,8 @@ import dataclasses
 import numpy as np
 from oslo_log import log as logging
 
+from nova_sched.filters import may_look_at_hints
+
 LOG = logging.getLogger(__name__)
 
 
@@ -73,7 +75,7 @@ def _named(record, filters, spec_obj):
     for filter_ in filters:
         name = type(filter_).__name__
         count = counts.pop(name, 0)
-        if _may_look_at_hints(filter_, spec_obj):
+        if may_look_at_hints(filter_, spec_obj):
             # What filters reject after it, too, tells of the hosts left.
             break
         if count >= FEWEST and not filter_.judges_by_hints:
@@ -88,7 +90,7 @@ def _counts(record, filters, spec_obj):
     Where hints may play a part, for the first instance alone: all filters see
     for the next ones what hints have left.
     """
-    by_hints = any(_may_look_at_hints(filter_, spec_obj)
+    by_hints = any(may_look_at_hints(filter_, spec_obj)
                    for filter_ in filters)
     counts = collections.Counter()
     for step in record.steps:
@@ -99,12 +101,6 @@ def _counts(record, filters, spec_obj):
 
 def _share(part):
     return next(word for least, word in _SHARES if part >= least)
-
-
-def _may_look_at_hints(filter_, spec_obj):
-    """Return whether a filter may have looked at hints of the request."""
-    return (bool(spec_obj.scheduler_hints)
-            and filter_.judges_by_hints is not False)
 
 
 def lost_cells(record):

@@ -269,6 +269,38 @@ class TestToATenant:
             hints={'query': ['["=", "$host", "h1"]']}),
             'JsonFilter', 'RamFilter') == ''
 
+    @pytest.mark.parametrize('names, wrong', [
+        (['JsonFilter', 'SimpleCIDRAffinityFilter'],
+         {'build_near_host_ip': 'x'}),
+        (['SameHostFilter', 'JsonFilter'], {'query': ['["bogus"]']})])
+    def test_a_wrong_hint_is_not_told_of_behind_one_that_chooses_hosts(
+            self, names, wrong):
+        """Else it tells whether the first one has left any."""
+        for host, uuid in ('h1', 'running'), ('gone', 'gone'):
+            assert self.told(
+                [a_host(f'h{number}') for number in range(3)],
+                a_request(hints=({'query': [f'["=", "$host", "{host}"]']}
+                                 | {'same_host': uuid} | wrong)), *names,
+                running={'running': {'uuid': 'running', 'host': 'h1',
+                                     'instance_type_id': 1}}) == ''
+
+    @pytest.mark.parametrize('query', [
+        ['<', '$instances.running', 1], ['<', 1, '$instances.running'],
+        ['=', '$instances.running.host', 'h1'],
+        ['<', ['not', '$host'], '$instances.running'],
+        ['in', 'x', '$instances.running.memory_mb.x'],
+        ['>', '$free_ram_mb', '$instances.running', 1]])
+    def test_nor_whether_an_instance_exists_that_a_query_names(self, query):
+        told = [self.told([a_host(f'h{number}', **SMALL)
+                           for number in range(3)],
+                          a_request(memory_mb=9000, hints={
+                              'query': [json.dumps(query)]}),
+                          'JsonFilter', 'RamFilter', running=running)
+                for running in ({}, {'running': {
+                    'uuid': 'running', 'host': 'h1', 'instance_type_id': 1}})]
+
+        assert told == ['', '']
+
     @pytest.mark.parametrize('hints, told', [
         ({}, 'hosts rejected: most HintedFilter'), ({'rack': '7'}, '')])
     def test_nor_are_plug_ins_where_there_are_hints(self, hints, told):
