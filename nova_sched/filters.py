@@ -87,7 +87,8 @@ class BaseFilter:
     def keep(self, hosts, spec_obj):
         """Return which rows of a HostBlock pass: bool (n,); None to stop."""
         states = hosts.states()
-        passing = self.filter_all(states, spec_obj)
+        # A plug-in may have a loop of its own.
+        passing = self.filter_all(budget.CheckedList(states), spec_obj)
         if passing is None:
             return None
         passed = {id(state) for state in passing}

@@ -130,7 +130,9 @@ class BaseWeigher:
 
     def raw(self, hosts, spec_obj):
         """Return the raw values of a HostBlock: float64 (n,)."""
-        weighed = [WeighedObject(state, 0.0) for state in hosts.states()]
+        # A plug-in may have a loop of its own.
+        weighed = budget.CheckedList(
+            WeighedObject(state, 0.0) for state in hosts.states())
         return np.array(list(self.weigh_objects(weighed, spec_obj)),
                         dtype=np.float64)
 

@@ -84,6 +84,14 @@ def check():
         ask()
 
 
+class CheckedList(list):
+    """A list that a rule goes through for as long as the request may go on.
+    """
+
+    def __iter__(self):
+        return checked(super().__iter__())
+
+
 def checked(items):
     """Yield items for as long as the request may go on."""
     for item in items:

@@ -55,7 +55,7 @@ def counted(record, filters, snapshot, spec_obj):
         left = record.hosts - sum(len(rows) for _, rows in rejected)
         return f'{left} of {record.hosts} hosts: ' + ', '.join(
             f'{len(rows)} {name}'
-            + _bracketed(words, by_name.get(name), rows)
+            + _bracketed(words, by_name.get(name), rows, record)
             for name, rows in rejected)
 
     return Counted(
@@ -80,7 +80,8 @@ def _named(record, filters, spec_obj):
             break
         if count >= FEWEST and not filter_.judges_by_hints:
             told.append(f'{_share(count / record.hosts)} {name}'
-                        + _bracketed(_asked_of(spec_obj), filter_, count))
+                        + _bracketed(_asked_of(spec_obj), filter_, count,
+                                     record))
     return f'hosts rejected: {", ".join(told)}' if told else ''
 
 
@@ -117,18 +118,21 @@ def late_claims(record):
         claim.taken is None for claim in record.claims) else '')
 
 
-def _bracketed(words, filter_, rows):
+def _bracketed(words, filter_, rows, record):
     """Return a filter's words for the hosts it rejected, as ' (...)'.
 
     rows: of these hosts, or their number; for ``words``.
+    '' if the request has no time left for them.
     """
     if filter_ is None:
         return ''
     try:
-        text = words(filter_, rows)
-    except Exception:
+        with record.budget.step('reason'):
+            text = words(filter_, rows)
+    except Exception as error:
         # An answer must not fail over the words for it.
-        LOG.exception('%s cannot say why it rejected %d host(s)',
-                      type(filter_).__name__, np.size(rows))
+        if not getattr(error, 'is_budget_spent', False):
+            LOG.exception('%s cannot say why it rejected %d host(s)',
+                          type(filter_).__name__, np.size(rows))
         return ''
     return f' ({text})' if text else ''

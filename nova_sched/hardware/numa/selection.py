@@ -6,6 +6,7 @@ They look only at which cells are chosen, not at which guest cell is where.
 import collections
 import functools
 
+from nova_sched.hardware.numa import cells as numa_cells
 from nova_sched.hardware.numa import effort
 from nova_sched.hardware.numa import matching
 from nova_sched.hardware.numa import search as numa_search
@@ -24,6 +25,7 @@ class SelectionRules:
 
     def __init__(self, hosts, required, pools, spend):
         self._hosts, self._required = hosts, required
+        self._networks = _networks_near(hosts, required.networks)
         self._pools, self._mapping, self._spend = pools, None, spend
         self._looks_at_pools = bool(required.pci) and pools is not None
         self._sockets = {cell.id: cell.socket for cell in hosts}
@@ -97,8 +99,7 @@ class SelectionRules:
             cells = [self._hosts[position]
                      for position in matching.bits(chosen)]
             self._verdicts[key] = self._has_devices(
-                cells) and networks_allow(self._hosts, cells,
-                                          self._required.networks)
+                cells) and networks_allow(self._hosts, cells, self._networks)
         return self._verdicts[key]
 
     def allow_some(self, chosen, others, count):
@@ -139,10 +140,21 @@ class SelectionRules:
             self._mapping, pci_devices.Cells(ids, self._sockets))
 
 
+def _networks_near(hosts, wanted):
+    """Return those of a request's networks that some cell is near to.
+
+    wanted: NetworkMetadata of the request, or None.
+    """
+    return None if wanted is None else numa_cells.Networks(
+        frozenset().union(*(cell.networks.physnets for cell in hosts
+                            if cell.networks)) & wanted.physnets,
+        wanted.tunneled)
+
+
 def networks_allow(hosts, chosen, wanted):
     """Return whether the chosen cells are near to the request's networks.
 
-    wanted: NetworkMetadata of the request, or None.  A network that no cell
+    wanted: cells.Networks, or None.  A network that no cell
     is near to allows any cells.
     """
     if wanted is None:

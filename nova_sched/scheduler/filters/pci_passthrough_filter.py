@@ -57,7 +57,8 @@ class PciPassthroughFilter(filters.ColumnFilter):
         shown = requests[:phrases.SHOWN]
         device_requests = DeviceRequests(shown)
         devices = [pci_devices.HostDevices(pools, device_requests)
-                   for pools in {*hosts.objects('pci_stats')} - {None}]
+                   for pools in budget.checked(
+                       {*hosts.objects('pci_stats')} - {None})]
         texts, short = [], False
         for number, request in enumerate(shown):
             most = max((of_host.free_on_nodes(number).total()

@@ -464,3 +464,25 @@ def test_says_that_the_time_was_spent_also_of_a_plug_in():
                                  spec_obj=a_request())
 
     assert 'in step SlowFilter of instance 1' in str(ended.value.exc_info[1])
+
+
+class WordyFilter(NosyFilter):
+    def reason(self, hosts, spec_obj):
+        while True:
+            budget.check()
+
+
+def test_words_end_with_the_time_of_the_request(caplog):
+    driver = drivers.MemoryScheduler(
+        HOST, available_filters=[f'{__name__}.WordyFilter'],
+        enabled_filters=['WordyFilter'])
+    door = drivers.door(driver, conf=driver.conf, text='full',
+                        limits=manager.Limits(seconds=0.05))
+
+    with pytest.raises(messaging.ExpectedException) as ended:
+        door.select_destinations(context.RequestContext(),
+                                 spec_obj=a_request())
+
+    told = str(ended.value.exc_info[1])
+    assert told == f'{NOVA} 0 of 1 hosts: 1 WordyFilter'
+    assert 'cannot say why' not in caplog.text
