@@ -51,11 +51,32 @@ class ConfigurationError(NovaSchedException):
 
 
 class DatabaseUnavailable(NovaSchedException):
-    """A database cannot be reached, or lacks the scheduler's tables."""
+    """A database cannot be reached, or lacks the scheduler's tables.
+
+    The text names it, and its cell.
+    """
+
+    def for_caller(self, text):
+        """Return the exception as it goes to a caller, see NoValidHost."""
+        return self if text == 'full' else DatabaseUnavailable(
+            'The scheduler cannot read a database; its log says which and why')
 
 
 class PlacementUnavailable(NovaSchedException):
-    """Placement does not say in time what it offers: no answer is no no."""
+    """Placement does not say in time what it offers: no answer is no no.
+
+    seconds: that were waited.  The text has its address.
+    """
+
+    def __init__(self, reason, seconds):
+        super().__init__(reason)
+        self.seconds = seconds
+
+    def for_caller(self, text):
+        """Return the exception as it goes to a caller, see NoValidHost."""
+        return self if text == 'full' else PlacementUnavailable(
+            'Placement did not answer in time, within '
+            f'{self.seconds:g} seconds', self.seconds)
 
 
 class PlacementError(NovaSchedException):
@@ -128,15 +149,23 @@ class InvalidInput(RemoteNovaException):
     code = 400
     #: Name of the plug-in that the reason comes from; None for our reasons.
     refused_by = None
+    #: Whether the request has spent its time, in whatever rule.
+    is_budget_spent = False
+    #: Whether it is of a filter that others came before that judge by hints.
+    is_behind_hints = False
 
     def for_caller(self, text):
         """Return the exception as it goes to a caller, see NoValidHost.
 
         Our own reasons are about the request only; a plug-in's reason may be
-        about anything, and is replaced.
+        about anything, and is replaced.  That hints of the request have left
+        hosts for a filter to refuse it is a secret, too.
         """
         if text == 'full':
             return self
+        if (text == 'filters' and self.is_behind_hints
+                and not self.is_budget_spent):
+            return NoValidHost(reason=NoValidHost.nova)
         return InvalidInput(
             reason=self.kwargs.get('reason', '') if self.refused_by is None
             else f'{self.refused_by} refuses the request')

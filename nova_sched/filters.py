@@ -87,7 +87,8 @@ class BaseFilter:
     def keep(self, hosts, spec_obj):
         """Return which rows of a HostBlock pass: bool (n,); None to stop."""
         states = hosts.states()
-        passing = self.filter_all(states, spec_obj)
+        # A plug-in may have a loop of its own.
+        passing = self.filter_all(budget.CheckedList(states), spec_obj)
         if passing is None:
             return None
         passed = {id(state) for state in passing}
@@ -154,13 +155,18 @@ class FilterHandler:
         """
         LOG.debug('Starting with %d host(s)', len(hosts))
         request = request or spec_obj
-        ran = []
+        ran, is_behind_hints = [], False
         for filter_ in filters:
             if not filter_.run_filter_for_index(index):
                 continue
             before, name = hosts, type(filter_).__name__
-            with decision.budget.step(name, index):
-                hosts, stop = self._one(filter_, name, before, spec_obj)
+            try:
+                with decision.budget.step(name, index):
+                    hosts, stop = self._one(filter_, name, before, spec_obj)
+            except exception.InvalidInput as refusal:
+                refusal.is_behind_hints = is_behind_hints
+                raise
+            is_behind_hints |= may_look_at_hints(filter_, request)
             if _leaves_limits(filter_):
                 _note_judge(hosts.snapshot, filter_, request)
             decision.step(index, name, before.rows, hosts.rows)
@@ -211,6 +217,12 @@ class FilterHandler:
                 filter_, name, hosts.where(~np.asarray(kept, np.bool_)),
                 spec_obj)
         return hosts.where(kept), stop
+
+
+def may_look_at_hints(filter_, spec_obj):
+    """Return whether a filter may have looked at hints of a request."""
+    return (bool(spec_obj.scheduler_hints)
+            and filter_.judges_by_hints is not False)
 
 
 def _leaves_limits(filter_):

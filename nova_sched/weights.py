@@ -114,7 +114,8 @@ class BaseWeigher:
         """
         return self.clamp(np.array(
             [self._weigh_object(weighed.obj, weight_properties)
-             for weighed in _checked(weighed_obj_list)], dtype=np.float64))
+             for weighed in budget.checked(weighed_obj_list)],
+            dtype=np.float64))
 
     def clamp(self, raw):
         """Return raw values within the fixed bounds."""
@@ -129,7 +130,9 @@ class BaseWeigher:
 
     def raw(self, hosts, spec_obj):
         """Return the raw values of a HostBlock: float64 (n,)."""
-        weighed = [WeighedObject(state, 0.0) for state in hosts.states()]
+        # A plug-in may have a loop of its own.
+        weighed = budget.CheckedList(
+            WeighedObject(state, 0.0) for state in hosts.states())
         return np.array(list(self.weigh_objects(weighed, spec_obj)),
                         dtype=np.float64)
 
@@ -144,14 +147,8 @@ class BaseWeigher:
         if not _takes_one(self.weight_multiplier):
             return self.weight_multiplier()
         return np.array([self.weight_multiplier(state)
-                         for state in _checked(states())], dtype=np.float64)
-
-
-def _checked(items):
-    """Yield items for as long as the request may go on."""
-    for item in items:
-        budget.check()
-        yield item
+                         for state in budget.checked(states())],
+                        dtype=np.float64)
 
 
 def _takes_one(method):

@@ -34,8 +34,8 @@ are then forgotten.
             ('filters', 'With the filters that rejected hosts, in their '
                         'order: most of the hosts, some or few, and what was '
                         'asked for. Filters that rejected fewer than 10 '
-                        'hosts, or that judge by hints or queries, are not '
-                        'named.'),
+                        'hosts, or that judge by hints or queries, and '
+                        'those behind such ones, are not named.'),
             ('counts', 'With hosts counted by filter, and what was asked '
                        'for.'),
             ('full', 'Also with what there was: free amounts, names of '
@@ -48,7 +48,8 @@ of decisions have the full text whatever is chosen. With "counts", somebody
 who varies hints or queries can find out names of hosts and what is free on
 them. Of plug-ins, "filters" and "counts" have the name alone, or with the
 number of hosts. A request that a plug-in refuses as wrong has its words with
-"full" only.
+"full" only, and so does what names a database or an address of Placement
+that does not answer.
 """),
     cfg.IntOpt(
         'max_instances_per_request', default=1000, min=1,

@@ -5,7 +5,8 @@
 1. The guest's topology is fitted again, under the limits the filters left.
    What comes out replaces that of the request, for the instances after it
    too: they ask for the page size the first was given.  If it does not fit,
-   the request has no topology any more.
+   the request has no topology any more; it keeps it if that was not found
+   out.
 2. The cells' usage grows by the fitted guest (``used``).
 3. The devices are taken from the pools.
 
@@ -14,10 +15,15 @@ On hosts of before Train, devices are taken before the usage grows.
 
 import dataclasses
 
+from nova_sched.hardware.numa import effort
 from nova_sched.hardware.numa import guest as numa_guest
 from nova_sched.hardware.numa.topology import Fitting
 from nova_sched.hardware.pci import devices as pci_devices
 from nova_sched.hardware.pci.requests import DeviceRequests
+
+#: What the search for cells may cost on a host that a filter has found some
+#: on, perhaps in fewer steps: it tried other candidates before.
+_MOST = 10 * effort.MOST
 
 #: Columns of the host table that hold a host's hardware.
 COLUMNS = ('numa_topology', 'pci_stats')
@@ -66,8 +72,11 @@ class Hardware:
         required = numa_guest.GuestRequirements.of(spec_obj)
         if required is None or topology is None or not topology.cells:
             return None
-        guests = Fitting(topology, required, self.pools,
-                         numa_guest.limits_of(limits), pack).fit(mapping)
+        fitting = Fitting(topology, required, self.pools,
+                          numa_guest.limits_of(limits), pack, _MOST)
+        guests = fitting.fit(mapping)
+        if fitting.is_given_up:
+            raise FailedError('the search for NUMA cells was given up')
         spec_obj.numa_topology = None if guests is None else numa_guest.fitted(
             spec_obj.numa_topology, guests)
         return guests

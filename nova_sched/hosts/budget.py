@@ -43,10 +43,12 @@ class Budget:
             self._not_before = now + left
             return
         where = '' if index is None else f' of instance {index + 1}'
-        raise exception.InvalidInput(reason=(
+        spent = exception.InvalidInput(reason=(
             f'the request took more than the {self._seconds:g} s of '
             f'[nova_sched] request_time_budget, in step {step}{where}; ask '
             'for less at a time, or have the option raised'))
+        spent.is_budget_spent = True
+        raise spent
 
     @contextlib.contextmanager
     def not_spent(self):
@@ -80,3 +82,18 @@ def check():
     ask = getattr(_working, 'check', None)
     if ask is not None:
         ask()
+
+
+class CheckedList(list):
+    """A list that a rule goes through for as long as the request may go on.
+    """
+
+    def __iter__(self):
+        return checked(super().__iter__())
+
+
+def checked(items):
+    """Yield items for as long as the request may go on."""
+    for item in items:
+        check()
+        yield item

@@ -114,7 +114,7 @@ def _count(stats, name):
     value = stats.get(name, 0)
     try:
         count = int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         count = None
     # A column holds 64 bits; a bigger number would fail the whole table.
     if count is None or abs(count) >= 1 << 63:
@@ -154,6 +154,15 @@ def _warn_unreadable(column, text):
                 'absent: %.200r', column, text)
 
 
+def _service_version(row):
+    if row.version is None or values.is_whole(row.version):
+        return int(row.version or 0)
+    values.warn(row.host, row.host,
+                f'version = {values.shown(row.version)} in services, which is '
+                'no whole number of 32 bits')
+    return 0
+
+
 #: Columns whose value is not that of their source: functions of a row in
 #: which ``stats`` are a dict.
 _COMPUTED = {
@@ -182,4 +191,4 @@ _OF_SERVICE = {
     'service_forced_down': lambda row: bool(row.forced_down),
     'service_last_seen': lambda row: seconds(
         row.last_seen_up or row.created_at),
-    'service_version': lambda row: row.version or 0}
+    'service_version': _service_version}

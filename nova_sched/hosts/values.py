@@ -23,7 +23,8 @@ class UnreadableError(ValueError):
     """A value without which a row is no host."""
 
 
-def _is_whole(value):
+def is_whole(value):
+    """Return whether it is a whole number of 32 bits."""
     return (isinstance(value, (int, float)) and -_WHOLE <= value < _WHOLE
             and value == int(value))
 
@@ -50,7 +51,7 @@ _NEEDED = frozenset(('uuid', 'host', 'hypervisor_hostname', *_AMOUNTS))
 _KINDS = {
     **dict.fromkeys(
         (*_AMOUNTS, 'free_ram_mb', 'disk_available_least',
-         'hypervisor_version'), (_is_whole, 'no whole number of 32 bits')),
+         'hypervisor_version'), (is_whole, 'no whole number of 32 bits')),
     **dict.fromkeys(
         ('cpu_allocation_ratio', 'ram_allocation_ratio',
          'disk_allocation_ratio'),

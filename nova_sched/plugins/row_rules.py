@@ -104,7 +104,8 @@ class _PlugIn:
             with current_hosts.being(snapshot):
                 return method(hosts, kilo_mapping.with_mapping(spec_obj))
         except exception.InvalidInput as refusal:
-            refusal.refused_by = type(self).__name__
+            if not refusal.is_budget_spent:
+                refusal.refused_by = type(self).__name__
             raise
 
 

@@ -11,6 +11,7 @@ import typing
 import numpy as np
 from oslo_log import log as logging
 
+from nova_sched.hosts import budget
 from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.scheduler import filters
 
@@ -103,7 +104,7 @@ class BaseSettingFilter(filters.ColumnFilter):
         if not self._is_asked:
             return self._setting(hosts)
         ask, found = getattr(self, f'_get_{self.key}'), []
-        for state in hosts.states():
+        for state in budget.checked(hosts.states()):
             try:
                 found.append(float(ask(state, spec_obj)))
             except Exception as exc:

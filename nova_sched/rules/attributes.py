@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from nova_sched import filters
+from nova_sched.hosts import budget
 from nova_sched.hosts import columns
 from nova_sched.hosts import labels
 
@@ -70,7 +71,7 @@ class Column:
         bears a note with the first host of that value.
         """
         values = [None] * len(self.values)
-        for code in labels.in_use(self.codes):
+        for code in budget.checked(labels.in_use(self.codes)):
             try:
                 values[code] = function(self.values[code])
             except Exception as exc:

@@ -1,6 +1,7 @@
 """What a guest's NUMA cells need and what host cells offer, in words."""
 
 from nova_sched.hardware.numa import pages as numa_pages
+from nova_sched.hosts import budget
 
 _SIZE_NAMES = {numa_pages.SMALL: 'the smallest', numa_pages.LARGE: 'large',
            numa_pages.ANY: 'any'}
@@ -26,7 +27,7 @@ def offered(required, topologies):
         return 'hosts have no NUMA topology'
     cells = [cell for host in hosts for cell in host]
     best = ''.join(f', {max(map(offer, cells))} {unit}'
-                   for _, unit, offer in _kinds(required))
+                   for _, unit, offer in budget.checked(_kinds(required)))
     return f'at best {_counted(max(hosts, key=len), "NUMA cell")}{best}'
 
 

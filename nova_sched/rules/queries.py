@@ -43,6 +43,11 @@ def refused(text, must):
     return fields.MalformedError(text, must, FIELD).as_invalid_input()
 
 
+#: What of a host belongs to other projects: a refusal that depends on it
+#: would say whether an instance exists.
+_PRIVATE = 'instances'
+
+
 class Query:
     """A query's text, and the hosts of a HostBlock that it is put to.
 
@@ -76,12 +81,12 @@ class Query:
         name, *keys = text[1:].split('.')
         if name not in self._attributes:
             self._attributes[name] = self._attribute(name)
-        column = self._attributes[name]
+        column, private = self._attributes[name], name == _PRIVATE
         if column is None or (not keys and column.numbers is not None):
             return column
         self._spend(_LOOK_UP * len(column.codes))
-        found = column.mapped(lambda value: self._found(value, keys),
-                              self._hosts)
+        found = column.mapped(
+            lambda value: self._found(value, keys, private), self._hosts)
         if keys:
             distinct = attributes.Column.of(found.values)
             found = attributes.Column(distinct.codes[found.codes],
@@ -94,11 +99,13 @@ class Query:
             column = column.mapped(_address, self._hosts)
         return column
 
-    def _found(self, value, keys):
+    def _found(self, value, keys, private):
         for key in keys:
             if value is None:
                 break
             if not isinstance(value, dict):
+                if private:
+                    return attributes.ABSENT
                 raise self._refused(
                     f'asks for {fields.shown(key)} of what is no mapping')
             value = value.get(key)
@@ -153,7 +160,9 @@ class Query:
                 column = self.variable(argument)
                 self._variables[argument] = (
                     None if column is None
-                    else query_arguments.Values(column, self._spend))
+                    else query_arguments.Values(
+                        column, self._spend,
+                        argument.startswith(f'${_PRIVATE}.')))
             return self._variables[argument]
         return self._constant(argument)
 
@@ -269,17 +278,21 @@ class Query:
         verdicts = self._asked(
             name, list(map(first.values.__getitem__, ours[one_of].tolist())),
             list(map(other.values.__getitem__, theirs[one_of].tolist())),
-            at[one_of])
+            at[one_of], first.is_private or other.is_private)
         found = np.zeros(len(self._hosts), dtype=np.bool_)
         found[at] = np.array(verdicts, dtype=np.bool_)[inverse]
         return found
 
-    def _asked(self, name, firsts, others, at=None):
+    def _asked(self, name, firsts, others, at=None, private=False):
         """Return the verdict of each two values: list of bool.
 
-        at: the positions of hosts that have them.
+        at: the positions of hosts that have them.  private: whether it is not
+            told that they have no order; it is false then.
         """
         verdicts, compare = [], _COMPARE[name]
+        if private:
+            return [_private_verdict(compare, *both)
+                    for both in zip(firsts, others, strict=True)]
         try:
             for first, other in zip(firsts, others, strict=True):
                 verdicts.append(bool(compare(first, other)))
@@ -297,6 +310,13 @@ class Query:
 _OPERATORS = {'and': Query._all, 'or': Query._any, 'not': Query._negated} | {
     name: lambda query, arguments, name=name: query._compared(name, arguments)
     for name in _COMPARE}
+
+
+def _private_verdict(compare, first, other):
+    try:
+        return bool(compare(first, other))
+    except TypeError:
+        return False
 
 
 def _not(verdict):

@@ -31,6 +31,7 @@ class Constant:
     """One value for all hosts."""
 
     is_constant, absent, weight = True, False, 1
+    is_private = False
 
     def __init__(self, value):
         self.value, self.values = value, [value]
@@ -60,12 +61,14 @@ class Values:
     """A variable, or what a query has made of hosts: a Column.
 
     spend: function of how many values are about to be looked at.
+    is_private: whether nothing may be said of what some hosts have.
     """
 
     is_constant, weight = False, 1
 
-    def __init__(self, column, spend):
+    def __init__(self, column, spend, is_private=False):
         self._column, self._spend = column, spend
+        self.is_private = is_private
 
     @property
     def values(self):
@@ -140,6 +143,7 @@ class Negations:
     """
 
     is_constant, absent, numbers = False, False, None
+    is_private = False
 
     def __init__(self, arguments, size, spend):
         self._arguments, self._size, self._spend = arguments, size, spend

@@ -5,9 +5,13 @@ asked for and what there was.  A caller reads what was asked for alone, with
 counts, or with nothing that a tenant could find hosts out by.
 """
 
+import collections
 import dataclasses
 
+import numpy as np
 from oslo_log import log as logging
+
+from nova_sched.filters import may_look_at_hints
 
 LOG = logging.getLogger(__name__)
 
@@ -51,39 +55,53 @@ def counted(record, filters, snapshot, spec_obj):
         left = record.hosts - sum(len(rows) for _, rows in rejected)
         return f'{left} of {record.hosts} hosts: ' + ', '.join(
             f'{len(rows)} {name}'
-            + _bracketed(words, by_name.get(name), rows)
+            + _bracketed(words, by_name.get(name), rows, record)
             for name, rows in rejected)
 
     return Counted(
         full=text(lambda filter_, rows: filter_.reason(
             snapshot.block(rows), spec_obj)),
         asked=text(_asked_of(spec_obj)),
-        named=_named(record, by_name, spec_obj))
+        named=_named(record, filters, spec_obj))
 
 
 def _asked_of(spec_obj):
     return lambda filter_, rows: filter_.describe_request(spec_obj)
 
 
-def _named(record, by_name, spec_obj):
+def _named(record, filters, spec_obj):
     """Return the filters that rejected many hosts, in their order, or ''."""
-    told = [
-        f'{_share(len(rows) / record.hosts)} {name}'
-        + _bracketed(_asked_of(spec_obj), by_name[name], rows)
-        for name, rows in record.rejected()
-        if len(rows) >= FEWEST and name in by_name
-        and not _judges_by_hints(by_name[name], spec_obj)]
+    told, counts = [], _counts(record, filters, spec_obj)
+    for filter_ in filters:
+        name = type(filter_).__name__
+        count = counts.pop(name, 0)
+        if may_look_at_hints(filter_, spec_obj):
+            # What filters reject after it, too, tells of the hosts left.
+            break
+        if count >= FEWEST and not filter_.judges_by_hints:
+            told.append(f'{_share(count / record.hosts)} {name}'
+                        + _bracketed(_asked_of(spec_obj), filter_, count,
+                                     record))
     return f'hosts rejected: {", ".join(told)}' if told else ''
+
+
+def _counts(record, filters, spec_obj):
+    """Return how many hosts each rule rejected: {name: number}.
+
+    Where hints may play a part, for the first instance alone: all filters see
+    for the next ones what hints have left.
+    """
+    by_hints = any(may_look_at_hints(filter_, spec_obj)
+                   for filter_ in filters)
+    counts = collections.Counter()
+    for step in record.steps:
+        if not (by_hints and step.index):
+            counts[step.name] += step.before - step.after
+    return counts
 
 
 def _share(part):
     return next(word for least, word in _SHARES if part >= least)
-
-
-def _judges_by_hints(filter_, spec_obj):
-    """Return whether a filter may have looked at hints."""
-    judges = filter_.judges_by_hints
-    return bool(spec_obj.scheduler_hints) if judges is None else judges
 
 
 def lost_cells(record):
@@ -100,15 +118,21 @@ def late_claims(record):
         claim.taken is None for claim in record.claims) else '')
 
 
-def _bracketed(words, filter_, rows):
-    """Return a filter's words for the hosts it rejected, as ' (...)'."""
+def _bracketed(words, filter_, rows, record):
+    """Return a filter's words for the hosts it rejected, as ' (...)'.
+
+    rows: of these hosts, or their number; for ``words``.
+    '' if the request has no time left for them.
+    """
     if filter_ is None:
         return ''
     try:
-        text = words(filter_, rows)
-    except Exception:
+        with record.budget.step('reason'):
+            text = words(filter_, rows)
+    except Exception as error:
         # An answer must not fail over the words for it.
-        LOG.exception('%s cannot say why it rejected %d host(s)',
-                      type(filter_).__name__, len(rows))
+        if not getattr(error, 'is_budget_spent', False):
+            LOG.exception('%s cannot say why it rejected %d host(s)',
+                          type(filter_).__name__, np.size(rows))
         return ''
     return f' ({text})' if text else ''

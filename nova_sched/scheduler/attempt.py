@@ -317,7 +317,8 @@ class SchedulingAttempt:
         nova = exception.NoValidHost.nova
         self._raise(full=some + found.full,
                     counts=f'{nova} {some}{found.asked}',
-                    filters=f'{nova} {some}{found.named}'.rstrip(' ;'))
+                    # How many instances fit tells what is free.
+                    filters=f'{nova} {found.named}'.rstrip())
 
     def _raise(self, nova=exception.NoValidHost.nova, full='', **texts):
         """Raise NoValidHost, with its reason on record.

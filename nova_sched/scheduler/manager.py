@@ -34,7 +34,8 @@ _REFUSALS = (exception.NoValidHost, exception.InvalidInput,
              IncompatibleObjectVersion)
 #: What is told in words that ``[nova_sched] no_valid_host_text`` chooses.
 _TOLD = (exception.NoValidHost, exception.InvalidInput,
-         exception.ComputeHostMetricNotFound)
+         exception.ComputeHostMetricNotFound, exception.DatabaseUnavailable,
+         exception.PlacementUnavailable)
 
 
 class _Nobody:

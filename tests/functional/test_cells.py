@@ -166,8 +166,9 @@ def test_when_no_cell_answers_it_is_a_database_not_a_full_cloud(
 
     server.stop()
     with pytest.raises(messaging.RemoteError, match=(
-            rf'DatabaseUnavailable cell {CELL2}\(two\) cannot be read')):
+            'DatabaseUnavailable The scheduler cannot read a database')):
         client.pick()
+    assert alone.said(f'cell {CELL2}(two) cannot be read')
 
     server.start()
     assert client.pick() == 'h3'

@@ -2,6 +2,7 @@
 
 import math
 
+from hypothesis import example
 from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -16,9 +17,29 @@ from tests.builders.drivers import picks
 from tests.builders.requests import a_request
 
 #: All columns of numbers, but those that say which row it is.
-NUMBERS = [column.name for column in tables.compute_nodes.columns
-           if isinstance(column.type, (sa.Integer, sa.Float, sa.DateTime))
+NUMBERS = [column for table in (tables.compute_nodes, tables.services)
+           for column in table.columns
+           if isinstance(column.type, (sa.Integer, sa.Float, sa.DateTime,
+                                       sa.Boolean))
            and column.name not in ('id', 'deleted')]
+
+#: Texts that compute services report, in JSON.
+REPORTS = [tables.compute_nodes.c[name] for name in (
+    'cpu_info', 'supported_instances', 'stats', 'metrics', 'pci_stats',
+    'numa_topology', 'host_ip')]
+BIG = '9' * 400
+#: Values in JSON that are of no kind that is meant, or too much of it.
+ODD = ['null', 'true', 'NaN', '-1', '1e400', BIG, '9' * 5000, '"x"', '[]',
+       '{}', '[[]]', '[{}]', '[' * 100_000 + ']' * 100_000]
+#: Reports that have such a value in place of %s.
+MEANT = [
+    '%s', '[%s]', '[["x86_64", %s, "hvm"]]', '{"maxphysaddr": {"bits": %s}}',
+    '{"topology": {"cores": %s}, "features": %s}',
+    '{"io_workload": %s, "num_instances": %s, "failed_builds": %s}',
+    '[{"name": "cpu.frequency", "value": %s, "timestamp": %s}]',
+    '[{"vendor_id": "8086", "product_id": %s, "count": %s, "numa_node": %s}]',
+    '{"cells": [{"id": %s, "cpuset": [0, 1], "memory": 512}]}',
+    '{"cells": [{"id": 0, "cpuset": [%s], "memory": %s, "cpu_usage": %s}]}']
 
 #: What SQLite holds in any column, and with it all that MariaDB does.
 HELD = (st.integers(-2 ** 63, 2 ** 63 - 1) | st.integers(-2 ** 31, 2 ** 31)
@@ -30,6 +51,9 @@ REQUESTS = [
     {}, {'hints': {'build_near_host_ip': '192.0.2.9'}},
     {'image_properties': {'hw_architecture': 'x86_64',
                           'img_hv_requested_version': '>=1.0'}},
+    {'image_properties': {'hw_architecture': 'x86_64',
+                          'hw_maxphysaddr_bits': 40}},
+    {'extra_specs': {'capabilities:cpu_info:topology:cores': '>= 1'}},
     {'memory_mb': 0, 'vcpus': 0, 'root_gb': 0},
     {'extra_specs': {'capabilities:hypervisor_version': '>= 1'}},
     {'hints': {'query': '[">=", "$free_ram_mb", 1]'}}]
@@ -52,6 +76,7 @@ def cloud(tmp_path_factory):
 @pytest.fixture(scope='module')
 def driver(cloud):
     made = cloud.driver(enabled_filters=FILTERS,
+                        DEFAULT__service_down_time=86400,
                         hypervisor_version_weight_multiplier=1.0)
     yield made
     made.stop()
@@ -62,27 +87,48 @@ def driver(cloud):
 def test_a_bad_value_in_a_row_leaves_the_other_hosts_placeable(
         cloud, driver, data):
     column, value = data.draw(st.sampled_from(NUMBERS)), data.draw(HELD)
-    held = '?'
     if isinstance(value, str):
         # Also what is no text in UTF-8.
-        value, held = value.encode('utf-8', 'replace'), 'CAST(? AS TEXT)'
+        value = value.encode('utf-8', 'replace')
         value += data.draw(st.sampled_from([b'', b'', b'\xc3\x28']))
-    [(before,)] = cloud.rows(
-        f"SELECT {column} FROM compute_nodes WHERE host = 'a'")
-    cloud.execute(f'UPDATE compute_nodes SET {column} = {held} '
-                  "WHERE host = 'a'", value)
+        check_others(cloud, driver, column, value, 'CAST(? AS TEXT)')
+    else:
+        check_others(cloud, driver, column, value)
 
+
+def check_others(cloud, driver, column, value, held='?'):
+    """Check that all requests find a host, whatever host a has."""
+    table, name = column.table.name, column.name
+    [(before,)] = cloud.rows(f"SELECT {name} FROM {table} WHERE host = 'a'")
+    cloud.execute(f"UPDATE {table} SET {name} = {held} WHERE host = 'a'",
+                  value)
     try:
         for request in REQUESTS:
             assert picks(driver, a_request(**request))[0] in ('a', 'b')
             assert picks(driver, a_request(
                 ignore_hosts=['a'], **request)) == ['b']
     finally:
-        cloud.execute(f'UPDATE compute_nodes SET {column} = ? '
-                      "WHERE host = 'a'", before)
+        cloud.execute(f"UPDATE {table} SET {name} = ? WHERE host = 'a'",
+                      before)
+
+
+@settings(max_examples=60, deadline=None)
+@given(column=st.sampled_from(REPORTS), meant=st.sampled_from(MEANT),
+       odd=st.sampled_from(ODD))
+@example(column=tables.compute_nodes.c.cpu_info, meant=MEANT[3], odd='1e400')
+def test_a_report_that_is_none_leaves_the_other_hosts_placeable(
+        cloud, driver, column, meant, odd):
+    check_others(cloud, driver, column, meant.replace('%s', odd))
+
+
+@pytest.mark.parametrize('version', ['x', 9e999, 1e300, b'\xff', '', -1])
+def test_a_service_of_no_version_leaves_the_other_hosts_placeable(
+        cloud, driver, version):
+    check_others(cloud, driver, tables.services.c.version, version)
 
 
 def test_all_values_that_are_drawn_are_of_numbers():
     assert {'vcpus', 'hypervisor_version', 'ram_allocation_ratio',
-            'updated_at'} <= set(NUMBERS)
+            'updated_at', 'version', 'forced_down'} <= {
+                column.name for column in NUMBERS}
     assert math.isinf(9e999)

@@ -60,12 +60,13 @@ def place_and_log(log, place, host, guest, *args):
     return refusal
 
 
-def place(host, guest, limits, reserve, log=None):
+def place(host, guest, limits, reserve, log=None, pin=numa_pinning.pin):
     """Place a GuestCell on a HostCell of a current compute service.
 
     limits: Limits, or None for no overcommit limit.
     reserve: whether the emulator needs a host CPU of its own.
     log: function that takes the text of a step and its values, or None.
+    pin: of numa_pinning, ``may_pin`` where only the verdict is wanted.
     Returns the Refusal, or None if the cell is placed.
     """
     refusal = (_refuse_memory(host, guest, log)
@@ -73,13 +74,14 @@ def place(host, guest, limits, reserve, log=None):
     pinning = numa_pinning.NO_PINS
     if not refusal and guest.is_pinned:
         refusal, pinning = _pin(host, guest, len(guest.pcpuset), reserve,
-                                True, log)
+                                True, log, pin)
     if not refusal and guest.is_shared:
         refusal = _refuse_overcommit(host, guest, limits, log)
     return refusal or _write(host, guest, pinning)
 
 
-def place_queens(host, guest, limits, reserve, log=None):
+def place_queens(host, guest, limits, reserve, log=None,
+                 pin=numa_pinning.pin):
     """Place as ``place`` does, on a host of before Train."""
     pinning = numa_pinning.NO_PINS
     if guest.cpus + reserve > len(host.cpuset):
@@ -87,7 +89,8 @@ def place_queens(host, guest, limits, reserve, log=None):
     elif guest.memory > host.memory:
         refusal = Refusal(_NO_MEMORY, (guest.memory, host.memory))
     elif guest.is_pinned:
-        refusal, pinning = _pin(host, guest, guest.cpus, reserve, False, log)
+        refusal, pinning = _pin(host, guest, guest.cpus, reserve, False, log,
+                                pin)
     else:
         refusal = _refuse_overcommit(host, guest, limits, log)
     if not refusal and guest.pagesize is not None:
@@ -126,7 +129,7 @@ def _refuse_cpus(host, guest, reserve):
     return None
 
 
-def _pin(host, guest, cpus, reserve, newer, log):
+def _pin(host, guest, cpus, reserve, newer, log, pin):
     """Pin ``cpus`` guest CPUs: (Refusal or None, Pinning or None)."""
     if log:
         log('Pinning has been requested')
@@ -136,7 +139,7 @@ def _pin(host, guest, cpus, reserve, newer, log):
                        (cpus + reserve, cpus, reserve, free)), None
     if not newer and guest.memory > host.free_memory:
         return _no_free_memory(host, guest), None
-    pinning = numa_pinning.pin(host, guest, reserve, newer, log)
+    pinning = pin(host, guest, reserve, newer, log)
     if pinning is None:
         return Refusal(
             'Failed to map instance cell CPUs to host cell CPUs'), None

@@ -70,6 +70,11 @@ class HostCell:
         cores = self.siblings or [{cpu} for cpu in sorted(self.pcpuset)]
         return [sorted(self.free_cpus.intersection(core)) for core in cores]
 
+    @functools.cached_property
+    def free_threads(self):
+        """The number of free threads of all cores."""
+        return sum(map(len, self.free_cores))
+
     @property
     def free_memory(self):
         """Memory that no guest has been given."""

@@ -46,8 +46,12 @@ class GuestCell:
 
     @property
     def needs(self):
-        """All that a host cell is to have for it: hashable."""
-        return (self.cpuset, self.pcpuset, self.memory, self.pagesize,
+        """All that a host cell is to have for it, a tuple.
+
+        Cells of one guest have CPUs of other numbers, but often as many.
+        """
+        return (len(self.cpuset), len(self.pcpuset),
+                len(self.cpuset | self.pcpuset), self.memory, self.pagesize,
                 self.cpu_policy, self.thread_policy)
 
     @property

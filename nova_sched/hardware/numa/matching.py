@@ -37,9 +37,13 @@ class Matching:
             (``is_ruled_out``).
         """
         rows = self._fitting_rows(settled)
+        self.within = _union(rows)
+        # Shared verdicts alone only add to the rows.
+        if good is None and can_match(rows):
+            return False
         if shared:
             rows = self._shared_rows(rows, tokens, good or {}, bad or {})
-        self.within = _union(rows)
+            self.within = _union(rows)
         impossible = not can_match(rows)
         if impossible and good is None:
             self.is_ruled_out = True
@@ -56,19 +60,25 @@ class Matching:
 
     def _shared_rows(self, fitting, tokens, good, bad):
         """Return the host cells that may take each guest cell: masks."""
-        held, rows = [{token} for token in tokens], list(fitting)
+        # A host cell's id stands at its position, so that a row is also the
+        # ids that a guest cell comes to hold on it.
+        ids = list(dict.fromkeys((*self.host_ids, *tokens)))
+        held = [1 << ids.index(token) for token in tokens]
         while True:
-            may = {}
-            for ids, row in zip(held, fitting, strict=True):
-                for token in ids:
-                    may[token] = may.get(token, 0) | row
-            taken = {token: good.get(token, 0) | row & ~bad.get(token, 0)
-                     for token, row in may.items()}
-            rows = [_union(taken[token] for token in ids) for ids in held]
-            grown = [ids.union(self.host_ids[p] for p in bits(row))
-                     for ids, row in zip(held, rows, strict=True)]
+            fits, may = {}, {}
+            for mask, row in zip(held, fitting, strict=True):
+                fits[mask] = fits.get(mask, 0) | row
+            for mask, row in fits.items():
+                for number in bits(mask):
+                    may[number] = may.get(number, 0) | row
+            taken = {number: good.get(ids[number], 0)
+                     | row & ~bad.get(ids[number], 0)
+                     for number, row in may.items()}
+            for mask in fits:
+                fits[mask] = _union(taken[number] for number in bits(mask))
+            grown = [mask | fits[mask] for mask in held]
             if grown == held:
-                return rows
+                return [fits[mask] for mask in held]
             held = grown
 
 

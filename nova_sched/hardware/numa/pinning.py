@@ -62,6 +62,16 @@ def pin(host, guest, reserve, newer=True, log=None):
     return packing.pack(1)
 
 
+def may_pin(host, guest, reserve, newer=True, log=None):
+    """As ``pin``, but only to see whether they fit: NO_PINS, or None."""
+    if reserve or guest.thread_policy in ('isolate', 'require'):
+        fits = pin(host, guest, reserve, newer, log) is not None
+    else:
+        cpus = guest.pcpuset if newer else guest.cpuset | guest.pcpuset
+        fits = len(cpus) <= host.free_threads
+    return NO_PINS if fits else None
+
+
 class _Packing:
     """Choosing host CPUs for one guest cell."""
 

@@ -113,6 +113,8 @@ class Search:
         self._memory, self._known = {}, 0
         self._path, self._settled = [], 0
         self._steps, self._next_look = 0, self.FIRST_LOOK
+        #: Whether it ended where the walk had not.
+        self.is_cut = False
 
     def find(self):
         """Return positions of the host cells, one a guest cell, or None.
@@ -178,11 +180,12 @@ class Search:
             return True
         if settled:
             self._learn(tokens)
-        return self._final and (
-            self._matching.is_impossible(
-                tokens, shared, settled, self._good, self._bad)
-            or not self._some_good(self._everything, self._matching.within,
-                                   self._size))
+        impossible = (self._final and self._matching.is_impossible(
+            tokens, shared, settled, self._good, self._bad)
+            ) or not self._some_good(self._everything, self._matching.within,
+                                     self._size)
+        self.is_cut |= impossible
+        return impossible
 
     def _learn(self, tokens):
         """Take note of verdicts that were not asked for but are certain.

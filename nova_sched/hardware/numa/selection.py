@@ -3,8 +3,10 @@
 They look only at which cells are chosen, not at which guest cell is where.
 """
 
+import collections
 import functools
 
+from nova_sched.hardware.numa import cells as numa_cells
 from nova_sched.hardware.numa import effort
 from nova_sched.hardware.numa import matching
 from nova_sched.hardware.numa import search as numa_search
@@ -18,19 +20,22 @@ class SelectionRules:
         bit masks of their positions.
     required: numa_guest.GuestRequirements.
     pools: Pools to take the devices from, or None to ignore devices.
-    mapping: of the allocation candidate, or None.
     spend: that of an effort.Effort.
     """
 
-    def __init__(self, hosts, required, pools, mapping, spend):
+    def __init__(self, hosts, required, pools, spend):
         self._hosts, self._required = hosts, required
-        self._pools, self._mapping, self._spend = pools, mapping, spend
+        self._networks = _networks_near(hosts, required.networks)
+        self._pools, self._mapping, self._spend = pools, None, spend
         self._looks_at_pools = bool(required.pci) and pools is not None
         self._sockets = {cell.id: cell.socket for cell in hosts}
+        # By where the devices come from; of many candidates it is the same.
+        self._known = collections.defaultdict(dict)
         self._verdicts = {}
         nodes = self._devices.nodes if self._looks_at_pools else ()
-        self._cost = effort.VERDICT + len(required.pci) * len(
-            pools.items if self._looks_at_pools else ()) // effort.PAIRS
+        self._cost = effort.VERDICT + len(required.pci) * (
+            effort.REQUEST + len(pools.items) / effort.PAIRS
+            if self._looks_at_pools else 0)
         self._counting = sum(
             1 << position for position, cell in enumerate(hosts)
             if cell.id in nodes or (
@@ -42,12 +47,21 @@ class SelectionRules:
                     for request in required.pci))
 
     @classmethod
-    def of(cls, hosts, required, pools, mapping, spend):
+    def of(cls, hosts, required, pools, spend):
         """Return the rules, or None if they allow any selection."""
-        made = cls(hosts, required, pools, mapping, spend)
+        made = cls(hosts, required, pools, spend)
         if made._looks_at_pools or required.networks is not None:
             return made
         return None
+
+    def judge_by(self, mapping):
+        """Take devices as an allocation candidate's mapping says, from now on.
+
+        mapping: request group -> provider uuids; or None.
+        """
+        self._mapping = mapping
+        self._verdicts = self._known[
+            self._required.device_requests.providers(mapping)]
 
     @functools.cached_property
     def _devices(self):
@@ -56,20 +70,24 @@ class SelectionRules:
 
     @functools.cached_property
     def _supplies(self):
-        """Of each request: (devices at each position, elsewhere, needed)."""
-        if not self._looks_at_pools:
-            return ()
-        return tuple(self._supply(number, request) for number, request
-                     in enumerate(self._required.pci))
+        """Of each kind of request: (devices at each position, elsewhere) ->
+        needed.
+        """
+        needed = {}
+        for number, request in enumerate(
+                self._required.pci if self._looks_at_pools else ()):
+            supply = self._supply(number, request)
+            needed[supply] = max(needed.get(supply, 0), request.count)
+        return needed
 
     def _supply(self, number, request):
         free = self._devices.free_on_nodes(number)
-        here = [free[cell.id] for cell in self._hosts]
+        here = tuple([free[cell.id] for cell in self._hosts])
         policy = request.numa_policy or 'legacy'
         if policy == 'preferred' or (policy == 'socket' and self._by_socket):
-            return (), free.total(), request.count
+            return (), free.total()
         elsewhere = free[None] if policy == 'legacy' else 0
-        return here, elsewhere, request.count
+        return here, elsewhere
 
     def allow(self, chosen):
         """Return whether the chosen cells are allowed; raises GivenUp."""
@@ -81,8 +99,7 @@ class SelectionRules:
             cells = [self._hosts[position]
                      for position in matching.bits(chosen)]
             self._verdicts[key] = self._has_devices(
-                cells) and networks_allow(self._hosts, cells,
-                                          self._required.networks)
+                cells) and networks_allow(self._hosts, cells, self._networks)
         return self._verdicts[key]
 
     def allow_some(self, chosen, others, count):
@@ -105,11 +122,12 @@ class SelectionRules:
 
     def _may_allow(self, chosen, others, count):
         """Return whether each request alone may find devices near enough."""
-        for here, elsewhere, needed in self._supplies:
-            near = sum(here[position] for position in matching.bits(chosen)
-                       if here)
-            most = sorted((here[position] for position
-                           in matching.bits(others) if here), reverse=True)
+        self._spend(effort.SUPPLY * len(self._supplies))
+        for (here, elsewhere), needed in self._supplies.items():
+            near = sum([here[position] for position in matching.bits(chosen)
+                        if here])
+            most = sorted([here[position] for position
+                           in matching.bits(others) if here], reverse=True)
             if elsewhere + near + sum(most[:count]) < needed:
                 return False
         return True
@@ -122,10 +140,21 @@ class SelectionRules:
             self._mapping, pci_devices.Cells(ids, self._sockets))
 
 
+def _networks_near(hosts, wanted):
+    """Return those of a request's networks that some cell is near to.
+
+    wanted: NetworkMetadata of the request, or None.
+    """
+    return None if wanted is None else numa_cells.Networks(
+        frozenset().union(*(cell.networks.physnets for cell in hosts
+                            if cell.networks)) & wanted.physnets,
+        wanted.tunneled)
+
+
 def networks_allow(hosts, chosen, wanted):
     """Return whether the chosen cells are near to the request's networks.
 
-    wanted: NetworkMetadata of the request, or None.  A network that no cell
+    wanted: cells.Networks, or None.  A network that no cell
     is near to allows any cells.
     """
     if wanted is None:

@@ -14,6 +14,7 @@ and floating CPUs is unknown to them and placed by the current rules.
 """
 
 import copy
+import functools
 import json
 
 from oslo_log import log as logging
@@ -23,6 +24,7 @@ from nova_sched.hardware.numa import cell_fit
 from nova_sched.hardware.numa import cells as numa_cells
 from nova_sched.hardware.numa import effort
 from nova_sched.hardware.numa import matching
+from nova_sched.hardware.numa import pinning as numa_pinning
 from nova_sched.hardware.numa import search as numa_search
 from nova_sched.hardware.numa.selection import SelectionRules
 
@@ -77,11 +79,13 @@ class Fitting:
     pools: Pools of the host, or None if it has none.
     limits: numa_guest.Limits, or None for no overcommit limits.
     pack: whether to prefer the most used host cells.
+    most: what the search may cost, see effort.
 
     Each attempt works on the guest cells as the one before has left them.
     """
 
-    def __init__(self, topology, required, pools, limits, pack=False):
+    def __init__(self, topology, required, pools, limits, pack=False,
+                 most=effort.MOST):
         self.topology = topology
         self._guests, self._limits = required.copies(), limits
         self._required, self._pools = required, pools
@@ -94,18 +98,36 @@ class Fitting:
         self._matching = matching.Matching(
             [cell.id for cell in self._hosts], len(self._guests),
             self._may_fit)
-        self._logged, self._effort = set(), effort.Effort()
+        self._logged, self._effort = set(), effort.Effort(most)
         self._alike = {}
+
+    @functools.cached_property
+    def _page_sizes(self):
+        """All sizes of pages that the host has, in KiB: a set."""
+        return {pages.size_kb for cell in self._hosts
+                for pages in cell.pages}
+
+    @functools.cached_property
+    def _rules(self):
+        return SelectionRules.of(self._hosts, self._required, self._pools,
+                                 self._effort.spend)
 
     @property
     def is_given_up(self):
         """Whether an attempt cost too much, and counts as not fitting."""
         return self._effort.is_spent
 
-    def verdicts(self, mappings):
-        """Return whether the guest fits with each candidate's mapping."""
-        return [self.fit(mapping, final=number == len(mappings)) is not None
-                for number, mapping in enumerate(mappings, 1)]
+    def verdicts(self, mappings, check=lambda: None):
+        """Return whether the guest fits with each candidate's mapping.
+
+        check: function that is called before each; what it raises goes on.
+        """
+        verdicts = []
+        for number, mapping in enumerate(mappings, 1):
+            check()
+            verdicts.append(self.fit(
+                mapping, final=number == len(mappings)) is not None)
+        return verdicts
 
     def fit(self, mapping=None, final=True):
         """Return the guest cells as placed, or None if they do not fit.
@@ -120,15 +142,22 @@ class Fitting:
             return None
         tokens = self._tokens(self._hosts, self._guests,
                               self._try_and_log if logs else self._try)
-        spend = self._effort.spend
-        rules = SelectionRules.of(self._hosts, self._required, self._pools,
-                                  mapping, spend)
+        self._effort.begin()
         try:
-            found = numa_search.Search(tokens, self._matching, rules, final,
-                                       spend=spend).find()
+            if self._rules is not None:
+                self._rules.judge_by(mapping)
+            search = numa_search.Search(
+                tokens, self._matching, self._rules, final,
+                spend=self._effort.spend)
+            if search.find() is not None:
+                return self._guests
+            is_cut = search.is_cut
         except effort.GivenUp:
-            found = None
-        return None if found is None else self._guests
+            is_cut = True
+        if is_cut:
+            # What it has left on them is of no complete attempt.
+            self._guests = self._required.copies()
+        return None
 
     def _try(self, index, position):
         """Place a guest cell on a host cell; return whether it fits."""
@@ -160,6 +189,8 @@ class Fitting:
         # Most guests have cells that are alike.
         key = position, self._reserves(index), self._guests[index].needs
         if key not in self._alike:
+            if self._rules is not None:
+                self._effort.spend(effort.FIT)
             self._alike[key] = self._may_fit_alone(index, position)
         return self._alike[key]
 
@@ -167,12 +198,12 @@ class Fitting:
         guest = copy.copy(self._guests[index])
         sizes = {guest.pagesize}
         if guest.pagesize is not None and guest.pagesize < 0:
-            sizes.update(pages.size_kb for cell in self._hosts
-                         for pages in cell.pages)
+            sizes |= self._page_sizes
         for size in sizes:
             guest.pagesize = size
             if self._place(self._hosts[position], guest, self._limits,
-                           self._reserves(index)) is None:
+                           self._reserves(index),
+                           pin=numa_pinning.may_pin) is None:
                 return True
         return False
 
@@ -194,6 +225,6 @@ def _ordered(topology, required, pools, pack):
     else:
         cells.sort(key=lambda cell: -sign * cell.cpu_usage)
     if pools is not None:
-        sign = -1 if required.pci else 1
-        cells.sort(key=lambda cell: sign * pools.free_on(cell.id))
+        sign, free = -1 if required.pci else 1, pools.free_by_node
+        cells.sort(key=lambda cell: sign * free[cell.id])
     return cells

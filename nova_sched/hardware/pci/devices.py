@@ -74,10 +74,17 @@ class HostDevices:
         self._device_requests = requests
         matching = requests.for_release(pools.is_newer)
         self._requests = matching.requests
+        self._counts, self._free = {}, {}
+        # Of each kind: {place: whether devices may be taken}, and the places
+        # on each NUMA node.
         self._found = {kind: {} for kind in matching.kinds}
+        self._on_nodes = {kind: collections.defaultdict(list)
+                          for kind in matching.kinds}
         for place, pool in enumerate(self._pools):
+            self._counts[place] = pool['count']
             for kind, may_take in matching.kinds_of(pool).items():
                 self._found[kind][place] = may_take
+                self._on_nodes[kind][pool['numa_node']].append(place)
 
     def fits(self, mapping=None, cells=None):
         """Return whether there are enough devices for all requests together.
@@ -105,8 +112,7 @@ class HostDevices:
     @property
     def nodes(self):
         """The NUMA nodes of all devices that match a request: a set."""
-        return {self._pools[place]['numa_node']
-                for found in self._found.values() for place in found}
+        return set().union(*self._on_nodes.values())
 
     def free_on_nodes(self, number):
         """Count the devices that one request could take, by NUMA node.
@@ -115,8 +121,13 @@ class HostDevices:
 
         number: place of the request in the list.
         """
-        found = collections.Counter()
         kind = self._requests[number].kind
+        if kind not in self._free:
+            self._free[kind] = self._free_on_nodes(kind)
+        return self._free[kind]
+
+    def _free_on_nodes(self, kind):
+        found = collections.Counter()
         for place, may_take in self._found[kind].items():
             if may_take:
                 pool = self._pools[place]
@@ -130,8 +141,7 @@ class HostDevices:
 
     def _serve(self, mapping, cells):
         """Return as ``taken``, with the pools left as {place: count}."""
-        counts = {place: pool['count']
-                  for place, pool in enumerate(self._pools)}
+        counts = dict(self._counts)
         given = self._device_requests.providers(mapping)
         for number, request in enumerate(self._requests):
             if not self._take(counts, request, given[number], cells):
@@ -144,10 +154,10 @@ class HostDevices:
         Pools that become empty are removed.
         """
         found = self._found[request.kind]
-        places = [place for place in found if place in counts]
-        if cells is not None:
-            places = self._near(places, counts, request, cells)
-        places = [place for place in places if found[place]]
+        near = (found if cells is None
+                else self._near(counts, request, cells))
+        places = [place for place in near
+                  if found[place] and place in counts]
         if given:
             places = [place for place in places
                       if 0 < self._given_by(place, given) <= counts[place]]
@@ -158,25 +168,28 @@ class HostDevices:
         _take_in_order(counts, places, request.count)
         return True
 
-    def _near(self, places, counts, request, cells):
+    def _near(self, counts, request, cells):
         """Return the pools that may serve a guest on some host cells."""
-        inside = self._on(places, cells.chosen)
+        kind = request.kind
+        inside = self._on(kind, counts, cells.chosen)
         if request.policy == 'required' or (
                 _total(counts, inside) >= request.count):
             return inside
         if request.policy == 'socket':
-            return self._on(places, cells.same_socket)
+            return self._on(kind, counts, cells.same_socket)
         # Of devices at no known node it is not known that they are far away.
         nodes = cells.chosen | {None}
-        near = self._on(places, nodes)
+        near = self._on(kind, counts, nodes)
         if request.policy == 'legacy' or _total(counts, near) >= request.count:
             return near
-        return near + [place for place in places
-                       if self._pools[place]['numa_node'] not in nodes]
+        return near + self._on(kind, counts,
+                               self._on_nodes[kind].keys() - nodes)
 
-    def _on(self, places, nodes):
-        return [place for place in places
-                if self._pools[place]['numa_node'] in nodes]
+    def _on(self, kind, counts, nodes):
+        """Return the pools of a kind on some NUMA nodes, in their order."""
+        by_node = self._on_nodes[kind]
+        return sorted([place for node in nodes if node in by_node
+                       for place in by_node[node] if place in counts])
 
     def _given_by(self, place, given):
         """Return how many devices Placement takes of a pool's provider."""

@@ -5,6 +5,7 @@ A pool is a number of devices that are alike: a plain dict with ``vendor_id``,
 tags.
 """
 
+import collections
 import json
 
 from nova_sched.hardware import reports
@@ -67,12 +68,15 @@ class Pools(reports.Report):
         """The number of devices in all pools."""
         return count(self.items)
 
-    def free_on(self, numa_node):
-        """Return the number of devices at one NUMA node (None: at no known
-        one).
+    @property
+    def free_by_node(self):
+        """The number of devices at each NUMA node, None for no known one: a
+        Counter.
         """
-        return count(pool for pool in self.items
-                     if pool['numa_node'] == numa_node)
+        found = collections.Counter()
+        for pool in self.items:
+            found[pool['numa_node']] += pool['count']
+        return found
 
 
 def count(pools):

@@ -63,7 +63,8 @@ class SchedulerReportClient(NovaMethods):
             found, version = self._fetch_candidates(queries, identity, make)
         except PlacementUnreachable as exc:
             if exc.reason in _TOO_LATE:
-                raise exception.PlacementUnavailable(str(exc)) from exc
+                raise exception.PlacementUnavailable(
+                    str(exc), self._adapter.timeout) from exc
             return NoCandidates(str(exc))
         except exception.PlacementError as exc:
             error = exc

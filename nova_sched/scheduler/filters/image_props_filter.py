@@ -170,7 +170,8 @@ def _address_bits(cpu_info):
     """
     try:
         return int(json.loads(cpu_info)['maxphysaddr']['bits'])
-    except (LookupError, TypeError, ValueError, RecursionError):
+    except (LookupError, TypeError, ValueError, OverflowError,
+            RecursionError):
         return None
 
 

@@ -7,6 +7,7 @@ from oslo_log import log as logging
 
 from nova_sched.hardware.numa import guest as numa_guest
 from nova_sched.hardware.numa.topology import Fitting
+from nova_sched.hosts import budget
 from nova_sched.rules import numa_phrases
 from nova_sched.rules import offered
 from nova_sched.scheduler import filters
@@ -64,7 +65,7 @@ class NUMATopologyFilter(filters.ColumnFilter):
 
         def judge(values, mappings):
             fitting = self._fitting(required, *values)
-            verdicts = fitting.verdicts(mappings)
+            verdicts = fitting.verdicts(mappings, budget.check)
             if fitting.is_given_up:
                 given_up.append(len(fitting.topology.cells))
             return verdicts

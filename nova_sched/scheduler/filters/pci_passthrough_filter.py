@@ -5,6 +5,7 @@ from oslo_log import log as logging
 
 from nova_sched.hardware.pci import devices as pci_devices
 from nova_sched.hardware.pci.requests import DeviceRequests
+from nova_sched.hosts import budget
 from nova_sched.rules import offered
 from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
@@ -31,7 +32,8 @@ class PciPassthroughFilter(filters.ColumnFilter):
             if pools is None:
                 return [False] * len(mappings)
             devices = pci_devices.HostDevices(pools, device_requests)
-            return [devices.fits(mapping) for mapping in mappings]
+            return [devices.fits(mapping)
+                    for mapping in budget.checked(mappings)]
 
         passes = offered.narrow(type(self).__name__, hosts, ['pci_stats'],
                                 device_requests, judge)
@@ -55,7 +57,8 @@ class PciPassthroughFilter(filters.ColumnFilter):
         shown = requests[:phrases.SHOWN]
         device_requests = DeviceRequests(shown)
         devices = [pci_devices.HostDevices(pools, device_requests)
-                   for pools in {*hosts.objects('pci_stats')} - {None}]
+                   for pools in budget.checked(
+                       {*hosts.objects('pci_stats')} - {None})]
         texts, short = [], False
         for number, request in enumerate(shown):
             most = max((of_host.free_on_nodes(number).total()

@@ -124,6 +124,18 @@ def test_a_guest_that_does_not_fit_has_no_topology_any_more():
     assert cell == a_cell(pages=PAGES)
 
 
+def test_a_guest_keeps_the_topology_that_no_place_was_searched_for_to_the_end(
+        monkeypatch):
+    """The instances after it are not placed without one."""
+    monkeypatch.setattr(consumption, '_MOST', 0)
+    spec = a_numa_request(guest_cell(floating=1))
+
+    with pytest.raises(consumption.FailedError, match='given up'):
+        taken([a_cell()], spec)
+
+    assert spec.numa_topology.cells
+
+
 def test_a_host_without_topology_leaves_the_request_alone():
     spec = a_numa_request(guest_cell(floating=1))
     hardware = consumption.Hardware(None, None)

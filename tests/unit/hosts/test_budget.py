@@ -9,11 +9,15 @@ from nova_sched import exception
 from nova_sched.hardware.pci.requests import DeviceRequests
 from nova_sched.hosts import budget
 from nova_sched.hosts import decision
+from nova_sched.rules import attributes
 from nova_sched.rules import offered
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
+from nova_sched.scheduler.filters import num_instances_filter
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
+from tests.builders.requests import a_request
+from tests.builders.rules import a_conf
 
 
 class Clocks:
@@ -156,6 +160,42 @@ class TestWithinAStep:
             weigher = weights.BaseHostWeigher()
             weigher._weigh_object = look
             weigher.raw(block, None)
+
+        assert self.turns(clocks, loop) == 3
+
+    def test_a_filter_that_loops_by_itself(self, clocks):
+        def loop(block, look):
+            filter_ = filters.BaseHostFilter()
+            filter_.filter_all = lambda states, spec_obj: [
+                state for state in states if look(state)]
+            filter_.keep(block, None)
+
+        assert self.turns(clocks, loop) == 3
+
+    def test_a_weigher_that_loops_by_itself(self, clocks):
+        def loop(block, look):
+            weigher = weights.BaseHostWeigher()
+            weigher.weigh_objects = lambda weighed, properties: [
+                look(each) for each in weighed]
+            weigher.raw(block, None)
+
+        assert self.turns(clocks, loop) == 3
+
+    def test_what_queries_and_extra_specs_look_at(self, clocks):
+        def loop(block, look):
+            attributes.column(block, 'hypervisor_type').judge(look, block)
+
+        assert self.turns(clocks, loop) == 3
+
+    def test_an_amount_that_a_plug_in_looks_up(self, clocks):
+        def loop(block, look):
+            class Looking(num_instances_filter.NumInstancesFilter):
+                def _get_max_instances_per_host(self, host_state, spec_obj):
+                    return look()
+
+            filter_ = Looking()
+            filter_.configure(a_conf())
+            filter_.mask(block, a_request())
 
         assert self.turns(clocks, loop) == 3
 

@@ -12,8 +12,10 @@ import pytest
 
 from nova_sched import context
 from nova_sched import exception
+from nova_sched.hosts import budget
 from nova_sched.plugins import loading as plugins
 from nova_sched.scheduler import filters
+from nova_sched.scheduler import manager
 from nova_sched.scheduler import weights
 from nova_sched.scheduler.filters.ram_filter import RamFilter
 from tests.builders import drivers
@@ -220,6 +222,85 @@ class TestToATenant:
                           for number in range(20)],
                          a_request(hints=hints), name) == ''
 
+    @pytest.mark.parametrize('number', range(8, 13))
+    def test_nor_what_comes_after_a_filter_that_judges_by_hints(self, number):
+        """Who chooses the hosts that are left would know of each host whether
+        it is the tenth.
+        """
+        hosts = [a_host(f'h{number:02}', **SMALL) for number in range(20)]
+
+        for names, told in (
+                (['JsonFilter', 'RamFilter', 'DiskFilter'], ''),
+                (['ComputeFilter', 'JsonFilter', 'RamFilter'], '')):
+            assert self.told(hosts, a_request(
+                memory_mb=9000, hints={
+                    'query': [f'["<", "$host", "h{number:02}"]']}),
+                *names) == told
+
+    def test_what_comes_before_it_is_told_of_as_ever(self):
+        hosts = [a_host(f'h{number:02}', **(SMALL if number < 12 else {}))
+                 for number in range(20)]
+
+        assert self.told(hosts, a_request(
+            memory_mb=512, hints={'query': ['["=", "$host", "gone"]']}),
+            'RamFilter', 'JsonFilter') == (
+                'hosts rejected: most RamFilter (need 512 MB)')
+
+    @pytest.mark.parametrize('asked', ['h10', 'h11', 'h19'])
+    def test_of_instances_after_the_first_nothing_is_told_then(self, asked):
+        """The filters before see only what the query has left."""
+        hosts = [a_host(f'h{number:02}', **(SMALL if number < 9 else {
+            'free_ram_mb': 512, 'total_usable_ram_mb': 512}))
+            for number in range(20)]
+
+        assert self.told(hosts, a_request(
+            memory_mb=512, num_instances=3,
+            hints={'query': [f'["=", "$host", "{asked}"]']}),
+            'RamFilter', 'JsonFilter') == ''
+
+    @pytest.mark.parametrize('free', [1024, 2048, 4096])
+    def test_how_many_of_a_request_s_instances_fit_is_not_told(self, free):
+        """It is what is free on the host that a query names."""
+        hosts = [a_host(f'h{number}', free_ram_mb=free,
+                        total_usable_ram_mb=8192) for number in range(3)]
+
+        assert self.told(hosts, a_request(
+            memory_mb=1024, num_instances=9,
+            hints={'query': ['["=", "$host", "h1"]']}),
+            'JsonFilter', 'RamFilter') == ''
+
+    @pytest.mark.parametrize('names, wrong', [
+        (['JsonFilter', 'SimpleCIDRAffinityFilter'],
+         {'build_near_host_ip': 'x'}),
+        (['SameHostFilter', 'JsonFilter'], {'query': ['["bogus"]']})])
+    def test_a_wrong_hint_is_not_told_of_behind_one_that_chooses_hosts(
+            self, names, wrong):
+        """Else it tells whether the first one has left any."""
+        for host, uuid in ('h1', 'running'), ('gone', 'gone'):
+            assert self.told(
+                [a_host(f'h{number}') for number in range(3)],
+                a_request(hints=({'query': [f'["=", "$host", "{host}"]']}
+                                 | {'same_host': uuid} | wrong)), *names,
+                running={'running': {'uuid': 'running', 'host': 'h1',
+                                     'instance_type_id': 1}}) == ''
+
+    @pytest.mark.parametrize('query', [
+        ['<', '$instances.running', 1], ['<', 1, '$instances.running'],
+        ['=', '$instances.running.host', 'h1'],
+        ['<', ['not', '$host'], '$instances.running'],
+        ['in', 'x', '$instances.running.memory_mb.x'],
+        ['>', '$free_ram_mb', '$instances.running', 1]])
+    def test_nor_whether_an_instance_exists_that_a_query_names(self, query):
+        told = [self.told([a_host(f'h{number}', **SMALL)
+                           for number in range(3)],
+                          a_request(memory_mb=9000, hints={
+                              'query': [json.dumps(query)]}),
+                          'JsonFilter', 'RamFilter', running=running)
+                for running in ({}, {'running': {
+                    'uuid': 'running', 'host': 'h1', 'instance_type_id': 1}})]
+
+        assert told == ['', '']
+
     @pytest.mark.parametrize('hints, told', [
         ({}, 'hosts rejected: most HintedFilter'), ({'rack': '7'}, '')])
     def test_nor_are_plug_ins_where_there_are_hints(self, hints, told):
@@ -338,3 +419,70 @@ def test_names_no_host_and_no_metric_that_it_must_report():
         error, told, _ = error_of(driver, text)
         assert type(error) is exception.ComputeHostMetricNotFound
         assert str(error).endswith('secret-host.secret-host.')
+
+
+@pytest.mark.parametrize('text', ['filters', 'counts', 'nova'])
+@pytest.mark.parametrize('error, told', [
+    (exception.DatabaseUnavailable('cell secret(one) cannot be read: Database '
+                                   'mysql://secret'),
+     'The scheduler cannot read a database; its log says which and why'),
+    (exception.PlacementUnavailable('Request to http://secret timed out', 30),
+     'Placement did not answer in time, within 30 seconds')])
+def test_names_no_cell_and_no_address_of_what_does_not_answer(
+        error, told, text):
+    """Before CVE-2019-14433 was mended, Nova showed tenants such a text."""
+    class Broken(drivers.MemoryScheduler):
+        def select_destinations(self, *args, **kwargs):
+            raise error from ValueError('secret')
+
+    driver = Broken(HOST)
+
+    found, trace, reason = error_of(driver, text)
+    assert type(found) is type(error)
+    assert str(found) == told
+    assert 'secret' not in trace
+    assert 'secret' in reason
+    assert error_of(driver, 'full')[0] is error
+
+
+class SlowFilter(NosyFilter):
+    def host_passes(self, host_state, spec_obj):
+        while True:
+            budget.check()
+
+
+def test_says_that_the_time_was_spent_also_of_a_plug_in():
+    """It does not refuse the request."""
+    driver = drivers.MemoryScheduler(
+        HOST, available_filters=[f'{__name__}.SlowFilter'],
+        enabled_filters=['SlowFilter'])
+    door = drivers.door(driver, conf=driver.conf, text='filters',
+                        limits=manager.Limits(seconds=0.05))
+
+    with pytest.raises(messaging.ExpectedException) as ended:
+        door.select_destinations(context.RequestContext(),
+                                 spec_obj=a_request())
+
+    assert 'in step SlowFilter of instance 1' in str(ended.value.exc_info[1])
+
+
+class WordyFilter(NosyFilter):
+    def reason(self, hosts, spec_obj):
+        while True:
+            budget.check()
+
+
+def test_words_end_with_the_time_of_the_request(caplog):
+    driver = drivers.MemoryScheduler(
+        HOST, available_filters=[f'{__name__}.WordyFilter'],
+        enabled_filters=['WordyFilter'])
+    door = drivers.door(driver, conf=driver.conf, text='full',
+                        limits=manager.Limits(seconds=0.05))
+
+    with pytest.raises(messaging.ExpectedException) as ended:
+        door.select_destinations(context.RequestContext(),
+                                 spec_obj=a_request())
+
+    told = str(ended.value.exc_info[1])
+    assert told == f'{NOVA} 0 of 1 hosts: 1 WordyFilter'
+    assert 'cannot say why' not in caplog.text

@@ -14,12 +14,14 @@ from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import objects
 from nova_sched.hosts import budget
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.decision import Decision
 from nova_sched.objects import bounds
 from nova_sched.scheduler import utils
 from tests.builders import clouds
 from tests.builders import drivers
 from tests.builders import numa
+from tests.builders import placement
 from tests.builders.hosts import a_host
 from tests.builders.pci import a_pci_request
 from tests.builders.pci import a_pool
@@ -63,6 +65,37 @@ def uuids(count):
     return [clouds.a_uuid(number) for number in range(1, count + 1)]
 
 
+def aggregated(number):
+    return a_host(f'h{number}', aggregates=[{
+        f'hw_asked{asked}': f'{number},1'
+        for asked in range(bounds.IMAGE_PROPERTIES)}])
+
+
+def connected(number):
+    return a_host(f'h{number}', numa_topology=numa.cells_text(*(
+        numa.a_cell(cell, cpus=range(8 * cell, 8 * cell + 8),
+                    memory=4096 + number, networks=[f'net{cell}'])
+        for cell in range(CELLS))))
+
+
+def candidates():
+    """Ten of each host; only what ``offered_host`` has can be claimed."""
+    return placement.Placement({
+        f'h{number}': [placement.an_allocation_request(
+            f'h{number}', **{'nic-0': [f'{number}-{device}']})
+            for device in range(10)] for number in range(HOSTS)}).offer()
+
+
+def offered_host(number):
+    return a_host(f'h{number}', uuid=f'h{number}',
+                  numa_topology=numa.cells_text(*(
+                      numa.a_cell(cell, cpus=range(8 * cell, 8 * cell + 8))
+                      for cell in range(CELLS))),
+                  pci_stats=pci_stats(*(
+                      a_pool(numa_node=CELLS, rp_uuid=f'{number}-{device}')
+                      for device in range(10))))
+
+
 #: Function of the page -> (filter that runs, the host of a number, request).
 WORST = {
     'hardware.numa.search.Search': lambda: (
@@ -73,12 +106,29 @@ WORST = {
             pci_requests=pci_requests(*(
                 a_pci_request(17, {'product_id': product},
                               numa_policy='required') for product in 'ab')))),
+    'hardware.numa.selection.SelectionRules': lambda: (
+        'NUMATopologyFilter', connected, a_request(
+            numa_topology=numa.a_guest(*(
+                numa.guest_cell(cell, pinned=1)
+                for cell in range(CELLS // 2))),
+            network_metadata=numa.metadata(*(
+                f'net{CELLS // 2 - 1 - number}'
+                for number in range(bounds.NETWORKS))))),
     'hardware.pci.devices.HostDevices': lambda: (
         'PciPassthroughFilter', big_host, a_request(
             pci_requests=pci_requests(*(
-                a_pci_request(1, *[{'vendor_id': '8086'}] * (
-                    bounds.PCI_CONDITIONS // bounds.PCI_REQUESTS // 2))
-                for _ in range(bounds.PCI_REQUESTS))))),
+                a_pci_request(1, *(
+                    {'vendor_id': '8086', 'tag': f'{request}-{spec}'}
+                    for spec in range(
+                        bounds.PCI_CONDITIONS // bounds.PCI_REQUESTS // 2)),
+                    {'vendor_id': '8086'})
+                for request in range(bounds.PCI_REQUESTS // 2))))),
+    'rules.offered': lambda: (
+        'NUMATopologyFilter', offered_host, a_request(
+            numa_topology=numa.a_guest(*(
+                numa.guest_cell(cell, pinned=1) for cell in range(4))),
+            pci_requests=pci_requests(a_pci_request(
+                1, request_id='nic', numa_policy='required')))),
     'rules.queries.Query': lambda: ('JsonFilter', host, a_request(hints={
         'query': ['["or"' + ', ["=", "$host", "$nodename", "x"]' * 3000
                   + ']']})),
@@ -88,6 +138,10 @@ WORST = {
     'filters.aggregate_instance_extra_specs': lambda: (
         'AggregateInstanceExtraSpecsFilter', host,
         a_request(extra_specs=specs('aggregate_instance_extra_specs'))),
+    'filters.aggregate_image_properties_isolation': lambda: (
+        'AggregateImagePropertiesIsolation', aggregated, a_request(
+            image_properties={f'hw_asked{number}': '1' for number in range(
+                bounds.IMAGE_PROPERTIES)})),
     'filters.image_props_filter': lambda: (
         'ImagePropertiesFilter', host, a_request(image_properties={
             'hypervisor_version_requires': ','.join(
@@ -99,6 +153,8 @@ WORST = {
                    'members': uuids(bounds.GROUP_MEMBERS),
                    'hosts': [f'gone{number}' for number
                              in range(bounds.GROUP_MEMBERS)]})),
+    'filters.retry_filter': lambda: ('RetryFilter', host, a_request(retry=[
+        (f'h{number}', 'gone') for number in range(bounds.RETRIES)])),
     'rules.narrowing': lambda: ('AllHostsFilter', host, a_request(
         ignore_hosts=[f'gone{number}' for number in range(bounds.HOSTS)])),
     'hardware.numa.guest': lambda: (
@@ -115,6 +171,10 @@ WORST = {
                 required_traits={f'CUSTOM_{trait}' for trait in range(
                     bounds.GROUP_NAMES // 10)})
             for number in range(bounds.REQUEST_GROUPS // 10)])),
+    'rules.reasons': lambda: ('NUMATopologyFilter', big_host, a_request(
+        numa_topology=numa.a_guest(*(
+            numa.guest_cell(cell, pinned=1, pagesize=cell + 1)
+            for cell in range(bounds.NUMA_CELLS))))),
     'scheduler.attempt': lambda: ('RamFilter', host, a_request(
         num_instances=1000, memory_mb=1)),
 }
@@ -141,7 +201,8 @@ def test_the_worst_request_is_answered(name):
         for query in utils.resource_requests(spec, max_results=1000):
             query.query(query.minimum_version())
     try:
-        drivers.select(driver, spec, record=record)
+        drivers.select(driver, spec, record=record, offer=(
+            candidates() if name == 'rules.offered' else PLACEMENT_NOT_USED))
     except exception.NoValidHost as refused:
         assert str(refused)
     except exception.InvalidInput as refused:

@@ -5,6 +5,7 @@ import pytest
 from nova_sched.hardware.numa import cell_fit
 from nova_sched.hardware.numa import effort
 from nova_sched.hardware.numa import guest as numa_guest
+from nova_sched.hardware.numa import search as numa_search
 from nova_sched.hardware.numa import topology
 from nova_sched.hardware.pci import devices
 from tests.builders import numa
@@ -43,6 +44,7 @@ WORST = {
                 IN_TURN),
     'many pools': ([wanted(72, 'a'), wanted(72, 'b')], [
         {**pool, 'tag': str(tag)} for pool in IN_TURN for tag in range(8)]),
+    'more requests': ([wanted(1, 'a')] * 20 + [wanted(8, 'b')], IN_TURN),
     'many requests': ([wanted(1, 'a')] * 40 + [wanted(1, 'b')] * 24, IN_TURN),
 }
 
@@ -64,8 +66,9 @@ def test_a_search_with_devices_ends_after_so_many_steps(
     verdicts = fitting.verdicts([None, {}, {}])
 
     assert verdicts == [False] * 3
-    assert len(taken) * effort.VERDICT <= effort.MOST
-    assert len(tried) <= effort.MOST + 3 * 16 * CELLS
+    most = effort.MOST + 2 * effort.EACH
+    assert len(taken) * effort.VERDICT <= most
+    assert len(tried) <= most + 3 * 16 * CELLS
 
 
 def _counted(function, calls):
@@ -119,6 +122,47 @@ def test_devices_that_nobody_asks_for_do_not_lengthen_the_search():
         a_pool(numa_node=15, product_id='d')])
 
     assert fitting.verdicts([None]) == [True]
+
+
+@pytest.mark.parametrize(('cells', 'guests', 'candidates'), [
+    (2, 1, 200), (4, 2, 200), (8, 1, 100), (8, 2, 100), (8, 4, 20),
+    (8, 8, 20), (32, 2, 100)])
+def test_the_candidate_that_fits_is_found_behind_many_that_do_not(
+        cells, guests, candidates):
+    """Memory is on the first cells, and all devices but one are on others."""
+    host = [numa.a_cell(number, cpus=range(8 * number, 8 * number + 8),
+                        memory=4096 if number < guests else 0)
+            for number in range(cells)]
+    providers = [f'uuid-{number}' for number in range(candidates)]
+    pools = [a_pool(numa_node=cells, rp_uuid=uuid) for uuid in providers]
+    pools[-1]['numa_node'] = 0
+    fitting = topology.Fitting(
+        numa.a_topology(*host), numa.requirements(
+            *(numa.guest_cell(number, pinned=1) for number in range(guests)),
+            pci=[wanted_of('nic')]), some_pools(*pools),
+        numa_guest.Limits(16.0, 1.5))
+
+    verdicts = fitting.verdicts([{'nic-0': [uuid]} for uuid in providers])
+
+    assert verdicts == [False] * (candidates - 1) + [True]
+    assert not fitting.is_given_up
+
+
+def wanted_of(request_id):
+    return a_pci_request(1, request_id=request_id, numa_policy='required')
+
+
+def test_guest_cells_that_differ_in_cpu_numbers_alone_are_tried_once(
+        monkeypatch):
+    tried = []
+    monkeypatch.setattr(cell_fit, 'place', _counted(cell_fit.place, tried))
+
+    fitting = a_fitting(CELLS, 16, *WORST['apart'])
+    for number, cell in enumerate(fitting._guests):
+        cell.pcpuset = frozenset((number,))
+
+    assert fitting.verdicts([None]) == [False]
+    assert len(tried) < 2 * numa_search.Search.FIRST_LOOK
 
 
 def test_with_many_candidates_of_placement_a_guest_of_few_cells_is_found():

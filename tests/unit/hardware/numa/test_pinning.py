@@ -76,3 +76,20 @@ def test_before_train_the_emulators_cpu_comes_from_the_cores_used():
     assert pinned(USED, 4, 'require', True, newer=False) is None
     assert pinned(USED, 4, 'prefer', True, newer=False) == ([5, 2, 6, 3],
                                                             [7])
+
+
+@pytest.mark.parametrize('host', [USED, SPLIT, IDLE, NO_THREADS, a_cell(
+    siblings=FOUR_CORES, pinned_cpus=range(8))])
+@pytest.mark.parametrize('policy', [None, 'prefer', 'isolate', 'require'])
+@pytest.mark.parametrize('reserve', [False, True])
+@pytest.mark.parametrize('newer', [False, True])
+def test_whether_cpus_may_be_pinned_is_whether_they_are(
+        host, policy, reserve, newer):
+    for pinned_cpus in range(10):
+        for floating in (0, 2):
+            guest = tried(pinned=pinned_cpus, floating=floating,
+                          cpu_thread_policy=policy)
+            args = host, guest, reserve, newer
+
+            assert (numa_pinning.may_pin(*args) is None) == (
+                numa_pinning.pin(*args) is None)

@@ -22,12 +22,12 @@ KEPT = some_pools(a_pool(), *(a_pool(numa_node=node, dev_type='type-PF')
 def rules(policy='required', pools=POOLS, **required):
     return selection.SelectionRules.of(HOSTS, requirements(pci=[a_pci_request(
         1, {'vendor_id': '8086'}, numa_policy=policy)], **required), pools,
-        None, free)
+        free)
 
 
 def test_nothing_to_look_at_is_no_rules():
     assert selection.SelectionRules.of(
-        HOSTS, requirements(), POOLS, None, free) is None
+        HOSTS, requirements(), POOLS, free) is None
     assert rules(pools=None) is None
 
 
@@ -72,7 +72,7 @@ def test_selections_are_judged_once_that_differ_in_cells_of_no_account(
     required = (requirements(networks=metadata('p1')) if asked
                 else requirements(pci=[a_pci_request(
                     1, {'vendor_id': '8086'}, numa_policy='required')]))
-    made = selection.SelectionRules.of(cells, required, POOLS, None,
+    made = selection.SelectionRules.of(cells, required, POOLS,
                                          free)
 
     for chosen in [*range(16)] * 2:

@@ -33,7 +33,7 @@ def a_request(product, policy, count=1):
 
 def rules(*requests, networks=None):
     return selection.SelectionRules.of(
-        HOSTS, requirements(pci=requests, networks=networks), POOLS, None,
+        HOSTS, requirements(pci=requests, networks=networks), POOLS,
         free)
 
 
@@ -83,7 +83,7 @@ def test_a_socket_that_is_not_known_is_near_to_nothing_else():
     """Then the cells themselves count."""
     hosts = [*HOSTS[:5], a_cell(5, socket=None)]
     made = selection.SelectionRules.of(
-        hosts, requirements(pci=[a_request('10fb', 'socket')]), POOLS, None,
+        hosts, requirements(pci=[a_request('10fb', 'socket')]), POOLS,
         free)
 
     assert [made.allow(1 << position) for position in range(6)] == [

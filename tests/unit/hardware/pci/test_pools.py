@@ -91,9 +91,8 @@ def test_counts_free_devices():
                        a_pool(count=8, numa_node=0))
 
     assert pools.free_devices == 14
-    assert pools.free_on(0) == 10
-    assert pools.free_on(None) == 4
-    assert pools.free_on(1) == 0
+    assert pools.free_by_node == {0: 10, None: 4}
+    assert pools.free_by_node[1] == 0
 
 
 @pytest.mark.parametrize(('tags', 'newer'), [
