@@ -249,7 +249,8 @@ class TestReloads:
         for _ in range(10):
             reload()
 
-        assert self.alive() == before
+        # What other tests have left may go meanwhile.
+        assert not self.alive() - before
         assert len(serving.decisions) == 13
         assert self.names(serving) == names
 
