@@ -36,6 +36,9 @@ from nova_sched.rpc.listener import Listener
 
 LOG = logging.getLogger(__name__)
 
+#: Of a consumer that gets what no other consumer of a queue has room for.
+_LAST = {'x-priority': -1}
+
 #: The entry point of ``Driver``.
 NAME = 'nova_sched_rabbit'
 
@@ -218,7 +221,9 @@ class RequestConsumer(impl_rabbit.Consumer):
         # What is said of a channel holds for those that consume after it.
         channel.basic_qos(0, count, False)
         self.callback.begun[tag] += 1
-        self.queue.consume(callback=self._callback, consumer_tag=tag)
+        channel.basic_consume(
+            queue=self.queue_name, callback=self._callback, consumer_tag=tag,
+            arguments=_LAST)
         channel.basic_qos(0, usual, False)
         self._ahead_on = channel
 
