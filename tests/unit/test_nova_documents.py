@@ -31,7 +31,7 @@ def test_a_request_with_min_instances_is_all_or_nothing():
                                     ram_allocation_ratio=1.0))
 
     with pytest.raises(messaging.ExpectedException) as refused:
-        drivers.door(driver).select_destinations(
+        drivers.door(driver, text='counts').select_destinations(
             context.RequestContext(), request_spec=asked,
             filter_properties=legacy_dicts.to_filter_properties_dict(spec))
 
