@@ -53,7 +53,6 @@ REQUESTS = [
                           'img_hv_requested_version': '>=1.0'}},
     {'image_properties': {'hw_architecture': 'x86_64',
                           'hw_maxphysaddr_bits': 40}},
-    {'extra_specs': {'capabilities:cpu_info:topology:cores': '>= 1'}},
     {'memory_mb': 0, 'vcpus': 0, 'root_gb': 0},
     {'extra_specs': {'capabilities:hypervisor_version': '>= 1'}},
     {'hints': {'query': '[">=", "$free_ram_mb", 1]'}}]

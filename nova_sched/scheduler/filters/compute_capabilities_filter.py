@@ -32,11 +32,11 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
     reports as cpu_info, topology, cores; extra specs of another scope are
     somebody else's, and those without a scope count where the host knows the
     name.  Operators: extra_specs_ops.  A capability that is missing does not
-    meet any requirement, and one that is no number meets none that compares
-    numbers.
+    meet any requirement.
 
-    Raises InvalidInput when a numeric operator has no number, or ``<or>`` no
-    alternative, on a host that the extra specs before it have not rejected.
+    Raises InvalidInput when a numeric operator meets no number, or ``<or>``
+    has no alternative, on a host that the extra specs before it have not
+    rejected.
     """
 
     logs_rejected = True
@@ -105,7 +105,7 @@ def _meets(hosts, path, required, scoped):
     def verdict(value):
         found = _found(value, rest)
         return found is not None and extra_specs_ops.match_key(
-            ':'.join(path), str(found), required, reported=True)
+            ':'.join(path), str(found), required)
 
     column = attributes.column(hosts, name)
     if column is not None:

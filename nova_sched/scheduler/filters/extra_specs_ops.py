@@ -65,35 +65,22 @@ def match(value, requirement):
         value, operands if name == '<all-in>' else operands[0])
 
 
-def match_key(key, value, requirement, reported=False):
+def match_key(key, value, requirement):
     """As ``match``, for the extra spec of a flavor with this key.
 
     Raises InvalidInput, which names key and requirement, where ``match``
     raises; a note on it tells the value, which is a host's.
-
-    reported: whether the value is what one host reports: if that is no number
-        where one is needed, it does not meet the requirement.
     """
     try:
         return match(value, requirement)
     except IndexError:
         refusal = _refused(key, requirement, 'names no alternative')
     except ValueError:
-        if reported and _is_number(requirement.split()[1]):
-            return False
         refusal = _refused(key, requirement,
                            'compares numbers, and this or what a host has '
                            'is none')
     refusal.add_note(f'at {phrases.shortened(repr(value))}')
     raise refusal
-
-
-def _is_number(text):
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _refused(key, requirement, wrong):

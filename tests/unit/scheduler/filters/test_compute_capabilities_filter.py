@@ -99,22 +99,13 @@ def test_a_host_that_never_reported_has_no_capabilities(extra_specs, passes):
         hosts(a_host(**NEVER_REPORTED)), request) == [passes]
 
 
-def test_refuses_to_compare_with_what_is_no_number():
-    request = a_request(extra_specs={'capabilities:hypervisor_type': '>= x'})
+def test_refuses_to_compare_what_is_no_number():
+    request = a_request(extra_specs={'capabilities:hypervisor_type': '>= 2'})
 
     with pytest.raises(exception.InvalidInput, match=(
-            r"flavor\.extra_specs\.hypervisor_type = '>= x'")) as failure:
+            r"flavor\.extra_specs\.hypervisor_type = '>= 2'")) as failure:
         ComputeCapabilitiesFilter().mask(hosts(HOST), request)
     assert failure.value.__notes__[0] == "at 'QEMU'"
-
-
-@pytest.mark.parametrize('text', ['x', '', '[]', '{"a": 1}', 'nan'])
-def test_a_host_whose_report_is_no_number_keeps_no_others_out(text):
-    block = hosts(a_host(stats={'n': text}), a_host(stats={'n': '4'}))
-    request = a_request(extra_specs={'capabilities:n': '>= 4'})
-
-    assert ComputeCapabilitiesFilter().mask(
-        block, request).tolist() == [False, True]
 
 
 def test_later_extra_specs_look_at_what_earlier_ones_left():
