@@ -175,10 +175,12 @@ def show(tour):
         tour.expect(hosts[selected]['Instances'], 'no instance')
 
         tour.say('A request that no host can take, and why')
-        tour.run(f'request call --ram {TOO_MUCH_RAM_MB} --disk 20 '
-                 '--zone az1', succeeds=False)
-        outcome = last_decision(scheduler).outcome
-        tour.expect(outcome == REFUSED, f'it was {outcome}')
+        tour.run(f'request call --ram {TOO_MUCH_RAM_MB} --disk 20',
+                 succeeds=False)
+        decision = last_decision(scheduler)
+        tour.expect(decision.outcome == REFUSED, f'it was {decision.outcome}')
+        tour.say('What the log says of it, with numbers')
+        print(decision.reason)
     print('\nThat was the tour.')
 
 
