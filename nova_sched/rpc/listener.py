@@ -143,22 +143,21 @@ class Listener(amqpdriver.AMQPListener):
         message = request.message
         if message.seen != self.begun[message.consumer]:
             return False
-        call_id = request.call_id
-        holder = call_id and self.taken_calls.take(call_id)
         try:
             message.acknowledge()
         except Exception as error:
             LOG.info('A request goes back to the broker, which has closed '
                      'the connection: %s', error)
-            if call_id and not holder:
-                self.taken_calls.give_back(call_id)
             return False
-        if holder:
-            self._leave(request, holder)
-        elif not call_id:
+        if request.call_id is None:
             # A cast goes to each worker: it may come to each once.
             self.msg_id_cache.add(request.unique_id)
-        return not holder
+            return True
+        # Not before, or who gets it from the broker would leave it alone.
+        holder = self.taken_calls.take(request.call_id)
+        if holder:
+            self._leave(request, holder)
+        return holder is None
 
     def _leave(self, request, holder):
         """Leave a call to the worker that took it before."""

@@ -48,9 +48,6 @@ class _Call(typing.NamedTuple):
     answered: bool
 
 
-_NO_CALL = _Call(bytes(16), 0.0, 0, False)
-
-
 class TakenCalls:
     """The calls that workers forked from the maker of this object took.
 
@@ -88,18 +85,11 @@ class TakenCalls:
 
     def answered(self, call_id):
         """Note that a call of this worker is answered."""
-        self._change(call_id, lambda call: call._replace(answered=True))
-
-    def give_back(self, call_id):
-        """Note that this worker did not take a call after all."""
-        self._change(call_id, lambda call: _NO_CALL)
-
-    def _change(self, call_id, change):
         digest = _digest(call_id)
         with self._bucket_of(digest) as place:
             at, call = self._find(place, digest)
             if call and call.worker == self._worker:
-                self._write(at, change(call))
+                self._write(at, call._replace(answered=True))
 
     def _find(self, place, digest):
         """Return where a call of a bucket stands, and the call.

@@ -104,21 +104,12 @@ def test_but_not_what_it_had_answered(calls, worker):
     assert calls.take(CALL) is Holder.ANOTHER_WORKER
 
 
-def test_one_that_is_given_back_is_taken_by_anybody(calls, worker):
-    one = worker()
+def test_nobody_but_its_worker_answers_it(calls, worker):
+    one, two = worker(), worker()
     one('take')
-    one('give_back')
-    assert calls.take(CALL) is None
-
-
-def test_nobody_but_its_worker_can_give_it_back(calls, worker):
-    calls.take(CALL)
-    one = worker()
-    one('give_back')
-    one('answered')
-    assert one('take') == 'Holder.ANOTHER_WORKER'
-    calls.give_back(CALL)
-    assert one('take') == 'None'
+    two('answered')
+    one.kill()
+    assert two('take') == 'None'
 
 
 def test_a_call_is_known_for_ten_minutes(calls, monkeypatch):
