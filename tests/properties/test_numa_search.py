@@ -170,7 +170,8 @@ CASES = cases() | cases().map(lambda case: dataclasses.replace(
 #: Where a shortcut that is a little too short goes wrong, which is rarely
 #: drawn: no selection walked that will do; host cells' verdicts not shared;
 #: tokens not as the walk leaves them; what fits not told from what is not
-#: known; rules not asked; what was refused again not gone back to.
+#: known; rules not asked; what was refused again not gone back to; verdicts
+#: forgotten of ids that no guest cell has any more.
 SHAPES = (
     Case([2, 6], [10, 11], [[(2048,)] * 2] * 2, [2048, 2048], []),
     Case([4, 1, 2, 3, 5], [0, 1, 2],
@@ -196,7 +197,10 @@ SHAPES = (
     Case([4, 1, 3, 5], [0, 1],
          [[(2048,), (4,), (4, 2048), (4, 2048)],
           [(), (2048, None), (2048, None), ()]], [-3, -3],
-         [frozenset(some) for some in ((1, 3), (0, 3), (0, 1), (2, 3))]))
+         [frozenset(some) for some in ((1, 3), (0, 3), (0, 1), (2, 3))]),
+    Case([0, 2, 1, 4], [0, 1, 2, 3],
+         [[(), (4,), (), ()], [(4,), (), (), (4,)], [(), (), (4,), ()],
+          [(), (), (4,), ()]], [4] * 4, []))
 
 
 def with_shapes(test):

@@ -112,6 +112,7 @@ class Search:
         self._good, self._bad = {}, {}
         self._memory, self._known = {}, 0
         self._path, self._settled = [], 0
+        self._first_tokens = self._state(0)
         self._steps, self._next_look = 0, self.FIRST_LOOK
         #: Whether it ended where the walk had not.
         self.is_cut = False
@@ -176,7 +177,9 @@ class Search:
         self._spend(effort.LOOK * self._size)
         tokens, shared = self._state(0), self._tokens.shared
         settled = self._tokens.are_settled()
-        if self._matching.is_impossible(tokens, shared, settled):
+        # A guest cell may no longer come to hold the id it began with, but
+        # what was found out under that id stays.
+        if self._matching.is_impossible(self._first_tokens, shared, settled):
             return True
         if settled:
             self._learn(tokens)
