@@ -127,6 +127,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             self._notifications.stop()
             raise
         self._background.start()
+        self._manager.offers.start()
         self._periodic = self._start_periodic(self.driver)
 
     @property
@@ -235,7 +236,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
 
     def _replace_driver(self):
         """Have a new driver serve; if anything is raised, the old one does."""
-        old, fresh = self.driver, driver.load_driver(self.conf)
+        old, old_offers = self.driver, self._manager.offers
+        fresh = driver.load_driver(self.conf)
         periodic = None
         try:
             fresh.start()
@@ -256,6 +258,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
         except BaseException:
             _stop_driver(fresh, periodic)
             raise
+        asking.start()
+        old_offers.stop()
         _stop_driver(old, periodic)
 
     def waiting(self, what):
@@ -360,6 +364,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             # The driver and the connections are to stop all the same.
             LOG.exception('Stopping the RPC server failed')
         self._manager.driver.stop()
+        self._manager.offers.stop()
         self._transport.cleanup()
         LOG.info('Stopped; calls in flight were answered within %.1f seconds',
                  time.monotonic() - begin)

@@ -2,15 +2,21 @@
 
 ``PLACEMENT_NOT_USED``: Placement is not asked.  ``NoCandidates``: Placement
 offers nothing, for a reason; ``NO_CANDIDATES`` has the usual one.
-``AllocationCandidates``: what Placement offers; records keep it as
-``PackedCandidates``.
+``AllocationCandidates``: what Placement offers, or what a copy of it has
+(``SingleProviders``); records keep it as ``PackedCandidates`` or
+``PackedProviders``.
 """
 
+import collections.abc
 import copy
 import dataclasses
+import functools
+import itertools
 import json
 import typing
 import zlib
+
+import numpy as np
 
 #: The microversions of Placement that queries are written in, oldest first.
 FORMS = ('1.17', '1.25', '1.29', '1.32', '1.35', '1.36', '1.39')
@@ -32,6 +38,12 @@ class AllocationCandidates:
     summaries: Placement's provider summaries: uuid -> dict with
         ``resources`` and, from 1.17, ``traits``; None unless the driver
         WANTS_SUMMARIES.
+    reserve: function of (instance uuid, allocation request) that returns
+        whether it may be claimed, before it is.
+    age: seconds since the copy of what Placement knows, which these are from,
+        was compared with it; None of what Placement itself has listed.
+    ask: function that has Placement list what it offers; None where it has.
+        Raises NoValidHost.
     """
 
     by_provider: dict
@@ -40,6 +52,9 @@ class AllocationCandidates:
     claim: typing.Callable
     release: typing.Callable
     summaries: dict | None = None
+    reserve: typing.Callable = lambda instance_uuid, request: True
+    age: float | None = None
+    ask: typing.Callable | None = None
 
     asked = True
 
@@ -49,6 +64,8 @@ class AllocationCandidates:
 
     def packed(self):
         """Return ``PackedCandidates``, for the record of a past request."""
+        if isinstance(self.by_provider, SingleProviders):
+            return self.by_provider.packed(self.version)
         return PackedCandidates(zlib.compress(json.dumps(
             [self.by_provider, sorted(self.providers)]).encode(), 1),
             self.version)
@@ -89,10 +106,92 @@ class PackedCandidates:
         return json.loads(zlib.decompress(self._packed))
 
 
+class SingleProviders(collections.abc.Mapping):
+    """Allocation requests that one provider each serves.
+
+    A mapping, uuid -> list of dicts, which are made when they are asked for.
+
+    rows: provider uuid -> row, ascending from 0; nobody changes it.
+    offers: list of (resource class -> amount, which rows fit), in order;
+        the latter bool (n,) or, packed, uint8.
+    """
+
+    def __init__(self, rows, offers):
+        self._rows, self._offers = rows, offers
+
+    def __getitem__(self, uuid):
+        row = self._rows[uuid]
+        found = [_of_one(uuid, resources)
+                 for resources, fits in self._offers if fits[row]]
+        if not found:
+            raise KeyError(uuid)
+        return found
+
+    def _fits(self):
+        """Return which rows fit any of the offers: bool (n,)."""
+        return functools.reduce(np.logical_or, (
+            fits for _, fits in self._offers))
+
+    def __iter__(self):
+        return itertools.compress(self._rows, self._fits().tolist())
+
+    def __len__(self):
+        return int(np.count_nonzero(self._fits()))
+
+    def packed(self, version):
+        """Return ``PackedProviders``; version: of the requests."""
+        return PackedProviders(self._rows, tuple(
+            (resources, np.packbits(fits))
+            for resources, fits in self._offers), version)
+
+
+@dataclasses.dataclass(frozen=True)
+class PackedProviders:
+    """``SingleProviders`` for the record of a past request.
+
+    What its rows are is shared by all records of the same providers.
+    """
+
+    _rows: dict = dataclasses.field(repr=False)
+    _offers: tuple = dataclasses.field(repr=False)
+    version: str
+
+    asked = True
+
+    @property
+    def by_provider(self):
+        size = len(self._rows)
+        return SingleProviders(self._rows, [
+            (resources, np.unpackbits(fits, count=size).view(np.bool_))
+            for resources, fits in self._offers]) if self._offers else {}
+
+    @property
+    def providers(self):
+        return frozenset(self.by_provider)
+
+    def forgotten(self):
+        """Return the same without any allocation request."""
+        return dataclasses.replace(self, _rows={}, _offers=())
+
+    @property
+    def nbytes(self):
+        """The size in bytes."""
+        return sum(fits.nbytes for _, fits in self._offers)
+
+
+def _of_one(uuid, resources):
+    """Return the allocation request for all of one provider.
+
+    In the form of microversion 1.34 and newer ones.
+    """
+    return {'allocations': {uuid: {'resources': dict(resources)}},
+            'mappings': {'': [uuid]}}
+
+
 class _PlacementNotUsed:
     """Placement is not used: all hosts are candidates, nothing is claimed."""
 
-    asked = False
+    asked, ask = False, None
 
     def of(self, provider_uuid):
         return []
@@ -110,7 +209,7 @@ class NoCandidates:
 
     reason: str = 'Placement offers no host'
 
-    asked = True
+    asked, ask = True, None
     providers = frozenset()
 
     def of(self, provider_uuid):

@@ -227,6 +227,11 @@ class InFlightPlacements:
         """The hosts with all that is in flight: HostTable."""
         return self._table
 
+    @property
+    def as_read(self):
+        """The hosts without what is in flight: HostTable."""
+        return self._base
+
     def view(self, keys):
         """Return the View for a request with placements of these keys."""
         with self._lock:

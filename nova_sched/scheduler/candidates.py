@@ -1,4 +1,11 @@
-"""Fetching candidates from Placement, before a driver decides."""
+"""Fetching candidates from Placement, before a driver decides.
+
+From a copy of what Placement knows (placement.mirror), where there is one
+that can tell; else Placement lists them.
+"""
+
+import dataclasses
+import functools
 
 from oslo_log import log as logging
 
@@ -26,17 +33,32 @@ class CandidateSource:
     """
 
     def __init__(self, conf, driver, client=None):
-        self.placement_client = None
+        self.placement_client = self._mirror = None
         if (driver.USES_ALLOCATION_CANDIDATES
                 and config.placement_configured(conf)):
             client = client or report.SchedulerReportClient(conf)
             client.keeps_summaries = driver.WANTS_SUMMARIES
             self.placement_client = client
-            self._prefilters = prefilters.Prefilters(
-                conf, getattr(driver, 'host_manager', None), client)
+            manager = getattr(driver, 'host_manager', None)
+            self._prefilters = prefilters.Prefilters(conf, manager, client)
+            if (conf.nova_sched.candidates == 'mirror'
+                    and not driver.WANTS_SUMMARIES):
+                self._mirror = client.mirrored(
+                    # A third party's host manager may not know how.
+                    getattr(manager, 'freed_nodes', tuple))
         self._max_results = conf.scheduler.max_placement_results
         self._fallback = not conf.workarounds.disable_fallback_pcpu_query
         self._driver = driver
+
+    def start(self):
+        """Begin to copy what Placement knows, if that is configured."""
+        if self._mirror is not None:
+            self._mirror.start()
+
+    def stop(self):
+        """Let go of what ``start`` acquired."""
+        if self._mirror is not None:
+            self._mirror.stop()
 
     def fetch(self, context, spec_obj, record):
         """Return (RequestSpec, a value of hosts.allocation_candidates).
@@ -54,9 +76,22 @@ class CandidateSource:
         with record.timed('placement'):
             spec_obj = self._prefilters.apply(context, spec_obj)
             node = self._target_node(spec_obj, record)
-            found = self.placement_client.candidates(utils.resource_requests(
+            queries = utils.resource_requests(
                 spec_obj, max_results=self._max_results, target_node=node,
-                fallback_pcpu_query=self._fallback), context)
+                fallback_pcpu_query=self._fallback)
+            found = self.placement_client.copied_candidates(queries, context)
+        lists = functools.partial(self._list, queries, context, record)
+        if found is None:
+            return spec_obj, lists()
+        return spec_obj, dataclasses.replace(found, ask=lists)
+
+    def _list(self, queries, context, record):
+        """Return what Placement lists: AllocationCandidates.
+
+        Raises NoValidHost for none, and PlacementUnavailable.
+        """
+        with record.timed('placement'):
+            found = self.placement_client.candidates(queries, context)
         if isinstance(found, NoCandidates):
             LOG.info('Got no allocation candidates from the Placement API. '
                      'This may be a temporary occurrence as compute nodes '
@@ -64,7 +99,7 @@ class CandidateSource:
                      'Placement service.')
             record.offer, record.reason = found, found.reason
             raise exception.NoValidHost(reason='', nova='')
-        return spec_obj, found
+        return found
 
     def _target_node(self, spec_obj, record):
         """Return the uuid of the one compute node that a request names.

@@ -17,6 +17,9 @@ LOG = logging.getLogger(__name__)
 #: What an ``allocation_request`` says when there is nothing to claim.
 NO_CLAIM = 'null'
 
+#: Claims that Placement refuses of what a copy offers, before it is asked.
+MOST_REFUSALS = 3
+
 #: Seconds for which a request that fails waits for its claims to be given
 #: back, and how long between two tries.
 AT_ONCE, AT_ONCE_PAUSE = 5, 1
@@ -79,13 +82,24 @@ class Claims:
             taken = self.first_of(hosts.snapshot, row)
             if not self.claiming:
                 return taken
-            if taken is not None and self._claim(
-                    hosts.snapshot.state(row), taken, instance_uuid,
-                    spec_obj):
+            if self._is_hopeless():
+                break
+            if (taken is not None
+                    and self._offer.reserve(instance_uuid, taken.request)
+                    and self._claim(hosts.snapshot.state(row), taken,
+                                    instance_uuid, spec_obj)):
                 return taken
         if self.claiming and len(hosts):
             LOG.debug('Unable to successfully claim against any host.')
         return None
+
+    def _is_hopeless(self):
+        """Return whether Placement is to be asked what it offers, instead.
+
+        It has contradicted the copy, which the offer is from, too often.
+        """
+        return self._offer.ask is not None and sum(
+            not claim.taken for claim in self._record.claims) >= MOST_REFUSALS
 
     def _claim(self, state, taken, instance_uuid, spec_obj):
         # First, and for good: it may have been taken without an answer, and

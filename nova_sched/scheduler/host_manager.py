@@ -15,6 +15,7 @@ from nova_sched.hosts import rows as host_rows
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.inventory.api import ApiInventory
 from nova_sched.inventory.cache import HostCache
+from nova_sched.inventory.freed import FreedNodes
 from nova_sched.inventory.placements import InFlightPlacements
 from nova_sched.plugins import classes
 
@@ -39,6 +40,7 @@ class HostManager:
             conf.compute.packing_host_numa_cells_allocation_strategy)
         self._placements = InFlightPlacements(
             conf.nova_sched.pick_lifetime, self.now, self._pack_numa_cells)
+        self._freed_nodes = FreedNodes()
         self._aggregates = ApiInventory(self._reader)
         self._cache = HostCache(
             self._reader, config.fallback_ratios(conf), self.make_record,
@@ -87,6 +89,13 @@ class HostManager:
     def count(self):
         """Return how many hosts there were when they were last read."""
         return self._placements.table.size
+
+    def freed_nodes(self):
+        """Return the uuids of compute nodes that instances have left: list.
+
+        As of the last read, compared with the one before the last call.
+        """
+        return self._freed_nodes.look(self._placements.as_read)
 
     def forget_aggregates(self):
         """Have the next ``refresh`` read the aggregates again."""

@@ -5,6 +5,7 @@ Wire forms in, wire forms out; every historical form of a request becomes one
 """
 
 import dataclasses
+import functools
 
 from oslo_log import log as logging
 import oslo_messaging as messaging
@@ -125,9 +126,14 @@ class SchedulerManager:
         return self._serving[0]
 
     @property
+    def offers(self):
+        """The CandidateSource of what it decides on."""
+        return self._serving[1]
+
+    @property
     def placement_client(self):
         """The client that asks Placement; None where it plays no part."""
-        return self._serving[1].placement_client
+        return self.offers.placement_client
 
     def serve(self, driver, offers, text, limits):
         """Have another driver decide from the next request on."""
@@ -207,11 +213,15 @@ class SchedulerManager:
             arguments.check_distinct(uuids)
         told = self._notifications if serving.NOTIFIES else _NOBODY
         told.began(ctxt, spec_obj)
+        select = functools.partial(
+            serving.select_destinations, ctxt, spec_obj, uuids,
+            return_alternates=as_objects and alternates, record=record)
         try:
-            selections = list(map(list, serving.select_destinations(
-                ctxt, spec_obj, uuids,
-                return_alternates=as_objects and alternates, offer=offer,
-                record=record)))
+            try:
+                selections = list(map(list, select(offer=offer)))
+            except exception.NoValidHost as refusal:
+                offer = _asked_again(offer, record, refusal)
+                selections = list(map(list, select(offer=offer)))
             reply = _reply(selections, as_objects, spec_obj.wire_version)
         except BaseException:
             # What the driver has not given back itself.
@@ -286,6 +296,22 @@ def _reply(selections, as_objects, version):
     if as_objects:
         return selection.to_wire(selections, version)
     return selection.to_dicts([chosen[0] for chosen in selections], version)
+
+
+def _asked_again(offer, record, refusal):
+    """Return what Placement itself offers a request that was refused.
+
+    offer: what it was refused on.  refusal: NoValidHost, which is raised if
+    the offer was Placement's own, or if Placement does not answer claims.
+    """
+    if offer.ask is None or any(
+            claim.taken is None for claim in record.claims):
+        raise refusal
+    LOG.debug('No host by the copy of what Placement knows, asking Placement')
+    claims.give_back(offer, _claimed(record))
+    record.restart()
+    record.reason = None
+    return offer.ask()
 
 
 def _claimed(record):

@@ -15,6 +15,7 @@ from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.candidates import Candidates
 from nova_sched.placement.claims import AllocationClaims
 from nova_sched.placement.claims import RequestIdentity
+from nova_sched.placement.mirror.mirror import PlacementMirror
 from nova_sched.placement.nova_methods import NovaMethods
 from nova_sched.service_adapter import FailureReason
 
@@ -44,6 +45,35 @@ class SchedulerReportClient(NovaMethods):
 
     def __init__(self, conf, adapter=None):
         self._adapter = adapter or PlacementAdapter(conf)
+        self._mirror = None
+
+    def mirrored(self, freed):
+        """Return a new PlacementMirror, which ``copied_candidates`` asks.
+
+        freed: as of placement.mirror.upkeep.Upkeep.
+        """
+        self._mirror = PlacementMirror(self._adapter, freed)
+        return self._mirror
+
+    def copied_candidates(self, queries, context):
+        """Return AllocationCandidates from the copy, without an ``ask``.
+
+        None if Placement is to be asked.
+        queries, context: as of ``candidates``.
+        """
+        if self._mirror is None:
+            return None
+        try:
+            version = self._version(queries)
+        except exception.PlacementError:
+            # Which ``candidates`` tells.
+            return None
+        found = (self._mirror.candidates(queries) if microversions.at_least(
+            version, microversions.CLAIMS) else None)
+        if found is None:
+            return None
+        return self._offer(found, found, microversions.CLAIMS, context,
+                           age=self._mirror.age or 0.0)
 
     def candidates(self, queries, context):
         """Return what Placement offers: AllocationCandidates, NoCandidates.
@@ -69,18 +99,33 @@ class SchedulerReportClient(NovaMethods):
         except exception.PlacementError as exc:
             error = exc
         else:
-            return self._offer(found, version, identity)
+            return self._offer(
+                found.by_provider, found.providers, version, context,
+                summaries=found.summaries) if found.by_provider else (
+                    NO_CANDIDATES)
         LOG.error('%s', error)
         return NoCandidates(str(error))
 
-    def _offer(self, found, version, identity):
-        """Return AllocationCandidates, or NO_CANDIDATES for none."""
-        if not found.by_provider:
-            return NO_CANDIDATES
-        claims = AllocationClaims(self._adapter, version, identity)
+    def _offer(self, by_provider, providers, version, context, **fields):
+        """Return AllocationCandidates; arguments and fields as there."""
+        claims = AllocationClaims(self._adapter, version,
+                                  RequestIdentity.of(context))
+        if self._mirror is not None:
+            claims = self._mirror.watched(
+                claims, certain=fields.get('age') is None)
+            fields['reserve'] = claims.reserve
         return AllocationCandidates(
-            found.by_provider, frozenset(found.providers), version,
-            claims.claim, claims.release, found.summaries)
+            by_provider, frozenset(providers), version, claims.claim,
+            claims.release, **fields)
+
+    def _version(self, queries):
+        """Return the microversion for all of the queries.
+
+        Raises PlacementError.
+        """
+        return self._adapter.microversions().for_query(max(
+            (query.minimum_version() for query in queries),
+            key=microversions.FORMS.index))
 
     def _fetch_candidates(self, queries, identity, make, again=True):
         """Return Candidates, and the microversion to claim them in.
@@ -88,11 +133,7 @@ class SchedulerReportClient(NovaMethods):
         queries: as of ``candidates``.  make: function that makes empty
         Candidates.  Raises PlacementError.
         """
-        supported, found = self._adapter.microversions(), make()
-        version = supported.for_query(max(
-            (query.minimum_version() for query in queries),
-            key=microversions.FORMS.index))
-        failed = None
+        version, found, failed = self._version(queries), make(), None
         for query in queries:
             text = query.query(version)
             response = self._adapter.request(

@@ -1,0 +1,130 @@
+"""What requests ask of the copy, and what their claims tell it."""
+
+from oslo_log import log as logging
+from oslo_utils import uuidutils
+
+from nova_sched import exception
+from nova_sched.hosts.allocation_candidates import SingleProviders
+from nova_sched.placement import allocations
+from nova_sched.placement.mirror.providers import Providers
+from nova_sched.placement.mirror.reader import ProviderReader
+from nova_sched.placement.mirror.upkeep import Upkeep
+
+LOG = logging.getLogger(__name__)
+
+
+class PlacementMirror:
+    """A copy of what Placement knows of its providers, kept up.
+
+    adapter: PlacementAdapter.  freed: as of Upkeep.
+
+    providers: the Providers of the copy.
+    """
+
+    def __init__(self, adapter, freed=tuple):
+        self.providers = Providers()
+        self._upkeep = Upkeep(ProviderReader(adapter), self.providers, freed)
+
+    def start(self):
+        """Begin to fill it, in the background."""
+        self._upkeep.start()
+
+    def stop(self):
+        """Keep it up no longer."""
+        self._upkeep.stop()
+
+    @property
+    def age(self):
+        """As of Upkeep."""
+        return self._upkeep.age
+
+    def candidates(self, queries):
+        """Return who fits: SingleProviders.
+
+        queries: list of rules.resources.query.ResourceRequest.
+        None if Placement is to be asked: only it can tell, or nobody fits, or
+        the copy is not complete or too old.
+        """
+        if self.age is None:
+            return None
+        try:
+            for query in queries:
+                for aggregate in self.providers.without_members(query):
+                    self._learn(aggregate)
+        except exception.PlacementError as error:
+            LOG.debug('Asking Placement for candidates: %s', error)
+            return None
+        found = [self.providers.matching(query) for query in queries]
+        rows = found[0][0]
+        if any(fits is None or others is not rows for others, fits in found):
+            return None
+        offered = SingleProviders(rows, [
+            (query.groups[''].resources, fits)
+            for query, (_, fits) in zip(queries, found, strict=True)])
+        return offered or None
+
+    def _learn(self, aggregate):
+        if uuidutils.is_uuid_like(aggregate):
+            self._upkeep.learn(aggregate)
+
+    def watched(self, claims, certain):
+        """Return the claims of one request, which tell the copy.
+
+        claims: AllocationClaims.
+        certain: whether Placement has offered what is claimed, not the copy.
+        """
+        return WatchedClaims(claims, self.providers, self._upkeep, certain)
+
+
+class WatchedClaims:
+    """Claims of one request that the copy takes note of.
+
+    What is claimed counts as used from the moment it is chosen.  A provider
+    on which a claim is refused is in doubt until it is read anew.
+
+    claims: AllocationClaims.  providers: Providers.  upkeep: Upkeep.
+    certain: whether Placement has offered what is claimed, not the copy.
+    """
+
+    def __init__(self, claims, providers, upkeep, certain):
+        self._claims, self._certain = claims, certain
+        self._providers, self._upkeep = providers, upkeep
+        # By instance, provider -> class -> amount.
+        self._reserved, self._held = {}, {}
+
+    def reserve(self, instance_uuid, request):
+        """Return whether a request may be claimed, by what the copy knows."""
+        amounts = allocations.amounts(request['allocations'])
+        if not self._providers.reserve(amounts, always=self._certain):
+            return False
+        self._reserved[instance_uuid] = amounts
+        return True
+
+    def claim(self, instance_uuid, request, spec_obj):
+        """As AllocationClaims.claim."""
+        accepted = None
+        try:
+            accepted = self._claims.claim(instance_uuid, request, spec_obj)
+            return accepted
+        finally:
+            self._note(instance_uuid, accepted)
+
+    def _note(self, instance_uuid, accepted):
+        amounts = self._reserved.pop(instance_uuid, {})
+        if accepted:
+            self._providers.claimed(amounts)
+            self._held[instance_uuid] = amounts
+        else:
+            self._providers.refused(amounts, doubted=True)
+            self._upkeep.doubt(amounts)
+
+    def release(self, instance_uuid):
+        """As AllocationClaims.release."""
+        self._drop(instance_uuid)
+        self._claims.release(instance_uuid)
+        self._providers.released(self._held.pop(instance_uuid, {}))
+
+    def _drop(self, instance_uuid):
+        """Free what was reserved and not claimed."""
+        self._providers.refused(
+            self._reserved.pop(instance_uuid, {}), doubted=False)

@@ -1,0 +1,413 @@
+"""Resource providers in columns, and which of them fit a query."""
+
+import dataclasses
+import itertools
+import threading
+
+import numpy as np
+import os_traits
+
+from nova_sched.hosts.labels import Labels
+
+#: What a trait begins with that stands for any of several.
+_ANY_OF = 'in:'
+#: No capacity, which no amount fits in.
+_NONE = -1
+#: Aggregates whose members are known, at most.
+MOST_AGGREGATES = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Amounts:
+    """What a provider has of one resource class.
+
+    capacity: (total - reserved) * allocation_ratio, cut to a whole number.
+    used: by all consumers.
+    min_unit, max_unit, step_size: what one consumer may take of it.
+    """
+
+    capacity: int
+    used: int
+    min_unit: int = 1
+    max_unit: int = 2 ** 31 - 1
+    step_size: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Provider:
+    """A resource provider, as Placement tells it.
+
+    parent: uuid, or None of the root of a tree.
+    amounts: resource class -> Amounts.  traits: frozenset.
+    aggregates: frozenset of uuids; None if they were not read.
+    limited: whether min_unit, max_unit and step_size were read.
+    """
+
+    uuid: str
+    generation: int
+    parent: str | None
+    amounts: dict
+    traits: frozenset = frozenset()
+    aggregates: frozenset | None = None
+    limited: bool = True
+
+
+class _Column:
+    """Amounts of one resource class: five int64 arrays (n,)."""
+
+    _names = tuple(field.name for field in dataclasses.fields(Amounts))
+    _missing = Amounts(_NONE, 0)
+
+    def __init__(self, size):
+        for name in self._names:
+            setattr(self, name, np.full(size, getattr(self._missing, name)))
+
+    def resized(self, rows, added):
+        """Return one of these rows and so many more."""
+        column = _Column(len(rows) + added)
+        for name in self._names:
+            getattr(column, name)[:len(rows)] = getattr(self, name)[rows]
+        return column
+
+    def put(self, row, amounts, limited):
+        """Write a row; None for amounts that are not there."""
+        amounts = amounts or self._missing
+        for name in self._names if limited else ('capacity', 'used'):
+            getattr(self, name)[row] = getattr(amounts, name)
+
+    def fits(self, amount):
+        """Return where an amount fits: bool (n,)."""
+        return ((self.used <= self.capacity - amount)
+                & (self.min_unit <= amount) & (amount <= self.max_unit)
+                & (amount % self.step_size == 0))
+
+    def has_room(self, row, amount):
+        """Return whether an amount more is free in a row."""
+        return self.used[row] + amount <= self.capacity[row]
+
+
+class Providers:
+    """All providers of a Placement; safe for threads.
+
+    uuids: of the rows, a tuple.
+    A provider that is in doubt, because Placement has contradicted what is
+    known of it, is not offered until it is put anew.
+    """
+
+    def __init__(self):
+        self._lock = threading.RLock()
+        self.uuids, self._rows = (), {}
+        self._generations = np.zeros(0, np.int64)
+        self._is_root = np.zeros(0, np.bool_)
+        self._doubted = np.zeros(0, np.bool_)
+        self._limited = np.zeros(0, np.bool_)
+        self._traits = Labels.of(())
+        self._columns, self._members = {}, {}
+        # When a claim of ours on a provider began or ended last, and how many
+        # are under way.
+        self._clock = itertools.count(1)
+        self._touched = np.zeros(0, np.int64)
+        self._under_way = np.zeros(0, np.int64)
+
+    def __len__(self):
+        return len(self.uuids)
+
+    # What Placement tells.
+
+    def now(self):
+        """Return the moment that a reading begins at, for ``put``."""
+        return next(self._clock)
+
+    def put(self, found, since):
+        """Take providers as read; return the uuids of those left as they were.
+
+        found: iterable of Provider.  since: ``now()`` of before the reading.
+        A provider is left if a claim of ours was under way meanwhile: nobody
+        can tell whether the reading has it.
+        """
+        found = list(found)
+        with self._lock:
+            self._add([each for each in found if each.uuid not in self._rows])
+            rows = [(self._rows[each.uuid], each) for each in found]
+            free = [(row, each) for row, each in rows
+                    if not self._is_touched(row, since)]
+            for row, each in free:
+                self._put(row, each)
+            self._put_traits(free)
+            return [each.uuid for row, each in rows
+                    if self._is_touched(row, since)]
+
+    def _is_touched(self, row, since):
+        return bool(self._under_way[row] or self._touched[row] > since)
+
+    def _put(self, row, provider):
+        self._generations[row] = provider.generation
+        self._is_root[row] = provider.parent is None
+        self._doubted[row] = False
+        self._limited[row] |= provider.limited
+        for name in provider.amounts.keys() - self._columns.keys():
+            self._columns[name] = _Column(len(self.uuids))
+        for name, column in self._columns.items():
+            column.put(row, provider.amounts.get(name), provider.limited)
+        if provider.aggregates is not None:
+            for aggregate, members in self._members.items():
+                members[row] = aggregate in provider.aggregates
+
+    def _put_traits(self, rows):
+        values, codes = self._traits.values, self._traits.codes
+        changed = {row: provider.traits for row, provider in rows
+                   if values[codes[row]] != provider.traits}
+        if changed:
+            self._traits = self._traits.replaced(changed)
+
+    def _add(self, providers):
+        """Add rows for providers, which have nothing yet."""
+        if not providers:
+            return
+        size, added = len(self.uuids), len(providers)
+        self._resize(np.arange(size), added)
+        self.uuids = (*self.uuids, *(each.uuid for each in providers))
+        self._rows = {uuid: row for row, uuid in enumerate(self.uuids)}
+        self._traits = self._traits.with_added(
+            [size] * added, [frozenset()] * added)
+
+    def keep(self, uuids):
+        """Forget all providers but these, a set."""
+        with self._lock:
+            kept = [row for row, uuid in enumerate(self.uuids)
+                    if uuid in uuids]
+            if len(kept) == len(self.uuids):
+                return
+            gone = sorted(set(range(len(self.uuids))).difference(kept))
+            self._resize(np.array(kept, np.int64), 0)
+            self.uuids = tuple(self.uuids[row] for row in kept)
+            self._rows = {uuid: row for row, uuid in enumerate(self.uuids)}
+            self._traits = self._traits.without(gone)
+
+    def _resize(self, rows, added):
+        """Keep these rows, and add empty ones."""
+        for name in ('_generations', '_is_root', '_doubted', '_limited',
+                     '_touched', '_under_way'):
+            before = getattr(self, name)[rows]
+            setattr(self, name, np.append(
+                before, np.zeros(added, before.dtype)))
+        self._columns = {name: column.resized(rows, added)
+                         for name, column in self._columns.items()}
+        self._members = {
+            aggregate: np.append(members[rows], np.zeros(added, np.bool_))
+            for aggregate, members in self._members.items()}
+
+    def put_used(self, uuid, used, since):
+        """Take what is used of a provider: whether that was possible.
+
+        used: resource class -> amount.  since: as of ``put``.
+        """
+        with self._lock:
+            row = self._rows.get(uuid)
+            if row is None or self._is_touched(row, since):
+                return False
+            for name, column in self._columns.items():
+                column.used[row] = used.get(name, 0)
+            return True
+
+    def put_members(self, aggregate, uuids):
+        """Take the providers of an aggregate, uuids, as read."""
+        with self._lock:
+            members = np.zeros(len(self.uuids), np.bool_)
+            members[[self._rows[uuid] for uuid in uuids
+                     if uuid in self._rows]] = True
+            self._members.pop(aggregate, None)
+            self._members[aggregate] = members
+            while len(self._members) > MOST_AGGREGATES:
+                del self._members[next(iter(self._members))]
+
+    def differing(self, generations):
+        """Return uuids of providers that are unknown or have changed: list.
+
+        generations: uuid -> generation, of all providers.
+        """
+        with self._lock:
+            known = dict(zip(self.uuids, self._generations.tolist(),
+                             strict=True))
+            return [uuid for uuid, generation in generations.items()
+                    if known.get(uuid) != generation]
+
+    def unknown(self, uuids):
+        """Return those of uuids that no provider has: set."""
+        with self._lock:
+            return set(uuids) - self._rows.keys()
+
+    def without_limits(self):
+        """Return the uuids of which only amounts were read: list."""
+        with self._lock:
+            return [self.uuids[row]
+                    for row in np.flatnonzero(~self._limited).tolist()]
+
+    @property
+    def oldest_aggregate(self):
+        """The aggregate whose members were read first; None if none were."""
+        with self._lock:
+            return next(iter(self._members), None)
+
+    def without_members(self, query):
+        """Return the aggregates of a query whose members are not known: set.
+        """
+        with self._lock:
+            return _aggregates(query) - self._members.keys()
+
+    # What claims of our own do.
+
+    def reserve(self, amounts, always=False):
+        """Take amounts before they are claimed: whether that was possible.
+
+        amounts: provider uuid -> resource class -> amount.  Followed by
+        ``claimed`` or ``refused``.
+        always: take them even if they do not seem to be free.
+        """
+        with self._lock:
+            rows = self._known(amounts)
+            if not always and not all(
+                    self._is_free(row, wanted) for row, wanted in rows):
+                return False
+            for row, wanted in rows:
+                self._use(row, wanted)
+                self._under_way[row] += 1
+            return True
+
+    def claimed(self, amounts):
+        """Note that Placement has taken what was reserved."""
+        with self._lock:
+            for row, _ in self._known(amounts):
+                self._finish(row)
+                self._generations[row] += 1
+
+    def refused(self, amounts, doubted):
+        """Free what was reserved: it was not claimed.
+
+        doubted: whether Placement has contradicted what is known of the
+            providers.
+        """
+        with self._lock:
+            for row, wanted in self._known(amounts):
+                self._finish(row)
+                self._use(row, wanted, -1)
+                self._doubted[row] |= doubted
+
+    def released(self, amounts):
+        """Free what was claimed, and is not any more."""
+        with self._lock:
+            for row, wanted in self._known(amounts):
+                self._use(row, wanted, -1)
+
+    def _is_free(self, row, wanted):
+        return not self._doubted[row] and all(
+            name in self._columns
+            and self._columns[name].has_room(row, amount)
+            for name, amount in wanted.items())
+
+    def _known(self, amounts):
+        return [(self._rows[uuid], wanted) for uuid, wanted
+                in amounts.items() if uuid in self._rows]
+
+    def _use(self, row, wanted, sign=1):
+        for name, amount in wanted.items():
+            if name in self._columns:
+                self._columns[name].used[row] += sign * amount
+        self._touched[row] = next(self._clock)
+
+    def _finish(self, row):
+        # A row that was put anew under the same uuid has nothing under way.
+        self._under_way[row] = max(0, self._under_way[row] - 1)
+        self._touched[row] = next(self._clock)
+
+    # What requests ask.
+
+    def matching(self, query):
+        """Return uuid -> row, and which rows fit a query: bool (n,).
+
+        query: rules.resources.query.ResourceRequest.
+        None in place of the latter if only Placement can tell.  Nobody
+        changes the former; it is another one after providers came or went.
+        """
+        with self._lock:
+            return self._rows, self._matching(query)
+
+    def _matching(self, query):
+        group = query.groups['']
+        required = group.required | query.root_required
+        forbidden = group.forbidden | query.root_forbidden
+        if (len(query.groups) > 1 or query.same_subtree
+                or not group.resources
+                or not group.resources.keys() <= self._columns.keys()
+                or not _aggregates(query) <= self._members.keys()
+                or self._unknown(forbidden)
+                or self._elsewhere(group.resources)):
+            return None
+        fits = self._is_root & ~self._doubted
+        for name, amount in group.resources.items():
+            fits &= self._columns[name].fits(amount)
+        fits &= self._by_traits(
+            lambda traits: not traits & forbidden and _has(traits, required))
+        for aggregates in group.member_of:
+            fits &= self._in_any(aggregates)
+        fits &= ~self._in_any(group.forbidden_aggregates)
+        if group.in_tree is not None:
+            return self._in_tree(fits, group.in_tree)
+        return fits
+
+    def _in_tree(self, fits, uuid):
+        row = self._rows.get(uuid)
+        if row is None or not self._is_root[row]:
+            return None
+        alone = np.zeros(len(fits), np.bool_)
+        alone[row] = fits[row]
+        return alone
+
+    def _unknown(self, traits):
+        """Return whether Placement may not know some of the traits.
+
+        It refuses a query that names one.
+        """
+        missing = traits - _STANDARD_TRAITS
+        return bool(missing) and not missing <= frozenset().union(
+            *self._traits.values)
+
+    def _elsewhere(self, resources):
+        """Return whether a candidate may be made of several providers."""
+        others = ~self._is_root | self._by_traits(
+            lambda traits: os_traits.MISC_SHARES_VIA_AGGREGATE in traits)
+        return bool(others.any()) and any(
+            (self._columns[name].capacity[others] != _NONE).any()
+            for name in resources)
+
+    def _by_traits(self, judge):
+        """Return ``judge`` of the traits of each row: bool (n,)."""
+        codes = self._traits.codes
+        verdicts = np.zeros(len(self._traits.values), np.bool_)
+        for code in np.unique(codes).tolist():
+            verdicts[code] = judge(self._traits.values[code])
+        return verdicts[codes]
+
+    def _in_any(self, aggregates):
+        found = np.zeros(len(self.uuids), np.bool_)
+        for aggregate in aggregates:
+            found |= self._members[aggregate]
+        return found
+
+
+_STANDARD_TRAITS = frozenset(os_traits.get_traits())
+
+
+def _aggregates(query):
+    """Return the aggregates that a query names: set of uuids."""
+    return {aggregate for group in query.groups.values()
+            for aggregates in (*group.member_of, group.forbidden_aggregates)
+            for aggregate in aggregates}
+
+
+def _has(traits, required):
+    """Return whether required traits are there, ``in:`` being any of some."""
+    return all(
+        trait in traits if not trait.startswith(_ANY_OF)
+        else traits.intersection(trait.removeprefix(_ANY_OF).split(','))
+        for trait in required)

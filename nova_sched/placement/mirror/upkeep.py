@@ -1,0 +1,307 @@
+"""Keeps a copy of Placement's providers up, in the background.
+
+``Upkeep`` fills it first: one listing of candidates tells nearly all of those
+that have room, the others are read one by one.  Afterwards a listing of the
+providers alone tells, now and then, whose generation differs; these are read
+anew, one by one or, if they are many, by a listing of candidates.
+
+Placement does not raise a generation for ``DELETE /allocations/{consumer}``.
+What a deleted instance frees shows in the row of its compute node, whereupon
+the provider's usages are read; and by a listing of candidates now and then.
+
+Each kind of question takes a small share of the time, so that a large or slow
+Placement is asked less often.
+"""
+
+import collections
+import threading
+import time
+
+from oslo_log import log as logging
+
+from nova_sched import exception
+from nova_sched.placement.adapter import RequestFailed
+
+LOG = logging.getLogger(__name__)
+
+#: The shares of the time that Placement may be busy with: which providers
+#: have changed; who is in the aggregates that requests name; and what all
+#: providers have.
+CHANGES, MEMBERS, ALL = 0.01, 0.004, 0.006
+#: The same for all when more have changed than can be read one by one.
+ALL_SOON = 0.03
+#: Requests a second that read single providers; and of those that Placement
+#: has contradicted a claim on, which others wait for.
+SINGLE, DOUBTED = 5, 20
+#: Requests that reading all of one provider takes.
+PARTS = 4
+#: Seconds between two looks at whether the usage of hosts has fallen.
+LOOK = 1
+#: Seconds from one question of a kind to the next, at least.
+LEAST = 1
+#: Seconds that nothing is asked for after a failure.
+PAUSE = 5
+#: Seconds between two lines about how far it has come.
+PROGRESS = 10
+#: A copy that was not compared with Placement for so many seconds, or so many
+#: times longer than usual, is not used.
+TOO_OLD, TOO_OFTEN = 60, 5
+
+
+class Pace:
+    """When the next question of a kind is due.
+
+    share: of the time that answers may take.
+    """
+
+    def __init__(self, share, clock):
+        self._share, self._clock = share, clock
+        self.at = self.took = 0
+
+    @property
+    def is_due(self):
+        return self._clock() >= self.at
+
+    @property
+    def interval(self):
+        """Seconds from one to the next."""
+        return self._with(self._share)
+
+    def _with(self, share):
+        return max(LEAST, self.took / share)
+
+    def soonest(self, share):
+        """Return when it would be due with another share."""
+        return self.at - self.interval + self._with(share)
+
+    def __enter__(self):
+        self._begin = self._clock()
+
+    def __exit__(self, *exc_info):
+        self.took = self._clock() - self._begin
+        self.at = self._begin + self.interval
+
+
+class Upkeep:
+    """The thread that keeps a copy up.
+
+    reader: ProviderReader.  providers: Providers.
+    freed: function that returns the uuids of compute nodes on which less is
+        used than when it was called before: iterable.
+    """
+
+    def __init__(self, reader, providers, freed=tuple, clock=time.monotonic):
+        self._reader, self._providers = reader, providers
+        self._find_freed, self._clock = freed, clock
+        self._stopped, self._woken = threading.Event(), threading.Event()
+        self._lock = threading.Lock()
+        self._parents = {}
+        # uuids by why they are to be read, oldest first: dicts without
+        # values.
+        self._doubted, self._changed, self._freed = (
+            collections.OrderedDict() for _ in range(3))
+        self._changes, self._members, self._all = (
+            Pace(share, clock) for share in (CHANGES, MEMBERS, ALL))
+        # How many have changed since all were read.
+        self._news = 0
+        self._next_single = self._next_look = 0
+        self._compared_at, self._failed = None, False
+
+    def start(self):
+        """Begin to fill it, and to keep it up."""
+        self.thread = threading.Thread(
+            target=self._run, name='placement mirror', daemon=True)
+        self.thread.start()
+
+    def stop(self):
+        """End, without waiting for what is being asked."""
+        self._stopped.set()
+        self._woken.set()
+
+    @property
+    def age(self):
+        """Seconds since it was compared with Placement; None while it is not
+        complete, or too old to be used.
+        """
+        if self._compared_at is None:
+            return None
+        age = self._clock() - self._compared_at
+        return age if age <= max(
+            TOO_OLD, TOO_OFTEN * self._changes.interval) else None
+
+    def doubt(self, uuids):
+        """Have providers read soon: Placement has refused what seemed free."""
+        with self._lock:
+            self._doubted.update(dict.fromkeys(uuids))
+        self._woken.set()
+
+    def _run(self):
+        while not self._stopped.is_set():
+            self._woken.clear()
+            self._woken.wait(self.step())
+
+    def step(self):
+        """Ask what is due; return the seconds until something else is."""
+        try:
+            if self._compared_at is None:
+                self._fill()
+            else:
+                self._keep_up()
+        except exception.PlacementError as exc:
+            return self._fail(exc)
+        except Exception:
+            LOG.exception('Keeping a copy of what Placement knows failed')
+            return self._fail(None)
+        if self._failed:
+            self._failed = False
+            LOG.info('The copy of what Placement knows is kept up again')
+        return max(0, self._next() - self._clock())
+
+    def _fail(self, error):
+        if error is not None and not self._failed:
+            LOG.warning('The copy of what Placement knows is not kept up, '
+                        'which is tried again every %(pause)d seconds; when '
+                        'it is older than %(old)d seconds, requests ask '
+                        'Placement for candidates: %(error)s', {
+                            'pause': PAUSE, 'old': TOO_OLD, 'error': error})
+        self._failed = True
+        return PAUSE
+
+    def _fill(self):
+        begin, since = self._clock(), self._providers.now()
+        found = self._look_for_changes(since)
+        if self._stopped.is_set():
+            return
+        self._read_all(found, since)
+        self._read_the_rest(len(found))
+        self._compared_at = begin
+        LOG.info('%(count)d resource providers were copied from Placement in '
+                 '%(seconds).1f seconds; requests are given candidates from '
+                 'the copy', {'count': len(found),
+                              'seconds': self._clock() - begin})
+
+    def _read_the_rest(self, count):
+        """Try once to read each provider that the listing did not tell.
+
+        count: of all providers.
+        """
+        told, rest = self._clock(), list(self._changed)
+        for number, uuid in enumerate(rest):
+            if self._stopped.is_set():
+                return
+            try:
+                self._read_provider(uuid)
+            except RequestFailed as exc:
+                self._fail(exc)
+            if self._clock() - told >= PROGRESS:
+                told = self._clock()
+                LOG.info('%(left)d of %(all)d resource providers of Placement '
+                         'are still to be read, requests ask it for '
+                         'candidates until then', {
+                             'left': len(rest) - number - 1, 'all': count})
+
+    def _keep_up(self):
+        self._look_for_freed()
+        if self._doubted:
+            self._read_doubted()
+        elif self._changes.is_due:
+            since = self._providers.now()
+            found, begin = self._look_for_changes(since), self._clock()
+            self._compared_at = begin - self._changes.took
+            if self._all.is_due or self._are_many():
+                self._read_all(found, since)
+        elif self._members.is_due and self._providers.oldest_aggregate:
+            with self._members:
+                self.learn(self._providers.oldest_aggregate)
+        elif self._clock() >= self._next_single:
+            self._read_single()
+
+    def _next(self):
+        """Return when the next question is due."""
+        if self._doubted:
+            return self._clock() + PARTS / DOUBTED
+        due = [self._changes.at, self._next_look]
+        if self._providers.oldest_aggregate:
+            due.append(self._members.at)
+        if self._singles():
+            due.append(self._next_single)
+        return min(due)
+
+    def _look_for_changes(self, since):
+        """Ask which providers there are: as ``ProviderReader.generations``.
+        """
+        with self._changes:
+            found = self._reader.generations()
+        self._parents = {uuid: parent for uuid, (_, parent) in found.items()}
+        self._providers.keep(self._parents.keys())
+        for uuid in self._providers.differing({
+                uuid: generation
+                for uuid, (generation, _) in found.items()}):
+            self._news += uuid not in self._changed
+            self._changed.setdefault(uuid)
+        return found
+
+    def _are_many(self):
+        """Return whether so many have changed that all are read sooner."""
+        return (self._news * PARTS / SINGLE > self._all.took / ALL_SOON
+                and self._clock() >= self._all.soonest(ALL_SOON))
+
+    def _read_all(self, generations, since):
+        """Read what a listing of candidates tells."""
+        with self._all:
+            found = self._reader.summaries(generations)
+        # Of a new one it does not tell which aggregates it is in.
+        new = (set() if self._compared_at is None
+               else self._providers.unknown(generations))
+        left, self._news = self._providers.put(found, since), 0
+        for each in found:
+            if each.uuid not in new:
+                self._changed.pop(each.uuid, None)
+        self._changed.update(dict.fromkeys(left))
+
+    def learn(self, aggregate):
+        """Read who is in an aggregate.  Raises PlacementError."""
+        self._providers.put_members(
+            aggregate, self._reader.members(aggregate))
+
+    def _look_for_freed(self):
+        if self._clock() >= self._next_look:
+            self._next_look = self._clock() + LOOK
+            for uuid in self._find_freed():
+                if uuid in self._parents:
+                    self._freed.setdefault(uuid)
+
+    def _read_doubted(self):
+        with self._lock:
+            uuid, _ = self._doubted.popitem(last=False)
+        self._read_provider(uuid)
+
+    def _singles(self):
+        return (self._changed or self._freed
+                or self._providers.without_limits())
+
+    def _read_single(self):
+        asked = PARTS
+        if self._changed:
+            self._read_provider(next(iter(self._changed)))
+        elif self._freed:
+            uuid, asked = self._freed.popitem(last=False)[0], 1
+            since = self._providers.now()
+            used = self._reader.used(uuid)
+            if used is not None and not self._providers.put_used(
+                    uuid, used, since):
+                self._freed[uuid] = None
+        else:
+            for uuid in self._providers.without_limits()[:1]:
+                self._read_provider(uuid)
+        self._next_single = self._clock() + asked / SINGLE
+
+    def _read_provider(self, uuid):
+        """Read all of a provider; later, if a claim comes in between."""
+        since = self._providers.now()
+        # Last in the order if it fails, so that others are read.
+        self._changed.pop(uuid, None)
+        self._changed[uuid] = None
+        found = self._reader.provider(uuid, self._parents.get(uuid))
+        if found is None or not self._providers.put([found], since):
+            del self._changed[uuid]

@@ -1,0 +1,111 @@
+"""A Placement over HTTP that keeps providers, as far as a copy of it asks.
+
+What a real one does is asked in tests/interop.
+"""
+
+import re
+import threading
+import urllib.parse
+
+from tests.builders.http_placement import FULL
+from tests.builders.http_placement import TAKEN
+from tests.builders.http_server import Answer
+
+GONE = Answer(404, {'errors': []})
+
+
+class Providers:
+    """Providers behind a Server of http_placement.
+
+    there: uuid -> dict with generation, parent, inventories, used, traits and
+    aggregates.  Claims are taken where there is room.
+    """
+
+    def __init__(self, server):
+        self.there, self._consumers = {}, {}
+        self._lock = threading.Lock()
+        server.on('GET', '/resource_providers', self._read)
+        server.on('GET', '/allocation_candidates', self._candidates)
+        server.on('PUT', '/allocations/', self._put)
+        server.on('DELETE', '/allocations/', self._delete)
+
+    def add(self, uuid, vcpus=4, used=0, traits=(), aggregates=(),
+            generation=1, parent=None, **units):
+        """Add a provider, or put another one in its place."""
+        self.there[uuid] = {
+            'generation': generation, 'parent': parent,
+            'inventories': {'VCPU': {
+                'total': vcpus, 'reserved': 0, 'allocation_ratio': 1.0,
+                'min_unit': 1, 'max_unit': 1000, 'step_size': 1, **units}},
+            'used': {'VCPU': used}, 'traits': list(traits),
+            'aggregates': list(aggregates)}
+
+    def used(self, uuid):
+        """How many VCPUs are used of a provider."""
+        return self.there[uuid]['used']['VCPU']
+
+    def _read(self, asked):
+        path, _, query = asked.path.partition('?')
+        part = re.fullmatch('/resource_providers/([^/]+)/(.+)', path)
+        if part:
+            return self._part(*part.groups())
+        aggregate = query.removeprefix('member_of=')
+        return Answer(body={'resource_providers': [
+            {'uuid': uuid, 'name': uuid, 'generation': each['generation'],
+             'parent_provider_uuid': each['parent'],
+             'root_provider_uuid': each['parent'] or uuid}
+            for uuid, each in self.there.items()
+            if not query or aggregate in each['aggregates']]})
+
+    def _part(self, uuid, name):
+        each = self.there.get(uuid)
+        if each is None:
+            return GONE
+        return Answer(body={
+            name: each['used' if name == 'usages' else name],
+            'resource_provider_generation': each['generation']})
+
+    def _candidates(self, asked):
+        query = dict(urllib.parse.parse_qsl(asked.path.partition('?')[2]))
+        wanted = int(query['resources'].removeprefix('VCPU:'))
+        fitting = {uuid: each for uuid, each in self.there.items()
+                   if each['used']['VCPU'] + wanted
+                   <= each['inventories']['VCPU']['total']}
+        return Answer(body={
+            'allocation_requests': [
+                {'allocations': {
+                    uuid: {'resources': {'VCPU': wanted}}},
+                 'mappings': {'': [uuid]}} for uuid in fitting],
+            'provider_summaries': {uuid: {
+                'resources': {'VCPU': {
+                    'capacity': each['inventories']['VCPU']['total'],
+                    'used': each['used']['VCPU']}},
+                'traits': each['traits'],
+                'parent_provider_uuid': each['parent'],
+                'root_provider_uuid': each['parent'] or uuid}
+                for uuid, each in fitting.items()}})
+
+    def _put(self, asked):
+        consumer = asked.path.rpartition('/')[2]
+        wanted = asked.body['allocations']
+        with self._lock:
+            for uuid, held in wanted.items():
+                each = self.there[uuid]
+                if (each['used']['VCPU'] + held['resources']['VCPU']
+                        > each['inventories']['VCPU']['total']):
+                    return FULL
+            self._use(wanted, 1)
+            self._consumers[consumer] = wanted
+        return TAKEN
+
+    def _delete(self, asked):
+        with self._lock:
+            self._use(self._consumers.pop(
+                asked.path.rpartition('/')[2], {}), -1)
+        return TAKEN
+
+    def _use(self, wanted, sign):
+        for uuid, held in wanted.items():
+            each = self.there[uuid]
+            each['used']['VCPU'] += sign * held['resources']['VCPU']
+            each['generation'] += sign > 0

@@ -1,0 +1,242 @@
+"""Candidates from the copy over HTTP, and what claims do to it."""
+
+import numpy as np
+import pytest
+
+from nova_sched.hosts.allocation_candidates import SingleProviders
+from nova_sched.placement.adapter import RequestFailed
+from nova_sched.placement.mirror.reader import ProviderReader
+from nova_sched.rules.resources.query import Group
+from nova_sched.rules.resources.query import ResourceRequest
+from tests.builders import http_placement
+from tests.builders.clouds import a_uuid
+from tests.builders.http_claims import SPEC
+from tests.builders.http_placement import CONTEXT
+from tests.builders.http_placement import a_candidate
+from tests.builders.http_placement import error
+from tests.builders.http_providers import Providers
+from tests.builders.http_server import Answer
+from tests.builders.http_server import DROP
+from tests.builders.waiting import until
+
+A, B, C = a_uuid(1), a_uuid(2), a_uuid(3)
+#: An instance, and an aggregate.
+ONE, GROUP = a_uuid(11), a_uuid(21)
+
+
+@pytest.fixture
+def providers(placement):
+    """The providers of a Placement: A and B."""
+    providers = Providers(placement)
+    providers.add(A)
+    providers.add(B, traits=['CUSTOM_GOLD'], aggregates=[GROUP])
+    return providers
+
+
+@pytest.fixture
+def copied(client, providers):
+    """A client whose copy of them is complete."""
+    mirror = client.mirrored(tuple)
+    mirror.start()
+    until(lambda: mirror.age is not None, 'a complete copy')
+    yield client
+    mirror.stop()
+
+
+def a_query(vcpus=1, **fields):
+    return ResourceRequest({'': Group(resources={'VCPU': vcpus}, **fields)})
+
+
+def ask(client, *queries):
+    return client.copied_candidates(list(queries) or [a_query()], CONTEXT)
+
+
+def listings(placement):
+    return len(placement.to('GET', '/allocation_candidates'))
+
+
+class TestCandidates:
+    def test_are_as_placement_lists_them(self, copied, placement):
+        asked = listings(placement)
+
+        found, listed = ask(copied), copied.candidates([a_query()], CONTEXT)
+
+        assert listings(placement) == asked + 1
+        assert found.of(A) == listed.of(A) == [a_candidate(A)]
+        assert found.providers == listed.providers == {A, B}
+        assert dict(found.by_provider) == listed.by_provider
+        assert found.version == listed.version == '1.36'
+        assert found.age >= 0 and listed.age is None
+
+    def test_of_two_queries_are_in_their_order(self, copied):
+        found = ask(copied, a_query(2), a_query(1))
+
+        assert found.of(A) == [a_candidate(A, VCPU=2), a_candidate(A, VCPU=1)]
+
+    def test_are_private(self, copied):
+        found = ask(copied)
+        found.of(A)[0]['allocations'].clear()
+
+        assert found.of(A) == [a_candidate(A)]
+        assert found.of(C) == []
+
+    def test_of_an_aggregate_take_one_question_the_first_time(
+            self, copied, placement):
+        for _ in range(2):
+            assert ask(copied, a_query(member_of=[[GROUP]])).providers == {B}
+
+        assert len(placement.to(
+            'GET', f'/resource_providers?member_of={GROUP}')) == 1
+
+    @pytest.mark.parametrize('query', [
+        a_query(5), a_query(member_of=[['no uuid']]),
+        ResourceRequest({'': Group(resources={'VGPU': 1})})])
+    def test_are_left_to_placement_where_none_is_known(self, copied, query):
+        assert ask(copied, query) is None
+
+    def test_are_left_to_placement_until_the_copy_is_complete(
+            self, client, providers):
+        assert ask(client) is None
+        client.mirrored(tuple)
+        assert ask(client) is None
+
+    def test_are_left_to_an_old_placement(self, client, placement,
+                                          providers):
+        placement.on('GET', '/', http_placement.versions('1.35'))
+        mirror = client.mirrored(tuple)
+        mirror.start()
+        until(lambda: mirror.age is not None, 'a complete copy')
+
+        assert ask(client) is None
+        mirror.stop()
+
+    def test_are_left_to_placement_if_an_aggregate_cannot_be_read(
+            self, copied, placement):
+        placement.on('GET', '/resource_providers?member_of',
+                     error(400, 'Invalid aggregate'))
+
+        assert ask(copied, a_query(member_of=[[GROUP]])) is None
+
+
+class TestClaims:
+    def claim(self, client, found, uuid=A):
+        assert found.reserve(ONE, found.of(uuid)[0])
+        return found.claim(ONE, found.of(uuid)[0], SPEC)
+
+    def test_count_at_once(self, copied, providers):
+        found = ask(copied, a_query(4))
+
+        assert self.claim(copied, found)
+
+        assert providers.used(A) == 4
+        assert ask(copied).providers == {B}
+
+    def test_count_from_when_a_host_is_chosen(self, copied):
+        found, other = ask(copied, a_query(4)), ask(copied)
+        assert found.reserve(ONE, found.of(A)[0])
+
+        assert ask(copied).providers == {B}
+        assert not other.reserve(a_uuid(12), other.of(A)[0])
+
+    def test_that_are_released_count_no_longer(self, copied, providers):
+        found = ask(copied, a_query(4))
+        self.claim(copied, found)
+
+        found.release(ONE)
+
+        assert providers.used(A) == 0
+        assert ask(copied, a_query(4)).providers == {A, B}
+
+    def test_that_are_refused_put_the_provider_in_doubt(
+            self, copied, providers):
+        providers.add(A, used=2)
+        found = ask(copied, a_query(3))
+        assert found.providers == {A, B}
+
+        assert not self.claim(copied, found)
+
+        assert A not in ask(copied).providers or (
+            ask(copied, a_query(2)).providers == {A, B})
+        until(lambda: ask(copied, a_query(2)).providers == {A, B},
+              'the provider to be read')
+        assert ask(copied, a_query(3)).providers == {B}
+
+    def test_without_an_answer_put_it_in_doubt_too(self, copied, placement):
+        found = ask(copied)
+        placement.on('PUT', '/allocations/', DROP)
+
+        self.claim(copied, found)
+
+        until(lambda: ask(copied, a_query(4)).providers == {A, B},
+              'the provider to be read')
+
+    def test_of_what_placement_listed_count_too(self, copied, providers):
+        providers.add(C)
+        found = copied.candidates([a_query(4)], CONTEXT)
+
+        assert self.claim(copied, found)
+        assert self.claim(copied, found, C)
+
+        assert ask(copied).providers == {B}
+
+
+def test_packed_candidates_are_the_same():
+    offered = SingleProviders({A: 0, B: 1, C: 2}, [
+        ({'VCPU': 1}, _bits(1, 0, 1)), ({'PCPU': 1}, _bits(0, 0, 1))])
+
+    packed = offered.packed('1.36')
+
+    assert packed.version == '1.36'
+    assert packed.providers == {A, C}
+    assert dict(packed.by_provider) == dict(offered)
+    assert offered[C] == [a_candidate(C, VCPU=1), a_candidate(C, PCPU=1)]
+    assert packed.nbytes == 2
+    assert dict(packed.forgotten().by_provider) == {}
+    assert packed.forgotten().nbytes == 0
+
+
+def _bits(*numbers):
+    return np.array(numbers, np.bool_)
+
+
+class TestReader:
+    @pytest.mark.parametrize('body', [
+        {}, {'resource_providers': [{}]}, {'resource_providers': 7},
+        {'resource_providers': [{'uuid': A, 'generation': 1}]}])
+    def test_refuses_what_is_no_answer(self, placement, client, body):
+        placement.on('GET', '/resource_providers', Answer(body=body))
+
+        with pytest.raises(RequestFailed, match='tells something else'):
+            ProviderReader(client._adapter).generations()
+
+    def test_reads_all_of_a_provider(self, client, providers):
+        providers.add(A, vcpus=8, used=3, traits=['CUSTOM_GOLD'],
+                      aggregates=[GROUP], generation=5, reserved=2,
+                      allocation_ratio=1.5, min_unit=2, max_unit=6,
+                      step_size=2)
+
+        found = ProviderReader(client._adapter).provider(A, None)
+
+        [(name, amounts)] = found.amounts.items()
+        assert (found.uuid, found.generation, name) == (A, 5, 'VCPU')
+        assert (amounts.capacity, amounts.used) == (9, 3)
+        assert (amounts.min_unit, amounts.max_unit, amounts.step_size) == (
+            2, 6, 2)
+        assert (found.traits, found.aggregates) == ({'CUSTOM_GOLD'}, {GROUP})
+
+    def test_takes_the_oldest_generation_of_what_changes_meanwhile(
+            self, placement, client, providers):
+        placement.on('GET', f'/resource_providers/{A}/usages', Answer(body={
+            'usages': {}, 'resource_provider_generation': 7}))
+        placement.on('GET', f'/resource_providers/{A}/traits', Answer(body={
+            'traits': [], 'resource_provider_generation': 3}))
+        providers.add(A, generation=8)
+
+        assert ProviderReader(client._adapter).provider(
+            A, None).generation == 3
+
+    def test_tells_one_that_is_gone(self, client, providers):
+        reader = ProviderReader(client._adapter)
+
+        assert reader.provider(C, None) is None
+        assert reader.used(C) is None

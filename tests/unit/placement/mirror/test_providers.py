@@ -1,0 +1,340 @@
+"""The copy of Placement's providers: who fits, and what claims do to it."""
+
+import dataclasses
+import threading
+
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+
+from nova_sched.placement.mirror import providers as mirror_providers
+from nova_sched.placement.mirror.providers import Amounts
+from nova_sched.placement.mirror.providers import Provider
+from nova_sched.placement.mirror.providers import Providers
+from nova_sched.rules.resources.query import Group
+from nova_sched.rules.resources.query import ResourceRequest
+
+A, B, C = 'a', 'b', 'c'
+GOLD, SILVER = 'CUSTOM_GOLD', 'CUSTOM_SILVER'
+ONE = {'VCPU': 1}
+
+
+def a_provider(uuid, vcpus=4, used=0, generation=1, parent=None, traits=(),
+               aggregates=(), limited=True, **units):
+    return Provider(
+        uuid, generation, parent, {'VCPU': Amounts(vcpus, used, **units)},
+        frozenset(traits),
+        None if aggregates is None else frozenset(aggregates), limited)
+
+
+def a_copy(*found):
+    providers = Providers()
+    put(providers, *found)
+    return providers
+
+
+def put(providers, *found):
+    """Put them as read at this moment; the uuids that were left."""
+    return providers.put(found, providers.now())
+
+
+def a_query(vcpus=1, suffixed=None, same_subtree=(), root=(), not_root=(),
+            **fields):
+    groups = {'': Group(resources={'VCPU': vcpus}, **fields)}
+    return ResourceRequest(groups | (suffixed or {}),
+                           same_subtree=list(same_subtree),
+                           root_required=set(root),
+                           root_forbidden=set(not_root))
+
+
+def fitting(providers, query=None):
+    """The uuids that fit: text; None if only Placement can tell."""
+    rows, fits = providers.matching(query or a_query())
+    if fits is None:
+        return None
+    return ''.join(uuid for uuid, row in rows.items() if fits[row])
+
+
+class TestWhoFits:
+    @pytest.mark.parametrize('amount, uuids', [
+        (1, 'abc'), (2, 'ab'), (3, 'a'), (4, 'a'), (5, '')])
+    def test_those_with_room(self, amount, uuids):
+        providers = a_copy(a_provider(A), a_provider(B, used=2),
+                           a_provider(C, used=3))
+
+        assert fitting(providers, a_query(amount)) == uuids
+
+    def test_those_with_all_classes(self):
+        both = dataclasses.replace(a_provider(A), amounts={
+            'VCPU': Amounts(4, 0), 'DISK_GB': Amounts(10, 0)})
+        query = a_query()
+        query.groups[''].resources['DISK_GB'] = 1
+
+        assert fitting(a_copy(both, a_provider(B)), query) == A
+
+    @pytest.mark.parametrize('units, amounts', [
+        ({'min_unit': 2}, (2, 3, 4)), ({'max_unit': 2}, (1, 2)),
+        ({'step_size': 2}, (2, 4)),
+        ({'min_unit': 2, 'max_unit': 3, 'step_size': 3}, (3,))])
+    def test_those_whose_units_allow_it(self, units, amounts):
+        providers = a_copy(a_provider(A, **units))
+
+        assert tuple(amount for amount in range(1, 6) if fitting(
+            providers, a_query(amount))) == amounts
+
+    @pytest.mark.parametrize('fields, uuids', [
+        ({'required': {GOLD}}, 'ac'), ({'required': {GOLD, SILVER}}, 'c'),
+        ({'forbidden': {GOLD}}, 'b'), ({'root': {SILVER}}, 'bc'),
+        ({'not_root': {SILVER}}, 'a'),
+        ({'required': {f'in:{GOLD},{SILVER}'}}, 'abc'),
+        ({'required': {'HW_CPU_X86_AVX2'}}, ''),
+        ({'forbidden': {'HW_CPU_X86_AVX2'}}, 'abc')])
+    def test_those_with_the_traits(self, fields, uuids):
+        providers = a_copy(
+            a_provider(A, traits=[GOLD]), a_provider(B, traits=[SILVER]),
+            a_provider(C, traits=[GOLD, SILVER]))
+
+        assert fitting(providers, a_query(**fields)) == uuids
+
+    @pytest.mark.parametrize('fields, uuids', [
+        ({'member_of': [['one']]}, 'ac'), ({'member_of': [['two']]}, 'bc'),
+        ({'member_of': [['one', 'two']]}, 'abc'),
+        ({'member_of': [['one'], ['two']]}, 'c'),
+        ({'member_of': [['none']]}, ''),
+        ({'forbidden_aggregates': {'one'}}, 'b'),
+        ({'forbidden_aggregates': {'one', 'two'}}, '')])
+    def test_those_in_the_aggregates(self, fields, uuids):
+        providers = a_copy(*map(a_provider, 'abc'))
+        for aggregate, members in (('one', 'ac'), ('two', 'bc'),
+                                   ('none', '')):
+            providers.put_members(aggregate, members)
+
+        assert fitting(providers, a_query(**fields)) == uuids
+
+    def test_the_one_that_a_request_is_bound_to(self):
+        providers = a_copy(a_provider(A), a_provider(B))
+
+        assert fitting(providers, a_query(in_tree=B)) == B
+
+    def test_none_in_doubt_until_it_is_read_anew(self):
+        providers = a_copy(a_provider(A), a_provider(B))
+        assert providers.reserve({A: ONE})
+
+        providers.refused({A: ONE}, doubted=True)
+        assert fitting(providers) == B
+        assert not providers.reserve({A: ONE})
+
+        put(providers, a_provider(A))
+        assert fitting(providers) == 'ab'
+
+
+class TestOnlyPlacementCanTell:
+    @pytest.mark.parametrize('query', [
+        a_query(suffixed={'1': Group(resources={'VGPU': 1})}),
+        a_query(same_subtree=[['1', '2']]),
+        a_query(member_of=[['not read']]),
+        a_query(forbidden_aggregates={'not read'}),
+        a_query(forbidden={'CUSTOM_THAT_NOBODY_HAS'}),
+        a_query(in_tree='unknown'), a_query(in_tree='child'),
+        ResourceRequest({'': Group()}),
+        ResourceRequest({'': Group(resources={'CUSTOM_UNKNOWN': 1})})],
+        ids=['groups', 'subtree', 'aggregate', 'forbidden aggregate',
+             'trait', 'stranger', 'child', 'nothing', 'class'])
+    def test_what_is_not_known_here(self, query):
+        child = dataclasses.replace(a_provider('child', parent=A), amounts={
+            'VGPU': Amounts(1, 0)})
+
+        assert fitting(a_copy(a_provider(A), child), query) is None
+
+    def test_where_a_part_may_come_from_a_child(self):
+        providers = a_copy(a_provider(A), a_provider(B, parent=A))
+
+        assert fitting(providers) is None
+
+    def test_where_a_part_may_be_shared(self):
+        shared = a_provider(B, traits=['MISC_SHARES_VIA_AGGREGATE'])
+
+        assert fitting(a_copy(a_provider(A), shared)) is None
+
+    def test_not_where_children_have_other_things(self):
+        child = dataclasses.replace(a_provider(B, parent=A), amounts={
+            'VGPU': Amounts(1, 0)})
+
+        assert fitting(a_copy(a_provider(A), child)) == A
+
+
+class TestClaims:
+    def test_take_room_from_when_a_host_is_chosen(self):
+        providers = a_copy(a_provider(A, vcpus=2))
+
+        assert providers.reserve({A: ONE})
+        assert providers.reserve({A: ONE})
+        assert not providers.reserve({A: ONE})
+        assert fitting(providers) == ''
+
+    def test_take_nothing_of_any_if_one_is_full(self):
+        providers = a_copy(a_provider(A), a_provider(B, vcpus=0))
+
+        assert not providers.reserve({A: ONE, B: ONE})
+        assert fitting(providers, a_query(4)) == A
+
+    def test_take_what_placement_has_offered_in_any_case(self):
+        providers = a_copy(a_provider(A, vcpus=0))
+
+        assert providers.reserve({A: ONE}, always=True)
+
+    def test_give_it_back_when_they_are_refused_or_released(self):
+        providers = a_copy(a_provider(A, vcpus=1))
+        providers.reserve({A: ONE})
+        providers.refused({A: ONE}, doubted=False)
+        assert fitting(providers) == A
+
+        providers.reserve({A: ONE})
+        providers.claimed({A: ONE})
+        assert fitting(providers) == ''
+        providers.released({A: ONE})
+        assert fitting(providers) == A
+
+    def test_raise_the_generation_so_that_ours_are_no_news(self):
+        providers = a_copy(a_provider(A, generation=7), a_provider(B))
+        providers.reserve({A: ONE})
+        providers.claimed({A: ONE})
+
+        assert providers.differing({A: 8, B: 1}) == []
+        assert providers.differing({A: 9, B: 0, C: 1}) == [A, B, C]
+
+    @pytest.mark.parametrize('what', ['begins', 'ends'])
+    def test_make_a_reading_void_that_they_come_in_between(self, what):
+        """Nobody can tell whether it has them."""
+        providers = a_copy(a_provider(A))
+        if what == 'ends':
+            providers.reserve({A: ONE})
+        since = providers.now()
+        if what == 'begins':
+            providers.reserve({A: ONE})
+        else:
+            providers.claimed({A: ONE})
+
+        assert providers.put([a_provider(A, used=0)], since) == [A]
+        assert not providers.put_used(A, {'VCPU': 0}, since)
+        assert fitting(providers, a_query(4)) == ''
+
+    def test_on_providers_that_are_gone_do_nothing(self):
+        providers = a_copy(a_provider(A), a_provider(B))
+        providers.reserve({A: ONE})
+        providers.keep({B})
+        providers.claimed({A: ONE})
+        put(providers, a_provider(A, generation=0))
+
+        assert providers.differing({A: 0, B: 1}) == []
+        assert fitting(providers, a_query(4)) == 'ba'
+
+
+class TestReadings:
+    def test_add_replace_and_forget(self):
+        providers = a_copy(a_provider(A), a_provider(B, traits=[GOLD]))
+        providers.put_members('one', [B])
+        put(providers, a_provider(C, traits=[SILVER], aggregates=['one']),
+            a_provider(A, vcpus=9))
+
+        assert fitting(providers, a_query(9)) == A
+        assert fitting(providers, a_query(member_of=[['one']])) == 'bc'
+        providers.keep({A, C})
+        assert fitting(providers) == 'ac'
+        assert fitting(providers, a_query(required={SILVER})) == C
+        assert fitting(providers, a_query(member_of=[['one']])) == C
+        assert fitting(providers, a_query(forbidden={GOLD})) == 'ac'
+
+    def test_of_summaries_leave_units_and_aggregates(self):
+        providers = a_copy(a_provider(A, max_unit=2, aggregates=['one']))
+        providers.put_members('one', [A])
+
+        put(providers, a_provider(A, vcpus=8, limited=False,
+                                  aggregates=None))
+
+        assert fitting(providers, a_query(3)) == ''
+        assert fitting(providers, a_query(2, member_of=[['one']])) == A
+        assert providers.without_limits() == []
+
+    def test_tell_of_whom_the_units_are_not_read(self):
+        providers = a_copy(a_provider(A, limited=False), a_provider(B))
+
+        assert providers.without_limits() == [A]
+
+    def test_a_class_that_is_gone_is_gone(self):
+        providers = a_copy(a_provider(A), a_provider(B))
+
+        put(providers, dataclasses.replace(a_provider(A), amounts={}))
+
+        assert fitting(providers) == B
+
+    def test_usages_replace_usages_alone(self):
+        providers = a_copy(a_provider(A, used=4))
+
+        assert providers.put_used(A, {'VCPU': 1}, providers.now())
+        assert fitting(providers, a_query(3)) == A
+        assert not providers.put_used('gone', {}, providers.now())
+
+    def test_name_the_aggregates_that_are_not_read(self):
+        providers = a_copy(a_provider(A))
+        providers.put_members('one', [])
+        query = a_query(member_of=[['one', 'two'], ['three']],
+                        forbidden_aggregates={'four'})
+
+        assert providers.without_members(query) == {'two', 'three', 'four'}
+
+    def test_forget_the_aggregate_that_was_read_first(self, monkeypatch):
+        monkeypatch.setattr(mirror_providers, 'MOST_AGGREGATES', 2)
+        providers = a_copy(a_provider(A))
+        for aggregate in ('one', 'two', 'one', 'three'):
+            providers.put_members(aggregate, [])
+
+        assert providers.oldest_aggregate == 'one'
+        assert providers.without_members(
+            a_query(member_of=[['two']])) == {'two'}
+
+
+@given(st.lists(st.tuples(
+    st.sampled_from('abc'), st.integers(1, 3), st.sampled_from(
+        ['claimed', 'refused', 'released'])), max_size=30))
+def test_what_is_used_is_what_is_claimed(claims):
+    """Whatever becomes of them, room is neither lost nor made up."""
+    providers = a_copy(*map(a_provider, 'abc'))
+    used = dict.fromkeys('abc', 0)
+    for uuid, amount, outcome in claims:
+        amounts = {uuid: {'VCPU': amount}}
+        taken = providers.reserve(amounts)
+        assert taken == (used[uuid] + amount <= 4)
+        if not taken:
+            continue
+        if outcome == 'refused':
+            providers.refused(amounts, doubted=False)
+            continue
+        providers.claimed(amounts)
+        used[uuid] += amount
+        if outcome == 'released':
+            providers.released(amounts)
+            used[uuid] -= amount
+
+    for free in range(1, 5):
+        assert set(fitting(providers, a_query(free))) == {
+            uuid for uuid in used if used[uuid] + free <= 4}
+
+
+def test_many_threads_take_no_more_than_there_is():
+    providers = a_copy(a_provider(A, vcpus=100))
+    taken = []
+
+    def work():
+        for number in range(100):
+            if providers.reserve({A: ONE}):
+                taken.append(number)
+                providers.claimed({A: ONE})
+            fitting(providers)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(taken) == 100

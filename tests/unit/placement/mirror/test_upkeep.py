@@ -1,0 +1,349 @@
+"""How the copy of Placement's providers is filled and kept up."""
+
+import dataclasses
+import logging
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.placement.adapter import RequestFailed
+from nova_sched.placement.adapter import Response
+from nova_sched.placement.mirror import upkeep as mirror_upkeep
+from nova_sched.placement.mirror.providers import Amounts
+from nova_sched.placement.mirror.providers import Providers
+from nova_sched.placement.mirror.upkeep import Upkeep
+from tests.unit.placement.mirror.test_providers import GOLD
+from tests.unit.placement.mirror.test_providers import a_provider
+from tests.unit.placement.mirror.test_providers import a_query
+from tests.unit.placement.mirror.test_providers import fitting
+
+#: Seconds that each question to the World takes, and a listing of candidates.
+TOOK, LISTING_TOOK = 0.01, 0.3
+ONE = {'VCPU': 1}
+
+
+class World:
+    """A Placement, as a ProviderReader tells of it, and its clock.
+
+    asked: what was asked, in order: (what, uuid or None).
+    """
+
+    def __init__(self, *providers):
+        self.now, self.asked, self.down, self.broken = 0.0, [], False, set()
+        self.there = {each.uuid: each for each in providers}
+
+    def clock(self):
+        return self.now
+
+    def _asked(self, what, uuid=None):
+        self.now += LISTING_TOOK if what == 'summaries' else TOOK
+        self.asked.append((what, uuid))
+        if self.down:
+            raise exception.PlacementError('It is away.')
+        if uuid in self.broken:
+            raise RequestFailed('It does not tell.', Response(500, 'no'))
+
+    def change(self, uuid, rises=1, **fields):
+        before = self.there.get(uuid) or a_provider(uuid)
+        self.there[uuid] = dataclasses.replace(
+            before, generation=before.generation + rises, **fields)
+
+    def use(self, uuid, amount, rises=1):
+        """Have so much of it used: by a DELETE without a rise."""
+        self.change(uuid, rises, amounts={'VCPU': dataclasses.replace(
+            self.there[uuid].amounts['VCPU'], used=amount)})
+
+    # As of ProviderReader.
+
+    def generations(self):
+        self._asked('generations')
+        return {each.uuid: (each.generation, each.parent)
+                for each in self.there.values()}
+
+    def summaries(self, generations):
+        self._asked('summaries')
+        return [dataclasses.replace(
+            each, generation=generations[each.uuid][0], aggregates=None,
+            limited=False) for each in self.there.values()
+            if each.amounts['VCPU'].used < each.amounts['VCPU'].capacity]
+
+    def provider(self, uuid, parent):
+        self._asked('provider', uuid)
+        return self.there.get(uuid)
+
+    def used(self, uuid):
+        self._asked('used', uuid)
+        found = self.there.get(uuid)
+        return found and {'VCPU': found.amounts['VCPU'].used}
+
+    def members(self, aggregate):
+        self._asked('members', aggregate)
+        return [each.uuid for each in self.there.values()
+                if aggregate in (each.aggregates or ())]
+
+
+class Scene:
+    """A copy of a World, with what keeps it up."""
+
+    def __init__(self, *providers):
+        self.world, self.copy, self.freed = World(*providers), Providers(), []
+        self.upkeep = Upkeep(self.world, self.copy, self._freed,
+                             self.world.clock)
+
+    def _freed(self):
+        freed, self.freed = self.freed, []
+        return freed
+
+    def fill(self):
+        """Have it complete, and nothing left to be read."""
+        self.upkeep.step()
+        self.go_on(60)
+        del self.world.asked[:]
+        return self
+
+    def go_on(self, seconds):
+        """Do what is due for so many seconds."""
+        end = self.world.now + seconds
+        while self.world.now < end:
+            self.world.now += max(0.001, self.upkeep.step())
+
+    def asked(self, what):
+        return [uuid for name, uuid in self.world.asked if name == what]
+
+    def fitting(self, *args, **kwargs):
+        return fitting(self.copy, a_query(*args, **kwargs))
+
+
+def a_scene(*providers):
+    return Scene(*(providers or map(a_provider, 'abc'))).fill()
+
+
+class TestFilling:
+    def test_takes_one_listing_and_reads_the_full_ones_one_by_one(self):
+        scene = Scene(a_provider('a'), a_provider('b', vcpus=2, used=2))
+        assert scene.upkeep.age is None
+
+        scene.upkeep.step()
+
+        assert scene.world.asked == [
+            ('generations', None), ('summaries', None), ('provider', 'b')]
+        assert scene.upkeep.age == pytest.approx(
+            2 * TOOK + LISTING_TOOK)
+        assert scene.fitting() == 'a'
+        scene.world.use('b', 1, rises=1)
+        scene.go_on(10)
+        assert scene.fitting() == 'ab'
+
+    def test_reads_units_in_the_background(self):
+        scene = Scene(a_provider('a', max_unit=2), a_provider('b'))
+        scene.upkeep.step()
+        assert scene.fitting(3) == 'ab'
+
+        scene.go_on(10)
+
+        assert scene.fitting(3) == 'b'
+
+    def test_begins_again_where_placement_is_away(self, caplog):
+        scene = Scene(a_provider('a'))
+        scene.world.down = True
+        scene.go_on(20)
+        assert scene.upkeep.age is None
+        assert len([record for record in caplog.records if
+                    record.levelno == logging.WARNING]) == 1
+
+        scene.world.down = False
+        scene.go_on(10)
+
+        assert scene.upkeep.age is not None
+
+    def test_does_not_wait_for_one_that_cannot_be_read(self):
+        scene = Scene(a_provider('a'), a_provider('b', used=4),
+                      a_provider('c', used=4))
+        scene.world.broken = {'b'}
+
+        scene.upkeep.step()
+
+        assert scene.upkeep.age is not None
+        assert scene.asked('provider') == ['b', 'c']
+
+
+class TestKeepingUp:
+    def test_reads_those_whose_generation_differs(self):
+        scene = a_scene()
+        scene.world.use('b', 4)
+        scene.world.change('c', rises=-1, traits=frozenset([GOLD]))
+
+        scene.go_on(5)
+
+        assert scene.asked('provider') == ['b', 'c']
+        assert scene.fitting() == 'ac'
+        assert scene.fitting(required={GOLD}) == 'c'
+
+    def test_reads_none_for_claims_of_its_own(self):
+        scene = a_scene()
+        scene.copy.reserve({'a': ONE})
+        scene.copy.claimed({'a': ONE})
+        scene.world.use('a', 1)
+
+        scene.go_on(30)
+
+        assert scene.asked('provider') == []
+
+    def test_takes_new_providers_and_forgets_those_that_are_gone(self):
+        scene = a_scene()
+        scene.upkeep.learn('one')
+        del scene.world.there['a']
+        scene.world.change('d', aggregates=frozenset(['one']))
+
+        scene.go_on(10)
+
+        assert scene.fitting() == 'bcd'
+        assert scene.fitting(forbidden_aggregates={'one'}) == 'bc'
+
+    def test_reads_the_usages_of_hosts_that_instances_left(self):
+        """A DELETE raises no generation."""
+        scene = a_scene(a_provider('a'), a_provider('b', used=4))
+        scene.world.use('b', 1, rises=0)
+        scene.freed = ['b', 'not in Placement']
+
+        scene.go_on(3)
+
+        assert scene.asked('used') == ['b']
+        assert scene.asked('provider') == []
+        assert scene.fitting(3) == 'ab'
+
+    def test_reads_so_many_of_them_a_second_the_oldest_first(self):
+        scene = a_scene(*(a_provider(f'{number:02}', used=1)
+                          for number in range(30)))
+        scene.freed = [f'{number:02}' for number in range(30)]
+
+        scene.go_on(3)
+
+        asked = scene.asked('used')
+        assert asked == sorted(asked)
+        assert 2 * mirror_upkeep.SINGLE < len(asked) <= (
+            4 * mirror_upkeep.SINGLE)
+
+    def test_reads_all_now_and_then(self):
+        """Whatever else was missed."""
+        scene = a_scene(a_provider('a'), a_provider('b', used=3))
+        scene.world.use('b', 0, rises=0)
+
+        scene.go_on(2 * LISTING_TOOK / mirror_upkeep.ALL)
+
+        assert scene.fitting(4) == 'ab'
+
+    def test_reads_all_sooner_when_many_have_changed(self):
+        scene = a_scene(*(a_provider(f'{number:03}') for number
+                          in range(100)))
+        for uuid in list(scene.world.there):
+            scene.world.use(uuid, 4)
+        scene.world.use('007', 2)
+
+        scene.go_on(2 * LISTING_TOOK / mirror_upkeep.ALL_SOON)
+
+        assert scene.asked('summaries') == [None]
+        assert scene.fitting(2) != ''
+
+    def test_reads_aggregates_in_turn(self):
+        scene = a_scene()
+        for aggregate in ('one', 'two'):
+            scene.upkeep.learn(aggregate)
+        scene.world.change('a', rises=0, aggregates=frozenset(['two']))
+
+        scene.go_on(3 * TOOK / mirror_upkeep.MEMBERS)
+
+        assert scene.asked('members')[2:4] == ['one', 'two']
+        assert scene.fitting(member_of=[['two']]) == 'a'
+
+    def test_reads_a_doubted_one_at_once(self):
+        scene = a_scene()
+        scene.copy.reserve({'b': ONE})
+        scene.copy.refused({'b': ONE}, doubted=True)
+        assert scene.fitting() == 'ac'
+
+        scene.upkeep.doubt(['b'])
+        scene.upkeep.step()
+
+        assert scene.asked('provider') == ['b']
+        assert scene.fitting() == 'abc'
+
+    def test_reads_again_what_a_claim_came_in_between(self):
+        scene = a_scene()
+        scene.copy.reserve({'b': ONE})
+        scene.world.change('b', traits=frozenset([GOLD]))
+        scene.go_on(5)
+        assert scene.fitting(required={GOLD}) == ''
+
+        scene.copy.claimed({'b': ONE})
+        scene.world.use('b', 1)
+        scene.go_on(10)
+
+        assert scene.fitting(3, required={GOLD}) == 'b'
+        assert scene.fitting(4) == 'ac'
+
+    def test_goes_on_with_others_when_one_cannot_be_read(self):
+        scene = a_scene(*(a_provider(uuid, used=4) for uuid in 'abc'))
+        scene.world.broken = {'a'}
+        for uuid in 'abc':
+            scene.world.change(uuid)
+
+        scene.go_on(10)
+
+        assert scene.asked('provider')[:3] == ['a', 'b', 'c']
+
+    @pytest.mark.parametrize('took, listing_took', [(0.03, 0.3), (0.3, 3)])
+    def test_takes_a_small_share_of_the_time(
+            self, took, listing_took, monkeypatch):
+        monkeypatch.setattr(f'{__name__}.TOOK', took)
+        monkeypatch.setattr(f'{__name__}.LISTING_TOOK', listing_took)
+        scene = a_scene()
+        scene.upkeep.learn('one')
+        del scene.world.asked[:]
+
+        scene.go_on(10000)
+
+        listings = len(scene.asked('summaries'))
+        busy = listings * listing_took + (
+            len(scene.world.asked) - listings) * took
+        assert 0.015 < busy / 10000 <= 0.021
+
+
+class TestAge:
+    def test_is_that_of_the_last_comparison(self):
+        scene = a_scene()
+        scene.go_on(100)
+
+        assert scene.upkeep.age <= TOOK / mirror_upkeep.CHANGES + 1
+
+    def test_is_none_of_what_is_too_old(self, caplog):
+        scene = a_scene()
+        scene.world.down = True
+        scene.go_on(mirror_upkeep.TOO_OLD + 10)
+        assert scene.upkeep.age is None
+
+        scene.world.down = False
+        with caplog.at_level(logging.INFO):
+            scene.go_on(mirror_upkeep.PAUSE + 1)
+
+        assert scene.upkeep.age is not None
+        assert 'kept up again' in caplog.text
+
+    def test_survives_what_is_no_error_of_placement(self, caplog):
+        scene = a_scene()
+        scene.freed = None
+
+        scene.go_on(10)
+
+        assert 'failed' in caplog.text
+        assert scene.upkeep.age is not None
+
+
+def test_ends_when_it_is_stopped():
+    scene = a_scene()
+    scene.upkeep.start()
+
+    scene.upkeep.stop()
+
+    scene.upkeep.thread.join(10)
+    assert not scene.upkeep.thread.is_alive()
