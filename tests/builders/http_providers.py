@@ -30,15 +30,22 @@ class Providers:
         server.on('DELETE', '/allocations/', self._delete)
 
     def add(self, uuid, vcpus=4, used=0, traits=(), aggregates=(),
-            generation=1, parent=None, **units):
-        """Add a provider, or put another one in its place."""
+            generation=1, parent=None, others=None, **fields):
+        """Add a provider, or put another one in its place.
+
+        used: VCPUs.  others: resource class -> total, besides VCPU.
+        fields: of the inventory of VCPU.
+        """
+        inventories = {
+            name: {'total': total, 'reserved': 0, 'allocation_ratio': 1.0,
+                   'min_unit': 1, 'max_unit': total, 'step_size': 1}
+            for name, total in {'VCPU': vcpus, **(others or {})}.items()}
+        inventories['VCPU'] |= fields
         self.there[uuid] = {
             'generation': generation, 'parent': parent,
-            'inventories': {'VCPU': {
-                'total': vcpus, 'reserved': 0, 'allocation_ratio': 1.0,
-                'min_unit': 1, 'max_unit': 1000, 'step_size': 1, **units}},
-            'used': {'VCPU': used}, 'traits': list(traits),
-            'aggregates': list(aggregates)}
+            'inventories': inventories,
+            'used': {name: used * (name == 'VCPU') for name in inventories},
+            'traits': list(traits), 'aggregates': list(aggregates)}
 
     def used(self, uuid):
         """How many VCPUs are used of a provider."""
@@ -67,19 +74,19 @@ class Providers:
 
     def _candidates(self, asked):
         query = dict(urllib.parse.parse_qsl(asked.path.partition('?')[2]))
-        wanted = int(query['resources'].removeprefix('VCPU:'))
+        wanted = {name: int(amount) for name, amount in (
+            each.split(':') for each in query['resources'].split(','))}
         fitting = {uuid: each for uuid, each in self.there.items()
-                   if each['used']['VCPU'] + wanted
-                   <= each['inventories']['VCPU']['total']}
+                   if _has_room(each, wanted)}
         return Answer(body={
             'allocation_requests': [
-                {'allocations': {
-                    uuid: {'resources': {'VCPU': wanted}}},
+                {'allocations': {uuid: {'resources': wanted}},
                  'mappings': {'': [uuid]}} for uuid in fitting],
             'provider_summaries': {uuid: {
-                'resources': {'VCPU': {
-                    'capacity': each['inventories']['VCPU']['total'],
-                    'used': each['used']['VCPU']}},
+                'resources': {name: {'capacity': inventory['total'],
+                                     'used': each['used'][name]}
+                              for name, inventory
+                              in each['inventories'].items()},
                 'traits': each['traits'],
                 'parent_provider_uuid': each['parent'],
                 'root_provider_uuid': each['parent'] or uuid}
@@ -89,11 +96,9 @@ class Providers:
         consumer = asked.path.rpartition('/')[2]
         wanted = asked.body['allocations']
         with self._lock:
-            for uuid, held in wanted.items():
-                each = self.there[uuid]
-                if (each['used']['VCPU'] + held['resources']['VCPU']
-                        > each['inventories']['VCPU']['total']):
-                    return FULL
+            if not all(_has_room(self.there[uuid], held['resources'])
+                       for uuid, held in wanted.items()):
+                return FULL
             self._use(wanted, 1)
             self._consumers[consumer] = wanted
         return TAKEN
@@ -107,5 +112,12 @@ class Providers:
     def _use(self, wanted, sign):
         for uuid, held in wanted.items():
             each = self.there[uuid]
-            each['used']['VCPU'] += sign * held['resources']['VCPU']
+            for name, amount in held['resources'].items():
+                each['used'][name] += sign * amount
             each['generation'] += sign > 0
+
+
+def _has_room(each, wanted):
+    return all(each['used'].get(name, 0) + amount
+               <= each['inventories'].get(name, {'total': 0})['total']
+               for name, amount in wanted.items())

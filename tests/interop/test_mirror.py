@@ -9,7 +9,6 @@ import pytest
 
 from nova_sched.placement.adapter import PlacementAdapter
 from nova_sched.placement.mirror.mirror import PlacementMirror
-from nova_sched.placement.mirror.upkeep import Upkeep
 from nova_sched.rules.resources.query import Group
 from nova_sched.rules.resources.query import ResourceRequest
 from tests.builders import http_placement

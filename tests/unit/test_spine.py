@@ -13,10 +13,12 @@ from nova_sched.objects import Destination
 from nova_sched.plugins.nova import filter_scheduler as nova_filter_scheduler
 from nova_sched.scheduler import filters
 from tests.builders import http_placement
+from tests.builders import http_providers
 from tests.builders import requests
 from tests.builders import tracing
 from tests.builders.clouds import a_uuid
 from tests.builders.drivers import door
+from tests.builders.waiting import until
 from tests.unit.test_floors import floor
 
 #: The files that a request of the filter driver passes, whoever's plug-ins
@@ -57,23 +59,40 @@ def server():
 
 @pytest.fixture
 def trace(hosts, server, tmp_path, monkeypatch):
-    """Function: the Calls of a driver's second request, of any kind."""
-    def trace(driver, placement=False, **request):
+    """Function: the Calls of a driver's second request, of any kind.
+
+    placement: where candidates are from, if there is one: list or mirror.
+    """
+    def trace(driver, placement=None, **request):
         conf = None
         if placement:
             conf = http_placement.a_conf(
                 tmp_path, auth_type='none', endpoint_override=server.url)
-            server.on('GET', '/allocation_candidates',
-                      http_placement.candidates(*map(
-                          http_placement.a_candidate,
-                          [row[0] for row in hosts.rows(
-                              'SELECT uuid FROM compute_nodes')])))
+            conf.set_override('candidates', placement, 'nova_sched')
+            offer(server, [row[0] for row in hosts.rows(
+                'SELECT uuid FROM compute_nodes')])
         endpoint = door(driver, conf=conf)
+        endpoint.offers.start()
+        mirror = endpoint.offers._mirror
+        until(lambda: mirror is None or mirror.age is not None,
+              'a complete copy of Placement')
         ask(endpoint, **request)
         calls = tracing.recorded(endpoint.driver, monkeypatch)
         ask(endpoint, **request)
+        endpoint.offers.stop()
         return calls
     return trace
+
+
+def offer(server, uuids):
+    """Have a Placement list these hosts, and know them as providers."""
+    providers = http_providers.Providers(server)
+    for uuid in uuids:
+        providers.add(uuid, traits=['OWNER_NOVA'], others={
+            'MEMORY_MB': 10 ** 6, 'DISK_GB': 10 ** 6})
+    http_placement.remembering(server)
+    server.on('GET', '/allocation_candidates?limit', http_placement.candidates(
+        *map(http_placement.a_candidate, uuids)))
 
 
 def ask(endpoint, **request):
@@ -94,8 +113,9 @@ REQUESTS = {
         'requested_destination': Destination(),
     },
 }
-WAYS = [('filter_scheduler', False), ('filter_scheduler', True),
-        ('caching_scheduler', False), ('chance_scheduler', False)]
+WAYS = [('filter_scheduler', None), ('filter_scheduler', 'list'),
+        ('filter_scheduler', 'mirror'), ('caching_scheduler', None),
+        ('chance_scheduler', None)]
 
 
 def _is_excepted(caller, callee):
@@ -125,7 +145,7 @@ def test_a_plain_request_does_not_know_the_edge(trace, hosts, name,
     assert not {name for name in calls.modules if EDGE.match(f'{name}.')}
 
 
-@pytest.mark.parametrize('placement', [False, True])
+@pytest.mark.parametrize('placement', [None, 'list', 'mirror'])
 def test_a_request_passes_the_spine(trace, hosts, placement):
     assert trace(hosts.driver(), placement).modules >= SPINE
 
@@ -170,7 +190,7 @@ class TestPlugIns:
 
         assert calls.modules >= SPINE
 
-    @pytest.mark.parametrize('placement', [False, True])
+    @pytest.mark.parametrize('placement', [None, 'list', 'mirror'])
     def test_that_decide(self, trace, hosts, placement):
         calls = trace(hosts.driver(f'{__name__}.QueensScheduler'), placement)
 

@@ -15,8 +15,8 @@ from tests.builders.http_placement import CONTEXT
 from tests.builders.http_placement import a_candidate
 from tests.builders.http_placement import error
 from tests.builders.http_providers import Providers
-from tests.builders.http_server import Answer
 from tests.builders.http_server import DROP
+from tests.builders.http_server import Answer
 from tests.builders.waiting import until
 
 A, B, C = a_uuid(1), a_uuid(2), a_uuid(3)

@@ -9,7 +9,6 @@ from nova_sched import exception
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.adapter import Response
 from nova_sched.placement.mirror import upkeep as mirror_upkeep
-from nova_sched.placement.mirror.providers import Amounts
 from nova_sched.placement.mirror.providers import Providers
 from nova_sched.placement.mirror.upkeep import Upkeep
 from tests.unit.placement.mirror.test_providers import GOLD

@@ -1,0 +1,225 @@
+"""Requests that are decided on candidates from the copy."""
+
+import logging
+
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched import exception
+from nova_sched.context import RequestContext
+from nova_sched.hosts.allocation_candidates import PackedProviders
+from nova_sched.scheduler.filter_scheduler import FilterScheduler
+from tests.builders import http_placement
+from tests.builders import requests
+from tests.builders.cloud_database import CloudDatabase
+from tests.builders.cloud_database import make_tables
+from tests.builders.clouds import a_compute_node
+from tests.builders.clouds import a_uuid
+from tests.builders.drivers import door
+from tests.builders.http_providers import Providers
+from tests.builders.http_server import HANG
+from tests.builders.waiting import until
+
+HOSTS = {host: a_uuid(number) for number, host in enumerate('abcdef', 1)}
+NAMES = {uuid: host for host, uuid in HOSTS.items()}
+
+
+@pytest.fixture(scope='module')
+def tables(tmp_path_factory):
+    return make_tables(tmp_path_factory.mktemp('tables'))
+
+
+@pytest.fixture
+def cloud(tables, tmp_path):
+    """Hosts a to f, a with the most free RAM."""
+    cloud = CloudDatabase(tables, tmp_path)
+    cloud.load_nodes(*(
+        a_compute_node(host, uuid=uuid, free_ram_mb=9000 - 100 * number)
+        for number, (host, uuid) in enumerate(HOSTS.items())))
+    yield cloud
+    cloud.close()
+
+
+@pytest.fixture
+def server():
+    with http_placement.placement() as server:
+        yield server
+
+
+@pytest.fixture
+def providers(server):
+    """Their providers, which are all empty."""
+    providers = Providers(server)
+    for uuid in HOSTS.values():
+        put(providers, uuid)
+    return providers
+
+
+@pytest.fixture
+def manager_of(cloud, server, providers, tmp_path):
+    """Function: the RPC endpoint before a driver, whose copy is complete.
+
+    options: of [placement].
+    """
+    made = []
+
+    def manager_of(driver=None, complete=True, **options):
+        conf = http_placement.a_conf(
+            tmp_path, auth_type='none', endpoint_override=server.url,
+            **options)
+        conf.set_override('candidates', 'mirror', 'nova_sched')
+        manager = door(driver or cloud.driver(), conf=conf)
+        manager.offers.start()
+        made.append(manager.offers)
+        if complete:
+            until(lambda: manager.offers._mirror.age is not None,
+                  'a complete copy')
+            server.asked.clear()
+        return manager
+    yield manager_of
+    for offers in made:
+        offers.stop()
+
+
+@pytest.fixture
+def manager(manager_of):
+    return manager_of()
+
+
+def put(providers, uuid, **fields):
+    providers.add(uuid, traits=['OWNER_NOVA'], **fields)
+
+
+def ask(manager, count=1, **request):
+    """The picked hosts, text; count: of instances."""
+    spec = requests.a_request(
+        num_instances=count, vcpus=1, memory_mb=0, root_gb=0, **request)
+    try:
+        found = manager.select_destinations(
+            RequestContext(user_id='u'), spec_obj=spec.obj_to_primitive(),
+            instance_uuids=[a_uuid() for _ in range(count)],
+            return_objects=True, return_alternates=True)
+    except messaging.ExpectedException as error:
+        raise error.exc_info[1] from None
+    return ''.join(chosen[0]['nova_object.data']['service_host']
+                   for chosen in found)
+
+
+def listings(server):
+    return len(server.to('GET', '/allocation_candidates'))
+
+
+def last_record(manager):
+    return manager.recorder.decisions[-1]
+
+
+class TestRequests:
+    def test_cost_their_claim(self, manager, server):
+        assert ask(manager) == 'a'
+
+        assert listings(server) == 0
+        assert len(server.to('PUT', '/allocations/')) == 1
+
+    def test_have_candidates_and_age_on_record(self, manager):
+        ask(manager)
+
+        record = last_record(manager)
+        assert isinstance(record.offer, PackedProviders)
+        assert {NAMES[uuid] for uuid in record.offer.providers} == set(HOSTS)
+
+    def test_are_listed_until_the_copy_is_complete(self, manager_of, server,
+                                                   providers):
+        server.on('GET', '/resource_providers', HANG)
+        manager = manager_of(complete=False)
+
+        assert ask(manager) == 'a'
+        assert listings(server) == 1
+
+    def test_go_on_to_the_next_host_when_a_claim_is_refused(
+            self, manager, server, providers):
+        """Somebody else has filled it behind the back of the copy."""
+        put(providers, HOSTS['a'], used=4)
+
+        assert ask(manager) == 'b'
+        assert listings(server) == 0
+
+    def test_are_listed_after_three_refusals(self, manager, server,
+                                             providers):
+        for host in 'abcde':
+            put(providers, HOSTS[host], used=4)
+
+        assert ask(manager) == 'f'
+        assert listings(server) == 1
+        assert len(server.to('PUT', '/allocations/')) == 4
+        record = last_record(manager)
+        assert record.outcome == 'placed' and record.reason is None
+        assert [claim.host for claim in record.claims] == ['f']
+
+    def test_that_find_none_in_the_copy_are_listed(self, manager, server,
+                                                   providers):
+        """Somebody else has emptied a host, and nobody has told."""
+        for host in 'abcdef':
+            put(providers, HOSTS[host], used=4, generation=1)
+        assert ask_none(manager)
+        server.asked.clear()
+        put(providers, HOSTS['c'], used=0, generation=1)
+
+        assert ask(manager) == 'c'
+        assert listings(server) == 1
+
+    def test_that_filters_refuse_are_listed_before_they_hear_it(
+            self, manager, server, providers):
+        """The copy may lack a host that a filter would pass."""
+        new = a_uuid(77)
+        server.on('GET', '/resource_providers', HANG)
+        del providers.there[HOSTS['f']]
+        put(providers, new)
+        assert ask_none(manager, ignore_hosts=list('abcdef'))
+
+        assert listings(server) == 1
+
+    def test_are_refused_for_one_reason_not_two(self, manager, caplog):
+        with caplog.at_level(logging.INFO):
+            assert ask_none(manager, ignore_hosts=list('abcdef'))
+
+        record = last_record(manager)
+        assert record.outcome == 'refused'
+        assert record.tries == 2
+
+    def test_are_not_asked_again_of_a_placement_that_hangs(
+            self, manager_of, server):
+        manager = manager_of(timeout=1)
+        server.on('PUT', '/allocations/', HANG)
+        server.on('GET', '/allocations/', HANG)
+
+        assert 'did not answer in time' in ask_none(manager)
+        assert listings(server) == 0
+
+    def test_of_many_instances_leave_hosts_that_are_full_by_then(
+            self, manager_of, server, providers):
+        """No claim is refused that the copy knows to be."""
+        put(providers, HOSTS['a'], used=3)
+
+        assert ask(manager_of(), 3) == 'abc'
+        assert len(server.to('PUT', '/allocations/')) == 3
+
+
+def ask_none(manager, **request):
+    """What a request hears that is refused."""
+    with pytest.raises(exception.NoValidHost) as caught:
+        ask(manager, **request)
+    return str(caught.value)
+
+
+class SummariesScheduler(FilterScheduler):
+    WANTS_SUMMARIES = True
+
+
+def test_drivers_that_look_at_summaries_are_given_listings(
+        manager_of, cloud, server, providers):
+    manager = manager_of(cloud.driver(f'{__name__}.SummariesScheduler'),
+                         complete=False)
+
+    assert ask(manager) == 'a'
+    assert listings(server) == 1
+    assert manager.offers._mirror is None
