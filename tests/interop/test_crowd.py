@@ -39,15 +39,21 @@ def providers(stage, placement):
     return made
 
 
+@pytest.fixture(params=['list', 'mirror'])
+def candidates(request):
+    """Where the candidates of requests are from."""
+    return request.param
+
+
 @pytest.fixture(params=[[4], [2, 2]], ids=['one daemon', 'two daemons'])
-def daemons(request, stage, placement, providers):
+def daemons(request, stage, placement, providers, candidates):
     options = {f'placement__{name}': value
                for name, value in placement.options.items()}
     # On a busy machine Placement takes its time for so many.
     options['placement__timeout'] = PATIENCE
     return [stage.daemon(
         name=f'daemon{number}', workers=workers, **options,
-        DEFAULT__host=f'daemon{number}',
+        DEFAULT__host=f'daemon{number}', nova_sched__candidates=candidates,
         DEFAULT__service_down_time=10 ** 9)
         for number, workers in enumerate(request.param)]
 
