@@ -50,3 +50,13 @@ def load(url, dumped):
                 connection.execute(sa.table(name, *map(
                     sa.column, rows[0])).insert(), rows)
     engine.dispose()
+
+
+def restore(url, dumped):
+    """Have a database whose tables are there hold what ``dump`` returned."""
+    with Tables(url) as (connection, tables):
+        connection.exec_driver_sql('SET foreign_key_checks = 0')
+        for name, (_, rows) in dumped.items():
+            connection.execute(tables[name].delete())
+            if rows:
+                connection.execute(tables[name].insert(), rows)

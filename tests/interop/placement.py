@@ -45,10 +45,12 @@ class Placement:
     directory: for its files.  database_url: of an empty database, whose
     tables ``start`` makes.  threads: how many requests it works on at a time.
     url: where it listens.  options: of ``[placement]`` of a client of it.
+    database_url: as given.
     """
 
     def __init__(self, directory, database_url, threads=16):
         self._directory = pathlib.Path(directory)
+        self.database_url = database_url
         self._threads, self._process = threads, None
         self._bin = pathlib.Path(os.environ.get(
             'NOVA_SCHED_TEST_NOVA', TOP / '.venv-nova/bin/python')).parent
