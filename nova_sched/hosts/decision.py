@@ -138,6 +138,8 @@ class Decision:
         a collection of InFlight (inventory).
     offer: what Placement offered: a value of hosts.allocation_candidates, or
         PackedCandidates.
+    copy_age: seconds since the copy of what Placement knows, which the offer
+        is from, was compared with it; None of what Placement listed.
     claims: in order.
     hosts: how many hosts there were to begin with.
     picks: one an instance that got a host.  alternates: how many in all.
@@ -163,6 +165,7 @@ class Decision:
     clock: float = 0.0
     in_flight: collections.abc.Collection = ()
     offer: object = None
+    copy_age: float | None = None
     claims: list = dataclasses.field(default_factory=list)
     hosts: int = 0
     picks: list = dataclasses.field(default_factory=list)

@@ -17,11 +17,14 @@ LONGEST = 4000
 def write(record):
     """Write the line of a request that has ended: a closed Decision."""
     LOG.info('Request for %(count)d instance(s)%(what)s; %(alternates)d '
-             'alternate(s), %(hosts)d hosts%(lost)s%(times)s, seed %(seed)d', {
+             'alternate(s), %(hosts)d hosts%(lost)s%(copy)s%(times)s, '
+             'seed %(seed)d', {
                  'count': record.instances, 'what': _what(record),
                  'alternates': record.alternates, 'hosts': record.hosts,
                  'lost': ''.join(f', without cell {shown(cell)} ({why})'
                                  for cell, why in record.lost),
+                 'copy': '' if record.copy_age is None else (
+                     f', candidates from a copy {record.copy_age:.1f} s old'),
                  'times': ''.join(f', {name} {ms:.1f} ms' for name, ms
                                   in record.milliseconds.items()),
                  'seed': record.seed})

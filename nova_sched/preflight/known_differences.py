@@ -167,6 +167,14 @@ _PLACEMENT = (
     _version(nova.STEIN, nova.STEIN, '1.29'),
     _version(nova.TRAIN, nova.TRAIN, '1.32'),
     _version(nova.USSURI, nova.WALLABY, '1.35'),
+    Fact('allocation candidates', nova.PIKE, nova.LAST,
+         'the first [scheduler] max_placement_results (from Queens on) that '
+         'Placement lists for the request',
+         'all that fit, by a copy of what Placement knows; it may be some '
+         'seconds old',
+         lambda setup, release: setup.placement and (
+             setup.conf.nova_sched.candidates == 'mirror'),
+         '[nova_sched] candidates = list asks as Nova does'),
     Fact('flavors', nova.QUEENS, nova.QUEENS,
          'numbered groups of resources and forbidden traits are not asked '
          'for', 'they are', _placement),

@@ -83,6 +83,7 @@ class CandidateSource:
         lists = functools.partial(self._list, queries, context, record)
         if found is None:
             return spec_obj, lists()
+        record.copy_age = found.age
         return spec_obj, dataclasses.replace(found, ask=lists)
 
     def _list(self, queries, context, record):
@@ -90,6 +91,7 @@ class CandidateSource:
 
         Raises NoValidHost for none, and PlacementUnavailable.
         """
+        record.copy_age = None
         with record.timed('placement'):
             found = self.placement_client.candidates(queries, context)
         if isinstance(found, NoCandidates):

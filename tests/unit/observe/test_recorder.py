@@ -149,6 +149,14 @@ class TestLine:
             f'Request for 2 instance(s) ({UUIDS[0]}, {UUIDS[1]}) {outcome}: '
             'no hosts; 0 alternate(s), 0 hosts, state 1.2 ms, seed 7']
 
+    def test_tells_how_old_the_copy_of_placement_was(self, caplog):
+        record = a_record()
+        record.copy_age = 1.44
+
+        [line] = self.lines(caplog, record)
+
+        assert '2000 hosts, candidates from a copy 1.4 s old, ' in line
+
 
 @pytest.mark.parametrize(('times', 'kept_whole'), [(9, True), (7, False)])
 def test_a_request_above_an_eighth_of_the_memory_is_not_kept(

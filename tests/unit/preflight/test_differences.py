@@ -53,6 +53,9 @@ FACTS = {
     ': 1.32;': (PLACEMENT, ['train'], 'ussuri'),
     ': 1.35;': (PLACEMENT, ['ussuri', 'wallaby'], 'xena'),
     'numbered groups of resources': (PLACEMENT, ['queens'], 'rocky'),
+    'the first [scheduler] max_placement_results': (
+        PLACEMENT + '[nova_sched]\ncandidates = mirror\n', ['pike', '34'],
+        'mitaka'),
     'the root disk of the flavor': (PLACEMENT, ['queens'], 'rocky'),
     'left to AvailabilityZoneFilter': (PLACEMENT, ['rocky'], 'xena'),
     'RamFilter, CoreFilter: a server may be bigger': (

@@ -124,6 +124,7 @@ class TestRequests:
         ask(manager)
 
         record = last_record(manager)
+        assert 0 <= record.copy_age < 60
         assert isinstance(record.offer, PackedProviders)
         assert {NAMES[uuid] for uuid in record.offer.providers} == set(HOSTS)
 
@@ -166,6 +167,7 @@ class TestRequests:
 
         assert ask(manager) == 'c'
         assert listings(server) == 1
+        assert last_record(manager).copy_age is None
 
     def test_that_filters_refuse_are_listed_before_they_hear_it(
             self, manager, server, providers):
