@@ -209,6 +209,8 @@ class TestReloads:
     KINDS = (driver.Scheduler, reader.HostReader, sa.Engine, table.HostTable,
              aggregate.Aggregate, cfg.ConfigOpts, threading.Thread)
 
+    RELOADS = 10
+
     @pytest.fixture
     def conf(self, cloud, conf):
         cloud.load(hosts=2, aggregates=[clouds.an_aggregate(
@@ -246,11 +248,12 @@ class TestReloads:
             reload()
         before, names = self.alive(), self.names(serving)
 
-        for _ in range(10):
+        for _ in range(self.RELOADS):
             reload()
 
-        # What other tests have left may go meanwhile.
-        assert not self.alive() - before
+        # Something of other tests may come or go meanwhile: fewer than these.
+        grown = self.alive() - before
+        assert max(grown.values(), default=0) < self.RELOADS / 2, grown
         assert len(serving.decisions) == 13
         assert self.names(serving) == names
 
