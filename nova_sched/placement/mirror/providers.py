@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import threading
+import typing
 
 import numpy as np
 import os_traits
@@ -17,8 +18,7 @@ _NONE = -1
 MOST_AGGREGATES = 1000
 
 
-@dataclasses.dataclass(frozen=True)
-class Amounts:
+class Amounts(typing.NamedTuple):
     """What a provider has of one resource class.
 
     capacity: (total - reserved) * allocation_ratio, cut to a whole number.
@@ -52,34 +52,40 @@ class Provider:
     limited: bool = True
 
 
+#: What a provider has of a class that it does not have.
+_MISSING = Amounts(_NONE, 0)
+#: How many of Amounts there are, and how many of them change with claims and
+#: are told of all providers at once.
+_WIDTH, _TOLD = len(_MISSING), 2
+
+
 class _Column:
-    """Amounts of one resource class: five int64 arrays (n,)."""
+    """Amounts of one resource class; its table is int64 (_WIDTH, n)."""
 
-    _names = tuple(field.name for field in dataclasses.fields(Amounts))
-    _missing = Amounts(_NONE, 0)
-
-    def __init__(self, size):
-        for name in self._names:
-            setattr(self, name, np.full(size, getattr(self._missing, name)))
+    def __init__(self, size, table=None):
+        self.table = (np.repeat(np.array(_MISSING)[:, None], size, axis=1)
+                      if table is None else table)
+        (self.capacity, self.used, self._min_unit, self._max_unit,
+         self._step_size) = self.table
 
     def resized(self, rows, added):
         """Return one of these rows and so many more."""
-        column = _Column(len(rows) + added)
-        for name in self._names:
-            getattr(column, name)[:len(rows)] = getattr(self, name)[rows]
-        return column
+        return _Column(0, np.append(
+            self.table[:, rows], _Column(added).table, axis=1))
 
-    def put(self, row, amounts, limited):
-        """Write a row; None for amounts that are not there."""
-        amounts = amounts or self._missing
-        for name in self._names if limited else ('capacity', 'used'):
-            getattr(self, name)[row] = getattr(amounts, name)
+    def put(self, rows, amounts, limited):
+        """Write rows; amounts: int64 (n, _WIDTH).
+
+        limited: which of them have their units told: bool (n,).
+        """
+        self.table[:_TOLD, rows] = amounts[:, :_TOLD].T
+        self.table[_TOLD:, rows[limited]] = amounts[limited, _TOLD:].T
 
     def fits(self, amount):
         """Return where an amount fits: bool (n,)."""
         return ((self.used <= self.capacity - amount)
-                & (self.min_unit <= amount) & (amount <= self.max_unit)
-                & (amount % self.step_size == 0))
+                & (self._min_unit <= amount) & (amount <= self._max_unit)
+                & (amount % self._step_size == 0))
 
     def has_room(self, row, amount):
         """Return whether an amount more is free in a row."""
@@ -126,39 +132,50 @@ class Providers:
         can tell whether the reading has it.
         """
         found = list(found)
+        amounts = {name: np.array([
+            each.amounts.get(name, _MISSING) for each in found])
+            for name in {name for each in found for name in each.amounts}}
+        limited = np.array([each.limited for each in found], np.bool_)
         with self._lock:
             self._add([each for each in found if each.uuid not in self._rows])
-            rows = [(self._rows[each.uuid], each) for each in found]
-            free = [(row, each) for row, each in rows
-                    if not self._is_touched(row, since)]
-            for row, each in free:
-                self._put(row, each)
-            self._put_traits(free)
-            return [each.uuid for row, each in rows
-                    if self._is_touched(row, since)]
+            rows = np.array([self._rows[each.uuid] for each in found],
+                            np.int64)
+            left = self._are_touched(rows, since)
+            taken = np.flatnonzero(~left)
+            self._put_amounts(rows, amounts, limited, taken)
+            self._put_rest([(int(rows[number]), found[number])
+                            for number in taken.tolist()])
+            return [found[number].uuid
+                    for number in np.flatnonzero(left).tolist()]
 
-    def _is_touched(self, row, since):
-        return bool(self._under_way[row] or self._touched[row] > since)
+    def _are_touched(self, rows, since):
+        return (self._under_way[rows] > 0) | (self._touched[rows] > since)
 
-    def _put(self, row, provider):
-        self._generations[row] = provider.generation
-        self._is_root[row] = provider.parent is None
-        self._doubted[row] = False
-        self._limited[row] |= provider.limited
-        for name in provider.amounts.keys() - self._columns.keys():
+    def _put_amounts(self, rows, amounts, limited, taken):
+        """Write those of the providers read that are taken, positions."""
+        rows, limited = rows[taken], limited[taken]
+        for name in amounts.keys() - self._columns.keys():
             self._columns[name] = _Column(len(self.uuids))
+        missing = np.tile(np.array(_MISSING), (len(rows), 1))
         for name, column in self._columns.items():
-            column.put(row, provider.amounts.get(name), provider.limited)
-        if provider.aggregates is not None:
-            for aggregate, members in self._members.items():
-                members[row] = aggregate in provider.aggregates
+            column.put(rows, amounts[name][taken] if name in amounts
+                       else missing, limited)
+        self._limited[rows] |= limited
+        self._doubted[rows] = False
 
-    def _put_traits(self, rows):
+    def _put_rest(self, taken):
+        """Write what else is read; taken: list of (row, Provider)."""
         values, codes = self._traits.values, self._traits.codes
-        changed = {row: provider.traits for row, provider in rows
+        changed = {row: provider.traits for row, provider in taken
                    if values[codes[row]] != provider.traits}
         if changed:
             self._traits = self._traits.replaced(changed)
+        for row, provider in taken:
+            self._generations[row] = provider.generation
+            self._is_root[row] = provider.parent is None
+            if provider.aggregates is not None:
+                for aggregate, members in self._members.items():
+                    members[row] = aggregate in provider.aggregates
 
     def _add(self, providers):
         """Add rows for providers, which have nothing yet."""
@@ -204,7 +221,7 @@ class Providers:
         """
         with self._lock:
             row = self._rows.get(uuid)
-            if row is None or self._is_touched(row, since):
+            if row is None or self._are_touched(row, since):
                 return False
             for name, column in self._columns.items():
                 column.used[row] = used.get(name, 0)

@@ -3,8 +3,6 @@
 Which microversion tells what: the specification of Placement's API.
 """
 
-import dataclasses
-
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.mirror.providers import Amounts
 from nova_sched.placement.mirror.providers import Provider
@@ -68,7 +66,7 @@ class ProviderReader:
         inventories, used, traits, aggregates = parts
         return Provider(
             uuid, min(generations), parent,
-            {name: dataclasses.replace(amounts, used=used.get(name, 0))
+            {name: amounts._replace(used=used.get(name, 0))
              for name, amounts in inventories.items()},
             traits, aggregates)
 

@@ -49,8 +49,8 @@ class World:
 
     def use(self, uuid, amount, rises=1):
         """Have so much of it used: by a DELETE without a rise."""
-        self.change(uuid, rises, amounts={'VCPU': dataclasses.replace(
-            self.there[uuid].amounts['VCPU'], used=amount)})
+        self.change(uuid, rises, amounts={
+            'VCPU': self.there[uuid].amounts['VCPU']._replace(used=amount)})
 
     # As of ProviderReader.
 
