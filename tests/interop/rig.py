@@ -8,6 +8,8 @@ import contextlib
 import functools
 import os
 import subprocess
+import sys
+import time
 import uuid
 
 import oslo_messaging as messaging
@@ -20,6 +22,7 @@ from tests.functional import conftest as functional
 from tests.functional import processes
 from tests.functional import stage
 from tests.interop import placement as placements
+from tests.interop import quick_mirror
 from tests.interop import rig_answers
 from tests.interop import rig_databases
 from tests.interop import rig_providers
@@ -27,8 +30,9 @@ from tests.interop import rig_world
 
 #: Name -> the program that serves.
 PROGRAMS = {
-    'nova': lambda: rig_databases.program('nova-scheduler'),
-    'ours': lambda: processes.command_line('nova-sched')[0],
+    'nova': lambda: [rig_databases.program('nova-scheduler')],
+    'ours': lambda: processes.command_line('nova-sched')[:1],
+    'mirror': lambda: [sys.executable, '-m', quick_mirror.__name__],
 }
 FILTERS = (
     'ComputeFilter', 'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
@@ -61,16 +65,19 @@ class Scheduler(processes.Program):
     """
 
     def __init__(self, name, directory, options, identity=None):
+        self.name = name
         unique = f'{name}-{uuid.uuid4().hex[:8]}'
         self.exchange = self.host = identity or unique
         files = directory / unique
+        if name == 'mirror':
+            options = {**options, 'nova_sched__candidates': 'mirror'}
         conf = stage.write_config(
             files.with_suffix('.conf'), **options,
             DEFAULT__control_exchange=self.exchange, DEFAULT__host=self.host)
         self.log = files.with_suffix('.log')
         with self.log.open('ab') as output:
             self._process = subprocess.Popen(
-                [PROGRAMS[name](), '--config-file', conf],
+                [*PROGRAMS[name](), '--config-file', conf],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 start_new_session=True)
         self.pid = self._process.pid
@@ -156,6 +163,8 @@ class Rig:
         Placement is afterwards as it was before.
         """
         rig_providers.hold(self.placement, question.held)
+        if scheduler.name == 'mirror':
+            time.sleep(quick_mirror.SEEN)
         try:
             refused, selections = self.call(scheduler, question)
             allocations = rig_providers.dump(self.placement,
