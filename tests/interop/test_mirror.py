@@ -13,6 +13,7 @@ from nova_sched.rules.resources.query import Group
 from nova_sched.rules.resources.query import ResourceRequest
 from tests.builders import http_placement
 from tests.functional.processes import until
+from tests.interop.placement import Refused
 from tests.interop.placement import a_consumer
 from tests.interop.placement import open_placement
 
@@ -115,9 +116,16 @@ def a_request(chance):
 
 
 def listed(placement, query):
-    """What Placement lists: uuid -> allocation request."""
-    found = placement.ask('GET', '/allocation_candidates?'
-                          + query.query('1.39'), version='1.39')
+    """What Placement lists: uuid -> allocation request.
+
+    Nothing for what it refuses: that traits contradict each other.
+    """
+    try:
+        found = placement.ask('GET', '/allocation_candidates?'
+                              + query.query('1.39'), version='1.39')
+    except Refused as refusal:
+        assert 'onflicting required and forbidden traits' in str(refusal)
+        return {}
     by_provider = {}
     for request in found['allocation_requests']:
         [uuid] = request['allocations']
