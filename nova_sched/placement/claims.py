@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import random
+import re
 import time
 
 from oslo_log import log as logging
@@ -27,6 +28,15 @@ NOBODY = '00000000-0000-0000-0000-000000000000'
 
 OK, NO_CONTENT, NOT_FOUND, CONFLICT = 200, 204, 404, 409
 
+#: What a new instance is taken to hold, from microversion 1.28 on: Placement
+#: refuses the claim if it holds something.
+_NEW = ConsumerAllocations({})
+#: The generation of a consumer after its first claim.
+_FIRST_GENERATION = 1
+#: Where Placement tells the generation of a consumer, which a read does not
+#: tell of one without allocations.
+_EXPECTED = re.compile(r'expected (\d+)')
+
 
 @dataclasses.dataclass(frozen=True)
 class RequestIdentity:
@@ -50,14 +60,17 @@ class RequestIdentity:
 class _InstanceClaims:
     """Claims for an instance that were, or may have been, accepted.
 
-    before: ConsumerAllocations, by the instance before them.  sent: list of
-    what the instance may hold since, as in ConsumerAllocations.
-    accepted: whether Placement has said so of the last.
+    before: ConsumerAllocations, by the instance before them; _NEW if nobody
+    has read that.  sent: list of what the instance may hold since, as in
+    ConsumerAllocations.
+    accepted: whether Placement has said so of the last.  owner: project_id
+    and user_id of the last.
     """
 
     before: ConsumerAllocations
     sent: list = dataclasses.field(default_factory=list)
     accepted: bool = False
+    owner: dict = dataclasses.field(default_factory=dict)
 
 
 class AllocationClaims:
@@ -97,19 +110,47 @@ class AllocationClaims:
         accepted = self._in_tries(instance_uuid, request, spec_obj)
         return None if self._too_late and not accepted else accepted
 
+    def claim_all(self, requests, spec_obj):
+        """Claim for new instances, all or nothing: whether it succeeds.
+
+        requests: instance uuid -> allocation request, of instances that
+            nothing was claimed for yet.
+        False as well where Placement did not answer: ``claim`` sees to what
+        it may have taken.
+        """
+        if self._claim_budget.exhausted or not self.knows_new:
+            return False
+        return self._repeated(
+            lambda: self._try_all(requests, spec_obj), ', '.join(requests))
+
     def _in_tries(self, instance_uuid, request, spec_obj):
-        for attempt in range(ATTEMPTS):
-            self._sleep(self._uniform(0, 2 * attempt))
-            accepted = self._try(instance_uuid, request, spec_obj)
+        return self._repeated(
+            lambda: self._try(instance_uuid, request, spec_obj),
+            instance_uuid)
+
+    def _repeated(self, attempt, consumers):
+        """Return what an attempt comes to that is not None.
+
+        It is None where another writer was quicker; consumers: text.
+        """
+        for number in range(ATTEMPTS):
+            # The first retry comes at once.
+            self._sleep(self._uniform(0, 2 * max(0, number - 1)))
+            accepted = attempt()
             if accepted is not None:
                 return accepted
             LOG.debug('Unable to claim_resources because another process '
                       'changed the resource providers involved in our attempt '
                       'to put allocations for consumer %s; retrying...',
-                      instance_uuid)
+                      consumers)
         LOG.error('Failed scheduler client operation claim_resources: out of '
                   'retries')
         return False
+
+    @property
+    def knows_new(self):
+        """Whether claims say that an instance is new, and need no reading."""
+        return self._supports(microversions.GENERATIONS)
 
     def release(self, instance_uuid):
         """Have an instance hold again what it held before its claim.
@@ -123,19 +164,92 @@ class AllocationClaims:
             self._undo(instance_uuid)
         self._claims.pop(instance_uuid, None)
 
+    def release_all(self, instance_uuids):
+        """Release the claims of new instances in one request, if it can be.
+
+        Returns the uuids of those that are released: list.
+        """
+        uuids = [uuid for uuid in instance_uuids if self._is_plain(uuid)]
+        if len(uuids) < 2:
+            return []
+        self._release_budget.renew()
+        try:
+            response = self._release_budget.request(
+                'POST', '/allocations', self._microversion, retry=False,
+                body={uuid: self._nothing(uuid) for uuid in uuids})
+        except exception.PlacementError:
+            return []
+        if response.status != NO_CONTENT:
+            return []
+        for uuid in uuids:
+            LOG.info('Deleted allocations for instance %s', uuid)
+            del self._claims[uuid]
+        return uuids
+
+    def _is_plain(self, instance_uuid):
+        """Return whether a claim is all that an instance holds."""
+        claims = self._claims.get(instance_uuid)
+        return (claims is not None and claims.accepted
+                and claims.before is _NEW)
+
+    def _nothing(self, instance_uuid):
+        """Return the body that has a new instance hold nothing again."""
+        return {'allocations': {}, 'consumer_generation': _FIRST_GENERATION,
+                **self._claims[instance_uuid].owner}
+
+    def _try_all(self, requests, spec_obj):
+        """Return whether claims are accepted; None as of ``_try``."""
+        bodies = {uuid: self._body(_NEW, request, spec_obj)
+                  for uuid, request in requests.items()}
+        for uuid, body in bodies.items():
+            self._note_sent(uuid, _NEW, body)
+        try:
+            response = self._claim_budget.request(
+                'POST', '/allocations', self._microversion, body=bodies,
+                retry=False)
+        except exception.PlacementError:
+            # What was taken is undone with the claims of single instances.
+            return False
+        if response.status == NO_CONTENT:
+            for uuid in requests:
+                self._claims[uuid].accepted = True
+            return True
+        LOG.debug('Failed to save allocations of %(count)d instances at once. '
+                  'Got HTTP %(status)d: %(text)s', {
+                      'count': len(bodies), 'status': response.status,
+                      'text': response.error_text})
+        if 400 <= response.status < 500:
+            for uuid in requests:
+                self._drop_last(uuid)
+            return None if _is_race(response) else False
+        return False
+
+    def _note_sent(self, instance_uuid, held, body):
+        """Take note of a claim before it is sent: Placement may accept it
+        though no answer comes.
+        """
+        claims = self._claims.setdefault(instance_uuid, _InstanceClaims(held))
+        claims.sent.append(allocations.amounts(body['allocations']))
+        claims.owner = {name: body[name] for name in ('project_id', 'user_id')}
+        return claims
+
     def _try(self, instance_uuid, request, spec_obj):
         """Return whether a claim is accepted; None where another one was
         quicker.
         """
         known = self._known.pop(instance_uuid, None)
         try:
-            held = known or self._get(instance_uuid, self._claim_budget)
-            body = self._body(held, request, spec_obj)
-            # First: it may be accepted though no answer comes.
-            claims = self._claims.setdefault(instance_uuid,
-                                             _InstanceClaims(held))
-            claims.sent.append(allocations.amounts(body['allocations']))
-            response = self._put(instance_uuid, self._claim_budget, body)
+            held = known or self._held(instance_uuid)
+            claims, response = self._send(instance_uuid, held, request,
+                                          spec_obj)
+            if (held is _NEW and len(claims.sent) == 1
+                    and _is_generation_conflict(response)):
+                # It is not new: it moves, or is asked for once more.
+                self._drop_last(instance_uuid)
+                held = self._expected(self._get(
+                    instance_uuid, self._claim_budget), response)
+                claims, response = self._send(instance_uuid, held, request,
+                                              spec_obj)
         except exception.PlacementError as exc:
             # Which is logged where it is raised.
             self._too_late = (getattr(exc, 'reason', None)
@@ -160,6 +274,33 @@ class AllocationClaims:
         if self._supports(microversions.GENERATIONS):
             self._known[instance_uuid] = held
         return _refusal(instance_uuid, response)
+
+    def _held(self, instance_uuid):
+        """Return what an instance holds: ConsumerAllocations.
+
+        Raises PlacementError.
+        """
+        if self.knows_new and instance_uuid not in self._claims:
+            return _NEW
+        return self._get(instance_uuid, self._claim_budget)
+
+    def _expected(self, held, refusal):
+        """Return what an instance holds, with the generation to claim with.
+
+        held: as read.  refusal: Response to a claim without a generation.
+        A claim on a provider that does not exist leaves a consumer behind
+        that holds nothing and has a generation all the same.
+        """
+        found = _EXPECTED.search(refusal.error_text)
+        if held.allocations or found is None:
+            return held
+        return dataclasses.replace(held, generation=int(found[1]))
+
+    def _send(self, instance_uuid, held, request, spec_obj):
+        """Claim beside what is held; return _InstanceClaims and Response."""
+        body = self._body(held, request, spec_obj)
+        claims = self._note_sent(instance_uuid, held, body)
+        return claims, self._put(instance_uuid, self._claim_budget, body)
 
     def _drop_last(self, instance_uuid):
         """Forget the last claim for an instance, which was refused."""
@@ -271,7 +412,10 @@ class AllocationClaims:
             else:
                 del self._claims[instance_uuid]
         elif generations and held.allocations not in claims.sent:
-            raise _foreign_claim(instance_uuid)
+            if claims.before is not _NEW:
+                raise _foreign_claim(instance_uuid)
+            # It was there before: no claim as for a new one is accepted.
+            claims.before = self._known[instance_uuid] = held
         else:
             self._restore(instance_uuid, held, claims)
 
@@ -322,11 +466,17 @@ def _refusal(instance_uuid, response):
     if _is_generation_conflict(response):
         raise exception.AllocationUpdateFailed(
             consumer_uuid=instance_uuid, error=response.error_text)
+    return None if _is_race(response) else False
+
+
+def _is_race(response):
+    """Return whether another writer was quicker at a provider."""
+    if response.status != CONFLICT or _is_generation_conflict(response):
+        return False
     # Errors have codes from microversion 1.23 on.
-    race = (response.error_code == 'placement.concurrent_update'
-            if response.error_code
-            else 'concurrently updated' in response.error_text)
-    return None if race else False
+    if response.error_code:
+        return response.error_code == 'placement.concurrent_update'
+    return 'concurrently updated' in response.error_text
 
 
 def _foreign_claim(instance_uuid):

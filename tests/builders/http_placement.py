@@ -5,6 +5,7 @@ Its sentences are those of a real one, of release 16.0.0.
 
 import contextlib
 import dataclasses
+import functools
 import pathlib
 
 from nova_sched import conf as config
@@ -32,9 +33,21 @@ def placement(version='1.39', tls=False, server=None):
         server.on('GET', '/', versions(version))
         server.on('GET', '/allocation_candidates', candidates())
         server.on('GET', '/allocations/', held())
-        server.on('PUT', '/allocations/', TAKEN)
+        server.on('PUT', '/allocations/', functools.partial(take, server))
         server.on('DELETE', '/allocations/', TAKEN)
         yield server
+
+
+def take(server, asked):
+    """Take a claim, unless it is as for a new consumer that holds something.
+
+    What consumers hold is what a Server answers next when it is asked.
+    """
+    known = asked.body.get('consumer_generation', 0)
+    told = server.next_answer('GET', asked.path)
+    holds = isinstance(told, Answer) and isinstance(
+        told.body, dict) and told.body.get('allocations')
+    return CONSUMER if known is None and holds else TAKEN
 
 
 def remembering(server):

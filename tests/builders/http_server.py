@@ -80,15 +80,24 @@ class Server:
         """The answers that ``on`` was given for exactly this: list."""
         return list(self._routes[method, path])
 
+    def _answers(self, method, path):
+        """The answers to a request, the next one first: deque, or None."""
+        routes = [route for route in self._routes
+                  if route[0] == method and path.startswith(route[1])]
+        return self._routes[max(routes, key=lambda route: len(route[1]))
+                            ] if routes else None
+
+    def next_answer(self, method, path):
+        """What ``on`` was given for the next such request; None for nothing.
+        """
+        return (self._answers(method, path) or [None])[0]
+
     def answer(self, asked):
         """The answer to a request, which is put down."""
         self.asked.append(asked)
-        routes = [route for route in self._routes
-                  if route[0] == asked.method
-                  and asked.path.startswith(route[1])]
-        if not routes:
+        answers = self._answers(asked.method, asked.path)
+        if answers is None:
             return Answer(404, 'no such page')
-        answers = self._routes[max(routes, key=lambda route: len(route[1]))]
         answer = answers.popleft() if len(answers) > 1 else answers[0]
         return answer(asked) if callable(answer) else answer
 

@@ -27,6 +27,7 @@ from tests.builders.http_placement import RACE
 from tests.builders.http_placement import TAKEN
 from tests.builders.http_placement import a_candidate
 from tests.builders.http_placement import held
+from tests.builders.http_server import DROP
 from tests.builders.http_server import Answer
 
 
@@ -49,6 +50,8 @@ class TestClaim:
         (CURRENT, '1.28')])
     def test_is_put_in_the_microversion_of_the_candidates(
             self, scene, placement, version, read):
+        placement.on('GET', PATH, held({'z': {'VCPU': 1}}))
+
         assert scene.claim(version).version == f'placement {version}'
         assert placement.to('GET', PATH)[0].version == f'placement {read}'
 
@@ -185,11 +188,72 @@ class TestRefusal:
     def test_to_tell_what_is_held_is_no_claim(self, scene, placement, caplog,
                                               answer):
         placement.on('GET', PATH, answer)
+        placement.on('PUT', PATH, CONSUMER, TAKEN)
 
         assert not scene.claims().claim(UUID, WANTED, SPEC)
         assert ('Placement does not tell the allocations of instance '
                 f'{UUID}. Got {answer.status}: ') in caplog.text
-        assert not placement.to('PUT')
+        assert len(placement.to('PUT')) == 1
+
+
+class TestNewInstance:
+    """Of which Placement is not asked what it holds."""
+
+    def test_costs_one_request(self, scene, placement):
+        body = scene.claim().body
+
+        assert [asked.method for asked in placement.asked] == ['PUT']
+        assert body['consumer_generation'] is None
+
+    @pytest.mark.parametrize('version', [QUEENS, ROCKY])
+    def test_is_asked_for_where_claims_do_not_say_so(self, scene, placement,
+                                                     version):
+        scene.claim(version)
+
+        assert [asked.method for asked in placement.asked] == ['GET', 'PUT']
+
+    def test_is_still_one_at_the_next_host(self, scene, placement):
+        placement.on('PUT', PATH, FULL, TAKEN)
+        made = scene.claims()
+
+        assert not made.claim(UUID, WANTED, SPEC)
+        assert made.claim(UUID, a_candidate('b'), SPEC)
+        assert [asked.body['consumer_generation']
+                for asked in placement.asked] == [None, None]
+
+    def test_that_is_none_is_read_and_keeps_what_it_holds(self, scene,
+                                                          placement):
+        kept = Kept(placement, {'z': {'VCPU': 1}}, generation=4)
+
+        assert scene.claims().claim(UUID, a_candidate('a'), SPEC)
+        assert [asked.method for asked in placement.asked] == [
+            'PUT', 'GET', 'PUT']
+        assert kept.allocations == {'z': {'VCPU': 1}, 'a': {'VCPU': 1}}
+
+    def test_may_have_a_generation_that_only_a_refusal_tells(self, scene,
+                                                             placement):
+        """Left by a claim on a provider that does not exist."""
+        placement.on('PUT', PATH, http_placement.error(
+            409, 'consumer generation conflict - expected 0 but got None',
+            'placement.concurrent_update'), TAKEN)
+
+        assert scene.claims().claim(UUID, WANTED, SPEC)
+        assert [asked.body['consumer_generation'] for asked
+                in placement.to('PUT')] == [None, 0]
+
+    def test_that_holds_something_keeps_it_though_no_answer_came(
+            self, scene, placement):
+        kept = Kept(placement, {'z': {'VCPU': 1}}, generation=4)
+        placement.on('PUT', PATH, DROP, kept.put)
+        made = scene.claims()
+        assert not made.claim(UUID, WANTED, SPEC)
+
+        assert made.claim(UUID, a_candidate('b'), SPEC)
+        assert kept.allocations == {'z': {'VCPU': 1}, 'b': {'VCPU': 1}}
+
+        made.release(UUID)
+
+        assert kept.allocations == {'z': {'VCPU': 1}}
 
 
 class TestRace:
@@ -200,7 +264,7 @@ class TestRace:
         'your update', code=None)
 
     @pytest.mark.parametrize(('version', 'answer', 'gets'), [
-        (CURRENT, RACE, 1), (STEIN, RACE, 1), (ROCKY, RACE, 3),
+        (CURRENT, RACE, 0), (STEIN, RACE, 0), (ROCKY, RACE, 3),
         (QUEENS, OLD, 3)])
     def test_is_run_again(self, scene, placement, caplog, version, answer,
                           gets):
@@ -219,7 +283,8 @@ class TestRace:
     def test_that_ends_with_another_claim_is_looked_at_again(
             self, scene, placement):
         """What the instance held before the first try has changed."""
-        placement.on('PUT', PATH, RACE, CONSUMER, TAKEN)
+        placement.on('PUT', PATH, CONSUMER, RACE, CONSUMER, CONSUMER, TAKEN)
+        placement.on('GET', PATH, held({'z': {'VCPU': 1}}))
 
         assert scene.claims(CURRENT).claim(UUID, WANTED, SPEC)
         assert len(placement.to('GET', PATH)) == 2
@@ -229,7 +294,7 @@ class TestRace:
 
         assert not scene.claims().claim(UUID, WANTED, SPEC)
         assert len(placement.to('PUT', PATH)) == 4
-        assert scene.slept == [0, 2, 4, 6]
+        assert scene.slept == [0, 0, 2, 4]
         assert ('Failed scheduler client operation claim_resources: out of '
                 'retries') in caplog.text
 

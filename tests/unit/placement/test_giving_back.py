@@ -35,7 +35,7 @@ class TestClaimWithoutAnAnswer:
         assert not kept.allocations
         assert made.claim(UUID, a_candidate('b'), SPEC)
         assert [asked.method for asked in placement.asked] == [
-            'GET', 'PUT', 'GET', 'PUT', 'PUT']
+            'PUT', 'GET', 'PUT', 'PUT']
         assert kept.allocations == {'b': {'VCPU': 1}}
 
     def test_is_deleted_where_consumers_have_no_generation(self, scene,
@@ -75,14 +75,14 @@ class TestClaimWithoutAnAnswer:
         assert not made.claim(UUID, WANTED, SPEC)
         assert made.claim(UUID, a_candidate('b'), SPEC)
         assert [asked.method for asked in placement.asked] == [
-            'GET', 'PUT', 'GET', 'PUT', 'GET', 'PUT', 'PUT']
+            'PUT', 'GET', 'PUT', 'GET', 'PUT', 'PUT']
         assert kept.allocations == {'b': {'VCPU': 1}}
 
     def test_is_waited_for_three_times_and_no_more(self, scene, placement,
                                                    caplog):
         """However many hosts are left to try."""
         placement.on('GET', PATH, DROP)
-        made = scene.claims()
+        made = scene.claims(ROCKY)
 
         for _ in range(100):
             assert not made.claim(UUID, WANTED, SPEC)
@@ -95,7 +95,7 @@ class TestClaimWithoutAnAnswer:
     def test_is_like_one_that_placement_cannot_work_out(self, scene,
                                                         placement):
         placement.on('GET', PATH, Answer(500, 'Oops'))
-        made = scene.claims()
+        made = scene.claims(ROCKY)
 
         for _ in range(100):
             assert not made.claim(UUID, WANTED, SPEC)
@@ -106,7 +106,7 @@ class TestClaimWithoutAnAnswer:
                                                    monkeypatch):
         monkeypatch.setattr(retry_budget, 'SHORT_TIMEOUT', 0.1)
         placement.on('GET', PATH, HANG)
-        made = scene.claims(timeout=5)
+        made = scene.claims(ROCKY, timeout=5)
         begin = time.monotonic()
 
         for _ in range(3):
@@ -216,7 +216,7 @@ class TestReleaseOfAnInstanceThatHeldSomething:
             'project_id': 'p-owner', 'user_id': 'u-owner'}
 
     def test_that_is_refused_is_an_error(self, scene, placement):
-        placement.on('PUT', PATH, TAKEN, CONSUMER)
+        placement.on('PUT', PATH, CONSUMER, TAKEN, CONSUMER)
 
         with pytest.raises(exception.PlacementError,
                            match='consumer generation conflict'):

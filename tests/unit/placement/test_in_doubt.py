@@ -90,20 +90,18 @@ class TestLateClaim:
 
 
 class TestClaimOfSomebodyElse:
-    def theirs(self, placement, before=None):
-        """Is there when the answer to ours is lost."""
-        kept = Kept(placement, before, before and 4)
+    @pytest.fixture
+    def kept(self, placement):
+        """Theirs is there when the answer to ours is lost."""
+        kept = Kept(placement, {'y': {'VCPU': 1}}, 4)
 
         def overtaken(asked):
             kept.allocations = THEIRS
             return DROP
-        placement.on('PUT', PATH, overtaken, kept.put)
+        placement.on('PUT', PATH, kept.put, overtaken, kept.put)
         return kept
 
-    @pytest.mark.parametrize('before', [None, {'y': {'VCPU': 1}}])
-    def test_is_not_undone_in_place_of_ours(self, scene, placement, caplog,
-                                            before):
-        kept = self.theirs(placement, before)
+    def test_is_not_undone_in_place_of_ours(self, scene, kept, caplog):
         made = scene.claims()
 
         assert not made.claim(UUID, WANTED, SPEC)
@@ -113,13 +111,24 @@ class TestClaimOfSomebodyElse:
         assert (f'Instance {UUID} holds what this request has not claimed; '
                 'it is left alone') in caplog.text
 
-    def test_fails_the_request_at_the_next_host(self, scene, placement):
-        kept = self.theirs(placement)
+    def test_fails_the_request_at_the_next_host(self, scene, kept):
         made = scene.claims()
         assert not made.claim(UUID, WANTED, SPEC)
 
         with pytest.raises(exception.AllocationUpdateFailed):
             made.claim(UUID, a_candidate('b'), SPEC)
+        assert kept.allocations == THEIRS
+
+    def test_for_an_instance_that_nobody_read_is_kept(self, scene,
+                                                      placement):
+        """It may as well have been there before."""
+        kept = Kept(placement, THEIRS, 4)
+        placement.on('PUT', PATH, DROP, kept.put)
+        made = scene.claims()
+        assert not made.claim(UUID, WANTED, SPEC)
+
+        made.release(UUID)
+
         assert kept.allocations == THEIRS
 
     def test_is_left_on_an_instance_that_moved(self, scene, placement):
