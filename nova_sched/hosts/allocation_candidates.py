@@ -35,6 +35,11 @@ class AllocationCandidates:
     claim: function of (instance uuid, allocation request, RequestSpec) that
         returns whether Placement took it; None if it did not say in time.
     release: function of an instance uuid that gives its claim back.
+    claim_all: function of (instance uuid -> allocation request, RequestSpec)
+        that returns whether Placement took all of them; None if they can only
+        be claimed one by one.
+    release_all: function of a list of instance uuids that gives claims back
+        in one request, and returns the uuids of those that are.
     summaries: Placement's provider summaries: uuid -> dict with
         ``resources`` and, from 1.17, ``traits``; None unless the driver
         WANTS_SUMMARIES.
@@ -52,6 +57,8 @@ class AllocationCandidates:
     claim: typing.Callable
     release: typing.Callable
     summaries: dict | None = None
+    claim_all: typing.Callable | None = None
+    release_all: typing.Callable = lambda instance_uuids: ()
     reserve: typing.Callable = lambda instance_uuid, request: True
     age: float | None = None
     ask: typing.Callable | None = None
@@ -196,6 +203,9 @@ class _PlacementNotUsed:
     def of(self, provider_uuid):
         return []
 
+    def release_all(self, instance_uuids):
+        return ()
+
     def __repr__(self):
         return 'PLACEMENT_NOT_USED'
 
@@ -214,6 +224,9 @@ class NoCandidates:
 
     def of(self, provider_uuid):
         return []
+
+    def release_all(self, instance_uuids):
+        return ()
 
 
 PLACEMENT_NOT_USED = _PlacementNotUsed()

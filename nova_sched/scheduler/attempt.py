@@ -194,6 +194,10 @@ class SchedulingAttempt:
                 self._refuse()
             yield self.placed[-1]
 
+    def claim(self):
+        """Claim what was only chosen: whether Placement grants all of it."""
+        return self.claims.claim_chosen(self._spec_obj)
+
     def selections(self):
         """Return a host and alternates an instance: lists of Selection."""
         return selections.of(self.hosts, self._picked, self._alternates(),

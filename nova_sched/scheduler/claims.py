@@ -72,6 +72,14 @@ class Claims:
                          and bool(instance_uuids))
         # In their order: a dict without values.
         self._claimed = {}
+        # uuid -> (HostState, ClaimedHost), of what is claimed at once later.
+        self._at_once, self._chosen = False, {}
+
+    def claim_at_once(self):
+        """Have ``take`` only choose hosts, for ``claim_chosen`` to claim all
+        of them in one request, if that can be.
+        """
+        self._at_once = self.claiming and self._offer.claim_all is not None
 
     def take(self, hosts, instance_uuid, spec_obj):
         """Claim the first host that Placement grants: ``ClaimedHost`` or None.
@@ -87,7 +95,7 @@ class Claims:
             if (taken is not None
                     and self._offer.reserve(instance_uuid, taken.request)
                     and self._claim(hosts.snapshot.state(row), taken,
-                                    instance_uuid, spec_obj)):
+                                  instance_uuid, spec_obj)):
                 return taken
         if self.claiming and len(hosts):
             LOG.debug('Unable to successfully claim against any host.')
@@ -102,14 +110,40 @@ class Claims:
             not claim.taken for claim in self._record.claims) >= MOST_REFUSALS
 
     def _claim(self, state, taken, instance_uuid, spec_obj):
+        """Claim a host, or note that it is to be claimed: whether it is."""
+        if self._at_once:
+            self._chosen[instance_uuid] = state, taken
+            return True
         # First, and for good: it may have been taken without an answer, and
         # what was not is not given back.
         self._claimed[instance_uuid] = None
         accepted = self._offer.claim(instance_uuid, taken.request, spec_obj)
-        self._record.claims.append(Claim(
-            instance_uuid, state.host, state.nodename, accepted))
+        self._note(instance_uuid, state, accepted)
         self._record.budget.check('claim')
         return accepted
+
+    def claim_chosen(self, spec_obj):
+        """Claim the hosts that were only chosen: whether Placement grants all.
+
+        False if it grants none.
+        """
+        if not self._chosen:
+            return True
+        # Before, as in ``_claim``.
+        self._claimed.update(dict.fromkeys(self._chosen))
+        accepted = self._offer.claim_all(
+            {uuid: taken.request for uuid, (_, taken)
+             in self._chosen.items()}, spec_obj)
+        if accepted:
+            for uuid, (state, _) in self._chosen.items():
+                self._note(uuid, state, True)
+        self._chosen.clear()
+        self._record.budget.check('claim')
+        return accepted
+
+    def _note(self, instance_uuid, state, accepted):
+        self._record.claims.append(Claim(
+            instance_uuid, state.host, state.nodename, accepted))
 
     def first_of(self, snapshot, row):
         """Return a host with its first allocation request: ``ClaimedHost``.
@@ -125,11 +159,12 @@ class Claims:
         return self._offer.version if self.claiming else None
 
     def release(self):
-        """Give back all that was claimed."""
+        """Give back all that was claimed, or chosen to be claimed."""
         if self._claimed:
             LOG.debug('Cleaning up allocations for %s', [*self._claimed])
-        give_back(self._offer, reversed(self._claimed))
+        give_back(self._offer, [*reversed(self._claimed), *self._chosen])
         self._claimed.clear()
+        self._chosen.clear()
 
 
 def first_of(snapshot, row):
@@ -147,9 +182,14 @@ def first_of(snapshot, row):
 def give_back(offer, instance_uuids):
     """Release the claims of instances, for at most AT_ONCE seconds.
 
-    A thread goes on to release what is left then.  Nothing is raised: the
-    caller is to learn why its request failed.
+    All in one request, if that can be.  A thread goes on to release what is
+    left then.  Nothing is raised: the caller is to learn why its request
+    failed.
     """
+    instance_uuids = list(instance_uuids)
+    released = set(offer.release_all(instance_uuids))
+    instance_uuids = [uuid for uuid in instance_uuids
+                      if uuid not in released]
     releases = _Releases(offer, instance_uuids)
     if releases.finish_within(AT_ONCE, AT_ONCE_PAUSE):
         return

@@ -40,6 +40,9 @@ class FilterScheduler(driver.HostScheduler):
 
     ONE_PROCESS = False
     NOTIFIES = True
+    #: Whether the instances of a request are claimed in one request to
+    #: Placement; one by one if that is refused.
+    CLAIMS_AT_ONCE = True
 
     def __init__(self, conf):
         super().__init__(conf)
@@ -128,15 +131,22 @@ class FilterScheduler(driver.HostScheduler):
 
         number: the number of the try, from 1.
         Returns None if other requests have meanwhile taken what the attempt
-        depends on, or if the hosts are other ones.
+        depends on, if the hosts are other ones, or if Placement refuses to
+        have all claimed at once.
         Raises what SchedulingAttempt does; nothing stays claimed, or in
         flight, then.
         """
         attempt = self._attempt(request, record)
+        if self.CLAIMS_AT_ONCE and request.count > 1 and number == 1:
+            attempt.claims.claim_at_once()
         try:
             while self._place_some(attempt, instances, record, number):
-                if not attempt.unplaced:
+                if attempt.unplaced:
+                    continue
+                if attempt.claim():
                     return attempt.selections()
+                attempt.claims.release()
+                break
         except BaseException:
             attempt.claims.release()
             self.take_back(attempt.placed)

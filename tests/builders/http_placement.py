@@ -34,6 +34,7 @@ def placement(version='1.39', tls=False, server=None):
         server.on('GET', '/allocation_candidates', candidates())
         server.on('GET', '/allocations/', held())
         server.on('PUT', '/allocations/', functools.partial(take, server))
+        server.on('POST', '/allocations', TAKEN)
         server.on('DELETE', '/allocations/', TAKEN)
         yield server
 
@@ -55,11 +56,18 @@ def remembering(server):
     holding = {}
 
     def put(asked):
-        uuid, known = _consumer(asked), asked.body['consumer_generation']
-        if (known is None) == (uuid in holding):
-            return CONSUMER
-        holding[uuid] = asked.body['allocations']
-        return delete(asked) if not holding[uuid] else TAKEN
+        return post(dataclasses.replace(
+            asked, body={_consumer(asked): asked.body}))
+
+    def post(asked):
+        for uuid, body in asked.body.items():
+            if (body['consumer_generation'] is None) == (uuid in holding):
+                return CONSUMER
+        for uuid, body in asked.body.items():
+            holding[uuid] = body['allocations']
+            if not holding[uuid]:
+                del holding[uuid]
+        return TAKEN
 
     def get(asked):
         return held({provider: found['resources'] for provider, found
@@ -71,6 +79,7 @@ def remembering(server):
 
     for method, answer in (('PUT', put), ('GET', get), ('DELETE', delete)):
         server.on(method, '/allocations/', answer)
+    server.on('POST', '/allocations', post)
     return holding
 
 

@@ -3,6 +3,7 @@
 What a real one does is asked in tests/interop.
 """
 
+import copy
 import re
 import threading
 import urllib.parse
@@ -27,6 +28,7 @@ class Providers:
         server.on('GET', '/resource_providers', self._read)
         server.on('GET', '/allocation_candidates', self._candidates)
         server.on('PUT', '/allocations/', self._put)
+        server.on('POST', '/allocations', self._post)
         server.on('DELETE', '/allocations/', self._delete)
 
     def add(self, uuid, vcpus=4, used=0, traits=(), aggregates=(),
@@ -93,14 +95,26 @@ class Providers:
                 for uuid, each in fitting.items()}})
 
     def _put(self, asked):
-        consumer = asked.path.rpartition('/')[2]
-        wanted = asked.body['allocations']
+        return self._write({asked.path.rpartition('/')[2]: asked.body})
+
+    def _post(self, asked):
+        return self._write(asked.body)
+
+    def _write(self, bodies):
+        """Take claims of new consumers, or their end, all or nothing."""
         with self._lock:
-            if not all(_has_room(self.there[uuid], held['resources'])
-                       for uuid, held in wanted.items()):
-                return FULL
-            self._use(wanted, 1)
-            self._consumers[consumer] = wanted
+            before = copy.deepcopy(self.there)
+            for consumer, body in bodies.items():
+                wanted = body['allocations']
+                if not all(_has_room(self.there[uuid], held['resources'])
+                           for uuid, held in wanted.items()):
+                    self.there.update(before)
+                    return FULL
+                self._use(wanted or self._consumers.pop(consumer, {}),
+                          1 if wanted else -1)
+            for consumer, body in bodies.items():
+                if body['allocations']:
+                    self._consumers[consumer] = body['allocations']
         return TAKEN
 
     def _delete(self, asked):

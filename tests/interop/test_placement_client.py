@@ -13,6 +13,7 @@ from tests.builders import requests
 from tests.builders.hosts import a_host
 from tests.builders.http_placement import CONTEXT
 from tests.builders.http_placement import Query
+from tests.interop.placement import Refused
 from tests.interop.placement import a_consumer
 from tests.interop.placement import open_placement
 
@@ -360,3 +361,68 @@ def in_era(placement, directory, version):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr('nova_sched.placement.microversions.CLAIMS', version)
         return ask(http_placement.client(directory, **placement.options))
+
+
+class TestNewInstances:
+    """Claimed without reading first what they hold."""
+
+    @pytest.fixture
+    def found(self, placement, client):
+        for name in 'ab':
+            placement.provider(name, a_consumer(), INVENTORY)
+        return ask(client)
+
+    def wanted(self, found, count, provider=None):
+        providers = sorted(found.providers)
+        return {a_consumer(): found.of(provider or providers[index % 2])[0]
+                for index in range(count)}
+
+    def test_that_move_keep_what_they_hold(self, placement, found):
+        old, new = sorted(found.providers)
+        consumer = a_consumer()
+        placement.allocate(consumer, {old: {'VCPU': 1}})
+
+        assert take(found, new, consumer)
+        assert placement.allocations(consumer).keys() == {old, new}
+
+    def test_that_a_failed_claim_left_behind_are_claimed(self, placement,
+                                                         found):
+        """Of them only a refusal tells the generation."""
+        consumer = a_consumer()
+        with pytest.raises(Refused, match='does not exist'):
+            placement.ask('PUT', f'/allocations/{consumer}', {
+                'allocations': {a_consumer(): {'resources': {'VCPU': 1}}},
+                'project_id': 'p', 'user_id': 'u',
+                'consumer_generation': None}, version='1.36')
+
+        assert take(found, next(iter(found.providers)), consumer)
+        assert placement.allocations(consumer)
+
+    def test_are_claimed_and_given_back_together(self, placement, found):
+        wanted = self.wanted(found, 6)
+
+        assert found.claim_all(wanted, SPEC)
+        assert {uuid: set(placement.allocations(uuid)) for uuid in wanted
+                } == {uuid: set(request['allocations'])
+                      for uuid, request in wanted.items()}
+
+        assert set(found.release_all(list(wanted))) == set(wanted)
+        for provider in found.providers:
+            assert placement.consumers(provider) == {}
+        assert take(found, next(iter(found.providers)), next(iter(wanted)))
+
+    def test_are_all_refused_if_one_is(self, placement, found):
+        provider = next(iter(found.providers))
+
+        assert not found.claim_all(self.wanted(found, 5, provider), SPEC)
+        assert placement.consumers(provider) == {}
+
+    def test_are_all_refused_if_one_is_not_new(self, placement, found):
+        wanted = self.wanted(found, 3)
+        *_, old = wanted
+        provider = next(iter(found.providers))
+        placement.allocate(old, {provider: {'VCPU': 1}})
+
+        assert not found.claim_all(wanted, SPEC)
+        assert all(found.claim(uuid, request, SPEC)
+                   for uuid, request in wanted.items())

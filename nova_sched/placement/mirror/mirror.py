@@ -109,20 +109,48 @@ class WatchedClaims:
         finally:
             self._note(instance_uuid, accepted)
 
-    def _note(self, instance_uuid, accepted):
+    @property
+    def knows_new(self):
+        """As of AllocationClaims."""
+        return self._claims.knows_new
+
+    def claim_all(self, requests, spec_obj):
+        """As AllocationClaims.claim_all.
+
+        Which of the providers refuses shows when they are claimed one by one.
+        """
+        accepted = False
+        try:
+            accepted = self._claims.claim_all(requests, spec_obj)
+            return accepted
+        finally:
+            for instance_uuid in requests:
+                self._note(instance_uuid, accepted, doubted=False)
+
+    def _note(self, instance_uuid, accepted, doubted=True):
         amounts = self._reserved.pop(instance_uuid, {})
         if accepted:
             self._providers.claimed(amounts)
             self._held[instance_uuid] = amounts
-        else:
-            self._providers.refused(amounts, doubted=True)
+            return
+        self._providers.refused(amounts, doubted)
+        if doubted:
             self._upkeep.doubt(amounts)
 
     def release(self, instance_uuid):
         """As AllocationClaims.release."""
         self._drop(instance_uuid)
         self._claims.release(instance_uuid)
-        self._providers.released(self._held.pop(instance_uuid, {}))
+        self._providers.released(self._held.pop(instance_uuid, {}),
+                                 written=False)
+
+    def release_all(self, instance_uuids):
+        """As AllocationClaims.release_all."""
+        released = self._claims.release_all(instance_uuids)
+        for instance_uuid in released:
+            self._providers.released(self._held.pop(instance_uuid, {}),
+                                     written=True)
+        return released
 
     def _drop(self, instance_uuid):
         """Free what was reserved and not claimed."""

@@ -310,11 +310,15 @@ class Providers:
                 self._use(row, wanted, -1)
                 self._doubted[row] |= doubted
 
-    def released(self, amounts):
-        """Free what was claimed, and is not any more."""
+    def released(self, amounts, written):
+        """Free what was claimed, and is not any more.
+
+        written: whether generations have risen, which a DELETE does not do.
+        """
         with self._lock:
             for row, wanted in self._known(amounts):
                 self._use(row, wanted, -1)
+                self._generations[row] += written
 
     def _is_free(self, row, wanted):
         return not self._doubted[row] and all(

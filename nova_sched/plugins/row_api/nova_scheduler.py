@@ -112,7 +112,8 @@ class NovaSchedulerMixin:
         if uuids and request.current().refuse is None:
             LOG.debug('Cleaning up allocations for %s', uuids)
             claims.give_back(types.SimpleNamespace(
-                release=self.placement_client.forget), uuids)
+                release=self.placement_client.forget,
+                release_all=lambda uuids: ()), uuids)
 
     def _get_alternate_hosts(self, selected_hosts, spec_obj, hosts, index,
                              num_alts, alloc_reqs_by_rp_uuid=None,

@@ -116,7 +116,9 @@ class SchedulerReportClient(NovaMethods):
             fields['reserve'] = claims.reserve
         return AllocationCandidates(
             by_provider, frozenset(providers), version, claims.claim,
-            claims.release, **fields)
+            claims.release,
+            claim_all=claims.claim_all if claims.knows_new else None,
+            release_all=claims.release_all, **fields)
 
     def _version(self, queries):
         """Return the microversion for all of the queries.

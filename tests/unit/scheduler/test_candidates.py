@@ -121,28 +121,57 @@ def test_the_next_host_is_claimed_when_one_refuses(manager, server):
         ('b', False), ('c', True)]
 
 
+def test_many_instances_are_claimed_in_one_request(manager, server):
+    found = ask(manager(), count=3)
+
+    [call] = sent(server, 'POST')
+    assert len(call.body) == len(hosts(found)) == 3
+    assert not sent(server, 'PUT')
+
+
+def test_many_instances_are_claimed_one_by_one_if_that_is_refused(
+        manager, server):
+    server.on('POST', '/allocations', http_placement.FULL)
+    server.on('PUT', '/allocations/', http_placement.FULL,
+              http_placement.TAKEN)
+    deciding = manager()
+
+    assert hosts(ask(deciding, count=2)) == ['c', 'b']
+    assert len(sent(server, 'PUT')) == 3
+    [*_, record] = deciding.recorder.decisions
+    assert record.tries == 2
+    assert [(claim.host, claim.taken) for claim in record.claims] == [
+        ('b', False), ('c', True), ('b', True)]
+
+
 def test_all_claims_of_a_request_that_fails_are_given_back(manager, server):
+    server.on('POST', '/allocations', http_placement.FULL,
+              http_placement.TAKEN)
     taken = [http_placement.TAKEN] * 2
     server.on('PUT', '/allocations/', *taken, http_placement.FULL)
 
     with pytest.raises(exception.NoValidHost):
         ask(manager(), count=3)
 
-    claimed = [call.path for call in sent(server, 'PUT')[:2]]
-    assert sorted(call.path for call in sent(server, 'DELETE')) == sorted(
-        claimed)
+    claimed = [call.path.rpartition('/')[2]
+               for call in sent(server, 'PUT')[:2]]
+    given_back = sent(server, 'POST')[-1].body
+    assert sorted(given_back) == sorted(claimed)
+    assert all(not held['allocations'] for held in given_back.values())
 
 
 def test_claims_are_given_back_when_the_answer_is_lost(
         manager, server, caplog):
     undo.begin()
     ask(manager(), count=2)
-    assert not sent(server, 'DELETE')
+    [claimed] = sent(server, 'POST')
 
     undo.reply_is_lost()
 
-    assert sorted(call.path for call in sent(server, 'DELETE')) == sorted(
-        call.path for call in sent(server, 'PUT'))
+    [_, given_back] = sent(server, 'POST')
+    assert given_back.body.keys() == claimed.body.keys()
+    assert all(not held['allocations']
+               for held in given_back.body.values())
     assert 'does not reach its caller' in caplog.text
 
 

@@ -203,7 +203,19 @@ class TestRequests:
         put(providers, HOSTS['a'], used=3)
 
         assert ask(manager_of(), 3) == 'abc'
-        assert len(server.to('PUT', '/allocations/')) == 3
+        assert len(server.to('POST', '/allocations')) == 1
+        assert server.to('PUT', '/allocations/') == []
+
+    def test_of_many_instances_are_claimed_one_by_one_on_a_host_that_is_full(
+            self, manager, server, providers):
+        """Somebody else has filled it behind the back of the copy."""
+        put(providers, HOSTS['a'], used=4)
+
+        assert ask(manager, 3) == 'bcd'
+        assert listings(server) == 0
+        assert [len(server.to(method, '/allocations'))
+                for method in ('POST', 'PUT')] == [1, 4]
+        assert [providers.used(HOSTS[host]) for host in 'abcd'] == [4, 1, 1, 1]
 
 
 def ask_none(manager, **request):

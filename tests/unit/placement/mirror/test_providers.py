@@ -192,7 +192,7 @@ class TestClaims:
         providers.reserve({A: ONE})
         providers.claimed({A: ONE})
         assert fitting(providers) == ''
-        providers.released({A: ONE})
+        providers.released({A: ONE}, written=False)
         assert fitting(providers) == A
 
     def test_raise_the_generation_so_that_ours_are_no_news(self):
@@ -313,7 +313,7 @@ def test_what_is_used_is_what_is_claimed(claims):
         providers.claimed(amounts)
         used[uuid] += amount
         if outcome == 'released':
-            providers.released(amounts)
+            providers.released(amounts, written=False)
             used[uuid] -= amount
 
     for free in range(1, 5):

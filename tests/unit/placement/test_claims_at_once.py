@@ -1,0 +1,187 @@
+"""Claims of many instances in one request, and giving them back."""
+
+import pytest
+
+from nova_sched.placement import claims
+from tests.builders import http_placement
+from tests.builders.clouds import a_uuid
+from tests.builders.http_claims import CURRENT
+from tests.builders.http_claims import QUEENS
+from tests.builders.http_claims import ROCKY
+from tests.builders.http_claims import SPEC
+from tests.builders.http_claims import STEIN
+from tests.builders.http_placement import CONSUMER
+from tests.builders.http_placement import FULL
+from tests.builders.http_placement import RACE
+from tests.builders.http_placement import TAKEN
+from tests.builders.http_placement import a_candidate
+from tests.builders.http_placement import error
+from tests.builders.http_server import DROP
+from tests.builders.http_server import HANG
+from tests.builders.http_server import Answer
+
+UUIDS = A, B, C = [a_uuid(number) for number in (1, 2, 3)]
+#: Each on a host of its own name.
+WANTED = {uuid: a_candidate(host, VCPU=2)
+          for uuid, host in zip(UUIDS, 'abc', strict=True)}
+
+
+@pytest.fixture
+def holding(placement):
+    """What the consumers of a Placement hold: uuid -> allocations."""
+    return http_placement.remembering(placement)
+
+
+def methods(placement):
+    return [asked.method for asked in placement.asked]
+
+
+class TestClaim:
+    def test_is_one_request(self, scene, placement, holding):
+        assert scene.claims().claim_all(WANTED, SPEC)
+
+        [asked] = placement.asked
+        assert (asked.method, asked.path) == ('POST', '/allocations')
+        assert asked.version == f'placement {CURRENT}'
+        assert asked.body == {uuid: {
+            'allocations': request['allocations'],
+            'mappings': request['mappings'], 'project_id': 'p',
+            'user_id': 'u', 'consumer_generation': None}
+            for uuid, request in WANTED.items()}
+        assert holding.keys() == set(UUIDS)
+
+    @pytest.mark.parametrize('version', [QUEENS, ROCKY])
+    def test_is_none_where_claims_do_not_say_who_is_new(self, scene, placement,
+                                                        version):
+        made = scene.claims(version)
+
+        assert not made.knows_new
+        assert not made.claim_all(WANTED, SPEC)
+        assert placement.asked == []
+
+    @pytest.mark.parametrize('answer', [FULL, CONSUMER, error(400)])
+    def test_that_is_refused_leaves_nothing_behind(self, scene, placement,
+                                                   answer):
+        placement.on('POST', '/allocations', answer)
+        made = scene.claims()
+
+        assert not made.claim_all(WANTED, SPEC)
+        for uuid in UUIDS:
+            made.release(uuid)
+        assert methods(placement) == ['POST']
+
+    def test_that_is_refused_can_be_made_one_by_one(self, scene, placement,
+                                                    holding):
+        placement.on('POST', '/allocations', FULL)
+        made = scene.claims()
+        made.claim_all(WANTED, SPEC)
+
+        assert all(made.claim(uuid, WANTED[uuid], SPEC) for uuid in UUIDS)
+        assert methods(placement) == ['POST', 'PUT', 'PUT', 'PUT']
+
+    def test_is_tried_again_when_another_was_quicker(self, scene, placement):
+        placement.on('POST', '/allocations', RACE, RACE, TAKEN)
+
+        assert scene.claims(STEIN).claim_all(WANTED, SPEC)
+        assert scene.slept == [0, 0, 2]
+
+    def test_is_given_up_after_four_times(self, scene, placement):
+        placement.on('POST', '/allocations', RACE)
+
+        assert not scene.claims().claim_all(WANTED, SPEC)
+        assert len(placement.asked) == claims.ATTEMPTS
+
+    @pytest.mark.parametrize('answer', [DROP, HANG, Answer(503)])
+    def test_without_an_answer_is_undone(self, scene, placement, holding,
+                                         answer):
+        """It may have been taken all the same."""
+        [take] = placement.routes('POST', '/allocations')
+
+        def lose(asked):
+            take(asked)
+            return answer
+        placement.on('POST', '/allocations', lose)
+        made = scene.claims(timeout=1)
+
+        assert not made.claim_all(WANTED, SPEC)
+        assert holding.keys() == set(UUIDS)
+        for uuid in UUIDS:
+            made.release(uuid)
+        assert holding == {}
+
+    def test_without_an_answer_is_undone_before_the_next_one(
+            self, scene, placement, holding):
+        [take] = placement.routes('POST', '/allocations')
+
+        def lose(asked):
+            take(asked)
+            return DROP
+        placement.on('POST', '/allocations', lose)
+        made = scene.claims()
+        made.claim_all(WANTED, SPEC)
+
+        assert made.claim(A, a_candidate('z'), SPEC)
+        assert holding[A] == a_candidate('z')['allocations']
+
+
+class TestRelease:
+    def test_is_one_request(self, scene, placement, holding, caplog):
+        caplog.set_level('INFO')
+        made = scene.claims()
+        made.claim_all(WANTED, SPEC)
+
+        assert sorted(made.release_all(UUIDS)) == sorted(UUIDS)
+
+        assert methods(placement) == ['POST', 'POST']
+        assert placement.asked[-1].body[A] == {
+            'allocations': {}, 'project_id': 'p', 'user_id': 'u',
+            'consumer_generation': 1}
+        assert holding == {}
+        assert f'Deleted allocations for instance {B}' in caplog.text
+
+    def test_of_what_was_claimed_one_by_one_is_too(self, scene, holding):
+        made = scene.claims()
+        for uuid in (A, B):
+            made.claim(uuid, WANTED[uuid], SPEC)
+
+        assert sorted(made.release_all([A, B, C])) == sorted([A, B])
+        assert holding == {}
+
+    def test_of_a_single_one_is_left_to_a_delete(self, scene, placement):
+        made = scene.claims()
+        made.claim(A, WANTED[A], SPEC)
+
+        assert made.release_all([A]) == []
+
+    def test_happens_once(self, scene, placement):
+        made = scene.claims()
+        made.claim_all(WANTED, SPEC)
+        made.release_all(UUIDS)
+        for uuid in UUIDS:
+            made.release(uuid)
+
+        assert methods(placement) == ['POST', 'POST']
+
+    @pytest.mark.parametrize('answer', [CONSUMER, DROP, Answer(500)])
+    def test_that_is_refused_is_made_one_by_one(self, scene, placement,
+                                                holding, answer):
+        made = scene.claims()
+        made.claim_all(WANTED, SPEC)
+        placement.on('POST', '/allocations', answer)
+
+        assert made.release_all(UUIDS) == []
+        for uuid in UUIDS:
+            made.release(uuid)
+        assert holding == {}
+
+    def test_leaves_what_an_instance_held_before(self, scene, placement,
+                                                 holding):
+        """It is restored, one by one."""
+        holding[C] = {'z': {'resources': {'VCPU': 1}}}
+        made = scene.claims()
+        for uuid in UUIDS:
+            assert made.claim(uuid, WANTED[uuid], SPEC)
+
+        assert sorted(made.release_all(UUIDS)) == sorted([A, B])
+        made.release(C)
+        assert holding == {C: {'z': {'resources': {'VCPU': 1}}}}
