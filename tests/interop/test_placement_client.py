@@ -200,15 +200,18 @@ class TestClaim:
 
     def test_while_another_one_claims_for_the_instance_fails(
             self, placement, client, monkeypatch):
-        a, b = hosts(placement, 'a', 'b')
+        """After what it holds was read."""
+        a, b, c = hosts(placement, 'a', 'b', 'c')
         consumer, found = a_consumer(), ask(client)
+        placement.allocate(consumer, {c: {'VCPU': 1}})
         rival = ask(client)
         put = type(found.claim.__self__)._put
 
-        def late(self, *args):
-            if self is found.claim.__self__:
+        def late(self, instance_uuid, budget, body):
+            if (self is found.claim.__self__
+                    and body['consumer_generation'] is not None):
                 assert take(rival, b, consumer)
-            return put(self, *args)
+            return put(self, instance_uuid, budget, body)
 
         monkeypatch.setattr(type(found.claim.__self__), '_put', late)
 
@@ -216,7 +219,7 @@ class TestClaim:
                            match='consumer generation conflict'):
             take(found, a, consumer)
         found.release(consumer)
-        assert list(placement.allocations(consumer)) == [b]
+        assert placement.allocations(consumer).keys() == {b, c}
 
 
 class TestClaimOfAnInstanceThatHoldsSomething:
