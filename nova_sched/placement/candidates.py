@@ -12,38 +12,41 @@ class Candidates:
     by_provider: provider uuid -> list of the allocation requests that mention
         it, in order.  providers: uuids of all providers that were named.
     requests, summaries: all that Placement wrote: a list of the allocation
-        requests, and provider uuid -> dict; None where they are not kept.
+        requests, and provider uuid -> dict.
     """
 
     by_provider: dict = dataclasses.field(default_factory=dict)
     providers: set = dataclasses.field(default_factory=set)
-    requests: list | None = None
-    summaries: dict | None = None
+    requests: list = dataclasses.field(default_factory=list)
+    summaries: dict = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def with_summaries(cls):
-        """Return empty ones that keep requests and summaries."""
-        return cls(requests=[], summaries={})
-
-    def add(self, document):
-        """Add the answer to one query, a dict; ValueError if it is none.
-
-        The requests go behind those that are there.
-        """
+    def of(cls, document):
+        """Read the answer to one query, a dict; ValueError if it is none."""
         try:
             requests = document['allocation_requests']
             named = [(request, _providers(request)) for request in requests]
             summaries = document['provider_summaries']
-            self.providers |= summaries.keys()
+            found = cls(providers=set(summaries.keys()), requests=requests,
+                        summaries=dict(summaries))
         except (KeyError, TypeError, AttributeError,
                 ValueError) as exc:
             raise ValueError('it lists no allocation candidates') from exc
         for request, uuids in named:
             for uuid in uuids:
-                self.by_provider.setdefault(uuid, []).append(request)
-        if self.summaries is not None:
-            self.requests.extend(requests)
-            self.summaries.update(summaries)
+                found.by_provider.setdefault(uuid, []).append(request)
+        return found
+
+    def before(self, other):
+        """Return these candidates with those of another query behind them.
+        """
+        by_provider = {uuid: list(requests) for uuid, requests
+                       in self.by_provider.items()}
+        for uuid, requests in other.by_provider.items():
+            by_provider.setdefault(uuid, []).extend(requests)
+        return Candidates(
+            by_provider, self.providers | other.providers,
+            self.requests + other.requests, self.summaries | other.summaries)
 
 
 def _providers(request):

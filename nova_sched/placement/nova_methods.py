@@ -17,7 +17,6 @@ from nova_sched.placement import microversions
 from nova_sched.placement import provider_tree
 from nova_sched.placement.adapter import PlacementUnreachable
 from nova_sched.placement.adapter import RequestFailed
-from nova_sched.placement.candidates import Candidates
 from nova_sched.placement.claims import AllocationClaims
 from nova_sched.placement.claims import RequestIdentity
 
@@ -113,8 +112,7 @@ class NovaMethods:
         """
         try:
             found, version = self._fetch_candidates(
-                [resources], RequestIdentity.of(context),
-                Candidates.with_summaries)
+                [resources], context, private=True)
         except exception.PlacementError as exc:
             error = exc
         else:

@@ -61,8 +61,7 @@ class Placement:
         response = self._get(
             '/allocation_candidates?limit=1&resources=VCPU:1', version,
             'It offers no candidates.')
-        found = candidates.Candidates()
-        found.add(response.document())
+        found = candidates.Candidates.of(response.document())
         if found.by_provider:
             return [Row(_CANDIDATES, OK, 'there is a candidate for one VCPU')]
         return [Row(_CANDIDATES, WARNING, 'there is none for one VCPU',

@@ -194,7 +194,8 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
             return NoCandidates(str(exc))
         if isinstance(found, NoCandidates):
             return found
-        return dataclasses.replace(found, claim=_claim, release=_release)
+        return dataclasses.replace(found, claim=_claim, release=_release,
+                                   claim_all=None)
 
     def claim_resources(self, *args, **kwargs):
         """Return True, as for a plug-in's claim that succeeds."""

@@ -15,6 +15,7 @@ from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.candidates import Candidates
 from nova_sched.placement.claims import AllocationClaims
 from nova_sched.placement.claims import RequestIdentity
+from nova_sched.placement.listings import SharedListings
 from nova_sched.placement.mirror.mirror import PlacementMirror
 from nova_sched.placement.nova_methods import NovaMethods
 from nova_sched.service_adapter import FailureReason
@@ -45,7 +46,7 @@ class SchedulerReportClient(NovaMethods):
 
     def __init__(self, conf, adapter=None):
         self._adapter = adapter or PlacementAdapter(conf)
-        self._mirror = None
+        self._mirror, self._listings = None, SharedListings()
 
     def mirrored(self, freed):
         """Return a new PlacementMirror, which ``copied_candidates`` asks.
@@ -86,11 +87,9 @@ class SchedulerReportClient(NovaMethods):
         Raises PlacementUnavailable if there is no answer in time, of
             Placement or of Keystone.
         """
-        identity = RequestIdentity.of(context)
-        make = (Candidates.with_summaries if self.keeps_summaries
-                else Candidates)
         try:
-            found, version = self._fetch_candidates(queries, identity, make)
+            found, version = self._fetch_candidates(
+                queries, context, private=self.keeps_summaries)
         except PlacementUnreachable as exc:
             if exc.reason in _TOO_LATE:
                 raise exception.PlacementUnavailable(
@@ -101,8 +100,8 @@ class SchedulerReportClient(NovaMethods):
         else:
             return self._offer(
                 found.by_provider, found.providers, version, context,
-                summaries=found.summaries) if found.by_provider else (
-                    NO_CANDIDATES)
+                summaries=found.summaries if self.keeps_summaries else None,
+                ) if found.by_provider else NO_CANDIDATES
         LOG.error('%s', error)
         return NoCandidates(str(error))
 
@@ -129,37 +128,58 @@ class SchedulerReportClient(NovaMethods):
             (query.minimum_version() for query in queries),
             key=microversions.FORMS.index))
 
-    def _fetch_candidates(self, queries, identity, make, again=True):
+    def _fetch_candidates(self, queries, context, private, again=True):
         """Return Candidates, and the microversion to claim them in.
 
-        queries: as of ``candidates``.  make: function that makes empty
-        Candidates.  Raises PlacementError.
+        queries, context: as of ``candidates``.
+        private: whether somebody may change what is returned; otherwise other
+            requests may be given it, too.
+        Raises PlacementError.
         """
-        version, found, failed = self._version(queries), make(), None
+        version, found, failed = self._version(queries), Candidates(), None
         for query in queries:
             text = query.query(version)
-            response = self._adapter.request(
-                'GET', f'/allocation_candidates?{text}', version,
-                identity.request_id)
+            # A key of its own is shared with nobody.
+            response, listed, problem = self._listings.get(
+                object() if private else (text, version),
+                lambda text=text: self._list(text, version, context))
             if response.status == 406 and again:
                 # Placement was replaced since it was asked for its versions.
-                return self._fetch_candidates(queries, identity, make,
+                return self._fetch_candidates(queries, context, private,
                                               again=False)
-            try:
-                _add(found, text, response)
-            except RequestFailed as exc:
-                if len(queries) == 1:
-                    raise
-                # A Placement of before Train knows no dedicated CPUs, but
-                # what is asked for in their place.
-                failed = exc
+            if listed is not None:
+                found = found.before(listed) if found.providers else listed
+                continue
+            failed = RequestFailed(
+                'Failed to retrieve allocation candidates from placement API '
+                f'for filters: {parse.unquote(text)[:_LONGEST_QUERY]}.',
+                response, problem)
+            if len(queries) == 1:
+                raise failed
         if failed is not None:
+            # A Placement of before Train knows no dedicated CPUs, but what is
+            # asked for in their place.
             LOG.warning('%s', failed)
             if not found.by_provider:
                 raise failed
         if microversions.at_least(version, microversions.CLAIMS):
             version = microversions.CLAIMS
         return found, version
+
+    def _list(self, text, version, context):
+        """Ask for candidates; return Response, Candidates and a problem.
+
+        Of the last two one is None, or both.  Raises PlacementError.
+        """
+        response = self._adapter.request(
+            'GET', f'/allocation_candidates?{text}', version,
+            RequestIdentity.of(context).request_id)
+        try:
+            if response.status == 200:
+                return response, Candidates.of(response.document()), None
+        except ValueError as exc:
+            return response, None, exc
+        return response, None, None
 
     def forget(self, instance_uuid):
         """Delete all that an instance holds.  Raises PlacementError."""
@@ -197,17 +217,3 @@ class SchedulerReportClient(NovaMethods):
         raise exception.ResourceProviderAggregateRetrievalFailed(
             uuid=provider_uuid)
 
-
-def _add(found, text, response):
-    """Add a Response to Candidates.  Raises RequestFailed."""
-    problem = None
-    try:
-        if response.status == 200:
-            found.add(response.document())
-            return
-    except ValueError as exc:
-        problem = exc
-    raise RequestFailed(
-        f'Failed to retrieve allocation candidates from placement API for '
-        f'filters: {parse.unquote(text)[:_LONGEST_QUERY]}.', response,
-        problem)

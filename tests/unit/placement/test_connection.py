@@ -5,7 +5,9 @@ import os
 import threading
 
 from tests.builders import http_placement
+from tests.builders.http_claims import SPEC
 from tests.builders.http_placement import CONTEXT
+from tests.builders.http_placement import TAKEN
 from tests.builders.http_placement import Query
 from tests.builders.http_placement import a_candidate
 from tests.builders.http_placement import candidates
@@ -34,14 +36,17 @@ def test_each_thread_keeps_a_connection(client, placement, caplog):
 
     def met(asked):
         together.wait(30)
-        return candidates(a_candidate('a'))
+        return TAKEN
 
-    placement.on('GET', '/allocation_candidates', met)
-    client._adapter.microversions()
+    placement.on('GET', '/allocation_candidates',
+                 candidates(a_candidate('a')))
+    placement.on('PUT', '/allocations/', met)
+    offers = [ask(client) for _ in range(THREADS)]
     with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
-        for _ in range(2):
-            found = list(pool.map(lambda _: ask(client), range(THREADS)))
-            assert all(offered.providers == {'a'} for offered in found)
+        for number in range(2):
+            assert all(pool.map(lambda offer, uuid: offer.claim(
+                uuid, offer.of('a')[0], SPEC), offers, [
+                    f'{number}-{thread}' for thread in range(THREADS)]))
 
     assert placement.connections <= THREADS
     assert 'pool is full' not in caplog.text

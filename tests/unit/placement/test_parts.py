@@ -1,5 +1,6 @@
 """What is read from Placement's answers, and the budgets of retries."""
 
+import copy
 import json
 
 import pytest
@@ -65,32 +66,28 @@ class TestCandidates:
     DOCUMENT = {'allocation_requests': [a_candidate('a'), a_candidate('b')],
                 'provider_summaries': {'a': {}, 'parent': {}}}
 
-    def test_are_kept_in_full_where_that_is_asked_for(self):
-        for made, kept in ((candidates.Candidates(), False),
-                           (candidates.Candidates.with_summaries(), True)):
-            made.add(self.DOCUMENT)
-            made.add({'allocation_requests': [a_candidate('a', X=2)],
-                      'provider_summaries': {'c': {}}})
-            assert made.by_provider == {
-                'a': [a_candidate('a'), a_candidate('a', X=2)],
-                'b': [a_candidate('b')]}
-            assert made.providers == {'a', 'parent', 'c'}
-            assert (made.requests is not None) is kept
-            if kept:
-                assert len(made.requests) == 3
-                assert {*made.summaries} == {'a', 'parent', 'c'}
+    def test_of_two_queries_are_in_their_order(self):
+        first, second = map(candidates.Candidates.of, (
+            self.DOCUMENT, {'allocation_requests': [a_candidate('a', X=2)],
+                            'provider_summaries': {'c': {}}}))
+        before = copy.deepcopy(first)
 
-    def test_of_one_request_are_not_those_of_another(self):
-        candidates.Candidates().add(self.DOCUMENT)
-        assert candidates.Candidates().by_provider == {}
-        assert candidates.Candidates().providers == set()
+        both = first.before(second)
 
-    def test_that_are_odd_add_nothing(self):
-        made = candidates.Candidates.with_summaries()
+        assert both.by_provider == {
+            'a': [a_candidate('a'), a_candidate('a', X=2)],
+            'b': [a_candidate('b')]}
+        assert both.providers == {'a', 'parent', 'c'}
+        assert len(both.requests) == 3
+        assert {*both.summaries} == {'a', 'parent', 'c'}
+        # Others may have been given them.
+        assert first == before
+
+    def test_that_are_odd_are_none(self):
         with pytest.raises(ValueError, match='lists no allocation cand'):
-            made.add({**self.DOCUMENT, 'allocation_requests': [
-                a_candidate('a'), {'allocations': {'b': {}}}]})
-        assert made == candidates.Candidates.with_summaries()
+            candidates.Candidates.of({
+                **self.DOCUMENT, 'allocation_requests': [
+                    a_candidate('a'), {'allocations': {'b': {}}}]})
 
 
 class TestConsumerAllocations:

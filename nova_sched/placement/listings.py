@@ -1,0 +1,100 @@
+"""Listings of allocation candidates that waiting requests share.
+
+A listing takes Placement hundreds of milliseconds, with thousands of hosts
+seconds.  Few are under way at a time, and requests that wait with the same
+query take part in one: in one that begins after they came, so that its answer
+is as fresh for them as one of their own.
+"""
+
+import collections
+import threading
+
+from oslo_log import log as logging
+
+from nova_sched import exception
+from nova_sched.service_adapter import FailureReason
+
+LOG = logging.getLogger(__name__)
+
+#: Listings that are under way in a worker, at most.
+MOST = 2
+
+#: Failures for which nobody waits again who waits already.
+_TOO_LATE = (FailureReason.TOO_LATE, FailureReason.KEYSTONE_TOO_LATE)
+
+
+class _Turn:
+    """One listing, for all that wait for it."""
+
+    def __init__(self):
+        self.over, self.count = False, 1
+        self._answer = self._failure = None
+
+    def end(self, answer=None, failure=None):
+        self._answer, self._failure, self.over = answer, failure, True
+
+    def result(self):
+        if self._failure is not None:
+            raise self._failure
+        return self._answer
+
+
+class SharedListings:
+    """The listings of one worker; safe for threads."""
+
+    def __init__(self):
+        self._changed = threading.Condition()
+        # Key -> _Turn that has not begun, those that wait longest first.
+        self._waiting, self._under_way = collections.OrderedDict(), 0
+
+    def get(self, key, ask):
+        """Return what ``ask`` answers, to this call or to another one.
+
+        key: of the question; those that wait with the same share an answer,
+            which nobody must change.
+        ask: function without arguments.  What it raises is raised here, to
+            all that share it.  When it is not answered in time, all that wait
+            by then fail like it: each would wait as long.
+        """
+        with self._changed:
+            turn = self._waiting.get(key)
+            if turn is None:
+                turn = self._waiting[key] = _Turn()
+                self._changed.wait_for(
+                    lambda: turn.over or self._may_begin(turn))
+            else:
+                turn.count += 1
+                self._changed.wait_for(lambda: turn.over)
+            if turn.over:
+                return turn.result()
+            del self._waiting[key]
+            self._under_way += 1
+            self._changed.notify_all()
+        if turn.count > 1:
+            LOG.debug('%d requests share a listing of allocation candidates',
+                      turn.count)
+        return self._lead(turn, ask)
+
+    def _may_begin(self, turn):
+        return (self._under_way < MOST
+                and next(iter(self._waiting.values())) is turn)
+
+    def _lead(self, turn, ask):
+        """Ask on behalf of all that share a turn."""
+        failure = exception.PlacementError(
+            'The request that listed candidates for others has ended')
+        answer = None
+        try:
+            answer, failure = ask(), None
+        except Exception as exc:
+            failure = exc
+        finally:
+            with self._changed:
+                self._under_way -= 1
+                turn.end(answer, failure)
+                if getattr(failure, 'reason', None) in _TOO_LATE:
+                    for waiting in self._waiting.values():
+                        waiting.end(failure=failure)
+                    self._waiting.clear()
+                self._changed.notify_all()
+        return turn.result()
