@@ -20,6 +20,7 @@ class Result:
     p95: float
     p99: float
     per_second: float
+    slowest: float
 
 
 def run(call, concurrency, seconds, max_calls):
@@ -90,4 +91,4 @@ def summary(latencies, errors, seconds):
     else:
         cuts = (latencies or [math.inf]) * 99
     return Result(len(latencies), errors, cuts[49], cuts[94], cuts[98],
-                  len(latencies) / seconds)
+                  len(latencies) / seconds, max(latencies, default=math.inf))
