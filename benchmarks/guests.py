@@ -15,10 +15,12 @@ no more than ROOM.
 
 import collections
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
+import traceback
 
 import requests
 import sqlalchemy as sa
@@ -110,7 +112,8 @@ class _Life:
     def serve(self):
         """Do as the lines on standard input say."""
         for work in (*[self._end_oldest] * _ENDERS, self._report):
-            threading.Thread(target=work, daemon=True).start()
+            threading.Thread(target=_or_end, args=(work,),
+                             daemon=True).start()
         for line in sys.stdin:
             pairs = json.loads(line)
             if pairs:
@@ -173,12 +176,23 @@ class _Life:
             if not counts:
                 continue
             now = cloud_file.utcnow()
-            with self._database.writing() as connection:
-                for node, count in counts.items():
+            for node, count in counts.items():
+                # Each service has a transaction of its own; one of several
+                # rows would meet those of benchmarks.compute_services.
+                with self._database.writing() as connection:
                     connection.execute(
                         tables.compute_nodes.update().where(c.uuid == node)
                         .values(updated_at=now, **fake_hardware.usage(
                             self._nodes[node], [_INSTANCE] * count)))
+
+
+def _or_end(work):
+    """End the process if a part of it fails: whoever tells it will notice."""
+    try:
+        work()
+    except Exception:
+        traceback.print_exc()
+        os._exit(1)
 
 
 if __name__ == '__main__':

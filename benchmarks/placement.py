@@ -116,7 +116,7 @@ def _measured(args, modes, hosts, directory):
             _say(f'{hosts} hosts, run {number + 1}')
             _Run(args, bed, figures).all(modes)
         figures.lost = bed.guests.settle()[1]
-    figures.table()
+        figures.table()
     return figures
 
 
