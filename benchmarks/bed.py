@@ -92,12 +92,15 @@ class Bed:
 
     @contextlib.contextmanager
     def floor(self):
-        """Run the floor server; yield a function that makes one call."""
+        """Run the floor server; yield a function that makes one call.
+
+        Its keywords are arguments that the message carries.
+        """
         client = messaging.get_rpc_client(
             self.transport, messaging.Target(topic=floor.TOPIC, version='1.0'))
-        with self._running('floor', 'benchmarks.floor', self.transport_url):
-            _until(lambda: client.prepare(timeout=2).call({}, 'echo'))
-            yield lambda: client.call({}, 'echo')
+        with self._module('floor', 'benchmarks.floor', self.transport_url):
+            until(lambda: client.prepare(timeout=2).call({}, 'echo'))
+            yield lambda **carried: client.call({}, 'echo', **carried)
 
     @contextlib.contextmanager
     def service(self, driver):
@@ -111,30 +114,32 @@ class Bed:
             assert len(answer) == instances, answer
 
         ping = client.prepare(namespace='baseapi', version='1.0', timeout=2)
-        with self._running(driver, 'nova_sched.cmd.scheduler',
-                           '--config-file', str(self._config_file(driver))):
-            _until(lambda: ping.call({}, 'ping', arg=None))
+        with self._module(driver, 'nova_sched.cmd.scheduler',
+                          '--config-file', str(self._config_file(driver))):
+            until(lambda: ping.call({}, 'ping', arg=None))
             yield call
 
     def compute_services(self):
         """Run fake compute services for the time of a block."""
-        return self._running('compute_services',
-                             'benchmarks.compute_services',
-                             self.database_url)
+        return self._module('compute_services',
+                            'benchmarks.compute_services', self.database_url)
+
+    def _module(self, name, module, *args):
+        """Run a Python module, with a log, for the time of a block."""
+        return self._running(name, sys.executable, '-m', module, *args)
 
     @contextlib.contextmanager
-    def _running(self, name, module, *args):
-        """Run a Python module, with a log, for the time of a block."""
+    def _running(self, name, *command):
+        """Run a program, with a log, for the time of a block."""
         with open(self.directory / f'{name}.log', 'w') as log:
             process = subprocess.Popen(
-                [sys.executable, '-m', module, *args], stdout=log, stderr=log,
-                start_new_session=True)
+                command, stdout=log, stderr=log, start_new_session=True)
             self.launcher = process.pid
             try:
                 yield
-                assert process.poll() is None, f'{module} ended by itself'
+                assert process.poll() is None, f'{name} ended by itself'
             finally:
-                _end(process)
+                end(process)
 
     def bare_read(self):
         """Return a function that reads the rows of a refresh by a bare cursor.
@@ -160,7 +165,8 @@ class Bed:
         return read
 
 
-def _until(call, seconds=60):
+def until(call, seconds=120):
+    """Return what a call returns, once the server that it waits for is up."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -170,7 +176,8 @@ def _until(call, seconds=60):
                 raise
 
 
-def _end(process):
+def end(process):
+    """End a program as an operator does, and by force if that fails."""
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(30)

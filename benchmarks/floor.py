@@ -19,8 +19,8 @@ class Echo:
 
     target = messaging.Target(version='1.0')
 
-    def echo(self, ctxt):
-        """Return nothing."""
+    def echo(self, ctxt, **carried):
+        """Return nothing, whatever the message carried."""
 
 
 def main(url):

@@ -20,14 +20,16 @@ class Result:
     p95: float
     p99: float
     per_second: float
+    slowest: float
 
 
-def run(call, concurrency, seconds, max_calls):
+def run(call, concurrency, seconds, max_calls, min_calls=0):
     """Call without a pause from ``concurrency`` threads: Result.
 
     call: function without arguments that raises if its answer is wrong.
-    Ends after ``seconds`` or ``max_calls``, whichever comes first; the first
-    call of each thread is not counted.
+    Ends after ``seconds``, but not before ``min_calls``, or after
+    ``max_calls``, whichever comes first; the first call of each thread is not
+    counted.
     """
     latencies, errors, lock = [], [], threading.Lock()
     ready = threading.Barrier(concurrency + 1)
@@ -40,8 +42,8 @@ def run(call, concurrency, seconds, max_calls):
         while True:
             with lock:
                 done = len(latencies) + len(errors)
-            if (time.perf_counter() - started[0] > seconds
-                    or done >= max_calls):
+            late = time.perf_counter() - started[0] > seconds
+            if (late and done >= min_calls) or done >= max_calls:
                 return
             _timed(call, own, errors)
             with lock:
@@ -90,4 +92,4 @@ def summary(latencies, errors, seconds):
     else:
         cuts = (latencies or [math.inf]) * 99
     return Result(len(latencies), errors, cuts[49], cuts[94], cuts[98],
-                  len(latencies) / seconds)
+                  len(latencies) / seconds, max(latencies, default=math.inf))

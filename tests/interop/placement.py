@@ -8,6 +8,7 @@ import contextlib
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import tempfile
 import uuid
@@ -23,12 +24,16 @@ from tests.functional import stage
 from tests.interop import dumps
 
 TOP = pathlib.Path(__file__).parent.parent.parent
+SERVER = pathlib.Path(__file__).parent / 'placement_server.py'
 #: Under ``noauth2`` this is the token of an administrator.
 TOKEN = 'admin'
 #: The microversion in which the tests speak for themselves.
 VERSION = '1.39'
 #: Seconds until an answer to the tests themselves counts as missing.
 PATIENCE = 30
+
+#: What a process of SERVER prints once it takes connections.
+SERVES = b'Placement takes connections'
 
 #: Without it a MariaDB before 11.6 lets one request write over what another
 #: has just written, and Placement gives more of a provider than there is.
@@ -43,17 +48,19 @@ class Placement:
     """A Placement of its own port and database, without Keystone.
 
     directory: for its files.  database_url: of an empty database, whose
-    tables ``start`` makes.  threads: how many requests it works on at a time.
+    tables ``start`` makes; several processes take one that has them.
+    threads: how many requests a process works on at a time.
+    processes: how many take connections from the one socket.
     url: where it listens.  options: of ``[placement]`` of a client of it.
     database_url: as given.
     """
 
-    def __init__(self, directory, database_url, threads=16):
+    def __init__(self, directory, database_url, threads=16, processes=1):
         self._directory = pathlib.Path(directory)
         self.database_url = database_url
-        self._threads, self._process = threads, None
-        self._bin = pathlib.Path(os.environ.get(
-            'NOVA_SCHED_TEST_NOVA', TOP / '.venv-nova/bin/python')).parent
+        self._threads, self._count, self._processes = threads, processes, []
+        self._python = pathlib.Path(os.environ.get(
+            'NOVA_SCHED_TEST_NOVA', TOP / '.venv-nova/bin/python'))
         self._port = ports.free_port()
         self.url = f'http://127.0.0.1:{self._port}'
         self.options = {'auth_type': 'admin_token', 'token': TOKEN,
@@ -74,41 +81,65 @@ class Placement:
 
     def start(self):
         """Have it answer, at the same address each time."""
-        program = self._bin / 'waitress-serve'
-        assert program.exists(), (
-            f'{program} does not exist: tools/nova-venv.sh installs it')
-        with (self._directory / 'placement.log').open('ab') as output:
-            self._process = subprocess.Popen(
-                [program, f'--listen=127.0.0.1:{self._port}',
-                 f'--threads={self._threads}',
-                 # Beyond that many it takes none, and clients keep theirs.
-                 '--connection-limit=1000',
-                 'placement.wsgi.api:application'],
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                start_new_session=True,
-                env={**os.environ,
-                     'OS_PLACEMENT_CONFIG_DIR': str(self._directory)})
+        assert self._python.exists(), (
+            f'{self._python} does not exist: tools/nova-venv.sh installs it')
+        log = self._directory / 'placement.log'
+        with (log.open('ab') as output,
+              socket.create_server(('127.0.0.1', self._port),
+                                   backlog=1024) as listener):
+            begin = output.tell()
+            self._processes = [
+                self._served(listener.fileno(), output)
+                for _ in range(self._count)]
+        # One that comes late would find all connections taken.
+        processes.until(lambda: self._take_connections(begin),
+                        'all processes of Placement')
         processes.until(self._answers, 'an answer of Placement')
 
+    def _served(self, descriptor, output):
+        """A process that answers on a socket."""
+        return subprocess.Popen(
+            # -P: this file has the name of what the program imports.
+            [self._python, '-P', SERVER, str(descriptor),
+             str(self._threads)],
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            start_new_session=True, pass_fds=[descriptor],
+            env={**os.environ,
+                 'OS_PLACEMENT_CONFIG_DIR': str(self._directory)})
+
+    def _take_connections(self, begin):
+        self._check()
+        said = (self._directory / 'placement.log').read_bytes()[begin:]
+        return said.count(SERVES) == self._count
+
+    def _check(self):
+        assert all(process.poll() is None for process in self._processes), (
+            f'it has ended:\n{self.log}')
+
     def _answers(self):
-        assert self._process.poll() is None, f'it has ended:\n{self.log}'
+        self._check()
         with contextlib.suppress(requests.ConnectionError):
             return requests.get(self.url, timeout=PATIENCE).ok
 
     def stop(self):
         """End it: connections are refused from then on."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+        for process in self._processes:
+            process.kill()
+        for process in self._processes:
+            process.wait()
+        self._processes = []
 
     def hang(self):
         """Have it take connections and requests, but answer none."""
-        self._process.send_signal(signal.SIGSTOP)
+        self._signal(signal.SIGSTOP)
 
     def resume(self):
         """Have it answer again, also what came in meanwhile."""
-        self._process.send_signal(signal.SIGCONT)
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number):
+        for process in self._processes:
+            process.send_signal(number)
 
     def ask(self, method, path, body=None, version=VERSION):
         """The JSON of its answer, or None for an empty one.
