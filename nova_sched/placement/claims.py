@@ -13,6 +13,7 @@ from nova_sched.placement import allocations
 from nova_sched.placement import microversions
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.allocations import ConsumerAllocations
+from nova_sched.placement.claim_queue import ClaimQueue
 from nova_sched.placement.retry_budget import ReleaseRetryBudget
 from nova_sched.placement.retry_budget import RetryBudget
 from nova_sched.service_adapter import FailureReason
@@ -77,14 +78,16 @@ class AllocationClaims:
     """Claims for the instances of one request; used in one thread.
 
     adapter: PlacementAdapter.  microversion: of the candidates.
-    identity: RequestIdentity.  sleep, uniform: as in time and random.
+    identity: RequestIdentity.  queue: ClaimQueue of the worker.
+    sleep, uniform: as in time and random.
 
     The time for all of them is bounded by RetryBudget and ReleaseRetryBudget.
     """
 
-    def __init__(self, adapter, microversion, identity, sleep=time.sleep,
-                 uniform=random.uniform):
+    def __init__(self, adapter, microversion, identity, queue=None,
+                 sleep=time.sleep, uniform=random.uniform):
         self._microversion, self._identity = microversion, identity
+        self._queue = queue or ClaimQueue()
         self._sleep, self._uniform = sleep, uniform
         self._claim_budget = RetryBudget(adapter, identity.request_id)
         self._release_budget = ReleaseRetryBudget(adapter,
@@ -204,9 +207,7 @@ class AllocationClaims:
         for uuid, body in bodies.items():
             self._note_sent(uuid, _NEW, body)
         try:
-            response = self._claim_budget.request(
-                'POST', '/allocations', self._microversion, body=bodies,
-                retry=False)
+            response = self._post(bodies)
         except exception.PlacementError:
             # What was taken is undone with the claims of single instances.
             return False
@@ -300,7 +301,14 @@ class AllocationClaims:
         """Claim beside what is held; return _InstanceClaims and Response."""
         body = self._body(held, request, spec_obj)
         claims = self._note_sent(instance_uuid, held, body)
-        return claims, self._put(instance_uuid, self._claim_budget, body)
+
+        def put():
+            return self._put(instance_uuid, self._claim_budget, body)
+        if held is not _NEW or len(body['allocations']) > 1:
+            return claims, put()
+        [provider] = body['allocations']
+        return claims, self._queue.send(provider, instance_uuid, body, put,
+                                        self._post)
 
     def _drop_last(self, instance_uuid):
         """Forget the last claim for an instance, which was refused."""
@@ -370,6 +378,12 @@ class AllocationClaims:
         # A blind retry would conflict with what the first try has done.
         return budget.request('PUT', f'/allocations/{instance_uuid}',
                               self._microversion, body=body, retry=False)
+
+    def _post(self, bodies):
+        """Claim for several instances: uuid -> body."""
+        return self._claim_budget.request(
+            'POST', '/allocations', self._microversion, body=bodies,
+            retry=False)
 
     def _try_undo(self, instance_uuid):
         """Undo claims of which nobody knows whether they were accepted.

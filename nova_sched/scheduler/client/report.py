@@ -13,6 +13,7 @@ from nova_sched.placement.adapter import PlacementAdapter
 from nova_sched.placement.adapter import PlacementUnreachable
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.candidates import Candidates
+from nova_sched.placement.claim_queue import ClaimQueue
 from nova_sched.placement.claims import AllocationClaims
 from nova_sched.placement.claims import RequestIdentity
 from nova_sched.placement.listings import SharedListings
@@ -47,6 +48,7 @@ class SchedulerReportClient(NovaMethods):
     def __init__(self, conf, adapter=None):
         self._adapter = adapter or PlacementAdapter(conf)
         self._mirror, self._listings = None, SharedListings()
+        self._queue = ClaimQueue()
 
     def mirrored(self, freed):
         """Return a new PlacementMirror, which ``copied_candidates`` asks.
@@ -108,7 +110,7 @@ class SchedulerReportClient(NovaMethods):
     def _offer(self, by_provider, providers, version, context, **fields):
         """Return AllocationCandidates; arguments and fields as there."""
         claims = AllocationClaims(self._adapter, version,
-                                  RequestIdentity.of(context))
+                                  RequestIdentity.of(context), self._queue)
         if self._mirror is not None:
             claims = self._mirror.watched(
                 claims, certain=fields.get('age') is None)
