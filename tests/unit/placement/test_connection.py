@@ -38,15 +38,15 @@ def test_each_thread_keeps_a_connection(client, placement, caplog):
         together.wait(30)
         return TAKEN
 
+    hosts = [f'host-{number}' for number in range(THREADS)]
     placement.on('GET', '/allocation_candidates',
-                 candidates(a_candidate('a')))
+                 candidates(*map(a_candidate, hosts)))
     placement.on('PUT', '/allocations/', met)
-    offers = [ask(client) for _ in range(THREADS)]
+    offers = [ask(client) for _ in hosts]
     with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
         for number in range(2):
-            assert all(pool.map(lambda offer, uuid: offer.claim(
-                uuid, offer.of('a')[0], SPEC), offers, [
-                    f'{number}-{thread}' for thread in range(THREADS)]))
+            assert all(pool.map(lambda offer, host, number=number: offer.claim(
+                f'{number}-{host}', offer.of(host)[0], SPEC), offers, hosts))
 
     assert placement.connections <= THREADS
     assert 'pool is full' not in caplog.text
