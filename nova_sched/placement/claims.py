@@ -23,6 +23,10 @@ LOG = logging.getLogger(__name__)
 #: How often a claim is tried while others change the same providers.
 ATTEMPTS = 4
 
+#: How often a claim that was not answered is looked for before it counts as
+#: lost.
+LOOKS = 2
+
 #: In place of a user or project that nobody named: as Placement's own
 #: defaults for consumers that were made without.
 NOBODY = '00000000-0000-0000-0000-000000000000'
@@ -64,13 +68,15 @@ class _InstanceClaims:
     before: ConsumerAllocations, by the instance before them; _NEW if nobody
     has read that.  sent: list of what the instance may hold since, as in
     ConsumerAllocations.
-    accepted: whether Placement has said so of the last.  owner: project_id
+    accepted: whether Placement has said so of the last.  looks: how often one
+    that was not answered was not there when it was to be released.  owner: project_id
     and user_id of the last.
     """
 
     before: ConsumerAllocations
     sent: list = dataclasses.field(default_factory=list)
     accepted: bool = False
+    looks: int = 0
     owner: dict = dataclasses.field(default_factory=dict)
 
 
@@ -160,12 +166,27 @@ class AllocationClaims:
 
         Nothing happens without a claim that was, or may have been, accepted,
         nor to what somebody else has claimed since.
-        Raises PlacementError when it cannot be done.
+        Raises PlacementError when it cannot be done, or has to be looked at
+        once more: a claim that was not answered may arrive after the look.
         """
         self._release_budget.renew()
         with contextlib.suppress(exception.AllocationUpdateFailed):
             self._undo(instance_uuid)
+            self._check_not_late(instance_uuid)
         self._claims.pop(instance_uuid, None)
+
+    def _check_not_late(self, instance_uuid):
+        """Raise PlacementError the first time that a claim has not arrived.
+
+        A server that hung works on it and on the question for it at a time.
+        """
+        claims = self._claims.get(instance_uuid)
+        if claims is not None and not claims.accepted:
+            claims.looks += 1
+            if claims.looks < LOOKS:
+                raise exception.PlacementError(
+                    f'The claim for instance {instance_uuid} that was not '
+                    'answered has not arrived yet')
 
     def release_all(self, instance_uuids):
         """Release the claims of new instances in one request, if it can be.

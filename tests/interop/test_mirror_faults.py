@@ -11,7 +11,6 @@ import pytest
 from nova_sched import exception
 from tests.builders import clouds
 from tests.builders import requests
-from tests.functional.processes import until
 from tests.interop import dumps
 from tests.interop.placement import Refused
 from tests.interop.placement import a_consumer
@@ -191,8 +190,7 @@ def test_placement_hangs(scene):
 
     scene.placement.resume()
 
-    until(lambda: scene.placement.consumer(scene.refused[0])[
-        'allocations'] == {}, 'the late claim to be given back')
+    scene.daemon.wait_until_said('given back are:')
     assert scene.fill() == VCPUS * len(HOSTS) - 1
     scene.check()
 

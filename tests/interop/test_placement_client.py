@@ -7,6 +7,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
+from nova_sched.scheduler.claims import give_back
 from tests.builders import drivers
 from tests.builders import http_placement
 from tests.builders import requests
@@ -325,6 +326,8 @@ class TestOutage:
 
         assert time.monotonic() - begin < 40
         assert ask(client).providers == {a}
+        give_back(found, [consumer])
+        assert placement.consumers(a) == {}
 
     def test_of_a_claim_leaves_nothing_behind(self, placement, tmp_path):
         """Its answer is late: the claim is taken, and then given back."""

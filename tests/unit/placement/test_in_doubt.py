@@ -44,6 +44,13 @@ class Late:
         return self._kept.put(asked)
 
 
+def release(made):
+    """Release a claim that is lost: at the second look."""
+    with pytest.raises(exception.PlacementError, match='not arrived yet'):
+        made.release(UUID)
+    made.release(UUID)
+
+
 class TestClaimThatIsNotAnsweredInTime:
     @pytest.mark.parametrize('answer, taken', [
         (HANG, None), (DROP, False), (TAKEN, True)])
@@ -77,6 +84,33 @@ class TestLateClaim:
         made.release(UUID)
 
         assert not kept.allocations
+
+    def test_is_undone_if_it_comes_behind_the_look_for_it(self, scene,
+                                                          placement):
+        """A server that hung works on both at a time."""
+        kept = Kept(placement)
+        late = Late(kept, placement)
+        made = scene.claims()
+        assert not made.claim(UUID, WANTED, SPEC)
+
+        with pytest.raises(exception.PlacementError, match='not arrived yet'):
+            made.release(UUID)
+        late.arrive()
+        placement.on('PUT', PATH, kept.put)
+        made.release(UUID)
+
+        assert not kept.allocations
+
+    def test_is_looked_for_twice_and_no_more(self, scene, placement):
+        Late(Kept(placement), placement)
+        made = scene.claims()
+        made.claim(UUID, WANTED, SPEC)
+
+        release(made)
+        looks = len(placement.to('GET', PATH))
+        made.release(UUID)
+
+        assert len(placement.to('GET', PATH)) == looks
 
     def test_of_an_instance_that_moves_leaves_what_it_held(self, scene,
                                                            placement):
@@ -127,7 +161,7 @@ class TestClaimOfSomebodyElse:
         made = scene.claims()
         assert not made.claim(UUID, WANTED, SPEC)
 
-        made.release(UUID)
+        release(made)
 
         assert kept.allocations == THEIRS
 
