@@ -69,8 +69,8 @@ class _InstanceClaims:
     has read that.  sent: list of what the instance may hold since, as in
     ConsumerAllocations.
     accepted: whether Placement has said so of the last.  looks: how often one
-    that was not answered was not there when it was to be released.  owner: project_id
-    and user_id of the last.
+    that was not answered was not there when it was to be released.  owner:
+    project_id and user_id of the last.
     """
 
     before: ConsumerAllocations

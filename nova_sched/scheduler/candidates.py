@@ -60,6 +60,11 @@ class CandidateSource:
         if self._mirror is not None:
             self._mirror.stop()
 
+    def forget_aggregates(self):
+        """Note that aggregates were changed, in Placement too."""
+        if self._mirror is not None:
+            self._mirror.forget_aggregates()
+
     def fetch(self, context, spec_obj, record):
         """Return (RequestSpec, a value of hosts.allocation_candidates).
 

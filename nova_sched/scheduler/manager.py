@@ -235,10 +235,12 @@ class SchedulerManager:
     def update_aggregates(self, ctxt, aggregates):
         """Have the aggregates read again that Nova's API has changed."""
         self.driver.update_aggregates(aggregates)
+        self.offers.forget_aggregates()
 
     def delete_aggregate(self, ctxt, aggregate):
         """Have the aggregates read again: Nova's API has deleted one."""
         self.driver.delete_aggregate(aggregate)
+        self.offers.forget_aggregates()
 
     def update_instance_info(self, ctxt, host_name, instance_info):
         """Take note of which instances a compute service runs.

@@ -38,6 +38,11 @@ class PlacementMirror:
         """As of Upkeep."""
         return self._upkeep.age
 
+    def forget_aggregates(self):
+        """Have the members of aggregates read again when they are asked for.
+        """
+        self.providers.forget_members()
+
     def candidates(self, queries):
         """Return who fits: SingleProviders.
 

@@ -238,6 +238,11 @@ class Providers:
             while len(self._members) > MOST_AGGREGATES:
                 del self._members[next(iter(self._members))]
 
+    def forget_members(self):
+        """Forget who is in aggregates: somebody has changed them."""
+        with self._lock:
+            self._members = {}
+
     def differing(self, generations):
         """Return uuids of providers that are unknown or have changed: list.
 

@@ -106,7 +106,9 @@ def ask(manager, count=1, **request):
 
 
 def listings(server):
-    return len(server.to('GET', '/allocation_candidates'))
+    """How many requests were listed; the upkeep of the copy has no limit."""
+    return sum('limit=' in asked.path for asked
+               in server.to('GET', '/allocation_candidates'))
 
 
 def last_record(manager):
@@ -216,6 +218,16 @@ class TestRequests:
         assert [len(server.to(method, '/allocations'))
                 for method in ('POST', 'PUT')] == [1, 4]
         assert [providers.used(HOSTS[host]) for host in 'abcd'] == [4, 1, 1, 1]
+
+
+    @pytest.mark.parametrize('cast', ['update_aggregates', 'delete_aggregate'])
+    def test_see_aggregates_anew_when_the_api_has_changed_them(
+            self, manager, cast):
+        providers = manager.offers._mirror.providers
+        providers.put_members('one', [])
+        getattr(manager, cast)(RequestContext(), [])
+
+        assert providers.oldest_aggregate is None
 
 
 def ask_none(manager, **request):

@@ -88,6 +88,16 @@ class TestCandidates:
         assert len(placement.to(
             'GET', f'/resource_providers?member_of={GROUP}')) == 1
 
+    def test_of_an_aggregate_are_asked_for_anew_when_aggregates_changed(
+            self, copied, placement, providers):
+        query = a_query(member_of=[[GROUP]])
+        ask(copied, query)
+        providers.there[A]['aggregates'] = [GROUP]
+
+        copied._mirror.forget_aggregates()
+
+        assert ask(copied, query).providers == {A, B}
+
     @pytest.mark.parametrize('query', [
         a_query(5), a_query(member_of=[['no uuid']]),
         ResourceRequest({'': Group(resources={'VGPU': 1})})])
