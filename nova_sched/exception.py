@@ -264,3 +264,10 @@ class NeutronAdminCredentialConfigurationInvalid(RemoteNovaException):
     msg_fmt = ('Neutron does not accept the credentials of [neutron]; check '
                'user, password and project there.')
     code = 400
+
+
+def copied(error):
+    """Return an exception like another one, without its traceback."""
+    made = type(error).__new__(type(error), *error.args)
+    vars(made).update(vars(error))
+    return made

@@ -141,6 +141,8 @@ class Decision:
     copy_age: seconds since the copy of what Placement knows, which the offer
         is from, was compared with it; None of what Placement listed.
     claims: in order.
+    unanswered: uuids of instances whose claims, in one request, Placement did
+        not answer before the request was decided once more.
     hosts: how many hosts there were to begin with.
     picks: one an instance that got a host.  alternates: how many in all.
     weighers: names of those that ran.  weighed: Weights, one an instance.
@@ -167,6 +169,7 @@ class Decision:
     offer: object = None
     copy_age: float | None = None
     claims: list = dataclasses.field(default_factory=list)
+    unanswered: tuple = ()
     hosts: int = 0
     picks: list = dataclasses.field(default_factory=list)
     alternates: int = 0

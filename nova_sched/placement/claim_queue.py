@@ -27,6 +27,11 @@ class _Batch:
         self.response = self.failure = None
 
 
+def _ended():
+    return exception.PlacementError(
+        'The request that claimed for others has ended')
+
+
 class ClaimQueue:
     """The claims of one worker; safe for threads."""
 
@@ -36,7 +41,8 @@ class ClaimQueue:
         self._open, self._busy = {}, set()
 
     def send(self, provider, instance_uuid, body, put, post):
-        """Return the Response to a claim, once it was sent.
+        """Return the Response to a claim, once it was sent, and whether it is
+        to a request of its own, not part of another one.
 
         provider: uuid.  body: of the claim.
         put: function that sends it alone.  post: function of instance uuid ->
@@ -51,16 +57,32 @@ class ClaimQueue:
                 batch = self._open[provider] = _Batch()
             batch.bodies[instance_uuid] = body
             if leads:
-                self._occupy(provider)
-                if self._open.get(provider) is batch:
-                    del self._open[provider]
+                self._wait_to_lead(provider, batch)
             else:
                 self._changed.wait_for(lambda: batch.is_over)
         if leads:
             self._lead(provider, batch, put, post)
         if batch.failure is not None:
-            raise batch.failure
-        return batch.response or self._alone(provider, put)
+            # A copy: each that is raised is given a traceback.
+            raise exception.copied(batch.failure) from batch.failure
+        if batch.response is not None:
+            return batch.response, leads
+        return self._alone(provider, put), True
+
+    def _wait_to_lead(self, provider, batch):
+        """Wait until a batch may be sent; nobody joins it any more.
+
+        An exit of the thread that waits fails those that wait for it.
+        """
+        try:
+            self._occupy(provider)
+        except BaseException:
+            batch.failure, batch.is_over = _ended(), True
+            self._changed.notify_all()
+            raise
+        finally:
+            if self._open.get(provider) is batch:
+                del self._open[provider]
 
     def _occupy(self, provider):
         self._changed.wait_for(lambda: provider not in self._busy)
@@ -73,8 +95,7 @@ class ClaimQueue:
 
     def _lead(self, provider, batch, put, post):
         """Send a batch; without a response if each is to be sent alone."""
-        failure = exception.PlacementError(
-            'The request that claimed for others has ended')
+        failure = _ended()
         try:
             if len(batch.bodies) == 1:
                 batch.response = put()

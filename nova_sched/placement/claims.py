@@ -36,6 +36,8 @@ OK, NO_CONTENT, NOT_FOUND, CONFLICT = 200, 204, 404, 409
 #: What a new instance is taken to hold, from microversion 1.28 on: Placement
 #: refuses the claim if it holds something.
 _NEW = ConsumerAllocations({})
+#: What comes of claims at once that are not answered.
+_UNANSWERED = object()
 #: The generation of a consumer after its first claim.
 _FIRST_GENERATION = 1
 #: Where Placement tells the generation of a consumer, which a read does not
@@ -103,6 +105,9 @@ class AllocationClaims:
         self._claims, self._known = {}, {}
         # Whether the last claim was not answered in time.
         self._too_late = False
+        #: Whether the last claim was a request of its own, not part of one of
+        #: another instance's.
+        self.wrote = True
 
     def claim(self, instance_uuid, request, spec_obj):
         """Claim an allocation request for an instance: whether it succeeds.
@@ -124,13 +129,14 @@ class AllocationClaims:
 
         requests: instance uuid -> allocation request, of instances that
             nothing was claimed for yet.
-        False as well where Placement did not answer: ``claim`` sees to what
-        it may have taken.
+        None where Placement did not answer: ``claim`` and ``release`` see to
+        what it may have taken.
         """
         if self._claim_budget.exhausted or not self.knows_new:
             return False
-        return self._repeated(
+        accepted = self._repeated(
             lambda: self._try_all(requests, spec_obj), ', '.join(requests))
+        return None if accepted is _UNANSWERED else accepted
 
     def _in_tries(self, instance_uuid, request, spec_obj):
         return self._repeated(
@@ -230,8 +236,7 @@ class AllocationClaims:
         try:
             response = self._post(bodies)
         except exception.PlacementError:
-            # What was taken is undone with the claims of single instances.
-            return False
+            return _UNANSWERED
         if response.status == NO_CONTENT:
             for uuid in requests:
                 self._claims[uuid].accepted = True
@@ -244,7 +249,7 @@ class AllocationClaims:
             for uuid in requests:
                 self._drop_last(uuid)
             return None if _is_race(response) else False
-        return False
+        return _UNANSWERED
 
     def _note_sent(self, instance_uuid, held, body):
         """Take note of a claim before it is sent: Placement may accept it
@@ -325,11 +330,13 @@ class AllocationClaims:
 
         def put():
             return self._put(instance_uuid, self._claim_budget, body)
+        self.wrote = True
         if held is not _NEW or len(body['allocations']) > 1:
             return claims, put()
         [provider] = body['allocations']
-        return claims, self._queue.send(provider, instance_uuid, body, put,
-                                        self._post)
+        response, self.wrote = self._queue.send(
+            provider, instance_uuid, body, put, self._post)
+        return claims, response
 
     def _drop_last(self, instance_uuid):
         """Forget the last claim for an instance, which was refused."""

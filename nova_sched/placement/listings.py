@@ -35,8 +35,14 @@ class _Turn:
 
     def result(self):
         if self._failure is not None:
-            raise self._failure
+            # A copy: each that is raised is given a traceback.
+            raise exception.copied(self._failure) from self._failure
         return self._answer
+
+
+def _ended():
+    return exception.PlacementError(
+        'The request that listed candidates for others has ended')
 
 
 class SharedListings:
@@ -60,20 +66,33 @@ class SharedListings:
             turn = self._waiting.get(key)
             if turn is None:
                 turn = self._waiting[key] = _Turn()
-                self._changed.wait_for(
-                    lambda: turn.over or self._may_begin(turn))
+                self._wait_to_begin(key, turn)
             else:
                 turn.count += 1
                 self._changed.wait_for(lambda: turn.over)
             if turn.over:
                 return turn.result()
-            del self._waiting[key]
             self._under_way += 1
-            self._changed.notify_all()
         if turn.count > 1:
             LOG.debug('%d requests share a listing of allocation candidates',
                       turn.count)
         return self._lead(turn, ask)
+
+    def _wait_to_begin(self, key, turn):
+        """Wait until a turn is the next one, or over; it waits no more then.
+
+        An exit of the thread that waits fails those that wait for it.
+        """
+        try:
+            self._changed.wait_for(
+                lambda: turn.over or self._may_begin(turn))
+        except BaseException:
+            turn.end(failure=_ended())
+            raise
+        finally:
+            if self._waiting.get(key) is turn:
+                del self._waiting[key]
+            self._changed.notify_all()
 
     def _may_begin(self, turn):
         return (self._under_way < MOST
@@ -81,9 +100,7 @@ class SharedListings:
 
     def _lead(self, turn, ask):
         """Ask on behalf of all that share a turn."""
-        failure = exception.PlacementError(
-            'The request that listed candidates for others has ended')
-        answer = None
+        answer, failure = None, _ended()
         try:
             answer, failure = ask(), None
         except Exception as exc:

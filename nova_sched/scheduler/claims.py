@@ -71,7 +71,7 @@ class Claims:
         self.claiming = (offer is not PLACEMENT_NOT_USED
                          and bool(instance_uuids))
         # In their order: a dict without values.
-        self._claimed = {}
+        self._claimed = dict.fromkeys(record.unanswered)
         # uuid -> (HostState, ClaimedHost), of what is claimed at once later.
         self._at_once, self._chosen = False, {}
 
@@ -125,7 +125,8 @@ class Claims:
     def claim_chosen(self, spec_obj):
         """Claim the hosts that were only chosen: whether Placement grants all.
 
-        False if it grants none.
+        False if it grants none, or does not answer: what it may have taken is
+        given back with the claims of the next attempt.
         """
         if not self._chosen:
             return True
@@ -137,9 +138,11 @@ class Claims:
         if accepted:
             for uuid, (state, _) in self._chosen.items():
                 self._note(uuid, state, True)
+        elif accepted is None:
+            self._record.unanswered = tuple(self._chosen)
         self._chosen.clear()
         self._record.budget.check('claim')
-        return accepted
+        return bool(accepted)
 
     def _note(self, instance_uuid, state, accepted):
         self._record.claims.append(Claim(

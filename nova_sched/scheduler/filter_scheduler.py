@@ -145,7 +145,6 @@ class FilterScheduler(driver.HostScheduler):
                     continue
                 if attempt.claim():
                     return attempt.selections()
-                attempt.claims.release()
                 break
         except BaseException:
             attempt.claims.release()

@@ -103,15 +103,18 @@ class Providers:
     def _write(self, bodies):
         """Take claims of new consumers, or their end, all or nothing."""
         with self._lock:
-            before = copy.deepcopy(self.there)
+            before, named = copy.deepcopy(self.there), set()
             for consumer, body in bodies.items():
                 wanted = body['allocations']
-                if not all(_has_room(self.there[uuid], held['resources'])
-                           for uuid, held in wanted.items()):
+                if not all(_has_room(self.there[uuid], each['resources'])
+                           for uuid, each in wanted.items()):
                     self.there.update(before)
                     return FULL
-                self._use(wanted or self._consumers.pop(consumer, {}),
-                          1 if wanted else -1)
+                held = wanted or self._consumers.pop(consumer, {})
+                self._use(held, 1 if wanted else -1)
+                named |= held.keys()
+            for uuid in named:
+                self.there[uuid]['generation'] += 1
             for consumer, body in bodies.items():
                 if body['allocations']:
                     self._consumers[consumer] = body['allocations']
@@ -128,7 +131,6 @@ class Providers:
             each = self.there[uuid]
             for name, amount in held['resources'].items():
                 each['used'][name] += sign * amount
-            each['generation'] += sign > 0
 
 
 def _has_room(each, wanted):

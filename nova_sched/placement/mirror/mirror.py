@@ -112,7 +112,7 @@ class WatchedClaims:
             accepted = self._claims.claim(instance_uuid, request, spec_obj)
             return accepted
         finally:
-            self._note(instance_uuid, accepted)
+            self._note([instance_uuid], accepted, self._claims.wrote)
 
     @property
     def knows_new(self):
@@ -129,32 +129,41 @@ class WatchedClaims:
             accepted = self._claims.claim_all(requests, spec_obj)
             return accepted
         finally:
-            for instance_uuid in requests:
-                self._note(instance_uuid, accepted, doubted=False)
+            self._note(requests, accepted, wrote=True, doubted=False)
 
-    def _note(self, instance_uuid, accepted, doubted=True):
-        amounts = self._reserved.pop(instance_uuid, {})
+    def _note(self, instance_uuids, accepted, wrote, doubted=True):
+        """Note what became of what was reserved for instances.
+
+        wrote: whether it was a request of its own, not part of another one.
+        """
+        reserved = {uuid: self._reserved.pop(uuid, {})
+                    for uuid in instance_uuids}
+        named = set().union(*reserved.values())
         if accepted:
-            self._providers.claimed(amounts)
-            self._held[instance_uuid] = amounts
+            if wrote:
+                self._providers.written(named)
+            for amounts in reserved.values():
+                self._providers.claimed(amounts)
+            self._held |= reserved
             return
-        self._providers.refused(amounts, doubted)
+        for amounts in reserved.values():
+            self._providers.refused(amounts, doubted)
         if doubted:
-            self._upkeep.doubt(amounts)
+            self._upkeep.doubt(named)
 
     def release(self, instance_uuid):
         """As AllocationClaims.release."""
         self._drop(instance_uuid)
         self._claims.release(instance_uuid)
-        self._providers.released(self._held.pop(instance_uuid, {}),
-                                 written=False)
+        self._providers.released(self._held.pop(instance_uuid, {}))
 
     def release_all(self, instance_uuids):
         """As AllocationClaims.release_all."""
         released = self._claims.release_all(instance_uuids)
-        for instance_uuid in released:
-            self._providers.released(self._held.pop(instance_uuid, {}),
-                                     written=True)
+        freed = [self._held.pop(uuid, {}) for uuid in released]
+        self._providers.written(set().union(*freed))
+        for amounts in freed:
+            self._providers.released(amounts)
         return released
 
     def _drop(self, instance_uuid):

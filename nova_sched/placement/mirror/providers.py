@@ -301,6 +301,15 @@ class Providers:
         with self._lock:
             for row, _ in self._known(amounts):
                 self._finish(row)
+
+    def written(self, uuids):
+        """Note that one request has changed what is held of providers.
+
+        It raises their generations by one, of however many consumers it is;
+        a DELETE does not.
+        """
+        with self._lock:
+            for row, _ in self._known(dict.fromkeys(uuids)):
                 self._generations[row] += 1
 
     def refused(self, amounts, doubted):
@@ -315,15 +324,11 @@ class Providers:
                 self._use(row, wanted, -1)
                 self._doubted[row] |= doubted
 
-    def released(self, amounts, written):
-        """Free what was claimed, and is not any more.
-
-        written: whether generations have risen, which a DELETE does not do.
-        """
+    def released(self, amounts):
+        """Free what was claimed, and is not any more."""
         with self._lock:
             for row, wanted in self._known(amounts):
                 self._use(row, wanted, -1)
-                self._generations[row] += written
 
     def _is_free(self, row, wanted):
         return not self._doubted[row] and all(

@@ -1,5 +1,6 @@
 """One request on its way to hosts, through methods of somebody else's."""
 
+import copy
 import dataclasses
 
 import numpy as np
@@ -42,7 +43,10 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         self._sufficient()
         offer, most = self._record.offer, self.request.most_alternates
         hosts = self._ranked.hosts.states()
-        by_provider = offer.by_provider if self.claims.claiming else None
+        # Other requests may have the same, and whose method it is may change
+        # them.
+        by_provider = copy.deepcopy(
+            dict(offer.by_provider)) if self.claims.claiming else None
         claimed = ([claimed.request for claimed, _ in self._picked]
                    if by_provider else None)
         # What is sorted once more is not for the record.

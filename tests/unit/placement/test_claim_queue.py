@@ -76,14 +76,16 @@ def scene():
 def test_one_alone_is_sent_alone(scene):
     scene.gate.set()
 
-    assert scene.claim('a').result() is TAKEN
+    assert scene.claim('a').result() == (TAKEN, True)
     assert scene.sent == [['a']]
 
 
 def test_those_that_wait_are_sent_together(scene):
     found = scene.crowd('abc')
 
-    assert [future.result() for future in found] == [TAKEN] * 3
+    assert sorted(future.result()[1] for future in found) == [
+        False, False, True]
+    assert {future.result()[0] for future in found} == {TAKEN}
     assert scene.sent == [['first'], ['a', 'b', 'c']]
 
 
@@ -97,7 +99,7 @@ def test_those_on_other_providers_do_not_wait(scene):
 def test_those_that_are_refused_together_are_sent_alone(scene):
     found = scene.crowd('abc', together=REFUSED)
 
-    assert [future.result() for future in found] == [TAKEN] * 3
+    assert [future.result() for future in found] == [(TAKEN, True)] * 3
     assert scene.sent[:2] == [['first'], ['a', 'b', 'c']]
     assert sorted(scene.sent[2:]) == [['a'], ['b'], ['c']]
     assert scene.most == {'p': 1}
@@ -109,7 +111,7 @@ def test_a_failure_is_that_of_all_that_were_sent(scene):
     for future in found:
         with pytest.raises(exception.PlacementError, match='gone'):
             future.result()
-    assert scene.claim('c').result() is TAKEN
+    assert scene.claim('c').result() == (TAKEN, True)
 
 
 def test_an_exit_fails_the_others_with_an_error(scene):
@@ -117,7 +119,7 @@ def test_an_exit_fails_the_others_with_an_error(scene):
 
     errors = {type(future.exception()) for future in found}
     assert errors == {SystemExit, exception.PlacementError}
-    assert scene.claim('c').result() is TAKEN
+    assert scene.claim('c').result() == (TAKEN, True)
 
 
 def test_no_more_than_so_many_are_sent_together(scene):
@@ -127,7 +129,7 @@ def test_no_more_than_so_many_are_sent_together(scene):
     found = [scene.claim(name) for name in names]
     scene.gate.set()
 
-    assert [future.result() for future in found] == [TAKEN] * 35
+    assert {future.result()[0] for future in found} == {TAKEN}
     assert sorted(itertools.chain(*scene.sent)) == [*names, 'first']
     assert max(map(len, scene.sent)) <= claim_queue.MOST
     assert scene.most == {'p': 1}

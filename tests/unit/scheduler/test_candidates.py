@@ -144,6 +144,42 @@ def test_many_instances_are_claimed_one_by_one_if_that_is_refused(
         ('b', False), ('c', True), ('b', True)]
 
 
+@pytest.fixture
+def holding(server):
+    """What consumers hold after their claims were taken without an answer."""
+    holding = http_placement.remembering(server)
+    [take] = server.routes('POST', '/allocations')
+
+    def lose(asked):
+        take(asked)
+        return http_server.DROP
+    server.on('POST', '/allocations', lose, take)
+    return holding
+
+
+def test_claims_without_an_answer_are_undone_before_those_one_by_one(
+        manager, server, holding):
+    found = ask(manager(), count=2)
+
+    assert len(sent(server, 'POST')) == 1
+    assert sorted(map(list, (held for held in holding.values()))) == sorted(
+        [uuid] for uuid in (dict(zip('bc', (B, C), strict=True))[host]
+                            for host in hosts(found)))
+
+
+def test_claims_without_an_answer_are_given_back_if_there_are_no_others(
+        manager, server, holding):
+    [put] = server.routes('PUT', '/allocations/')
+    # Undoing works, and claiming does not.
+    server.on('PUT', '/allocations/', lambda asked: (
+        http_placement.FULL if asked.body['allocations'] else put(asked)))
+
+    with pytest.raises(exception.NoValidHost):
+        ask(manager(), count=2)
+
+    assert holding == {}
+
+
 def test_all_claims_of_a_request_that_fails_are_given_back(manager, server):
     server.on('POST', '/allocations', http_placement.FULL,
               http_placement.TAKEN)

@@ -18,4 +18,4 @@ class SchedulerReportClient(report.SchedulerReportClient):
         return super().__new__(cls)
 
     def __init__(self):
-        super().__init__(CONF, reach.only and reach.only._server)
+        super().__init__(CONF, reach.only and reach.only._adapter)

@@ -190,6 +190,32 @@ class TestClaims:
         assert ask(copied).providers == {B}
 
 
+    def test_of_many_instances_are_one_change(self, copied, providers):
+        found = ask(copied)
+        wanted = {a_uuid(30 + number): found.of(uuid)[0]
+                  for number, uuid in enumerate([A, A, B])}
+        for instance, request in wanted.items():
+            assert found.reserve(instance, request)
+
+        assert found.claim_all(wanted, SPEC)
+        self.check(copied, providers, [A, B])
+        assert set(found.release_all(list(wanted))) == set(wanted)
+
+        self.check(copied, providers, [A, B])
+        assert ask(copied, a_query(4)).providers == {A, B}
+
+    @staticmethod
+    def check(client, providers, uuids):
+        """What the copy knows is no other generation than what there is."""
+        assert client._mirror.providers.differing({
+            uuid: providers.there[uuid]['generation'] for uuid in uuids}) == []
+
+    def test_are_one_change_each(self, copied, providers):
+        self.claim(copied, ask(copied))
+
+        self.check(copied, providers, [A, B])
+
+
 def test_packed_candidates_are_the_same():
     offered = SingleProviders({A: 0, B: 1, C: 2}, [
         ({'VCPU': 1}, _bits(1, 0, 1)), ({'PCPU': 1}, _bits(0, 0, 1))])

@@ -192,12 +192,13 @@ class TestClaims:
         providers.reserve({A: ONE})
         providers.claimed({A: ONE})
         assert fitting(providers) == ''
-        providers.released({A: ONE}, written=False)
+        providers.released({A: ONE})
         assert fitting(providers) == A
 
     def test_raise_the_generation_so_that_ours_are_no_news(self):
         providers = a_copy(a_provider(A, generation=7), a_provider(B))
         providers.reserve({A: ONE})
+        providers.written([A, C])
         providers.claimed({A: ONE})
 
         assert providers.differing({A: 8, B: 1}) == []
@@ -313,7 +314,7 @@ def test_what_is_used_is_what_is_claimed(claims):
         providers.claimed(amounts)
         used[uuid] += amount
         if outcome == 'released':
-            providers.released(amounts, written=False)
+            providers.released(amounts)
             used[uuid] -= amount
 
     for free in range(1, 5):

@@ -181,6 +181,7 @@ class TestKeepingUp:
     def test_reads_none_for_claims_of_its_own(self):
         scene = a_scene()
         scene.copy.reserve({'a': ONE})
+        scene.copy.written(['a'])
         scene.copy.claimed({'a': ONE})
         scene.world.use('a', 1)
 
