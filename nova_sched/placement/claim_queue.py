@@ -11,7 +11,7 @@ import threading
 from nova_sched import exception
 
 #: Claims that are sent in one request, at most.
-MOST = 10
+MOST = 32
 
 _ACCEPTED = 204
 
