@@ -8,7 +8,8 @@
 3. Per instance (``_place_one``): rank what the filters of the previous
    instance left (``Ranker.ranked``), select among the best
    (``HostSelector.select``), take the first host that can be claimed
-   (``Claims.take``) and consume it.
+   (``Claims.take``) and consume it.  Hosts for several instances are only
+   chosen then, and claimed together when all have one (``claim``).
 4. Too few hosts: NoValidHost with the reasons counted (``_refuse``).
 
 ``place`` yields after each instance; called again it goes on with the rest.

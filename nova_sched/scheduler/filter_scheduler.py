@@ -6,7 +6,9 @@
 2. Look up the instances that the request names (``_look_up``).
 3. View the hosts: a private snapshot as of this moment (``_view``).
 4. Attempt to place the instances on it (``attempt.SchedulingAttempt``), with
-   claims where Placement offers hosts.
+   claims where Placement offers hosts.  Those of several instances are made in
+   one request; where Placement refuses that, 3 and 4 are repeated with claims
+   one by one.
 5. Commit: what is not claimed is in flight from then on, for all requests to
    see (``HostManager.commit``).  Where another request has meanwhile taken
    part of it, 3 to 5 are repeated (``_decide``).
