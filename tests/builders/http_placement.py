@@ -39,6 +39,18 @@ def placement(version='1.39', tls=False, server=None):
         yield server
 
 
+def written(server, claims):
+    """Paths of the consumers that were claimed for, or else released: list.
+
+    One by one, or many in one request.
+    """
+    alone = [asked.path for asked in server.to('PUT' if claims else 'DELETE')]
+    return alone + [
+        f'/allocations/{uuid}' for asked in server.to('POST', '/allocations')
+        for uuid, body in asked.body.items()
+        if bool(body['allocations']) is claims]
+
+
 def take(server, asked):
     """Take a claim, unless it is as for a new consumer that holds something.
 

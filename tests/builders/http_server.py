@@ -56,6 +56,8 @@ class Server:
         self.connections, self.ended = 0, threading.Event()
         self._http = http.server.ThreadingHTTPServer(
             ('localhost' if tls else '127.0.0.1', 0), _handler(self))
+        # As many may connect at a time as threads that decide.
+        self._http.socket.listen(128)
         self._http.daemon_threads = True
         self._http.handle_error = lambda *args: None
         scheme = 'http'

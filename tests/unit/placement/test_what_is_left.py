@@ -23,6 +23,7 @@ UUIDS = [f'instance-{number}' for number in range(26)]
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Pauses as short as a test wants them."""
+    OTHERS.update(threading.enumerate())
     monkeypatch.setattr(retry_budget, 'PAUSE', 0.01)
     monkeypatch.setattr(claims, 'AT_ONCE', 0.5)
     monkeypatch.setattr(claims, 'AT_ONCE_PAUSE', 0.02)
@@ -45,8 +46,12 @@ def given_back(placement):
             if asked.method == 'DELETE'}
 
 
+#: Threads that other tests have left.
+OTHERS = set()
+
+
 def wait_for_the_rest():
-    for thread in threading.enumerate():
+    for thread in set(threading.enumerate()) - OTHERS:
         if thread.name == 'claims to give back':
             thread.join(60)
             assert not thread.is_alive()

@@ -102,7 +102,7 @@ def claimed(server):
 
 def given_back(server):
     """The paths of the allocations that were deleted."""
-    return [call.path for call in server.to('DELETE')]
+    return http_placement.written(server, claims=False)
 
 
 class TestAFilterScheduler:

@@ -8,6 +8,7 @@ import pytest
 from nova_sched import exception
 from nova_sched.context import RequestContext
 from nova_sched.hosts.allocation_candidates import PackedProviders
+from nova_sched.scheduler import claims
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
 from tests.builders import http_placement
 from tests.builders import requests
@@ -191,7 +192,8 @@ class TestRequests:
         assert record.tries == 2
 
     def test_are_not_asked_again_of_a_placement_that_hangs(
-            self, manager_of, server):
+            self, manager_of, server, monkeypatch):
+        monkeypatch.setattr(claims, 'LATER', 0)
         manager = manager_of(timeout=1)
         server.on('PUT', '/allocations/', HANG)
         server.on('GET', '/allocations/', HANG)
