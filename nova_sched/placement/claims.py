@@ -116,8 +116,7 @@ class AllocationClaims:
         holds already. A refusal is logged.
         Raises AllocationUpdateFailed when something else claims for it.
         """
-        LOG.debug('Attempting to claim resources in the placement API for '
-                  'instance %s', instance_uuid)
+        _log_attempt(instance_uuid)
         if self._claim_budget.exhausted or not self._try_undo(instance_uuid):
             return False
         self._too_late = False
@@ -132,6 +131,8 @@ class AllocationClaims:
         None where Placement did not answer: ``claim`` and ``release`` see to
         what it may have taken.
         """
+        for instance_uuid in requests:
+            _log_attempt(instance_uuid)
         if self._claim_budget.exhausted or not self.knows_new:
             return False
         accepted = self._repeated(
@@ -490,6 +491,11 @@ class AllocationClaims:
         if not before.allocations:
             # The consumer went with its allocations.
             self._known[instance_uuid] = ConsumerAllocations({})
+
+
+def _log_attempt(instance_uuid):
+    LOG.debug('Attempting to claim resources in the placement API for '
+              'instance %s', instance_uuid)
 
 
 def _is_generation_conflict(response):

@@ -76,9 +76,9 @@ def test_many_callers_claim_each_instance_once(stage, daemon, placement):
                in stage.client().crowd(100, callers=30)]
 
     assert len(answers) == 100
-    claimed = paths(placement, 'PUT')
+    claimed = http_placement.written(placement, claims=True)
     assert len(claimed) == len(set(claimed)) == 100
-    assert not paths(placement, 'DELETE')
+    assert not http_placement.written(placement, claims=False)
 
 
 def test_a_hung_placement_does_not_hold_up_other_requests(
@@ -121,15 +121,17 @@ def test_claims_of_a_call_that_nobody_waits_for_are_given_back(
         gone.wait(PATIENCE)
         return http_placement.TAKEN
 
-    placement.on('PUT', '/allocations/', taken)
+    placement.on('POST', '/allocations', taken)
     uuids = [str(uuid.uuid4()) for _ in range(2)]
     with broker.wire(stage.transport_url) as wire:
         wire.cast(a_call(stage, uuids))
         assert reached.wait(PATIENCE)
     gone.set()
 
-    until(lambda: len(paths(placement, 'DELETE')) == 2, 'both given back')
+    given_back = until(
+        lambda: http_placement.written(placement, claims=False),
+        'both to be given back')
 
-    assert paths(placement, 'DELETE') == sorted(
+    assert sorted(given_back) == sorted(
         f'/allocations/{instance}' for instance in uuids)
     assert daemon.said('does not reach its caller')

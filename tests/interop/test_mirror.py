@@ -18,7 +18,7 @@ from tests.interop.placement import a_consumer
 from tests.interop.placement import open_placement
 
 #: How many requests are compared; far more of them with --everything.
-REQUESTS = int(os.environ.get('NOVA_SCHED_TEST_MIRRORED_REQUESTS', 300))
+REQUESTS = int(os.environ.get('NOVA_SCHED_TEST_MIRRORED_REQUESTS', 150))
 HOSTS = 200
 TRAITS = ('HW_CPU_X86_AVX2', 'HW_CPU_X86_SGX', 'COMPUTE_NODE',
           'COMPUTE_STATUS_DISABLED', 'CUSTOM_GOLD', 'CUSTOM_SILVER')
