@@ -98,6 +98,21 @@ class TestCandidates:
 
         assert ask(copied, query).providers == {A, B}
 
+    def test_of_many_aggregates_are_listed_until_all_are_read(
+            self, copied, placement):
+        """A few at each request."""
+        groups = [GROUP, *(a_uuid(40 + number) for number in range(5))]
+        query = a_query(member_of=[groups])
+
+        def read():
+            return {asked.path for asked in placement.to(
+                'GET', '/resource_providers?member_of')}
+
+        assert ask(copied, query) is None
+        assert len(read()) == 4
+        assert ask(copied, query).providers == {B}
+        assert len(read()) == 6
+
     @pytest.mark.parametrize('query', [
         a_query(5), a_query(member_of=[['no uuid']]),
         ResourceRequest({'': Group(resources={'VGPU': 1})})])
