@@ -1,6 +1,7 @@
 """Requests that are decided on candidates from the copy."""
 
 import logging
+import threading
 
 import oslo_messaging as messaging
 import pytest
@@ -193,13 +194,18 @@ class TestRequests:
 
     def test_are_not_asked_again_of_a_placement_that_hangs(
             self, manager_of, server, monkeypatch):
-        monkeypatch.setattr(claims, 'LATER', 0)
+        monkeypatch.setattr(claims, 'LATER_PAUSE', 0.01)
+        others = set(threading.enumerate())
         manager = manager_of(timeout=1)
         server.on('PUT', '/allocations/', HANG)
         server.on('GET', '/allocations/', HANG)
 
         assert 'did not answer in time' in ask_none(manager)
         assert listings(server) == 0
+        server.on('GET', '/allocations/', http_placement.held())
+        for thread in set(threading.enumerate()) - others:
+            if thread.name == 'claims to give back':
+                thread.join(60)
 
     def test_of_many_instances_leave_hosts_that_are_full_by_then(
             self, manager_of, server, providers):
