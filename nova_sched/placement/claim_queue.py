@@ -52,7 +52,9 @@ class ClaimQueue:
         """
         with self._changed:
             batch = self._open.get(provider)
-            leads = batch is None or len(batch.bodies) >= MOST
+            # Of two claims for one instance the second is told of the first.
+            leads = (batch is None or len(batch.bodies) >= MOST
+                     or instance_uuid in batch.bodies)
             if leads:
                 batch = self._open[provider] = _Batch()
             batch.bodies[instance_uuid] = body

@@ -95,7 +95,7 @@ class Claims:
             if (taken is not None
                     and self._offer.reserve(instance_uuid, taken.request)
                     and self._claim(hosts.snapshot.state(row), taken,
-                                  instance_uuid, spec_obj)):
+                                    instance_uuid, spec_obj)):
                 return taken
         if self.claiming and len(hosts):
             LOG.debug('Unable to successfully claim against any host.')

@@ -12,7 +12,6 @@ from nova_sched.placement.mirror.upkeep import Upkeep
 
 LOG = logging.getLogger(__name__)
 
-
 #: Aggregates whose members one request reads, at most: a listing takes as long
 #: as some of them.
 MOST_LEARNED = 4

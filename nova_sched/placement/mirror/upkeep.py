@@ -169,7 +169,7 @@ class Upkeep:
 
     def _fill(self):
         begin, since = self._clock(), self._providers.now()
-        found = self._look_for_changes(since)
+        found = self._look_for_changes()
         if self._stopped.is_set():
             return
         self._read_all(found, since)
@@ -202,14 +202,15 @@ class Upkeep:
 
     def _keep_up(self):
         self._look_for_freed()
-        if self._doubted:
-            self._read_doubted()
-        elif self._changes.is_due:
+        # First: without it the copy is too old soon, whatever is in doubt.
+        if self._changes.is_due:
             since = self._providers.now()
-            found, begin = self._look_for_changes(since), self._clock()
+            found, begin = self._look_for_changes(), self._clock()
             self._compared_at = begin - self._changes.took
             if self._all.is_due or self._are_many():
                 self._read_all(found, since)
+        elif self._doubted:
+            self._read_doubted()
         elif self._members.is_due and self._providers.oldest_aggregate:
             with self._members:
                 self.learn(self._providers.oldest_aggregate)
@@ -227,7 +228,7 @@ class Upkeep:
             due.append(self._next_single)
         return min(due)
 
-    def _look_for_changes(self, since):
+    def _look_for_changes(self):
         """Ask which providers there are: as ``ProviderReader.generations``.
         """
         with self._changes:

@@ -89,6 +89,22 @@ def test_those_that_wait_are_sent_together(scene):
     assert scene.sent == [['first'], ['a', 'b', 'c']]
 
 
+def test_two_for_the_same_instance_are_not_sent_together(scene):
+    """Each would take the one claim for its own, and release it."""
+    scene.claim('first')
+    until(lambda: scene.sent, 'the first claim')
+    found = [scene.claim('a')]
+    until(lambda: 'p' in scene.queue._open, 'it to wait')
+    waiting = scene.queue._open['p']
+    again = scene.claim('a', alone=REFUSED)
+    until(lambda: scene.queue._open['p'] is not waiting, 'both to wait')
+    scene.gate.set()
+
+    assert [future.result() for future in (*found, again)] == [
+        (TAKEN, True), (REFUSED, True)]
+    assert scene.sent == [['first'], ['a'], ['a']]
+
+
 def test_those_on_other_providers_do_not_wait(scene):
     scene.claim('a', 'p')
     scene.claim('b', 'q')
