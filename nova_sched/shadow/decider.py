@@ -26,7 +26,8 @@ class Decider:
     """
 
     def __init__(self, conf, placement):
-        client = read_only_placement.ReadOnlyReportClient(conf, placement)
+        self._client = client = read_only_placement.ReadOnlyReportClient(
+            conf, placement)
         # Plug-ins that claim or send by themselves have no effect either.
         reach.limit(client)
         self.driver = driver.load_driver(conf)
@@ -36,9 +37,25 @@ class Decider:
         if hasattr(self.driver, 'placement_client'):
             self.driver.placement_client = client
         self._recorder = _LastRecord()
+        self._candidates = CandidateSource(conf, self.driver, client)
         self._manager = manager.SchedulerManager(
-            self.driver, CandidateSource(conf, self.driver, client),
-            self._recorder, limits=manager.Limits.of(conf))
+            self.driver, self._candidates, self._recorder,
+            limits=manager.Limits.of(conf))
+
+    def start(self):
+        """Start the driver.  Raises DatabaseUnavailable."""
+        self.driver.start()
+        self._candidates.start()
+
+    def stop(self):
+        """Let go of what ``start`` acquired."""
+        self._candidates.stop()
+        self.driver.stop()
+
+    @property
+    def copy_comparison(self):
+        """The copied.CopyComparison of the last call; None without one."""
+        return self._client.comparison
 
     def decide(self, call):
         """Decide a tap.Call of select_destinations.
@@ -46,7 +63,7 @@ class Decider:
         Returns its closed Decision, also for a call that fails.
         """
         caller = rpc.ContextSerializer().deserialize_context(call.context)
-        self._recorder.record = None
+        self._recorder.record = self._client.comparison = None
         error = None
         try:
             self._manager.select_destinations(caller, **call.args)

@@ -10,7 +10,9 @@ from nova_sched import service_adapter
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.placement import adapter
 from nova_sched.placement import allocations
+from nova_sched.placement.mirror import mirror
 from nova_sched.scheduler.client import report
+from nova_sched.shadow.copied import compare_copy
 
 _CANDIDATES = '/allocation_candidates'
 _FOUND = 200
@@ -27,7 +29,7 @@ class ReadOnlyPlacement:
 
     def __init__(self, conf):
         self._adapter = adapter.PlacementAdapter(conf)
-        self._candidates, self._stopped = CandidateResponses(), False
+        self._candidates, self._stopped = None, False
 
     def stop(self):
         """Fail every further request at once with ShadowStopping."""
@@ -35,6 +37,8 @@ class ReadOnlyPlacement:
 
     def collect_candidates(self):
         """Return the CandidateResponses that all later answers are added to.
+
+        Without, they are added to none.
         """
         self._candidates = CandidateResponses()
         return self._candidates
@@ -58,7 +62,7 @@ class ReadOnlyPlacement:
             raise WriteAttempted(f'{method} {path} is not for a shadow')
         with self._noting_silence():
             response = self._adapter.request(method, path, *args, **kwargs)
-        if path.startswith(_CANDIDATES):
+        if self._candidates is not None and path.startswith(_CANDIDATES):
             self._candidates.add(response)
         return response
 
@@ -99,7 +103,8 @@ class ReadOnlyPlacement:
             self._check_running()
             yield
         except adapter.PlacementUnreachable:
-            self._candidates.unanswered = True
+            if self._candidates is not None:
+                self._candidates.unanswered = True
             raise
 
     def _check_running(self):
@@ -184,18 +189,43 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
     """A Placement client that fetches candidates and claims none of them.
 
     Every claim succeeds, and none is sent.
+    Placement lists all candidates.  Where there is a copy of what it knows,
+    what that offers is compared with the listing, and not used.
+
+    conf: ConfigOpts.  placement: ReadOnlyPlacement.
+    comparison: the CopyComparison of the candidates fetched last; None if the
+        copy could not tell.
     """
+
+    def __init__(self, conf, placement):
+        super().__init__(conf, placement)
+        self._conf, self.comparison = conf, None
+
+    def mirrored(self, freed):
+        """As of SchedulerReportClient."""
+        # Its questions are no part of a request: they have a connection of
+        # their own.
+        self._mirror = mirror.PlacementMirror(
+            ReadOnlyPlacement(self._conf), freed)
+        return self._mirror
+
+    def copied_candidates(self, queries, context):
+        """Return None: Placement is to be asked."""
 
     def candidates(self, queries, context):
         """As of SchedulerReportClient; NoCandidates if it is too slow."""
+        copied = super().copied_candidates(queries, context)
         try:
             found = super().candidates(queries, context)
         except exception.PlacementUnavailable as exc:
-            return NoCandidates(str(exc))
+            found = NoCandidates(str(exc))
+        self.comparison = copied and compare_copy(
+            copied, found, self._conf.scheduler.max_placement_results)
         if isinstance(found, NoCandidates):
             return found
-        return dataclasses.replace(found, claim=_claim, release=_release,
-                                   claim_all=None)
+        return dataclasses.replace(
+            found, claim=_claim, release=_release, reserve=_reserve,
+            claim_all=None)
 
     def claim_resources(self, *args, **kwargs):
         """Return True, as for a plug-in's claim that succeeds."""
@@ -211,6 +241,11 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
 
 def _claim(instance_uuid, request, spec_obj):
     """Return True: what Placement offers can be had."""
+    return True
+
+
+def _reserve(instance_uuid, request):
+    """Return True, and have the copy keep what it knows."""
     return True
 
 

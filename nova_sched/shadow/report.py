@@ -16,6 +16,7 @@ from nova_sched import exception
 from nova_sched.hosts import decision
 from nova_sched.observe import logs
 from nova_sched.shadow import compare
+from nova_sched.shadow import copied
 
 LOG = logging.getLogger(__name__)
 
@@ -34,11 +35,12 @@ class Report:
     path: of the file that lines of JSON are added to; None for no file.
 
     counts: (verdict, rule) -> number of requests.
+    copies: copied.CopyComparison.verdict -> number of requests.
     """
 
     def __init__(self, path):
         self._path, self._failing = path, False
-        self.counts = collections.Counter()
+        self.counts, self.copies = (collections.Counter() for _ in range(2))
 
     def add(self, entry):
         """Add a request: a dict as of ``make_entry``."""
@@ -52,12 +54,33 @@ class Report:
                     'why': f' ({entry["why"]})' if entry['why'] else '',
                     'here': _hosts(entry['here']),
                     'live': _hosts(entry['live'])})
+        if entry['copy']:
+            self._add_copy(entry)
         if self._path:
             self._write(json.dumps(entry) + '\n')
 
+    def _add_copy(self, entry):
+        """Count how far a copy agrees with Placement, and log if not."""
+        copy = entry['copy']
+        self.copies[copy['verdict']] += 1
+        if copy['verdict'] != copied.SAME:
+            LOG.info('Request for %(instances)s: a copy of what Placement '
+                     'knows, %(age).1f s old, lacks %(lacking)d of '
+                     '%(listed)d candidates and has %(others)d others: '
+                     '%(examples)s', {
+                         'instances': ', '.join(entry['instances'][:10]),
+                         'age': copy['age'], 'lacking': copy['only_listed'],
+                         'listed': copy['both'] + copy['only_listed'],
+                         'others': copy['only_copied'],
+                         'examples': ', '.join(copy['examples'])})
+
     def summary(self):
         """Return the totals in words."""
-        return summarize(self.counts)
+        every = sum(self.copies.values())
+        return summarize(self.counts) + (
+            f'; a copy of what Placement knows has the same candidates for '
+            f'{self.copies[copied.SAME]} of {every} request(s)'
+            if every else '')
 
     def _write(self, line):
         error = None
@@ -82,12 +105,13 @@ class Report:
         self._failing = error is not None
 
 
-def make_entry(record, uuids, live, comparison, waited):
+def make_entry(record, uuids, live, comparison, waited, copy=None):
     """Return a request as a dict of plain JSON, one line of the file.
 
     record: closed Decision.  uuids: of the instances.
     live: compare.LiveDecision.  comparison: compare.Comparison.
     waited: seconds until the live decision showed, or was given up.
+    copy: copied.CopyComparison, or None.
     """
     return {
         'at': datetime.datetime.fromtimestamp(
@@ -112,6 +136,7 @@ def make_entry(record, uuids, live, comparison, waited):
                         else 'placed' if live.places else 'refused'),
             'hosts': [host for host, _ in live.places],
             'seconds': round(waited, 3)},
+        'copy': copy and copy.entry(),
     }
 
 
@@ -172,6 +197,21 @@ def totals(entries):
             compare.VERDICTS.index(item[0][0])
             if item[0][0] in compare.VERDICTS else len(compare.VERDICTS),
             -item[1], item[0][1]))]
+
+
+def copy_totals(entries):
+    """Return how far a copy agrees: tuples (verdict, count, oldest).
+
+    Of the requests that it was compared for, the most frequent first.
+    oldest: the largest age of the copy, in seconds.
+    """
+    ages = collections.defaultdict(list)
+    for entry in entries:
+        # Older shadows have not compared any.
+        if entry.get('copy'):
+            ages[entry['copy']['verdict']].append(entry['copy']['age'])
+    return [(verdict, len(found), max(found)) for verdict, found in sorted(
+        ages.items(), key=lambda item: -len(item[1]))]
 
 
 def agreement(counts):

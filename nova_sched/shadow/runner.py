@@ -79,7 +79,7 @@ class Shadow:
         finally:
             self._notifier.stopping()
             self._tap.close()
-            self._decider.driver.stop()
+            self._decider.stop()
             self._live_picks.close()
             LOG.info('Stopped: %(summary)s; %(left)d not compared', {
                 'summary': self.report.summary(),
@@ -91,7 +91,7 @@ class Shadow:
         while not self._stopping.is_set():
             try:
                 engine.wait_for_database(self._conf, LOG, self._sleep)
-                return self._decider.driver.start()
+                return self._decider.start()
             except exception.DatabaseUnavailable as error:
                 reason = error
             LOG.error('Still waiting for the database: %s', reason)

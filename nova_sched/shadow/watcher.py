@@ -37,6 +37,7 @@ class PendingRequest:
         returns it.
     table: HostTable of the decision, or None.
     candidates: read_only_placement.CandidateResponses, or None.
+    copied: copied.CopyComparison, or None.
     places: uuid -> (host, node), the live picks that have been seen.
     seen_before: those of them that showed at the first look, and so may have
         been there before the decision here; None until then.
@@ -50,6 +51,7 @@ class PendingRequest:
     held_before: dict
     table: object
     candidates: object
+    copied: object
     started_at: float
     decided_at: float
     due_at: float
@@ -100,7 +102,8 @@ class LiveDecisionWatcher:
         now = self._clock()
         request = PendingRequest(
             record, record.asked_uuids(), held_before,
-            self._decider.table(), candidates, started_at, now, now)
+            self._decider.table(), candidates,
+            self._decider.copy_comparison, started_at, now, now)
         record.pack()
         record.forget_request()
         record.forget_offer()
@@ -200,7 +203,7 @@ class LiveDecisionWatcher:
             request.record, request.uuids, live,
             compare.compare(request.record, live, changed,
                             self._subset_size),
-            request.reported_at - request.decided_at))
+            request.reported_at - request.decided_at, request.copied))
 
 
 def _uuid_in_request(call):

@@ -18,6 +18,7 @@ import pytest
 import sqlalchemy as sa
 
 from nova_sched.shadow import compare
+from nova_sched.shadow import copied
 from nova_sched.shadow import report
 from tests.builders import messages
 from tests.functional import processes
@@ -33,6 +34,8 @@ SEED = os.environ.get('NOVA_SCHED_TEST_SEED', '34')
 CALLERS = 4
 #: Requests to a shadow of other options.
 OTHER = 12
+#: Of a request that only Placement can judge.
+NOT_JUDGED = 'not judged'
 
 
 class Rig(rigs.Rig):
@@ -110,7 +113,7 @@ def directory(tmp_path_factory):
 @pytest.fixture(scope='module')
 def rig(directory):
     with Rig(directory, ['nova'], SEED) as rig:
-        rig.watch(directory)
+        rig.watch(directory, nova_sched__candidates='mirror')
         yield rig
 
 
@@ -153,6 +156,27 @@ def test_one_request_at_a_time_both_agree(rig, capsys):
     seen = [entry for entry in told
             if entry['verdict'] != compare.NOT_COMPARABLE]
     assert len(seen) >= 0.9 * len(told), lines(told)
+
+
+def test_at_rest_its_copy_offers_what_placement_lists(rig):
+    """What a question has changed before, a copy has seen after a while."""
+    [scheduler] = rig.schedulers
+    rig.shadow.wait_until_said('resource providers were copied')
+    judged = []
+    for question in [each for each in questions(rig) if not each.held][:OTHER]:
+        def agrees(question=question):
+            again = _renewed(question)
+            rig.ask(scheduler, again)
+            [told] = asked(rig, [again])
+            return _copy_verdict(told) in (copied.SAME, NOT_JUDGED) and told
+        told = processes.until(agrees, f'the copy for {question.topic}',
+                               interval=1)
+        judged.append(_copy_verdict(told))
+    assert judged.count(copied.SAME) >= OTHER // 2
+
+
+def _copy_verdict(told):
+    return told['copy']['verdict'] if told['copy'] else NOT_JUDGED
 
 
 def test_of_requests_at_a_time_each_is_told_of(rig, capsys):

@@ -17,9 +17,15 @@ class Report(lister.Lister):
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
         parser.add_argument('file', metavar='FILE')
-        parser.add_argument(
+        instead = parser.add_mutually_exclusive_group()
+        instead.add_argument(
             '--each', action='store_true',
             help='List the requests that do not agree, instead of totals.')
+        instead.add_argument(
+            '--copy', action='store_true',
+            help='Count the requests by how far a copy of what Placement '
+                 'knows agrees with its listing ([nova_sched] candidates = '
+                 'mirror).')
         return parser
 
     def take_action(self, parsed_args):
@@ -27,11 +33,21 @@ class Report(lister.Lister):
         if parsed_args.each:
             return (('At', 'Request', 'Instances', 'Verdict', 'Why', 'Here',
                      'Live'), list(map(_row, filter(_differs, entries))))
+        if parsed_args.copy:
+            totals = report.copy_totals(entries)
+            every = sum(count for _, count, _ in totals)
+            return (('Copy', 'Requests', 'Share (%)', 'Oldest copy (s)'), [
+                (verdict, count, _percent(count, every), round(oldest, 1))
+                for verdict, count, oldest in totals])
         totals = report.totals(entries)
         every = sum(count for *_, count in totals)
         return (('Verdict', 'Because of', 'Requests', 'Share (%)'), [
-            (verdict, rule, count, round(100 * count / every, 1))
+            (verdict, rule, count, _percent(count, every))
             for verdict, rule, count in totals])
+
+
+def _percent(count, every):
+    return round(100 * count / every, 1)
 
 
 def _differs(entry):

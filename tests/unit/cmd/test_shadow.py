@@ -5,6 +5,7 @@ import json
 import pytest
 
 from nova_sched.shadow import compare
+from nova_sched.shadow import copied
 from tests.unit.shadow import test_report as lines
 
 
@@ -36,6 +37,21 @@ def test_each_disagreement_can_be_listed(run, file):
     assert (row['Verdict'], row['Why'], row['Instances']) == (
         compare.LOWER, 'b weighs less', ['uuid1'])
     assert set(row['Here']) == set(row['Live']) == {'outcome', 'hosts'}
+
+
+def test_a_copy_of_placement_is_counted_by_how_far_it_agrees(run, tmp_path):
+    path = tmp_path / 'shadow.jsonl'
+    path.write_text(''.join(
+        json.dumps(lines.an_entry(copy=copied.CopyComparison(age, 9, only)))
+        + '\n' for age, only in ((1.25, ()), (0.5, ()), (2.0, ('uuid',)))))
+
+    ended = run('shadow', 'report', '--copy', path, '-f', 'json')
+
+    assert json.loads(ended.out) == [
+        {'Copy': copied.SAME, 'Requests': 2, 'Share (%)': 66.7,
+         'Oldest copy (s)': 1.2},
+        {'Copy': copied.FEWER, 'Requests': 1, 'Share (%)': 33.3,
+         'Oldest copy (s)': 2.0}]
 
 
 def test_a_side_is_shown_by_its_hosts_or_else_its_outcome(run, tmp_path):

@@ -40,14 +40,14 @@ class Stage:
         conf.set_override('shadow_patience', PATIENCE, 'nova_sched')
         self.placement = placement = decider.connect_placement(conf)
         self.decider = decider.Decider(conf, placement)
-        self.decider.driver.start()
+        self.decider.start()
         self._live_picks = live_picks.LivePicks(conf, placement, self.decider)
         self.watcher = watcher.LiveDecisionWatcher(
             conf, self.decider, self._live_picks, placement,
             report.Report(self.path), clock=lambda: self.now)
 
     def close(self):
-        self.decider.driver.stop()
+        self.decider.stop()
         self._live_picks.close()
 
     def ask(self, count=1, uuids=None, **request):

@@ -24,12 +24,13 @@ MOVED = Comparison(compare.NOT_COMPARABLE, 'state moved', 'RAM of a',
 ON_A = LiveDecision((('a', 'a.org'),))
 
 
-def an_entry(comparison=SAME, live=ON_A, reason=None):
+def an_entry(comparison=SAME, live=ON_A, reason=None, copy=None):
     """Of a request for one instance that is placed on host a here."""
     record = Decision(request_id='req-1', arrived=1_800_000_000.25, hosts=7)
     record.picked(Pick(0, 'uuid1', 'a', 'a.org', 1.5))
     record.close(decision.PLACED, reason)
-    return report.make_entry(record, ['uuid1'], live, comparison, 0.1234)
+    return report.make_entry(record, ['uuid1'], live, comparison, 0.1234,
+                             copy)
 
 
 @pytest.fixture
@@ -49,7 +50,8 @@ def test_a_line_tells_both_sides_and_what_they_come_to(path):
         'why': 'b weighs less', 'otherwise': None,
         'here': {'outcome': 'placed', 'hosts': ['a'], 'weights': [1.5],
                  'rejected': {}, 'of': 7, 'seed': 0},
-        'live': {'outcome': 'placed', 'hosts': ['b'], 'seconds': 0.123}}
+        'live': {'outcome': 'placed', 'hosts': ['b'], 'seconds': 0.123},
+        'copy': None}
 
 
 def test_others_may_not_read_the_file(path):
