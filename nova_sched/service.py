@@ -37,6 +37,7 @@ from nova_sched.observe import notifications
 from nova_sched.observe import option_values
 from nova_sched.observe import recorder
 from nova_sched.options import spelling
+from nova_sched.placement.mirror import mirror
 from nova_sched.rpc.taken_calls import TakenCalls
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
@@ -72,12 +73,13 @@ class SchedulerService(backend.get_component('ServiceBase')):
     """One scheduler: database, driver, RPC server and periodic work.
 
     conf: ConfigOpts, checked by ``nova_sched.conf.check``.
+    workers: the number of processes that will be forked to run it.
 
     A service of oslo.service (start, wait, stop, reset); it can as well be
     started and stopped inside any other process.
     """
 
-    def __init__(self, conf):
+    def __init__(self, conf, workers=1):
         self.conf = conf
         self._recorder = recorder.Recorder(
             conf.nova_sched.decision_memory * MEBIBYTE)
@@ -86,6 +88,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self._option_values = option_values.OptionValues(conf)
         # Made before the fork, for all workers.
         self._taken_calls = TakenCalls()
+        self._placement_answers = mirror.shared_answers(workers)
         self._manager = None
         self._server = None
         self._transport = None
@@ -110,7 +113,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         try:
             started = self._start_driver()
             self._manager = manager.SchedulerManager(
-                started, CandidateSource(self.conf, started), self._recorder,
+                started, self._candidate_source(started), self._recorder,
                 self._notifications, self.conf.nova_sched.no_valid_host_text,
                 manager.Limits.of(self.conf))
             self._warn_of_no_hosts()
@@ -242,7 +245,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         try:
             fresh.start()
             periodic = self._start_periodic(fresh)
-            asking = CandidateSource(self.conf, fresh)
+            asking = self._candidate_source(fresh)
             self._notifications.configure()
             with self._handing_over:
                 if self._stopping.is_set():
@@ -261,6 +264,10 @@ class SchedulerService(backend.get_component('ServiceBase')):
         asking.start()
         old_offers.stop()
         _stop_driver(old, periodic)
+
+    def _candidate_source(self, worker):
+        return CandidateSource(self.conf, worker,
+                               answers=self._placement_answers)
 
     def waiting(self, what):
         """Tell that the start waits for something to answer; a hook."""

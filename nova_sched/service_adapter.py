@@ -111,6 +111,14 @@ class ServiceAdapter:
             return DEFAULT_TIMEOUT
 
     @property
+    def identity(self):
+        """What tells apart services of other options, a text.
+
+        It has passwords in it.
+        """
+        return repr(sorted(self._conf[self._group].items()))
+
+    @property
     def auth(self):
         """The log-in of the section: a plug-in, or None without auth_type.
 

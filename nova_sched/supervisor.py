@@ -45,11 +45,11 @@ _ENDS = (signal.SIGTERM, signal.SIGINT)
 class Worker(service.SchedulerService):
     """The scheduler in one of the worker processes, made in their parent.
 
-    notifier: systemd.Notifier.
+    notifier: systemd.Notifier.  workers: as of SchedulerService.
     """
 
-    def __init__(self, conf, notifier):
-        super().__init__(conf)
+    def __init__(self, conf, notifier, workers=1):
+        super().__init__(conf, workers)
         self._notifier = notifier
         self.watchdog = watchdog.Watchdog(notifier)
         self._parent = os.getpid()
@@ -109,9 +109,10 @@ class Supervisor:
     def run(self):
         """Serve until a signal ends it, and return the exit status."""
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
-        worker = Worker(self._conf, self._notifier)
+        workers = startup.worker_count(self._conf)
+        worker = Worker(self._conf, self._notifier, workers)
         launcher = backend.get_component('launch')(
-            self._conf, worker, workers=startup.worker_count(self._conf))
+            self._conf, worker, workers=workers)
         # The launcher learns of signals through a wakeup descriptor, so its
         # own handlers are empty and may be replaced; workers get new ones.
         signal.signal(signal.SIGTERM, lambda *_: self._notifier.stopping())

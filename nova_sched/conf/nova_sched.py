@@ -28,7 +28,7 @@ all but the best ten hosts, then the names of the hosts that were rejected, and
 are then forgotten.
 """),
     cfg.StrOpt(
-        'candidates', default='list',
+        'candidates', default='mirror',
         choices=[
             ('list', 'Placement lists them for each request, as Nova asks for '
                      'them.'),
@@ -39,7 +39,9 @@ are then forgotten.
 Where the allocation candidates of a request come from, if there is a
 Placement: its listing is nearly all that a request takes. A copy knows nothing
 of [scheduler] max_placement_results: all that fit are candidates. It takes
-microversion 1.36, and some 2 percent of Placement's time for each worker.
+microversion 1.36, and some percent of the time of one of Placement's
+processes. Values that drivers and plug-ins need of Placement's summaries are
+listed in any case.
 """),
     cfg.StrOpt(
         'no_valid_host_text', default='filters',

@@ -146,6 +146,11 @@ class PlacementAdapter:
         """Seconds that an answer is waited for, unless others are named."""
         return self._adapter.timeout
 
+    @property
+    def identity(self):
+        """As of ServiceAdapter."""
+        return self._adapter.identity
+
     def request(self, method, path, microversion=None, request_id=None,
                 body=None, **kwargs):
         """Send one request; return the Response, whatever status but 401.

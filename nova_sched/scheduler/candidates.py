@@ -28,11 +28,13 @@ class CandidateSource:
     USES_ALLOCATION_CANDIDATES is false or whose select_destinations takes no
     ``offer``, nor where it is not configured.
     client: in place of a SchedulerReportClient of its own.
+    answers: of Placement that it shares, as of
+        placement.mirror.upkeep.Upkeep.
 
     placement_client: the client, None where Placement is not used.
     """
 
-    def __init__(self, conf, driver, client=None):
+    def __init__(self, conf, driver, client=None, answers=None):
         self.placement_client = self._mirror = None
         if (driver.USES_ALLOCATION_CANDIDATES
                 and config.placement_configured(conf)):
@@ -45,7 +47,7 @@ class CandidateSource:
                     and not driver.WANTS_SUMMARIES):
                 self._mirror = client.mirrored(
                     # A third party's host manager may not know how.
-                    getattr(manager, 'freed_nodes', tuple))
+                    getattr(manager, 'freed_nodes', tuple), answers)
         self._max_results = conf.scheduler.max_placement_results
         self._fallback = not conf.workarounds.disable_fallback_pcpu_query
         self._driver = driver

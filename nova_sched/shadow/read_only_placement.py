@@ -48,6 +48,11 @@ class ReadOnlyPlacement:
         """As of PlacementAdapter."""
         return self._adapter.timeout
 
+    @property
+    def identity(self):
+        """As of PlacementAdapter."""
+        return self._adapter.identity
+
     def microversions(self):
         """As of PlacementAdapter."""
         with self._noting_silence():
@@ -201,12 +206,12 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
         super().__init__(conf, placement)
         self._conf, self.comparison = conf, None
 
-    def mirrored(self, freed):
+    def mirrored(self, freed, answers=None):
         """As of SchedulerReportClient."""
         # Its questions are no part of a request: they have a connection of
         # their own.
         self._mirror = mirror.PlacementMirror(
-            ReadOnlyPlacement(self._conf), freed)
+            ReadOnlyPlacement(self._conf), freed, answers)
         return self._mirror
 
     def copied_candidates(self, queries, context):

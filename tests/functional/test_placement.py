@@ -13,6 +13,7 @@ import pytest
 
 from tests.builders import clouds
 from tests.builders import http_placement
+from tests.builders import http_providers
 from tests.builders import http_server
 from tests.builders import requests
 from tests.functional import broker
@@ -135,3 +136,31 @@ def test_claims_of_a_call_that_nobody_waits_for_are_given_back(
     assert sorted(given_back) == sorted(
         f'/allocations/{instance}' for instance in uuids)
     assert daemon.said('does not reach its caller')
+
+
+def test_workers_ask_together_for_what_they_copy(stage, placement):
+    """Placement lists once for all, however many there are."""
+    kept = http_providers.Providers(placement)
+    for uuid_ in HOSTS.values():
+        kept.add(uuid_, vcpus=64, traits=['OWNER_NOVA'], others={
+            'MEMORY_MB': 1 << 20, 'DISK_GB': 1 << 20})
+    stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
+        clouds.a_compute_node(host, uuid=uuid_)
+        for host, uuid_ in HOSTS.items()]))
+    workers = 4
+    daemon = stage.daemon(
+        workers, placement__auth_type='none',
+        placement__endpoint_override=placement.url,
+        nova_sched__candidates='mirror',
+        DEFAULT__service_down_time=10 ** 9)
+    daemon.wait_until_said('resource providers were copied', times=workers)
+
+    listed = [path for path in paths(placement, 'GET')
+              if path.startswith('/allocation_candidates')]
+    assert len(listed) == 1
+    placement.asked.clear()
+    for future in stage.client().crowd(20, callers=8):
+        future.result(PATIENCE)
+    assert len(set(http_placement.written(placement, claims=True))) == 20
+    assert not [path for path in paths(placement, 'GET')
+                if path.startswith('/allocation_candidates')]

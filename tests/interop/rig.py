@@ -34,6 +34,9 @@ PROGRAMS = {
     'ours': lambda: processes.command_line('nova-sched')[:1],
     'mirror': lambda: [sys.executable, '-m', quick_mirror.__name__],
 }
+#: Name -> where candidates come from.  Placement changes between two questions
+#: quicker than a copy follows.
+CANDIDATES = {'ours': 'list', 'mirror': 'mirror'}
 FILTERS = (
     'ComputeFilter', 'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
     'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter',
@@ -69,8 +72,8 @@ class Scheduler(processes.Program):
         unique = f'{name}-{uuid.uuid4().hex[:8]}'
         self.exchange = self.host = identity or unique
         files = directory / unique
-        if name == 'mirror':
-            options = {**options, 'nova_sched__candidates': 'mirror'}
+        if name in CANDIDATES:
+            options = {**options, 'nova_sched__candidates': CANDIDATES[name]}
         conf = stage.write_config(
             files.with_suffix('.conf'), **options,
             DEFAULT__control_exchange=self.exchange, DEFAULT__host=self.host)

@@ -8,6 +8,8 @@ from nova_sched.hosts.allocation_candidates import SingleProviders
 from nova_sched.placement import allocations
 from nova_sched.placement.mirror.providers import Providers
 from nova_sched.placement.mirror.reader import ProviderReader
+from nova_sched.placement.mirror.shared_answers import SharedAnswers
+from nova_sched.placement.mirror.upkeep import QUESTIONS
 from nova_sched.placement.mirror.upkeep import Upkeep
 
 LOG = logging.getLogger(__name__)
@@ -17,17 +19,23 @@ LOG = logging.getLogger(__name__)
 MOST_LEARNED = 4
 
 
+def shared_answers(workers):
+    """Return the SharedAnswers for the mirrors of workers to be forked."""
+    return SharedAnswers(QUESTIONS, workers)
+
+
 class PlacementMirror:
     """A copy of what Placement knows of its providers, kept up.
 
-    adapter: PlacementAdapter.  freed: as of Upkeep.
+    adapter: PlacementAdapter.  freed, answers: as of Upkeep.
 
     providers: the Providers of the copy.
     """
 
-    def __init__(self, adapter, freed=tuple):
+    def __init__(self, adapter, freed=tuple, answers=None):
         self.providers = Providers()
-        self._upkeep = Upkeep(ProviderReader(adapter), self.providers, freed)
+        self._upkeep = Upkeep(ProviderReader(adapter), self.providers, freed,
+                              answers)
 
     def start(self):
         """Begin to fill it, in the background."""

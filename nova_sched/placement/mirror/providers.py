@@ -1,8 +1,8 @@
 """Resource providers in columns, and which of them fit a query."""
 
 import dataclasses
-import itertools
 import threading
+import time
 import typing
 
 import numpy as np
@@ -95,13 +95,15 @@ class _Column:
 class Providers:
     """All providers of a Placement; safe for threads.
 
+    clock: function that returns seconds, as of SharedAnswers.
+
     uuids: of the rows, a tuple.
     A provider that is in doubt, because Placement has contradicted what is
     known of it, is not offered until it is put anew.
     """
 
-    def __init__(self):
-        self._lock = threading.RLock()
+    def __init__(self, clock=time.monotonic):
+        self._clock, self._lock = clock, threading.RLock()
         self.uuids, self._rows = (), {}
         self._generations = np.zeros(0, np.int64)
         self._is_root = np.zeros(0, np.bool_)
@@ -111,8 +113,7 @@ class Providers:
         self._columns, self._members = {}, {}
         # When a claim of ours on a provider began or ended last, and how many
         # are under way.
-        self._clock = itertools.count(1)
-        self._touched = np.zeros(0, np.int64)
+        self._touched = np.zeros(0, np.float64)
         self._under_way = np.zeros(0, np.int64)
 
     def __len__(self):
@@ -122,7 +123,7 @@ class Providers:
 
     def now(self):
         """Return the moment that a reading begins at, for ``put``."""
-        return next(self._clock)
+        return self._clock()
 
     def put(self, found, since):
         """Take providers as read; return the uuids of those left as they were.
@@ -344,12 +345,12 @@ class Providers:
         for name, amount in wanted.items():
             if name in self._columns:
                 self._columns[name].used[row] += sign * amount
-        self._touched[row] = next(self._clock)
+        self._touched[row] = self._clock()
 
     def _finish(self, row):
         # A row that was put anew under the same uuid has nothing under way.
         self._under_way[row] = max(0, self._under_way[row] - 1)
-        self._touched[row] = next(self._clock)
+        self._touched[row] = self._clock()
 
     # What requests ask.
 

@@ -3,6 +3,8 @@
 Which microversion tells what: the specification of Placement's API.
 """
 
+import sys
+
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.mirror.providers import Amounts
 from nova_sched.placement.mirror.providers import Provider
@@ -24,6 +26,11 @@ class ProviderReader:
 
     def __init__(self, adapter):
         self._adapter = adapter
+
+    @property
+    def identity(self):
+        """As of PlacementAdapter."""
+        return self._adapter.identity
 
     def generations(self):
         """Return the generation and the parent of all providers.
@@ -110,7 +117,8 @@ def _summarized(uuid, summary, generation, parent):
         uuid, generation, parent,
         {name: Amounts(int(found['capacity']), int(found['used']))
          for name, found in summary['resources'].items()},
-        frozenset(summary['traits']), limited=False)
+        # Thousands of providers have the same.
+        frozenset(map(sys.intern, summary['traits'])), limited=False)
 
 
 def _inventories(inventories):

@@ -10,10 +10,12 @@ What a deleted instance frees shows in the row of its compute node, whereupon
 the provider's usages are read; and by a listing of candidates now and then.
 
 Each kind of question takes a small share of the time, so that a large or slow
-Placement is asked less often.
+Placement is asked less often.  The workers of a service share the answers
+about all providers, and the pace of the other questions.
 """
 
 import collections
+import math
 import threading
 import time
 
@@ -21,9 +23,14 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.placement.adapter import RequestFailed
+from nova_sched.placement.mirror.shared_answers import SharedAnswers
 
 LOG = logging.getLogger(__name__)
 
+#: What is asked about all providers: which there are, what those with room
+#: have, and the same with all others, to begin with.
+QUESTIONS = GENERATIONS, ALL_PROVIDERS, WHOLE = (
+    'generations', 'all providers', 'whole')
 #: The shares of the time that Placement may be busy with: which providers
 #: have changed; who is in the aggregates that requests name; and what all
 #: providers have.
@@ -48,6 +55,10 @@ PROGRESS = 10
 TOO_OLD, TOO_OFTEN = 60, 5
 
 
+class _Stopped(Exception):
+    """The thread is to end."""
+
+
 class Pace:
     """When the next question of a kind is due.
 
@@ -57,6 +68,7 @@ class Pace:
     def __init__(self, share, clock):
         self._share, self._clock = share, clock
         self.at = self.took = 0
+        self.began = -math.inf
 
     @property
     def is_due(self):
@@ -74,12 +86,10 @@ class Pace:
         """Return when it would be due with another share."""
         return self.at - self.interval + self._with(share)
 
-    def __enter__(self):
-        self._begin = self._clock()
-
-    def __exit__(self, *exc_info):
-        self.took = self._clock() - self._begin
-        self.at = self._begin + self.interval
+    def note(self, answer):
+        """Note an Answer, from whose beginning the interval counts."""
+        self.began, self.took = answer.began, answer.took
+        self.at = self.began + self.interval
 
 
 class Upkeep:
@@ -88,11 +98,14 @@ class Upkeep:
     reader: ProviderReader.  providers: Providers.
     freed: function that returns the uuids of compute nodes on which less is
         used than when it was called before: iterable.
+    answers: SharedAnswers to QUESTIONS; by default to this one alone.
     """
 
-    def __init__(self, reader, providers, freed=tuple, clock=time.monotonic):
+    def __init__(self, reader, providers, freed=tuple, answers=None,
+                 clock=time.monotonic):
         self._reader, self._providers = reader, providers
         self._find_freed, self._clock = freed, clock
+        self._answers = answers or SharedAnswers(clock=clock)
         self._stopped, self._woken = threading.Event(), threading.Event()
         self._lock = threading.Lock()
         self._parents = {}
@@ -101,7 +114,8 @@ class Upkeep:
         self._doubted, self._changed, self._freed = (
             collections.OrderedDict() for _ in range(3))
         self._changes, self._members, self._all = (
-            Pace(share, clock) for share in (CHANGES, MEMBERS, ALL))
+            Pace(share, clock) for share in (
+                CHANGES, MEMBERS / self._answers.workers, ALL))
         # How many have changed since all were read.
         self._news = 0
         self._next_single = self._next_look = 0
@@ -168,29 +182,42 @@ class Upkeep:
         return PAUSE
 
     def _fill(self):
-        begin, since = self._clock(), self._providers.now()
-        found = self._look_for_changes()
-        if self._stopped.is_set():
+        begin = self._clock()
+        generations = self._look_for_changes()
+        try:
+            found = self._ask(WHOLE, lambda: self._read_whole(
+                generations.value), begin - TOO_OLD).value
+        except _Stopped:
             return
-        self._read_all(found, since)
-        self._read_the_rest(len(found))
-        self._compared_at = begin
+        self._all.note(found)
+        self._take_all(found, generations)
+        self._compared_at = generations.began
         LOG.info('%(count)d resource providers were copied from Placement in '
                  '%(seconds).1f seconds; requests are given candidates from '
-                 'the copy', {'count': len(found),
+                 'the copy', {'count': len(generations.value),
                               'seconds': self._clock() - begin})
 
-    def _read_the_rest(self, count):
-        """Try once to read each provider that the listing did not tell.
+    def _ask(self, question, ask, after):
+        """Return an Answer, to this worker or another, from after a moment."""
+        return self._answers.get(question, self._reader.identity, ask, after)
 
-        count: of all providers.
+    def _read_whole(self, generations):
+        """Return all providers that can be read, as an Answer of a listing.
+
+        The listing of candidates tells most; the rest is read one by one.
+        Raises _Stopped.
         """
-        told, rest = self._clock(), list(self._changed)
+        listing = self._answers.asked(
+            lambda: self._reader.summaries(generations))
+        found = listing.value
+        told, names = self._clock(), {each.uuid for each in found}
+        rest = [uuid for uuid in generations if uuid not in names]
         for number, uuid in enumerate(rest):
             if self._stopped.is_set():
-                return
+                raise _Stopped
             try:
-                self._read_provider(uuid)
+                each = self._reader.provider(uuid, generations[uuid][1])
+                found += [each] if each is not None else []
             except RequestFailed as exc:
                 self._fail(exc)
             if self._clock() - told >= PROGRESS:
@@ -198,22 +225,22 @@ class Upkeep:
                 LOG.info('%(left)d of %(all)d resource providers of Placement '
                          'are still to be read, requests ask it for '
                          'candidates until then', {
-                             'left': len(rest) - number - 1, 'all': count})
+                             'left': len(rest) - number - 1,
+                             'all': len(generations)})
+        return listing
 
     def _keep_up(self):
         self._look_for_freed()
         # First: without it the copy is too old soon, whatever is in doubt.
         if self._changes.is_due:
-            since = self._providers.now()
-            found, begin = self._look_for_changes(), self._clock()
-            self._compared_at = begin - self._changes.took
+            generations = self._look_for_changes()
+            self._compared_at = generations.began
             if self._all.is_due or self._are_many():
-                self._read_all(found, since)
+                self._read_all(generations)
         elif self._doubted:
             self._read_doubted()
         elif self._members.is_due and self._providers.oldest_aggregate:
-            with self._members:
-                self.learn(self._providers.oldest_aggregate)
+            self._members.note(self._learn(self._providers.oldest_aggregate))
         elif self._clock() >= self._next_single:
             self._read_single()
 
@@ -229,41 +256,70 @@ class Upkeep:
         return min(due)
 
     def _look_for_changes(self):
-        """Ask which providers there are: as ``ProviderReader.generations``.
+        """Ask which providers there are.
+
+        Returns an Answer as of ``ProviderReader.generations``.
         """
-        with self._changes:
-            found = self._reader.generations()
-        self._parents = {uuid: parent for uuid, (_, parent) in found.items()}
+        found = self._ask(GENERATIONS, self._reader.generations,
+                          self._changes.began)
+        self._changes.note(found)
+        self._parents = {uuid: parent
+                         for uuid, (_, parent) in found.value.items()}
         self._providers.keep(self._parents.keys())
-        for uuid in self._providers.differing({
-                uuid: generation
-                for uuid, (generation, _) in found.items()}):
+        for uuid in self._differing(found.value):
             self._news += uuid not in self._changed
             self._changed.setdefault(uuid)
         return found
 
+    def _differing(self, generations):
+        return self._providers.differing({
+            uuid: generation for uuid, (generation, _)
+            in generations.items()})
+
     def _are_many(self):
         """Return whether so many have changed that all are read sooner."""
-        return (self._news * PARTS / SINGLE > self._all.took / ALL_SOON
+        return (self._news * PARTS / self._single
+                > self._all.took / ALL_SOON
                 and self._clock() >= self._all.soonest(ALL_SOON))
 
-    def _read_all(self, generations, since):
-        """Read what a listing of candidates tells."""
-        with self._all:
-            found = self._reader.summaries(generations)
-        # Of a new one it does not tell which aggregates it is in.
+    def _read_all(self, generations):
+        """Read what a listing of candidates tells.
+
+        generations: Answer, which the listing comes after.
+        """
+        found = self._ask(ALL_PROVIDERS, lambda: self._reader.summaries(
+            generations.value), generations.began)
+        self._all.note(found)
+        self._take_all(found, generations)
+
+    def _take_all(self, found, generations):
+        """Take an Answer about all providers, as of ``put``."""
+        # Of a new one a listing does not tell which aggregates it is in.
         new = (set() if self._compared_at is None
-               else self._providers.unknown(generations))
-        left, self._news = self._providers.put(found, since), 0
-        for each in found:
-            if each.uuid not in new:
+               else self._providers.unknown(generations.value))
+        left = self._providers.put(
+            found.value, min(found.began, generations.began))
+        self._news = 0
+        differing = set(self._differing(generations.value))
+        for each in found.value:
+            if each.uuid not in new and each.uuid not in differing:
                 self._changed.pop(each.uuid, None)
         self._changed.update(dict.fromkeys(left))
 
     def learn(self, aggregate):
         """Read who is in an aggregate.  Raises PlacementError."""
-        self._providers.put_members(
-            aggregate, self._reader.members(aggregate))
+        self._learn(aggregate)
+
+    def _learn(self, aggregate):
+        found = self._answers.asked(
+            lambda: self._reader.members(aggregate))
+        self._providers.put_members(aggregate, found.value)
+        return found
+
+    @property
+    def _single(self):
+        """Requests a second that read single providers, of this worker."""
+        return SINGLE / self._answers.workers
 
     def _look_for_freed(self):
         if self._clock() >= self._next_look:
@@ -295,7 +351,7 @@ class Upkeep:
         else:
             for uuid in self._providers.without_limits()[:1]:
                 self._read_provider(uuid)
-        self._next_single = self._clock() + asked / SINGLE
+        self._next_single = self._clock() + asked / self._single
 
     def _read_provider(self, uuid):
         """Read all of a provider; later, if a claim comes in between."""

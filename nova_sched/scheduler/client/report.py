@@ -50,12 +50,12 @@ class SchedulerReportClient(NovaMethods):
         self._mirror, self._listings = None, SharedListings()
         self._queue = ClaimQueue()
 
-    def mirrored(self, freed):
+    def mirrored(self, freed, answers=None):
         """Return a new PlacementMirror, which ``copied_candidates`` asks.
 
-        freed: as of placement.mirror.upkeep.Upkeep.
+        freed, answers: as of placement.mirror.upkeep.Upkeep.
         """
-        self._mirror = PlacementMirror(self._adapter, freed)
+        self._mirror = PlacementMirror(self._adapter, freed, answers)
         return self._mirror
 
     def copied_candidates(self, queries, context):

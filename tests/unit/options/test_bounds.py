@@ -11,7 +11,7 @@ from tests.unit.options import documented
 #: What only this service has: its defaults.
 OURS = {
     'pick_lifetime': 300, 'cell_timeout': 60, 'decision_memory': 32,
-    'candidates': 'list',
+    'candidates': 'mirror',
     'no_valid_host_text': 'filters', 'max_instances_per_request': 1000,
     'request_time_budget': 10, 'plugin_path': [], 'nova_logger_names': False,
     'shadow_report': None, 'shadow_patience': 60,

@@ -141,7 +141,7 @@ def test_a_decision_that_has_no_effect_takes_nothing_of_the_copy(stage):
 def test_what_the_copy_asks_belongs_to_no_request(stage):
     """Its listing of all providers tells nothing of what a request saw."""
     collected = stage.placement.collect_candidates()
-    stage.decider._candidates._mirror._upkeep._read_all({}, 0)
+    stage.decider._candidates._mirror._upkeep._reader.summaries({})
 
     assert not collected
 

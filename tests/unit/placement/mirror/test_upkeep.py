@@ -10,6 +10,7 @@ from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.adapter import Response
 from nova_sched.placement.mirror import upkeep as mirror_upkeep
 from nova_sched.placement.mirror.providers import Providers
+from nova_sched.placement.mirror.shared_answers import SharedAnswers
 from nova_sched.placement.mirror.upkeep import Upkeep
 from tests.unit.placement.mirror.test_providers import GOLD
 from tests.unit.placement.mirror.test_providers import a_provider
@@ -26,6 +27,8 @@ class World:
 
     asked: what was asked, in order: (what, uuid or None).
     """
+
+    identity = 'a placement'
 
     def __init__(self, *providers):
         self.now, self.asked, self.down, self.broken = 0.0, [], False, set()
@@ -84,9 +87,10 @@ class World:
 class Scene:
     """A copy of a World, with what keeps it up."""
 
-    def __init__(self, *providers):
-        self.world, self.copy, self.freed = World(*providers), Providers(), []
-        self.upkeep = Upkeep(self.world, self.copy, self._freed,
+    def __init__(self, *providers, world=None, answers=None):
+        self.world, self.freed = world or World(*providers), []
+        self.copy = Providers(self.world.clock)
+        self.upkeep = Upkeep(self.world, self.copy, self._freed, answers,
                              self.world.clock)
 
     def _freed(self):
@@ -111,6 +115,13 @@ class Scene:
 
     def fitting(self, *args, **kwargs):
         return fitting(self.copy, a_query(*args, **kwargs))
+
+
+def scenes(*providers):
+    """Two workers' copies of one World, which share answers."""
+    world = World(*(providers or map(a_provider, 'abc')))
+    answers = SharedAnswers(mirror_upkeep.QUESTIONS, 2, world.clock)
+    return [Scene(world=world, answers=answers) for _ in range(2)]
 
 
 def a_scene(*providers):
@@ -347,3 +358,70 @@ def test_ends_when_it_is_stopped():
 
     scene.upkeep.thread.join(10)
     assert not scene.upkeep.thread.is_alive()
+
+
+class TestWorkersTogether:
+    def test_ask_once_for_all(self):
+        one, other = scenes()
+        one.upkeep.step()
+        other.upkeep.step()
+
+        assert one.world.asked == [('generations', None), ('summaries', None)]
+        assert one.fitting() == other.fitting() == 'abc'
+
+    def test_ask_once_for_each_one_that_has_no_room(self):
+        one, other = scenes(a_provider('a'), a_provider('b', vcpus=2, used=2))
+        one.upkeep.step()
+        other.upkeep.step()
+
+        assert one.asked('provider') == ['b']
+        one.world.use('b', 1)
+        for scene in (one, other):
+            scene.go_on(10)
+            assert scene.fitting() == 'ab'
+
+    def test_ask_as_often_as_one_for_what_has_changed(self):
+        one, other = scenes()
+        _take_turns(one, other, 100)
+        del one.world.asked[:]
+        _take_turns(one, other, 100)
+
+        alone = a_scene()
+        alone.go_on(100)
+        assert len(one.asked('generations')) <= (
+            len(alone.asked('generations')) + 1)
+        assert len(one.asked('summaries')) <= (
+            len(alone.asked('summaries')) + 1)
+
+    def test_see_what_the_other_claims(self):
+        one, other = scenes(a_provider('a', vcpus=2), a_provider('b'))
+        _take_turns(one, other, 10)
+        one.world.use('a', 2)
+
+        _take_turns(one, other, 10)
+
+        assert one.fitting() == other.fitting() == 'b'
+
+    def test_a_claim_since_the_question_of_another_is_not_forgotten(self):
+        """The shared answer does not have it yet."""
+        one, other = scenes(a_provider('a', vcpus=2))
+        _take_turns(one, other, 10)
+        one.world.now += 5
+        one.upkeep.step()
+        claimed = {'a': {'VCPU': 2}}
+        assert other.copy.reserve(claimed)
+        other.copy.claimed(claimed)
+        one.world.use('a', 2)
+
+        other.upkeep.step()
+
+        assert other.fitting() == ''
+
+
+def _take_turns(one, other, seconds):
+    """Have both do what is due for so many seconds."""
+    world = one.world
+    end = world.now + seconds
+    while world.now < end:
+        world.now += max(0.001, min(
+            one.upkeep.step(), other.upkeep.step()))
