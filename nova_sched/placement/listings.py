@@ -1,9 +1,9 @@
 """Listings of allocation candidates that waiting requests share.
 
 A listing takes Placement hundreds of milliseconds, with thousands of hosts
-seconds.  Few are under way at a time, and requests that wait with the same
-query take part in one: in one that begins after they came, so that its answer
-is as fresh for them as one of their own.
+seconds.  Few are under way at a time, of one query a single one, and requests
+that wait with the same query take part in one: in one that begins after they
+came, so that its answer is as fresh for them as one of their own.
 """
 
 import collections
@@ -51,7 +51,9 @@ class SharedListings:
     def __init__(self):
         self._changed = threading.Condition()
         # Key -> _Turn that has not begun, those that wait longest first.
-        self._waiting, self._under_way = collections.OrderedDict(), 0
+        self._waiting = collections.OrderedDict()
+        # Keys of those that have.
+        self._under_way = set()
 
     def get(self, key, ask):
         """Return what ``ask`` answers, to this call or to another one.
@@ -72,11 +74,11 @@ class SharedListings:
                 self._changed.wait_for(lambda: turn.over)
             if turn.over:
                 return turn.result()
-            self._under_way += 1
+            self._under_way.add(key)
         if turn.count > 1:
             LOG.debug('%d requests share a listing of allocation candidates',
                       turn.count)
-        return self._lead(turn, ask)
+        return self._lead(key, turn, ask)
 
     def _wait_to_begin(self, key, turn):
         """Wait until a turn is the next one, or over; it waits no more then.
@@ -95,10 +97,11 @@ class SharedListings:
             self._changed.notify_all()
 
     def _may_begin(self, turn):
-        return (self._under_way < MOST
-                and next(iter(self._waiting.values())) is turn)
+        return len(self._under_way) < MOST and turn is next((
+            waiting for key, waiting in self._waiting.items()
+            if key not in self._under_way), None)
 
-    def _lead(self, turn, ask):
+    def _lead(self, key, turn, ask):
         """Ask on behalf of all that share a turn."""
         answer, failure = None, _ended()
         try:
@@ -107,7 +110,7 @@ class SharedListings:
             failure = exc
         finally:
             with self._changed:
-                self._under_way -= 1
+                self._under_way.discard(key)
                 turn.end(answer, failure)
                 if getattr(failure, 'reason', None) in _TOO_LATE:
                     for waiting in self._waiting.values():

@@ -111,6 +111,16 @@ def test_few_are_under_way_and_the_others_wait_in_order(scene):
     assert scene.placement.begun == ['a', 'b', 'c', 'd']
 
 
+def test_of_one_query_a_single_one_is_under_way(scene):
+    """Two at a time take as long as both; others go first."""
+    asked = [scene.ask(question) for question in 'aab']
+
+    assert scene.placement.begun == ['a', 'b']
+    for number in range(3):
+        scene.placement.answer(number)
+    assert [future.result()[0] for future in asked] == list('aab')
+
+
 def test_a_failure_is_shared(scene):
     scene.ask('a')
     scene.ask('b')
@@ -188,13 +198,12 @@ def test_a_crowd_lists_a_few_times(client, placement):
         crowd = [pool.submit(client.candidates, [Query()], CONTEXT)
                  for _ in range(32)]
         until(lambda: sum(turn.count for turn in list(
-            client._listings._waiting.values())) == 32 - shared_listings.MOST,
+            client._listings._waiting.values())) == 32 - 1,
             'all to wait')
         gate.set()
     offers = [future.result() for future in crowd]
 
-    assert len(placement.to('GET', '/allocation_candidates')) == (
-        shared_listings.MOST + 1)
+    assert len(placement.to('GET', '/allocation_candidates')) == 2
     offers[-1].of('a')[0].clear()
     assert all(offer.of('a') == [a_candidate('a')] for offer in offers)
 
