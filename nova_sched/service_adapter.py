@@ -4,6 +4,7 @@ Sections of the configuration say where a service is and how to log in.  What
 an answer means is up to the rooms that ask.
 """
 
+import contextlib
 import dataclasses
 import enum
 import json
@@ -116,6 +117,8 @@ class ServiceAdapter:
 
         It has passwords in it.
         """
+        with contextlib.suppress(ServiceUnreachable):
+            self._session()     # which registers the options of its log-in
         return repr(sorted(self._conf[self._group].items()))
 
     @property

@@ -11,6 +11,7 @@ again when a statement fails, or a column has gone.
 import contextlib
 import copy
 import dataclasses
+import functools
 import math
 import time
 import typing
@@ -19,6 +20,7 @@ import sqlalchemy as sa
 
 from nova_sched import exception
 from nova_sched.db import cells as db_cells
+from nova_sched.db import changed_rows
 from nova_sched.db import engine as db_engine
 from nova_sched.db import instance_details
 from nova_sched.db import statements
@@ -35,6 +37,12 @@ INSTANCE_COLUMNS = (
 _IMAGE = 'image_'
 
 _CHUNK = 500         # values in one IN (...) list
+
+#: Columns of compute nodes that instances change -> a factor of its own, so
+#: that changes of one host do not make up for each other.
+_AMOUNTS = {'vcpus_used': 65537, 'local_gb_used': 257, 'free_ram_mb': 1}
+#: Columns of services that each heartbeat changes.
+_HEARTBEAT = ('last_seen_up', 'updated_at', 'report_count')
 
 #: Seconds after which columns that have gone are looked for again.
 LOOK_AGAIN = 60
@@ -69,10 +77,17 @@ class CellReader:
 
     cell: cells.Cell.  options: of the engine, as of engine.options_from.
     compute_node_columns: names of the columns to read of compute nodes.
+    service_down_time: seconds, as of the option.
+
+    heartbeats: whether the heartbeats of services that are up are read, of
+        ``changes``.
     """
 
-    def __init__(self, cell, options, compute_node_columns):
-        self.cell = cell
+    heartbeats = True
+
+    def __init__(self, cell, options, compute_node_columns,
+                 service_down_time=60):
+        self.cell, self.service_down_time = cell, service_down_time
         self.db = db_engine.Database(cell.connection, options)
         self._columns = compute_node_columns
         self._statements = self._nodes = None
@@ -147,20 +162,53 @@ class CellReader:
         schema.check(nodes, [name for name in host_values.REQUIRED
                              if name in self._columns])
         return (
-            self._statement(connection, schema.select(
+            self._nodes_statements(connection, schema, schema.select(
                 nodes, self._columns, host=_node_host(schema))
-                .where(nodes.c.deleted == 0), nodes.c.id),
-            self._statement(connection, schema.select(
+                .where(nodes.c.deleted == 0)),
+            self._services_statements(connection, schema, schema.select(
                 services, columns.SERVICE_COLUMNS)
                 .where(services.c.deleted == 0,
-                       services.c.binary == 'nova-compute'), services.c.id))
+                       services.c.binary == 'nova-compute')))
 
     @staticmethod
-    def _statement(connection, statement, key):
-        statement = statement.order_by(key)
-        if statements.DigestStatement.is_supported(connection):
-            return statements.DigestStatement(connection, statement, key)
-        return statements.CompiledStatement(connection, statement)
+    def _nodes_statements(connection, schema, rows):
+        key = tables.compute_nodes.c.id
+        column = functools.partial(schema.column, tables.compute_nodes)
+        stamp = changed_rows.seconds_since_epoch(connection, sa.func.coalesce(
+            column('updated_at'), column('created_at')))
+        # Of these, what is edited by hand shows at once.
+        amounts = sum(
+            factor * changed_rows.summand(connection, column(name))
+            for name, factor in _AMOUNTS.items())
+        return _Statements(
+            statements.CompiledStatement(connection, rows.order_by(key)),
+            changed_rows.ChangedRows(
+                connection, rows, key, stamp, amounts, stamped=True,
+                compared=rows.selected_columns))
+
+    def _services_statements(self, connection, schema, rows):
+        key = tables.services.c.id
+        column = functools.partial(schema.column, tables.services)
+        seen = sa.func.coalesce(column('last_seen_up'), column('created_at'))
+        state = _flag(column('disabled'), 2) + _flag(column('forced_down'), 1)
+        # Marks of services that are enabled and fresh are 0, and no others.
+        told = state + 4 * (1 + sa.func.coalesce(
+            changed_rows.seconds_since_epoch(connection, seen), 0))
+        compared = rows.selected_columns
+        fresh = sa.literal(0)
+        if not self.heartbeats:
+            is_fresh = changed_rows.is_within(connection, seen, 'earliest',
+                                              'latest')
+            fresh = sa.case((is_fresh, 1), else_=0)
+            told = sa.case((is_fresh, state), else_=told)
+            compared = [each for each in compared
+                        if each.name not in _HEARTBEAT]
+        return _Statements(
+            statements.CompiledStatement(connection, rows.order_by(key)),
+            changed_rows.ChangedRows(
+                connection, rows.add_columns(fresh.label('fresh')), key, told,
+                changed_rows.summand(connection, column('version')),
+                stamped=False, compared=compared))
 
     def locate_instances(self, uuids):
         """Return the hosts of instances: instance uuid -> host name."""
@@ -241,6 +289,18 @@ class CellReader:
             return _in_chunks(connection, statement, column, values)
 
 
+class _Statements(typing.NamedTuple):
+    """Of one table: a CompiledStatement for all rows, and ChangedRows."""
+
+    all: object
+    changed: object
+
+
+def _flag(column, value):
+    """Return the expression for a number that stands for a true column."""
+    return sa.case((column.is_(True), value), else_=0)
+
+
 class CellTransaction:
     """A read transaction: all that it reads is of the same moment."""
 
@@ -249,11 +309,28 @@ class CellTransaction:
 
     def rows(self):
         """Return the compute nodes and services: CellRows."""
+        return self._read(lambda nodes, services: CellRows(
+            self._reader.cell, nodes.all.rows(self._connection),
+            services.all.rows(self._connection)))
+
+    def changes(self, nodes, services, now):
+        """Return what differs from KnownRows: a pair of changed_rows.Found.
+
+        nodes, services: KnownRows.  now: seconds since the epoch.
+        Services' values are those of hosts.rows.Service.
+        """
+        down = self._reader.service_down_time
+        moments = changed_rows.moments(earliest=math.ceil(now - down),
+                                       latest=math.floor(now + down) - 1)
+        return self._read(lambda of_nodes, of_services: (
+            of_nodes.changed.read(self._connection, nodes),
+            of_services.changed.read(self._connection, services, **moments)))
+
+    def _read(self, read):
+        """Return what a function reads with the statements of both tables."""
         with self._reader.required():
             try:
-                return CellRows(self._reader.cell, *(
-                    statement.rows(self._connection) for statement
-                    in self._reader.statements(self._connection)))
+                return read(*self._reader.statements(self._connection))
             except Exception:
                 # A column that is gone is left out the next time.
                 self._reader.forget_statements()

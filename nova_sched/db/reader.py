@@ -6,6 +6,7 @@ All cells are read in parallel, each through its ``cell_reader.CellReader``.
 import functools
 import threading
 
+from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.db import api_reader
 from nova_sched.db import cell_reader
@@ -39,7 +40,7 @@ class HostReader:
                  compute_node_columns=COMPUTE_NODE_COLUMNS):
         self._conf = conf
         self.compute_node_columns = tuple(compute_node_columns)
-        self._fixed, self._readers = cells, {}
+        self._fixed, self._readers, self._heartbeats = cells, {}, True
         self._lock = threading.Lock()
         self._has_api = bool(conf.api_database.connection)
         self._api = _api_reader(conf)
@@ -55,6 +56,13 @@ class HostReader:
             reader.close()
         self._api_guard.close()
         self._api.close()
+
+    def skip_heartbeats(self):
+        """Read no heartbeats of services that are up, but that they are."""
+        self._heartbeats = False
+        for reader in self._readers.values():
+            reader.heartbeats = False
+            reader.forget_statements()
 
     @property
     def has_api_database(self):
@@ -92,7 +100,9 @@ class HostReader:
     def _reader(self, cell):
         options = db_engine.options_from(self._conf)
         reader = cell_reader.CellReader(
-            cell, options, self.compute_node_columns)
+            cell, options, self.compute_node_columns,
+            config.service_down_time(self._conf))
+        reader.heartbeats = self._heartbeats
         reader.guard = guard.Guard(f'cell {cell}', 'computes', reader.probe,
                                    self._conf.nova_sched.cell_timeout)
         return reader

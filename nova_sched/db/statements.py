@@ -50,6 +50,14 @@ class Schema:
                 f'Database {self._db.masked}: its table {table.name} has no '
                 f'column {" and no column ".join(missing)}')
 
+    def column(self, table, name):
+        """Return the expression for a column: the column itself, if it is
+        there, its substitute, or NULL.
+        """
+        present = self.columns(table)
+        return (table.c[name] if name in present
+                else _substitute(table.c[name], present))
+
     def select(self, table, names, **instead):
         """Return a SELECT of the columns in this order.
 
@@ -69,6 +77,19 @@ def _substitute(column, present):
     return other if other is not None and other.name in present else sa.null()
 
 
+#: What stands in a statement for integers that differ from call to call.
+KEYS = '/* keys */'
+
+
+def _number(name):
+    return f'/* {name} */'
+
+
+def number(name):
+    """Return the expression for an integer that differs from call to call."""
+    return sa.literal_column(_number(name), sa.BigInteger)
+
+
 class CompiledStatement:
     """A statement without parameters, compiled once to the dialect's SQL."""
 
@@ -83,15 +104,18 @@ class CompiledStatement:
             if isinstance(column.type, sa.DateTime)
             and dialect.name == 'sqlite']
 
-    def rows(self, connection, keys=()):
+    def rows(self, connection, keys=(), **numbers):
         """Return all rows as the driver's tuples: list.
 
         Times are naive UTC datetimes or None, see timestamps.parse.
-        keys: integers that take the place of ``_KEYS`` in the statement.
+        keys: integers that take the place of ``KEYS`` in the statement.
+        numbers: integers that take the place of ``number(name)``.
         """
         sql = self._sql
         if keys:
-            sql = sql.replace(_KEYS, ','.join(map(str, map(int, keys))))
+            sql = sql.replace(KEYS, ','.join(map(str, map(int, keys))))
+        for name, value in numbers.items():
+            sql = sql.replace(_number(name), str(int(value)))
         with connection.exec_driver_sql(sql) as result:
             rows = list(result.cursor.fetchall())
         if not self._times:
@@ -103,71 +127,3 @@ class CompiledStatement:
         for index in self._times:
             row[index] = timestamps.parse(row[index])
         return tuple(row)
-
-
-class DigestStatement:
-    """A statement that fetches only the rows that changed since the last call.
-
-    The database computes a digest of every row, which costs a fraction of
-    sending the row and of creating Python objects for its columns. Every
-    change of a row changes its digest, whatever time stamps, clocks and the
-    order of commits say. Databases other than those of ``is_supported`` lack
-    the functions for it.
-    Within one transaction, digests and rows are of the same moment. Without
-    that guarantee a row may be newer than its digest, and the next call
-    fetches it again.
-
-    key: the statement's integer primary key column, by which it is ordered.
-    """
-
-    def __init__(self, connection, statement, key):
-        keyed = statement.with_only_columns(key, *statement.selected_columns)
-        by_keys = key.in_([sa.literal_column(_KEYS)])
-        self._digests = CompiledStatement(
-            connection, statement.with_only_columns(key, _digest(statement)))
-        self._all = CompiledStatement(connection, keyed)
-        self._some = CompiledStatement(connection, keyed.where(by_keys))
-        self._known = {}
-
-    @staticmethod
-    def is_supported(connection):
-        """Return whether the database is MySQL or MariaDB."""
-        return connection.dialect.name in ('mysql', 'mariadb')
-
-    def rows(self, connection):
-        """Return all rows: list of tuples, unchanged rows the same objects."""
-        digests = dict(self._digests.rows(connection))
-        known = {key: self._known[key] for key, digest in digests.items()
-                 if digest is not None
-                 and self._known.get(key, (None,))[0] == digest}
-        for key, *row in self._fetch(
-                connection, [key for key in digests if key not in known]):
-            known[key] = digests.get(key), tuple(row)
-        self._known = known
-        return [known[key][1] for key in sorted(known)]
-
-    def _fetch(self, connection, keys):
-        if not keys:
-            return []
-        if len(keys) > _MAX_KEYS:
-            return self._all.rows(connection)
-        return self._some.rows(connection, keys)
-
-
-#: Number of rows up to which selecting them by key beats reading all.
-_MAX_KEYS = 500
-_KEYS = '/* keys */'
-
-
-def _digest(statement):
-    """Return the SHA1 expression over a row's columns.
-
-    Texts are hexadecimal, so that a comma separates columns and a tilde marks
-    NULL whatever they hold, and so that columns of several character sets can
-    be concatenated.
-    """
-    return sa.func.sha1(sa.func.concat_ws(',', *(
-        sa.func.coalesce(
-            sa.func.hex(column) if isinstance(column.type, sa.String)
-            else column, '~')
-        for column in statement.selected_columns)))

@@ -125,6 +125,7 @@ COLUMNS = (
            ours=True),
     Column('service_last_seen', FLOAT,
            _service('last_seen_up', 'created_at'), 'seconds', ours=True),
+    Column('service_fresh', BOOLEAN, ours=True),
     Column('service_version', INTEGER, _service('version'), ours=True),
     Column('service_up', BOOLEAN, ours=True),
 )

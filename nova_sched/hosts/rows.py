@@ -25,8 +25,10 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 #: What rules read again must not need more stack than they have left.
 _DEEPEST = 16
 
-#: A row of Nova's table ``services``.
-Service = collections.namedtuple('Service', columns.SERVICE_COLUMNS)
+#: A row of Nova's table ``services``; and whether the service was up when it
+#: was read, whatever its heartbeat says, which was read earlier then.
+Service = collections.namedtuple(
+    'Service', (*columns.SERVICE_COLUMNS, 'fresh'), defaults=(0,))
 
 
 def seconds(moment):
@@ -189,6 +191,7 @@ _OF_SERVICE = {
     'service': lambda row: row,
     'service_disabled': lambda row: bool(row.disabled),
     'service_forced_down': lambda row: bool(row.forced_down),
+    'service_fresh': lambda row: bool(row.fresh),
     'service_last_seen': lambda row: seconds(
         row.last_seen_up or row.created_at),
     'service_version': _service_version}

@@ -141,7 +141,7 @@ class HostCache:
 
         A full cloud is another matter, and so is one without hosts.
         """
-        if self._reader.cells and all(changes.rows is None
+        if self._reader.cells and all(changes.found is None
                                       for changes in found.values()):
             raise self._reader.none_answers()
 
@@ -160,7 +160,7 @@ class HostCache:
         """Return what was read and what was not: hosts.table.Cells."""
         reads = tuple((cell.uuid, changes.began)
                       for cell, changes in found.items()
-                      if changes.rows is not None)
+                      if changes.found is not None)
         read = {uuid for uuid, _ in reads}
         lost = self._reader.unavailable_cells()
         return host_table.Cells(

@@ -7,6 +7,7 @@ import time
 from oslo_log import log as logging
 
 from nova_sched.db import engine
+from nova_sched.db.changed_rows import KnownRows
 from nova_sched.hosts import columns
 
 LOG = logging.getLogger(__name__)
@@ -22,7 +23,7 @@ class Changes:
 
     nodes, services: pairs of a row as it was and as it is; None in the place
         of one that was not there, or is not there any more.
-    rows: all that was read, a db.cell_reader.CellRows.
+    found: the db.changed_rows.Found of both tables; None if it was not read.
     began: seconds since the epoch when the read began.
     located: instance uuid -> host name or None, as of the same transaction, of
         those that were asked for.
@@ -30,7 +31,7 @@ class Changes:
 
     nodes: list
     services: list
-    rows: object = None
+    found: tuple | None = None
     began: float = 0.0
     located: dict = dataclasses.field(default_factory=dict)
 
@@ -44,7 +45,7 @@ class CellInventory:
 
     def __init__(self, uuid, number):
         self.uuid, self.number = uuid, number
-        self._nodes, self._services = [], []
+        self._nodes, self._services = KnownRows(), KnownRows()
 
     def read(self, reader, wanted):
         """Read the cell in one transaction: ``Changes``.
@@ -58,31 +59,40 @@ class CellInventory:
         """
         began = time.time()
         with reader.transaction() as transaction:
-            rows = transaction.rows()
-            nodes = differences(self._nodes, rows.compute_nodes)
+            found = transaction.changes(self._nodes, self._services, began)
+            nodes = self._nodes.pairs(found[0])
             uuids = wanted({row[_NODE_HOST] for pair in nodes
                             for row in pair if row is not None} - {None})
             located = dict.fromkeys(uuids)
             if located:
                 located = _located(reader, transaction, located)
-        services = differences(self._services, rows.services)
-        if nodes:
-            _check_named('compute_nodes', rows.compute_nodes, _NODE_HOST)
-        if services:
-            _check_named('services', rows.services, _SERVICE_HOST)
-        return Changes(nodes, services, rows, began, located)
+        services = self._services.pairs(found[1])
+        for table, each in zip(('compute_nodes', 'services'), found,
+                               strict=True):
+            if each.edited:
+                LOG.info('%(count)d row(s) of %(table)s had changed without a '
+                         'new time stamp or state; the first of them has the '
+                         'id %(first)s', {
+                             'count': len(each.edited), 'table': table,
+                             'first': min(each.edited)})
+        _check_named('compute_nodes', nodes, _NODE_HOST)
+        _check_named('services', services, _SERVICE_HOST)
+        return Changes(nodes, services, found, began, located)
 
     def lost(self):
         """Return the ``Changes`` of a cell that cannot be read: all its rows.
         """
-        return Changes([(row, None) for row in self._nodes],
-                       [(row, None) for row in self._services])
+        return Changes(*([(row.values, None) for row in known.rows.values()]
+                         for known in (self._nodes, self._services)))
 
     def take(self, changes):
         """Have the next read compare with what these were found in."""
-        rows = changes.rows
-        self._nodes, self._services = (
-            ([], []) if rows is None else (rows.compute_nodes, rows.services))
+        if changes.found is None:
+            self._nodes, self._services = KnownRows(), KnownRows()
+            return
+        for known, found in zip((self._nodes, self._services), changes.found,
+                                strict=True):
+            known.take(found)
 
 
 def _located(reader, transaction, uuids):
@@ -96,31 +106,12 @@ def _located(reader, transaction, uuids):
         return {}
 
 
-def differences(old, new):
-    """Return what differs between lists of rows, of which each begins with its
-    id.
-
-    Returns pairs (old row, new row) with None for what is not there.  Rows
-    that are the same object are not looked into.
-    """
-    if len(old) == len(new):
-        pairs = [(before, after) for before, after
-                 in zip(old, new, strict=True)
-                 if before is not after and before != after]
-        if all(before[_ID] == after[_ID] for before, after in pairs):
-            return pairs
-    before = {row[_ID]: row for row in old}
-    after = {row[_ID]: row for row in new}
-    return [(before.get(id_), after.get(id_))
-            for id_ in dict.fromkeys([*before, *after])
-            if before.get(id_) != after.get(id_)]
-
-
-def _check_named(table, rows, host):
+def _check_named(table, pairs, host):
     """Warn, once, of rows that do not name their host."""
-    nameless = [row[_ID] for row in rows if not isinstance(row[host], str)]
+    nameless = [row[_ID] for _, row in pairs
+                if row is not None and not isinstance(row[host], str)]
     if nameless:
-        _warn_nameless(table, len(nameless), nameless[0])
+        _warn_nameless(table, len(nameless), min(nameless))
 
 
 @functools.lru_cache(maxsize=1024)

@@ -36,7 +36,7 @@ def ranker(filters, weighers):
     for rule in {id(rule): rule for rule in filters}.values():
         _warn_of_asking(rule)
     return ranking.Ranker(adapted_filters(filters),
-                          adapted_weighers(weighers))
+                          adapted_weighers(weighers), has_plug_ins=True)
 
 
 def adapted_filters(filters):

@@ -32,10 +32,14 @@ class Ranked:
 
 
 class Ranker:
-    """Filters and weighers, in the order they run, at work on hosts."""
+    """Filters and weighers, in the order they run, at work on hosts.
 
-    def __init__(self, filters_, weighers):
+    has_plug_ins: whether any of them is of a third party.
+    """
+
+    def __init__(self, filters_, weighers, has_plug_ins=False):
         self.filters, self.weighers = filters_, weighers
+        self.has_plug_ins = has_plug_ins
         self._listing = _overriding('needs_all_instances', filters_)
         #: The columns of instances that filters compare those of all hosts by.
         self.instance_columns = tuple(dict.fromkeys(

@@ -21,6 +21,10 @@ class ChanceScheduler(driver.HostScheduler):
 
     USES_ALLOCATION_CANDIDATES = False
 
+    def __init__(self, conf):
+        super().__init__(conf)
+        self.skip_heartbeats()
+
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False,
                             offer=PLACEMENT_NOT_USED, record=None):

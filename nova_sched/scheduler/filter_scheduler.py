@@ -54,6 +54,8 @@ class FilterScheduler(driver.HostScheduler):
         #: The driver that has taken over, at a reload of the configuration.
         self.successor = None
         self._selector = HostSelector.of(conf)
+        if not (self.PERIODIC or self.ranker.has_plug_ins):
+            self.skip_heartbeats()
 
     def take_over(self, predecessor):
         if isinstance(predecessor, FilterScheduler):

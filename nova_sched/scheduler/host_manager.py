@@ -46,6 +46,13 @@ class HostManager:
             self._reader, config.fallback_ratios(conf), self.make_record,
             self._placements)
 
+    def skip_heartbeats(self):
+        """Read no heartbeats of services that are up, but that they are.
+
+        For drivers whose rules look at nothing else of them.
+        """
+        self._reader.skip_heartbeats()
+
     def check_set_up(self):
         """Check how it is set up, once; raise whatever is wrong with it."""
 
@@ -206,14 +213,21 @@ class HostManager:
 
         A service is up when it is not forced down and its last heartbeat is
         at most service_down_time seconds away from ``now``, past or future.
+        Of most services that are up it is only known that they were so when
+        they were read.
         found: Instances of the request.  offer: what Placement offers.
         """
         now = self.now() if now is None else now
         found.cells = _cells_of(table)
-        seen = table.columns['service_last_seen']
+        fresh, seen = (table.columns[name] for name
+                       in ('service_fresh', 'service_last_seen'))
+        if fresh.any():
+            read_at = min(began for _, began in table.cells.reads)
+            seen = np.where(fresh, read_at, seen)
         alive = np.abs(now - seen) <= self._service_down_time
         up = alive & ~table.columns['service_forced_down']
-        snapshot = table.with_columns(service_up=up).snapshot(found, offer)
+        snapshot = table.with_columns(
+            service_up=up, service_last_seen=seen).snapshot(found, offer)
         snapshot.moment = now
         snapshot.pack_numa_cells = self._pack_numa_cells
         return snapshot

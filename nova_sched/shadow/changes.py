@@ -29,8 +29,8 @@ _LAG = 1.0
 _LINGERING = 5.0
 
 #: Columns that change all the time, or that other columns stand for.
-_NOT_COMPARED = {'updated', 'service', 'service_last_seen', 'service_up',
-                 'stats', 'uuid', 'host', 'nodename'}
+_NOT_COMPARED = {'updated', 'service', 'service_last_seen', 'service_fresh',
+                 'service_up', 'stats', 'uuid', 'host', 'nodename'}
 _COMPARED = tuple(name for name in columns.NAMES
                   if name not in _NOT_COMPARED)
 #: Longest value in a text, in characters.

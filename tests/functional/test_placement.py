@@ -141,6 +141,12 @@ def test_claims_of_a_call_that_nobody_waits_for_are_given_back(
 def test_workers_ask_together_for_what_they_copy(stage, placement):
     """Placement lists once for all, however many there are."""
     kept = http_providers.Providers(placement)
+
+    def list_slowly(asked):
+        # So that it is not due again before all have it.
+        time.sleep(0.3)
+        return kept._candidates(asked)
+    placement.on('GET', '/allocation_candidates', list_slowly)
     for uuid_ in HOSTS.values():
         kept.add(uuid_, vcpus=64, traits=['OWNER_NOVA'], others={
             'MEMORY_MB': 1 << 20, 'DISK_GB': 1 << 20})

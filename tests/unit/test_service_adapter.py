@@ -31,6 +31,18 @@ class TestResponse:
             service_adapter.Response(200, text).document()
 
 
+def test_the_same_options_are_one_identity_before_and_after_a_request(
+        tmp_path):
+    def made(**options):
+        return service_adapter.ServiceAdapter(http_placement.a_conf(
+            tmp_path, auth_type='none', **options), 'placement')
+
+    one, other = made(endpoint='http://a'), made(endpoint='http://a')
+    assert one.timeout
+    assert one.identity == other.identity
+    assert made(endpoint='http://b').identity != one.identity
+
+
 class TestSession:
     def test_are_one_a_process(self, tmp_path, monkeypatch):
         made = service_adapter.ServiceAdapter(http_placement.a_conf(

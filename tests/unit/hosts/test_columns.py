@@ -92,10 +92,11 @@ def test_of_a_host_that_never_reported_are_zero_or_nothing():
 
 
 def test_of_services_are_all_made_of_their_rows():
-    service = rows.Service._make([None] * len(columns.SERVICE_COLUMNS))
+    service = rows.Service(*[None] * len(columns.SERVICE_COLUMNS))
 
     assert set(rows.service_columns([service])) == {
-        column.name for column in columns.COLUMNS if column.of('services')}
+        column.name for column in columns.COLUMNS if column.of('services')
+        } | {'service_fresh'}
 
 
 def test_are_what_requests_may_ask_for_but_those_that_nova_lacks():
@@ -106,7 +107,8 @@ def test_are_what_requests_may_ask_for_but_those_that_nova_lacks():
 
     assert set(columns.NAMES) - found == {
         'service_disabled', 'service_forced_down', 'service_up',
-        'service_last_seen', 'service_version', 'bare_metal'}
+        'service_last_seen', 'service_fresh', 'service_version',
+        'bare_metal'}
 
 
 def test_are_all_in_a_builders_host():

@@ -26,7 +26,7 @@ def record(**columns):
 def test_a_record_has_every_column_that_a_compute_node_fills():
     from_services = {'service', 'service_disabled', 'service_forced_down',
                      'service_last_seen', 'service_version', 'service_up',
-                     'aggregates'}
+                     'service_fresh', 'aggregates'}
 
     for columns in ({}, {'free_disk_gb': None}):
         assert set(record(**columns)) == (

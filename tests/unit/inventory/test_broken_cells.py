@@ -75,14 +75,14 @@ class TestMappings:
 def test_a_fault_costs_its_cell_only_and_is_told_once(
         cloud, monkeypatch, caplog):
     """With its traceback."""
-    driver, rows = cloud.driver(), cell_reader.CellTransaction.rows
+    driver, changes = cloud.driver(), cell_reader.CellTransaction.changes
 
-    def fault(moment):
+    def fault(moment, *known):
         if moment._reader.cell.uuid == CELL2:
             raise ZeroDivisionError('of a driver')
-        return rows(moment)
+        return changes(moment, *known)
 
-    monkeypatch.setattr(cell_reader.CellTransaction, 'rows', fault)
+    monkeypatch.setattr(cell_reader.CellTransaction, 'changes', fault)
     for _ in range(3):
         assert picks(driver, a_request()) < ['c']
 
@@ -303,15 +303,15 @@ def test_a_hung_cell_is_left_alone_for_longer_each_time(
     """One whose probes are answered, and nothing else."""
     monkeypatch.setattr(guard, 'PROBE_INTERVAL', 0.01)
     driver = cloud.driver(nova_sched__cell_timeout=1)
-    rows = cell_reader.CellTransaction.rows
+    changes = cell_reader.CellTransaction.changes
     awake = threading.Event()
 
-    def hang(moment):
+    def hang(moment, *known):
         if moment._reader.cell.uuid == CELL2:
             awake.wait(20)
-        return rows(moment)
+        return changes(moment, *known)
 
-    monkeypatch.setattr(cell_reader.CellTransaction, 'rows', hang)
+    monkeypatch.setattr(cell_reader.CellTransaction, 'changes', hang)
     [found] = [each.guard for each in driver.host_manager._reader
                ._readers.values() if each.cell.uuid == CELL2]
     end = time.monotonic() + 20

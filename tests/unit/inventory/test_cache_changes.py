@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from nova_sched.db import cell_reader
 from nova_sched.db import cells as db_cells
+from nova_sched.db import changed_rows
 from nova_sched.db import reader as db_reader
 from nova_sched.inventory.cache import HostCache
 from tests.builders import clouds
@@ -78,7 +78,8 @@ class TestServices:
                    if values is not before.columns[name]}
         assert changed <= {
             'service', 'service_last_seen', 'service_disabled',
-            'service_forced_down', 'service_version', 'aggregates'}
+            'service_forced_down', 'service_version', 'service_fresh',
+            'aggregates'}
 
     @pytest.mark.parametrize('name, value', [
         ('disabled', 'service_disabled'),
@@ -244,17 +245,18 @@ class MemoryReader:
     def transaction(self):
         return contextlib.nullcontext(self)
 
-    def rows(self):
+    def changes(self, nodes, services, now):
         self.reads += 1
         node = clouds.a_compute_node('a', id=1, vcpus_used=self.value,
                                      updated_at=None)
         service = clouds.a_service('a', id=1, last_seen_up=None,
                                    created_at=None)
         self._pause()
-        return cell_reader.CellRows(
-            self.cell,
-            [tuple(node[name] for name in db_reader.COMPUTE_NODE_COLUMNS)],
-            [tuple(service[name] for name in db_reader.SERVICE_COLUMNS)])
+        return [changed_rows.Found(
+            {1: changed_rows.Row(self.value, 0, None, values)}, frozenset(),
+            (), None, True, now, self) for values in (
+                tuple(node[name] for name in db_reader.COMPUTE_NODE_COLUMNS),
+                (*(service[name] for name in db_reader.SERVICE_COLUMNS), 0))]
 
     def api_stamp(self):
         return ()

@@ -63,7 +63,7 @@ def test_what_reads_have_found_is_changed_by_nobody():
     lost = cell.CellInventory('cell', 1).lost()
 
     assert is_fixed(lost)
-    assert (lost.rows, lost.began, lost.located) == (None, 0.0, {})
+    assert (lost.found, lost.began, lost.located) == (None, 0.0, {})
     mapped = api.Mapped({})
     api.ApiInventory(None).take(mapped)
     assert is_fixed(mapped)
@@ -71,19 +71,6 @@ def test_what_reads_have_found_is_changed_by_nobody():
         None, {}, {}, None)
     assert mapped.disabled == mapped.other_aggregates == frozenset()
     assert mapped.at < 0
-
-
-@pytest.mark.parametrize(('old', 'new', 'expected'), [
-    ([], [], []),
-    ([(1, 'a'), (2, 'b')], [(1, 'a'), (2, 'c')], [((2, 'b'), (2, 'c'))]),
-    ([(1, 'a')], [(1, 'a'), (2, 'b')], [(None, (2, 'b'))]),
-    ([(1, 'a'), (2, 'b')], [(2, 'b')], [((1, 'a'), None)]),
-    ([(1, 'a'), (2, 'b')], [(2, 'b'), (3, 'c')],
-     [((1, 'a'), None), (None, (3, 'c'))]),
-    ([(1, 'a'), (2, 'b')], [(1, 'x'), (3, 'b')],
-     [((1, 'a'), (1, 'x')), ((2, 'b'), None), (None, (3, 'b'))])])
-def test_rows_differ_from_those_of_the_same_id(old, new, expected):
-    assert cell.differences(old, new) == expected
 
 
 class Reader:

@@ -5,7 +5,6 @@ import random
 import pytest
 
 from nova_sched.hosts import columns
-from nova_sched.inventory import cell
 from tests.builders import clouds
 from tests.unit.inventory.test_cache import cache_of
 from tests.unit.inventory.test_cache import column
@@ -13,7 +12,7 @@ from tests.unit.inventory.test_cache import names
 from tests.unit.inventory.test_cache import refreshed
 
 HOSTS = 200
-OF_SERVICES = sum(column.of('services') for column in columns.COLUMNS)
+OF_SERVICES = 1 + sum(column.of('services') for column in columns.COLUMNS)
 ALL = len(columns.COLUMNS)
 #: Host and node name stay; services and aggregates are not in a node's row.
 OF_NODES = ALL - OF_SERVICES - len(
@@ -151,33 +150,6 @@ class TestDuplicates:
         cloud.execute('UPDATE services SET deleted = id WHERE id = 9')
 
         assert column(refreshed(cache), 'service_disabled') == [False, False]
-
-
-class TestDifferences:
-    ONE, TWO, TOO = (1, 'a'), (2, 'b'), (2, 'c')
-
-    @pytest.mark.parametrize(('old', 'new', 'expected'), [
-        ([], [], []),
-        ([ONE, TWO], [ONE, (2, 'b')], []),
-        ([ONE, TWO], [ONE, TOO], [(TWO, TOO)]),
-        ([ONE], [ONE, TWO], [(None, TWO)]),
-        ([ONE, TWO], [TWO], [(ONE, None)]),
-        ([ONE], [TWO], [(ONE, None), (None, TWO)]),
-        ([ONE, TWO], [TOO], [(ONE, None), (TWO, TOO)]),
-    ])
-    def test_are_pairs_of_what_was_and_what_is(self, old, new, expected):
-        assert cell.differences(old, new) == expected
-
-    def test_are_not_looked_for_in_rows_that_are_the_same_objects(self):
-        class Row(tuple):
-            __slots__ = ()
-
-            def __ne__(self, other):
-                raise AssertionError('looked into')
-
-        rows = [Row((1, 'a')), Row((2, 'b'))]
-
-        assert cell.differences(rows, list(rows)) == []
 
 
 def test_a_refresh_that_fails_takes_nothing_over(cloud):

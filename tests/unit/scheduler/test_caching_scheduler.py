@@ -222,7 +222,8 @@ class TestConsumption:
         select(driver, a_server(num_instances=2))
         cloud.execute("UPDATE compute_nodes SET host = 'a', "
                       "hypervisor_hostname = 'a' WHERE host = 'b'")
-        cloud.execute("UPDATE services SET host = 'a' WHERE host = 'b'")
+        cloud.execute("UPDATE services SET host = 'a', last_seen_up = "
+                      "'2030-01-01 00:00:07' WHERE host = 'b'")
 
         refresh(driver)
 

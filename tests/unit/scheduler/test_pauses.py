@@ -192,7 +192,9 @@ class TestIsDecidedOnceMore:
         def grow():
             cloud.load_nodes(*(clouds.a_compute_node(
                 name, memory_mb=9000, free_ram_mb=ram)
-                for name, ram in (('a', 0), ('h0', 9000))))
+                for name, ram in (('a', 0), ('h0', 9000))), services=[
+                    clouds.a_service(name, id=number)
+                    for number, name in enumerate(('a', 'h0'), 7)])
             driver.host_manager.refresh()
         between(driver, None, grow)
 

@@ -34,8 +34,9 @@ class Stage:
         if server is not None:
             server.on('GET', '/allocations/', self.of_consumer)
             server.on('GET', '/resource_providers/', self.of_provider)
-            options |= {'placement__auth_type': 'none',
-                        'placement__endpoint_override': server.url}
+            options = {'nova_sched__candidates': 'list',
+                       'placement__auth_type': 'none',
+                       'placement__endpoint_override': server.url, **options}
         conf = cloud.conf(**options)
         conf.set_override('shadow_patience', PATIENCE, 'nova_sched')
         self.placement = placement = decider.connect_placement(conf)

@@ -1,0 +1,429 @@
+"""Reads of a table what has changed since it was read before.
+
+Of thousands of hosts a few report a change a second.  So a read asks for
+*totals* first: one row, from which it shows whether the *mark* of any row has
+changed, its time stamp or its state.  If so, the read lists marks, likely rows
+first, until those that differ explain the totals, and fetches their rows.
+
+Stamps have whole seconds: what is written in the same second as a row that was
+read is no news by its mark.  So rows with a new mark are compared by digests
+for some seconds.  And all rows are compared by digests within a minute, some
+with each read: what somebody edits by hand has no new stamp.
+"""
+
+import bisect
+import dataclasses
+import datetime
+import math
+import time
+import typing
+
+import sqlalchemy as sa
+
+from nova_sched.db import statements
+
+#: Seconds within which all rows are compared.  Rows that were not read for so
+#: long are compared at once.
+SPAN = 60
+#: Seconds between two parts of that.
+PART = 0.5
+#: Seconds that a row with a new stamp is compared with each read, and by which
+#: the stamps of two hosts usually differ at most.
+YOUNG = 3
+#: Keys in one statement, at most.
+_MOST_KEYS = 500
+#: Less than any mark.
+_LOWEST = -(1 << 60)
+#: Rows weigh differently in totals, so that one change does not make up for
+#: another; sums stay within 64 bits.
+_WEIGHTS = 1024
+_LOW_BITS = (1 << 24) - 1
+
+
+class Row(typing.NamedTuple):
+    """One row.
+
+    mark: a number that changes with the row.  version: another one, that
+    hardly ever does.
+    digest: of the values that matter; None where the database makes none.
+    values: of the columns.
+    """
+
+    mark: int
+    version: int
+    digest: str | None
+    values: tuple
+
+
+class Totals(typing.NamedTuple):
+    """What tells whether the mark of any row has changed."""
+
+    count: int = 0
+    keys: int = 0
+    marks: int = 0
+    versions: int = 0
+
+    def plus(self, key, row, sign=1):
+        """Return the totals with a Row more; with sign = -1 without it."""
+        weight = (key & _WEIGHTS - 1) + 1
+        return Totals(self.count + sign, self.keys + sign * key,
+                      self.marks + sign * weight * row.mark,
+                      self.versions + sign * weight * row.version)
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """What a read has found.
+
+    rows: id -> Row, of those that were fetched: new or, perhaps, changed.
+    gone: ids of rows that are not there any more.
+    edited: ids of rows that changed and kept their mark.
+    walked: last of the ids that were compared in turn; None for none.
+    whole: whether all rows were compared.
+    at: seconds of time.monotonic().
+    source: the ChangedRows that has read.
+    """
+
+    rows: dict
+    gone: frozenset
+    edited: tuple
+    walked: int | None
+    whole: bool
+    at: float
+    source: object
+
+
+class KnownRows:
+    """The rows of a table as they were taken last: ``rows``, id -> Row."""
+
+    def __init__(self):
+        self.rows, self.totals, self.source = {}, Totals(), None
+        self.newest = _LOWEST
+        self.read_at = self.walked_at = -math.inf
+        self._walked, self._keys = _LOWEST, None
+        # id -> when its mark was seen first, the oldest first.
+        self._marked = {}
+
+    def pairs(self, found):
+        """Return what differs: list of (values as known, values as found).
+
+        None in the place of a row that was not there, or is not any more.
+        """
+        before = [(self.rows.get(key), row)
+                  for key, row in found.rows.items()]
+        return [(known and known.values, row.values)
+                for known, row in before
+                if known is None or known.values != row.values] + [
+            (self.rows[key].values, None) for key in found.gone]
+
+    def with_found(self, rows, gone=()):
+        """Return the Totals with rows, id -> Row, and without some ids."""
+        totals = self.totals
+        for key in (*rows, *gone):
+            if key in self.rows:
+                totals = totals.plus(key, self.rows[key], -1)
+        for key, row in rows.items():
+            totals = totals.plus(key, row)
+        return totals
+
+    def take(self, found):
+        """Know what a read has found."""
+        self.totals = self.with_found(found.rows, found.gone)
+        if found.gone or any(key not in self.rows for key in found.rows):
+            self._keys = None
+        for key in found.gone:
+            del self.rows[key]
+            self._marked.pop(key, None)
+        self._forget_young(found.at)
+        least = self._least_young(found)
+        for key, row in found.rows.items():
+            known = self.rows.get(key)
+            if (known is None or known.mark != row.mark) and row.mark >= least:
+                self._marked.pop(key, None)
+                self._marked[key] = found.at
+            self.rows[key] = row
+            self.newest = max(self.newest, row.mark)
+        self.read_at, self.source = found.at, found.source
+        if found.whole or found.walked is not None:
+            self.walked_at = found.at
+        if found.walked is not None:
+            self._walked = found.walked
+
+    @staticmethod
+    def _least_young(found):
+        """Return the least mark of a row that may change and keep it."""
+        if not found.whole:
+            return _LOWEST
+        # Of all rows at once: those of the last seconds, by any clock.
+        return max((row.mark for row in found.rows.values()),
+                   default=0) - SPAN
+
+    def young(self):
+        """Return the ids of rows whose mark was new at the last reads: set."""
+        return set(self._marked)
+
+    def _forget_young(self, now):
+        """Forget those that were compared once more after YOUNG seconds."""
+        while self._marked:
+            key, at = next(iter(self._marked.items()))
+            if now - at <= YOUNG:
+                return
+            del self._marked[key]
+
+    def in_turn(self, now):
+        """Return the ids of those rows whose turn it is to be compared: list.
+        """
+        if now - self.walked_at < PART or not self.rows:
+            return []
+        if self._keys is None:
+            self._keys = sorted(self.rows)
+        count = math.ceil(len(self._keys) * (now - self.walked_at) / SPAN)
+        start = bisect.bisect_right(self._keys, self._walked)
+        return self._keys[start:start + count] or self._keys[:count]
+
+
+class ChangedRows:
+    """Statements that read what has changed of a table.
+
+    connection: an open one.
+    rows: SELECT of the wanted columns and rows, in no order.
+    key: the integer primary key column.
+    mark, version: integer expressions, as of Row; marks of rows that are as
+        usual are less than 1, unless they are time stamps.
+    stamped: whether marks are time stamps, seconds since the epoch.
+    compared: the columns that digests are of.
+
+    The numbers that the expressions name are keywords of ``read``.
+    """
+
+    def __init__(self, connection, rows, key, mark, version, stamped,
+                 compared):
+        self._stamped = stamped
+        digest = digest_of(connection, compared)
+        by_key = key.in_([sa.literal_column(statements.KEYS)])
+        weight = key.op('&')(_WEIGHTS - 1) + 1
+        least = mark >= statements.number('least')
+
+        def compiled(*columns, where=None):
+            statement = rows.with_only_columns(*columns)
+            return statements.CompiledStatement(
+                connection, statement if where is None
+                else statement.where(where))
+
+        self._totals = compiled(
+            sa.func.count(), sa.func.sum(key), sa.func.sum(weight * mark),
+            sa.func.sum(weight * version))
+        self._marks = compiled(key, mark, version, where=least)
+        wide = (key, mark, version, digest, *rows.selected_columns)
+        self._all = compiled(*wide)
+        self._some = compiled(*wide, where=by_key)
+        self._has_digests = digest is not _NO_DIGEST
+        narrow = (key, mark, version, digest)
+        self._all_digests = compiled(*narrow)
+        self._some_digests = compiled(*narrow, where=by_key)
+
+    def read(self, connection, known, **numbers):
+        """Return what differs from KnownRows: Found.
+
+        All statements are of one transaction.  In one that does not keep to
+        one moment a row may be newer than its mark; the next read finds it.
+        """
+        return _Reading(self, connection, known, numbers).found()
+
+
+class _Reading:
+    """One read of a table."""
+
+    def __init__(self, statements_, connection, known, numbers):
+        self._sql, self._connection = statements_, connection
+        self._known, self._numbers = known, numbers
+        self._at = time.monotonic()
+        self._rows, self._gone, self._edited = {}, set(), []
+
+    def found(self):
+        known, walked = self._known, None
+        whole = (known.source is not self._sql
+                 or self._at - known.read_at > SPAN)
+        if whole:
+            self._read_whole()
+        else:
+            totals = self._totals()
+            if totals != known.totals:
+                self._explain(totals)
+            walked = self._compare()
+        return Found(self._rows, frozenset(self._gone), tuple(self._edited),
+                     walked, whole, self._at, self._sql)
+
+    def _totals(self):
+        [row] = self._read(self._sql._totals)
+        return Totals(*map(_whole, row))
+
+    def _read(self, statement, **more):
+        return statement.rows(self._connection, **self._numbers, **more)
+
+    def _read_whole(self):
+        """Read all rows, or all digests and what differs by these."""
+        known = self._known
+        if known.source is self._sql and self._sql._has_digests:
+            found = {key: rest for key, *rest
+                     in self._read(self._sql._all_digests)}
+            self._fetch({key for key, rest in found.items()
+                         if self._differs(key, *rest)})
+        else:
+            found = self._rows = self._keyed(self._read(self._sql._all))
+        self._gone = known.rows.keys() - found.keys()
+
+    def _differs(self, key, mark, version, digest):
+        row = self._known.rows.get(key)
+        return (row is None or digest is None
+                or row[:3] != (_whole(mark), _whole(version), digest))
+
+    def _explain(self, totals):
+        """Fetch the rows whose marks differ."""
+        known = self._known
+        for least in self._likely():
+            listed = {key: (_whole(mark), _whole(version))
+                      for key, mark, version
+                      in self._read(self._sql._marks, least=least)}
+            self._fetch({key for key, mark in listed.items()
+                         if key not in known.rows
+                         or known.rows[key][:2] != mark}
+                        | self._as_usual_again(listed, least))
+            if least == _LOWEST:
+                self._gone = known.rows.keys() - listed.keys()
+            if known.with_found(self._rows, self._gone) == totals:
+                return
+
+    def _likely(self):
+        """Return the least marks of which rows are listed, one after another.
+        """
+        if not self._sql._stamped:
+            return 1, _LOWEST
+        # A host whose clock is ahead does not hide the others.
+        newest = min(self._known.newest, int(time.time()))
+        return newest - YOUNG, newest - SPAN, _LOWEST
+
+    def _as_usual_again(self, listed, least):
+        """Return the ids of rows that had such a mark, if that is a state."""
+        if self._sql._stamped:
+            return set()
+        return {key for key, row in self._known.rows.items()
+                if row.mark >= least and key not in listed}
+
+    def _compare(self):
+        """Compare digests of some rows; return the id that the turn is at."""
+        known = self._known
+        young = known.young() if self._sql._stamped else set()
+        turn = known.in_turn(self._at)
+        keys = (young | set(turn)) - self._rows.keys() - self._gone
+        if self._sql._has_digests:
+            compared = [(key, *rest) for part in _parts(keys)
+                        for key, *rest in self._read(
+                            self._sql._some_digests, keys=part)]
+            keys = {key for key, *rest in compared
+                    if self._differs(key, *rest)}
+        before = set(self._rows)
+        self._fetch(keys)
+        self._edited = [key for key in self._rows.keys() - before - young
+                        if known.rows[key].values != self._rows[key].values]
+        return turn[-1] if turn else None
+
+    def _fetch(self, keys):
+        """Fetch rows that were not fetched yet."""
+        keys = keys - self._rows.keys()
+        if len(keys) > _MOST_KEYS:
+            found = self._keyed(self._read(self._sql._all))
+            self._rows |= {key: found[key] for key in keys & found.keys()}
+        elif keys:
+            self._rows |= self._keyed(self._read(
+                self._sql._some, keys=sorted(keys)))
+
+    @staticmethod
+    def _keyed(rows):
+        return {key: Row(_whole(mark), _whole(version), digest, tuple(values))
+                for key, mark, version, digest, *values in rows}
+
+
+def _whole(number):
+    """Return a number of a statement as int; NULL counts as 0, as in sums."""
+    return int(number or 0)
+
+
+def _parts(keys):
+    keys = sorted(keys)
+    return [keys[start:start + _MOST_KEYS]
+            for start in range(0, len(keys), _MOST_KEYS)]
+
+
+_NO_DIGEST = sa.null()
+
+
+def digest_of(connection, columns):
+    """Return the expression for a row's digest; NULL without such a function.
+
+    Texts are hexadecimal, so that a comma separates columns and a tilde marks
+    NULL whatever they hold, and so that columns of several character sets can
+    be concatenated.
+    """
+    if _is_mysql(connection):
+        return _sha1(columns)
+    return _NO_DIGEST
+
+
+def _sha1(columns):
+    return sa.func.sha1(sa.func.concat_ws(',', *(
+        sa.func.coalesce(
+            sa.func.hex(column) if isinstance(column.type, sa.String)
+            else column, '~')
+        for column in columns)))
+
+
+def summand(connection, column):
+    """Return the expression for a column of 32 bits in sums that fit.
+    """
+    if _is_mysql(connection):
+        return column
+    if connection.dialect.name == 'postgresql':
+        column = sa.cast(column, sa.BigInteger)
+    # A column of SQLite holds anything.
+    return column.op('&')(_LOW_BITS)
+
+
+def seconds_since_epoch(connection, moment):
+    """Return the expression for a time as whole seconds; NULL for what is
+    none.
+    """
+    if _is_mysql(connection):
+        return sa.func.to_seconds(moment) - 62_167_219_200
+    if connection.dialect.name == 'postgresql':
+        return sa.cast(sa.func.floor(sa.func.extract('epoch', moment)),
+                       sa.BigInteger)
+    return sa.cast(sa.func.strftime('%s', moment), sa.BigInteger)
+
+
+def is_within(connection, moment, earliest, latest):
+    """Return the condition that a time is between two numbers of ``read``.
+
+    earliest, latest: names of ``moments``.
+    """
+    if _is_mysql(connection):
+        # Numbers of this form are times there, and quicker than a function.
+        return moment.between(statements.number(f'{earliest}_digits'),
+                              statements.number(f'{latest}_digits'))
+    seconds = seconds_since_epoch(connection, moment)
+    return sa.and_(seconds >= statements.number(earliest),
+                   seconds <= statements.number(latest))
+
+
+def moments(**seconds):
+    """Return the numbers for ``is_within``: seconds since the epoch, by name.
+    """
+    numbers = dict(seconds)
+    for name, value in seconds.items():
+        moment = datetime.datetime.fromtimestamp(value, datetime.UTC)
+        numbers[f'{name}_digits'] = f'{moment:%Y%m%d%H%M%S}'
+    return numbers
+
+
+def _is_mysql(connection):
+    return connection.dialect.name in ('mysql', 'mariadb')

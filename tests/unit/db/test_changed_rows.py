@@ -1,0 +1,314 @@
+"""Reads that fetch what has changed.
+
+On SQLite, in places taught the functions that make digests on MySQL.
+"""
+
+import hashlib
+import logging
+import types
+
+import pytest
+import sqlalchemy as sa
+
+from nova_sched.db import cell_reader
+from nova_sched.db import changed_rows
+from nova_sched.db.changed_rows import KnownRows
+from nova_sched.inventory.cell import CellInventory
+from tests.builders.clouds import a_compute_node
+from tests.builders.clouds import a_service
+from tests.builders.interleavings import Clock
+from tests.builders.interleavings import known
+
+HOSTS = 9
+HOST = cell_reader.columns.COMPUTE_NODE_COLUMNS.index('host')
+#: In the year of the Clock.
+OLD, NEW = '2026-12-01 00:00:00', '2027-01-15 08:00:00'
+
+
+def _sha1(text):
+    return hashlib.sha1(str(text).encode()).hexdigest()
+
+
+def _hex(text):
+    return None if text is None else str(text).encode().hex()
+
+
+def _concat_ws(separator, *parts):
+    return separator.join(str(part) for part in parts if part is not None)
+
+
+class Scene:
+    """A cell of HOSTS hosts, of which is known what was read.
+
+    asked: the statements of the last read.
+    """
+
+    def __init__(self, cell, clock, with_digests):
+        self.cell, self.clock = cell, clock
+        self.with_digests, self.asked = with_digests, []
+        self.nodes, self.services = KnownRows(), KnownRows()
+        engine = cell.db.engine
+        sa.event.listen(engine, 'connect', _teach)
+        sa.event.listen(engine, 'before_cursor_execute', self._note)
+
+    def _note(self, connection, cursor, statement, *others):
+        if statement != 'BEGIN':
+            self.asked.append(statement)
+
+    def read(self, seconds=0):
+        """Read after so many seconds; the Found of nodes and of services."""
+        self.clock.now += seconds
+        with self.cell.transaction() as transaction:
+            del self.asked[:]
+            found = transaction.changes(
+                self.nodes, self.services, self.clock.now)
+        self.changed = self.nodes.pairs(found[0])
+        self.nodes.take(found[0])
+        self.services.take(found[1])
+        return found
+
+    def settled(self):
+        """Read until nothing is new any more."""
+        self.read()
+        self.read(changed_rows.YOUNG + 1)
+        return self
+
+
+def _teach(connection, record):
+    connection.create_function('sha1', 1, _sha1)
+    connection.create_function('hex', 1, _hex)
+    connection.create_function('concat_ws', -1, _concat_ws)
+
+
+@pytest.fixture(params=[True, False], ids=['digests', 'rows'])
+def with_digests(request, monkeypatch):
+    if request.param:
+        monkeypatch.setattr(
+            changed_rows, 'digest_of', lambda connection, columns:
+            changed_rows._sha1(columns))
+    return request.param
+
+
+@pytest.fixture
+def scene(load, hosts, db, monkeypatch, with_digests):
+    clock = Clock()
+    monkeypatch.setattr(changed_rows, 'time', clock)
+    names = [f'host{number}' for number in range(1, HOSTS + 1)]
+    load(hosts=names, compute_nodes=[
+        a_compute_node(name, updated_at=OLD) for name in names], services=[
+            a_service(name, last_seen_up=NEW) for name in names])
+    hosts.skip_heartbeats()
+    cells = []
+    hosts.for_each_cell(cells.append)
+    yield Scene(cells[0], clock, with_digests)
+    hosts.close()
+
+
+def test_the_first_read_has_all(scene):
+    nodes, services = scene.read()
+
+    assert (len(nodes.rows), len(services.rows)) == (HOSTS, HOSTS)
+    assert nodes.whole
+    assert services.whole
+
+
+def test_where_nothing_has_changed_only_totals_are_asked_for(scene):
+    scene.settled()
+
+    nodes, services = scene.read(changed_rows.PART / 2)
+
+    assert len(scene.asked) == 2
+    assert not nodes.rows
+    assert not services.rows
+
+
+def test_a_report_costs_its_row(scene, execute):
+    scene.settled()
+    execute("UPDATE compute_nodes SET vcpus_used = 3, "
+            "updated_at = '2027-01-15 08:00:03' WHERE id = 4")
+
+    nodes, _ = scene.read(0.1)
+
+    assert [*nodes.rows] == [4]
+    assert scene.nodes.pairs(nodes) == []
+    assert len([sql for sql in scene.asked if 'cpu_info,' in sql]) == 1
+
+
+def test_a_heartbeat_costs_nothing(scene, execute):
+    scene.settled()
+    execute("UPDATE services SET report_count = 9, "
+            "last_seen_up = '2027-01-15 08:00:10'")
+
+    _, services = scene.read(0.1)
+
+    assert not services.rows
+    assert len(scene.asked) == 2
+
+
+@pytest.mark.parametrize('change', [
+    'disabled = 1', 'forced_down = 1', 'version = 60',
+    "last_seen_up = '2027-01-15 07:00:00'",
+    "last_seen_up = '2027-01-15 09:00:00'",
+    'last_seen_up = NULL, created_at = NULL'])
+def test_a_service_that_is_not_as_usual_is_seen_at_once(
+        scene, execute, change):
+    scene.settled()
+    before = known(scene.services)
+    execute(f'UPDATE services SET {change} WHERE id = 2')
+    _, services = scene.read(0.1)
+    assert [*services.rows] == [2]
+
+    execute("UPDATE services SET disabled = 0, forced_down = 0, version = "
+            f"{before[1][cell_reader.columns.SERVICE_COLUMNS.index('version')]}"
+            f", last_seen_up = '{NEW}' WHERE id = 2")
+    _, services = scene.read(0.1)
+    assert [*services.rows] == [2]
+    assert services.rows[2].values[-1] == 1
+
+
+def test_a_service_that_falls_silent_is_down_when_its_time_is_over(
+        scene, execute):
+    """No row changes: the others go on."""
+    scene.settled()
+    for number in range(9):
+        execute('UPDATE services SET last_seen_up = '
+                f"'2027-01-15 08:00:{number * 6 + 10}' WHERE id != 5")
+        scene.read(7)
+
+    fresh = {row[0]: row[-1] for row in known(scene.services)}
+    assert fresh == {key: int(key != 5) for key in range(1, HOSTS + 1)}
+
+
+def test_a_clock_that_is_ahead_and_goes_on_is_read_each_time(
+        scene, execute):
+    """Else it would seem up as soon as ours has caught up."""
+    scene.settled()
+    seen = cell_reader.columns.SERVICE_COLUMNS.index('last_seen_up')
+    for minute in (10, 11, 12):
+        execute(f"UPDATE services SET last_seen_up = '2027-01-15 08:{minute}'"
+                ' WHERE id = 5')
+        scene.read(0.1)
+
+        assert known(scene.services)[4][seen].minute == minute
+
+
+def test_what_is_deleted_goes_and_what_is_restored_comes_back(
+        scene, execute):
+    """Neither has a new time stamp."""
+    scene.settled()
+    execute('UPDATE compute_nodes SET deleted = id WHERE id = 3')
+    execute('UPDATE services SET deleted = id WHERE id = 3')
+    nodes, services = scene.read(0.1)
+    assert (nodes.gone, services.gone) == ({3}, {3})
+
+    execute('UPDATE compute_nodes SET deleted = 0')
+    execute('UPDATE services SET deleted = 0')
+    nodes, services = scene.read(0.1)
+    assert ([*nodes.rows], [*services.rows]) == ([3], [3])
+
+
+def test_amounts_that_are_edited_by_hand_show_at_once(scene, execute):
+    scene.settled()
+    execute('UPDATE compute_nodes SET free_ram_mb = 5 WHERE id = 3')
+
+    assert [*scene.read(0.1)[0].rows] == [3]
+
+
+def test_a_text_that_is_edited_by_hand_shows_within_a_minute(
+        scene, execute, caplog):
+    """And is told of, as no service of Nova does that."""
+    caplog.set_level(logging.INFO)
+    inventory, found = CellInventory('cell', 1), []
+
+    def read(seconds):
+        scene.clock.now += seconds
+        changes = inventory.read(scene.cell, lambda hosts: ())
+        inventory.take(changes)
+        return changes.nodes
+
+    read(0)
+    read(changed_rows.YOUNG + 1)
+    execute("UPDATE compute_nodes SET cpu_info = 'edited' WHERE id = 3")
+    for _ in range(changed_rows.SPAN):
+        found += read(1)
+
+    [(before, after)] = found
+    assert before[HOST] == after[HOST] == 'host3'
+    assert caplog.messages == [
+        '1 row(s) of compute_nodes had changed without a new time stamp or '
+        'state; the first of them has the id 3']
+
+
+def test_a_second_write_in_the_same_second_is_no_secret(scene, execute):
+    scene.settled()
+    stamp = "updated_at = '2027-01-15 08:00:03'"
+    execute(f'UPDATE compute_nodes SET {stamp} WHERE id = 4')
+    scene.read(0.1)
+    execute(f"UPDATE compute_nodes SET stats = '7', {stamp} WHERE id = 4")
+
+    nodes, _ = scene.read(2)
+
+    assert [after[0] for _, after in scene.changed] == [4]
+    assert not nodes.edited
+
+
+def test_what_was_not_read_for_a_minute_is_compared_as_a_whole(
+        scene, execute):
+    scene.settled()
+    execute("UPDATE compute_nodes SET cpu_info = 'edited' WHERE id = 3")
+
+    nodes, _ = scene.read(changed_rows.SPAN + 1)
+
+    assert nodes.whole
+    assert 3 in nodes.rows
+    assert len(nodes.rows) == (1 if scene.with_digests else HOSTS)
+
+
+def test_many_rows_that_changed_are_fetched_by_reading_all(
+        scene, execute, monkeypatch):
+    monkeypatch.setattr(changed_rows, '_MOST_KEYS', 2)
+    scene.settled()
+    execute("UPDATE compute_nodes SET vcpus_used = 7, "
+            "updated_at = '2027-01-15 08:00:03' WHERE id > 5")
+
+    assert scene.read(0.1)[0].rows.keys() == {6, 7, 8, 9}
+
+
+def test_a_read_that_is_not_taken_is_found_again(scene, execute):
+    scene.settled()
+    execute('UPDATE compute_nodes SET vcpus_used = 3 WHERE id = 4')
+    take, scene.nodes.take = scene.nodes.take, lambda found: None
+    assert [*scene.read(0.1)[0].rows] == [4]
+    scene.nodes.take = take
+
+    nodes, _ = scene.read(0.1)
+
+    assert [*nodes.rows] == [4]
+
+
+def test_pairs_are_of_rows_that_differ():
+    rows = KnownRows()
+    one, two, too = (changed_rows.Row(1, 0, None, values) for values in (
+        (1, 'a'), (2, 'b'), (2, 'c')))
+
+    def found(fetched, gone=()):
+        return changed_rows.Found(fetched, frozenset(gone), (), None, False,
+                                  0.0, 'source')
+
+    first = found({1: one, 2: two})
+    assert rows.pairs(first) == [(None, one.values), (None, two.values)]
+    rows.take(first)
+    assert rows.pairs(first) == []
+    assert rows.pairs(found({2: too}, {1})) == [
+        (two.values, too.values), (one.values, None)]
+
+
+@pytest.mark.parametrize('name, can', [
+    ('mysql', True), ('mariadb', True), ('postgresql', False),
+    ('sqlite', False)])
+def test_only_mysql_and_mariadb_make_digests(name, can):
+    connection = types.SimpleNamespace(
+        dialect=types.SimpleNamespace(name=name))
+
+    made = changed_rows.digest_of(connection, [sa.column('x', sa.String)])
+    assert (made is not changed_rows._NO_DIGEST) is can
