@@ -77,7 +77,7 @@ class Found:
 
     rows: id -> Row, of those that were fetched: new or, perhaps, changed.
     gone: ids of rows that are not there any more.
-    edited: ids of rows that changed and kept their mark.
+    edited: ids of rows that changed, and kept their mark.
     walked: last of the ids that were compared in turn; None for none.
     whole: whether all rows were compared.
     at: seconds of time.monotonic().
@@ -86,7 +86,7 @@ class Found:
 
     rows: dict
     gone: frozenset
-    edited: tuple
+    edited: frozenset
     walked: int | None
     whole: bool
     at: float
@@ -218,9 +218,19 @@ class ChangedRows:
         self._all = compiled(*wide)
         self._some = compiled(*wide, where=by_key)
         self._has_digests = digest is not _NO_DIGEST
+        names = {column.name for column in compared}
+        self._compared_at = [
+            index for index, column in enumerate(rows.selected_columns)
+            if column.name in names]
         narrow = (key, mark, version, digest)
         self._all_digests = compiled(*narrow)
         self._some_digests = compiled(*narrow, where=by_key)
+
+    def _are_alike(self, row, other):
+        """Return whether rows have equal marks and compared values."""
+        return row[:2] == other[:2] and all(
+            row.values[index] == other.values[index]
+            for index in self._compared_at)
 
     def read(self, connection, known, **numbers):
         """Return what differs from KnownRows: Found.
@@ -238,7 +248,7 @@ class _Reading:
         self._sql, self._connection = statements_, connection
         self._known, self._numbers = known, numbers
         self._at = time.monotonic()
-        self._rows, self._gone, self._edited = {}, set(), []
+        self._rows, self._gone, self._edited = {}, set(), set()
 
     def found(self):
         known, walked = self._known, None
@@ -251,8 +261,9 @@ class _Reading:
             if totals != known.totals:
                 self._explain(totals)
             walked = self._compare()
-        return Found(self._rows, frozenset(self._gone), tuple(self._edited),
-                     walked, whole, self._at, self._sql)
+        return Found(self._rows, frozenset(self._gone),
+                     frozenset(self._edited), walked, whole, self._at,
+                     self._sql)
 
     def _totals(self):
         [row] = self._read(self._sql._totals)
@@ -317,26 +328,34 @@ class _Reading:
         turn = known.in_turn(self._at)
         keys = (young | set(turn)) - self._rows.keys() - self._gone
         if self._sql._has_digests:
-            compared = [(key, *rest) for part in _parts(keys)
-                        for key, *rest in self._read(
-                            self._sql._some_digests, keys=part)]
-            keys = {key for key, *rest in compared
-                    if self._differs(key, *rest)}
-        before = set(self._rows)
-        self._fetch(keys)
-        self._edited = [key for key in self._rows.keys() - before - young
-                        if known.rows[key].values != self._rows[key].values]
+            keys = {key for part in _parts(keys) for key, *rest in self._read(
+                self._sql._some_digests, keys=part)
+                if self._differs(key, *rest)}
+            self._fetch(keys)
+        else:
+            keys = self._fetch_unlike(keys)
+        self._edited = keys - young
         return turn[-1] if turn else None
+
+    def _fetch_unlike(self, keys):
+        """Fetch rows; keep, and return the ids of, those that differ."""
+        before = dict(self._rows)
+        self._fetch(keys)
+        unlike = {key for key in self._rows.keys() - before.keys()
+                  if not self._sql._are_alike(self._known.rows[key],
+                                              self._rows[key])}
+        self._rows = before | {key: self._rows[key] for key in unlike}
+        return unlike
 
     def _fetch(self, keys):
         """Fetch rows that were not fetched yet."""
         keys = keys - self._rows.keys()
-        if len(keys) > _MOST_KEYS:
+        if len(keys) > max(_MOST_KEYS, len(self._known.rows) // 2):
             found = self._keyed(self._read(self._sql._all))
             self._rows |= {key: found[key] for key in keys & found.keys()}
-        elif keys:
-            self._rows |= self._keyed(self._read(
-                self._sql._some, keys=sorted(keys)))
+            return
+        for part in _parts(keys):
+            self._rows |= self._keyed(self._read(self._sql._some, keys=part))
 
     @staticmethod
     def _keyed(rows):

@@ -222,7 +222,8 @@ class HostManager:
         fresh, seen = (table.columns[name] for name
                        in ('service_fresh', 'service_last_seen'))
         if fresh.any():
-            read_at = min(began for _, began in table.cells.reads)
+            read_at = min((began for _, began in table.cells.reads),
+                          default=now)
             seen = np.where(fresh, read_at, seen)
         alive = np.abs(now - seen) <= self._service_down_time
         up = alive & ~table.columns['service_forced_down']

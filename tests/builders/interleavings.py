@@ -11,6 +11,7 @@ import types
 import sqlalchemy as sa
 
 from nova_sched.db import changed_rows
+from nova_sched.db import reader
 from nova_sched.db import tables
 from nova_sched.db.changed_rows import KnownRows
 from nova_sched.hosts import columns
@@ -41,18 +42,18 @@ class Clock(types.SimpleNamespace):
 class Interleaving:
     """A random course of writes to a cell, which is read meanwhile.
 
-    reader: CellReader of a cell of HOSTS hosts, ids from 1.  clock: Clock.
+    cell: CellReader of a cell of HOSTS hosts, ids from 1.  clock: Clock.
     """
 
-    def __init__(self, reader, clock, seed):
-        self._reader, self._clock = reader, clock
+    def __init__(self, cell, clock, seed):
+        self._reader, self._clock = cell, clock
         self._draw = random.Random(seed)
         self._skew = {host: self._draw.randint(-SKEW, SKEW)
                       for host in range(1, HOSTS + 1)}
         # (when, the statement) of what is not committed yet.
         self._open = []
         self._nodes, self._services = KnownRows(), KnownRows()
-        self._engine = reader.db.engine
+        self._engine = cell.db.engine
 
     def run(self, steps):
         """Write and read; raise AssertionError if a read misses anything."""
@@ -193,6 +194,30 @@ class Interleaving:
         for key, row in known_rows.rows.items():
             totals = totals.plus(key, row)
         assert known_rows.totals == totals
+
+
+def cell_of(conf):
+    """A CellReader of the one database of a configuration, without heartbeats.
+
+    Returns a pair with the HostReader to close.
+    """
+    hosts = reader.HostReader(conf)
+    hosts.skip_heartbeats()
+    [cell] = hosts.for_each_cell(lambda cell: cell).values()
+    return cell, hosts
+
+
+def run(cell, monkeypatch, count, steps=12):
+    """Run so many courses; raise AssertionError with the seed of one that
+    misses anything.
+    """
+    for seed in range(count):
+        clock = Clock()
+        monkeypatch.setattr(changed_rows, 'time', clock)
+        try:
+            Interleaving(cell, clock, seed).run(steps)
+        except AssertionError as error:
+            raise AssertionError(f'seed {seed}') from error
 
 
 def known(rows):

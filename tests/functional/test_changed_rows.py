@@ -8,9 +8,7 @@ import os
 import pytest
 
 from nova_sched.cloud import file as cloud_file
-from nova_sched.db import changed_rows
 from nova_sched.db import engine
-from nova_sched.db import reader
 from nova_sched.db import schema
 from tests.builders import clouds
 from tests.builders import interleavings
@@ -20,7 +18,6 @@ from tests.functional import conftest
 pytestmark = pytest.mark.real
 
 COUNT = int(os.environ.get('NOVA_SCHED_TEST_INTERLEAVINGS_REAL', 40))
-STEPS = 12
 
 
 @pytest.fixture(params=conftest.DATABASES)
@@ -30,23 +27,14 @@ def cell(request):
     database = engine.Database(url)
     schema.sync_database(database)
     cloud_file.load(database.engine, clouds.a_cloud(interleavings.HOSTS))
-    hosts = reader.HostReader(rules.a_conf(
+    cell, hosts = interleavings.cell_of(rules.a_conf(
         database__connection=url,
         DEFAULT__service_down_time=interleavings.DOWN))
-    hosts.skip_heartbeats()
-    found = []
-    hosts.for_each_cell(found.append)
-    yield found[0]
+    yield cell
     hosts.close()
     database.close()
     drop()
 
 
 def test_nothing_is_missed(cell, monkeypatch):
-    for seed in range(COUNT):
-        clock = interleavings.Clock()
-        monkeypatch.setattr(changed_rows, 'time', clock)
-        try:
-            interleavings.Interleaving(cell, clock, seed).run(STEPS)
-        except AssertionError as error:
-            raise AssertionError(f'seed {seed}') from error
+    interleavings.run(cell, monkeypatch, COUNT)

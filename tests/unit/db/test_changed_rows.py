@@ -239,6 +239,18 @@ def test_a_text_that_is_edited_by_hand_shows_within_a_minute(
         'state; the first of them has the id 3']
 
 
+def test_heartbeats_are_no_drift(scene, execute):
+    """Though all rows are compared."""
+    scene.settled()
+    found = []
+    for second in range(10, 59):
+        execute('UPDATE services SET report_count = report_count + 1, '
+                f"last_seen_up = '2027-01-15 08:00:{second}'")
+        found.append(scene.read(1.5)[1])
+
+    assert not any(each.rows or each.edited for each in found)
+
+
 def test_a_second_write_in_the_same_second_is_no_secret(scene, execute):
     scene.settled()
     stamp = "updated_at = '2027-01-15 08:00:03'"
