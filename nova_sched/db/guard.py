@@ -230,9 +230,26 @@ def asking(guard, function):
     """
     @functools.wraps(function)
     def ask(*args):
+        return begun(guard, functools.partial(function, *args))()
+    return ask
+
+
+def begun(guard, question):
+    """Begin to ask; return a function that returns the answer, or raises as
+    those of ``asking``.
+    """
+    call = unavailable = None
+    try:
+        call = guard.ask(question)
+    except exception.DatabaseUnavailable as error:
+        unavailable = error
+
+    def answer():
+        if unavailable is not None:
+            raise unavailable
         try:
-            return guard.answer(guard.ask(functools.partial(function, *args)))
+            return guard.answer(call)
         except engine.StatementFailed as error:
             # Callers of the service know no other name.
             raise exception.DatabaseUnavailable(str(error)) from error
-    return ask
+    return answer

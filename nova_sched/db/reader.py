@@ -331,7 +331,11 @@ class HostReader:
         the stamp equals no other until the newest change is a few seconds
         old.
         """
-        return self._ask_api(self._api.stamp)
+        return self.begin_api_stamp()()
+
+    def begin_api_stamp(self):
+        """Begin to read it; return a function that returns ``api_stamp``."""
+        return guard.begun(self._api_guard, self._api.stamp)
 
 
 def _ask_all(readers, read, *args):

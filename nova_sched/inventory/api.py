@@ -54,16 +54,18 @@ class ApiInventory:
         """Have the next read that begins after this look at all of it."""
         self._asked = object()
 
-    def read(self):
+    def read(self, stamp=None):
         """Return ``Mapped`` as of now; reread if it changed, or at an
         interval.
+
+        stamp: as of HostReader.begin_api_stamp, where that has begun.
 
         While an API database of its own cannot be read, what was last taken
         goes on.  Raises DatabaseUnavailable if nothing was, and if it is the
         database of the hosts, too.
         """
         try:
-            return self._read()
+            return self._read(stamp or self._reader.api_stamp)
         except exception.DatabaseUnavailable as error:
             if self._taken.cells is None or not self._reader.has_api_database:
                 raise
@@ -72,10 +74,10 @@ class ApiInventory:
                 self._taken, other_aggregates=frozenset(),
                 other_cells=frozenset())
 
-    def _read(self):
+    def _read(self, stamp):
         # First, so that what is forgotten meanwhile is read the next time.
         asked = self._asked
-        stamp, now = (asked, self._reader.api_stamp()), time.monotonic()
+        stamp, now = (asked, stamp()), time.monotonic()
         last = self._taken
         if stamp == last.stamp and now - last.at < INTERVAL:
             return dataclasses.replace(

@@ -94,10 +94,7 @@ class HostCache:
 
     def _read(self):
         """Read all, and take it over only if all of it worked."""
-        mapped = self._api.read()
-        if mapped.cells != self._reader.cells:
-            self._reader.set_cells(mapped.cells)
-        found = self._read_cells()
+        found, mapped = self._read_databases()
         self._check_any_read(found)
         nodes, changed = self._nodes.patched({
             cell.number: changes.nodes for cell, changes in found.items()})
@@ -114,6 +111,22 @@ class HostCache:
         self._nodes, self._services, self._table = nodes, services, table
         return answer
 
+    def _read_databases(self):
+        """Return what ``_read_cells`` does, and api.Mapped.
+
+        The API database and the cells are asked at the same time: only rarely
+        is there another cell, and all are read once more.
+        """
+        stamp, found = None, None
+        if self._table.cells.reads:
+            stamp = self._reader.begin_api_stamp()
+            found = self._read_cells()
+        mapped = self._api.read(stamp)
+        if mapped.cells != self._reader.cells:
+            self._reader.set_cells(mapped.cells)
+            found = None
+        return found or self._read_cells(), mapped
+
     def _read_cells(self):
         """Return dict CellInventory -> ``Changes``, of all that were ever
         read.
@@ -124,7 +137,6 @@ class HostCache:
                     cell.uuid, self._number(cell))
         wanted = (lambda hosts: ()) if self._watcher is None else (
             self._watcher.uuids_to_look_up)
-
 
         def read(reader):
             cell = self._cells.get((reader.cell.uuid, reader.cell.disabled))

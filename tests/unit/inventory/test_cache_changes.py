@@ -261,6 +261,9 @@ class MemoryReader:
     def api_stamp(self):
         return ()
 
+    def begin_api_stamp(self):
+        return self.api_stamp
+
     def aggregates(self):
         return []
 
