@@ -1,8 +1,9 @@
 """Reads one cell's database: its hosts, and the instances on them.
 
-A read uses one connection, one transaction, and one or two statements with
-explicit columns per table.  Rows are the driver's own plain tuples, because
-with 10,000 hosts an object per row costs more than the query.
+A read uses one connection, one transaction, and few statements with explicit
+columns per table: for what has changed (``changed_rows.py``), or for all rows.
+Rows are the driver's own plain tuples, because with 10,000 hosts an object per
+row costs more than the query.
 A column that a release's schema lacks is selected as NULL, unless no row is a
 host without it.  The schema is inspected once per table, not per read, and
 again when a statement fails, or a column has gone.

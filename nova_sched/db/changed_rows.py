@@ -38,6 +38,8 @@ _LOWEST = -(1 << 60)
 #: another; sums stay within 64 bits.
 _WEIGHTS = 1024
 _LOW_BITS = (1 << 24) - 1
+#: The last second that databases have a time for, since the epoch.
+_LAST_SECOND = 253_402_300_799
 
 
 class Row(typing.NamedTuple):
@@ -436,9 +438,12 @@ def is_within(connection, moment, earliest, latest):
 
 def moments(**seconds):
     """Return the numbers for ``is_within``: seconds since the epoch, by name.
+
+    Those before it, and after the year 9999, become its first and last ones.
     """
-    numbers = dict(seconds)
+    numbers = {}
     for name, value in seconds.items():
+        numbers[name] = value = min(max(0, value), _LAST_SECOND)
         moment = datetime.datetime.fromtimestamp(value, datetime.UTC)
         numbers[f'{name}_digits'] = f'{moment:%Y%m%d%H%M%S}'
     return numbers

@@ -1,8 +1,8 @@
 """The current host table, kept up to date from the databases.
 
-Each refresh reads the cells anew.  Only rows that differ from those read
-before are parsed, and only their rows of the table's columns are written; the
-rest is shared between generations.
+Each refresh asks the cells what has changed.  Only rows that differ from those
+read before are parsed, and only their rows of the table's columns are written;
+the rest is shared between generations.
 """
 
 import bisect

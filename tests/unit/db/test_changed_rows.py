@@ -298,6 +298,14 @@ def test_a_read_that_is_not_taken_is_found_again(scene, execute):
     assert [*nodes.rows] == [4]
 
 
+@pytest.mark.parametrize('seconds, digits', [
+    (0, '19700101000000'), (-10 ** 12, '19700101000000'),
+    (1_800_000_000, '20270115080000'), (10 ** 15, '99991231235959')])
+def test_moments_are_those_that_databases_know(seconds, digits):
+    """Whatever service_down_time is."""
+    assert changed_rows.moments(then=seconds)['then_digits'] == digits
+
+
 def test_pairs_are_of_rows_that_differ():
     rows = KnownRows()
     one, two, too = (changed_rows.Row(1, 0, None, values) for values in (
