@@ -240,7 +240,7 @@ class Upkeep:
         elif self._doubted:
             self._read_doubted()
         elif self._members.is_due and self._providers.oldest_aggregate:
-            self._members.note(self._learn(self._providers.oldest_aggregate))
+            self._members.note(self.learn(self._providers.oldest_aggregate))
         elif self._clock() >= self._next_single:
             self._read_single()
 
@@ -307,10 +307,7 @@ class Upkeep:
         self._changed.update(dict.fromkeys(left))
 
     def learn(self, aggregate):
-        """Read who is in an aggregate.  Raises PlacementError."""
-        self._learn(aggregate)
-
-    def _learn(self, aggregate):
+        """Read who is in an aggregate: Answer.  Raises PlacementError."""
         found = self._answers.asked(
             lambda: self._reader.members(aggregate))
         self._providers.put_members(aggregate, found.value)
