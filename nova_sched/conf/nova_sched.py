@@ -40,8 +40,7 @@ Where the allocation candidates of a request come from, if there is a
 Placement: its listing is nearly all that a request takes. A copy knows nothing
 of [scheduler] max_placement_results: all that fit are candidates. It takes
 microversion 1.36, and some percent of the time of one of Placement's
-processes. Values that drivers and plug-ins need of Placement's summaries are
-listed in any case.
+processes. For drivers that look at Placement's summaries it lists in any case.
 """),
     cfg.StrOpt(
         'no_valid_host_text', default='filters',

@@ -45,14 +45,14 @@ _LAST_SECOND = 253_402_300_799
 class Row(typing.NamedTuple):
     """One row.
 
-    mark: a number that changes with the row.  version: another one, that
-    hardly ever does.
+    mark: a number that changes with the row.  check: a second one, for
+    changes that leave the mark as it is.
     digest: of the values that matter; None where the database makes none.
     values: of the columns.
     """
 
     mark: int
-    version: int
+    check: int
     digest: str | None
     values: tuple
 
@@ -63,14 +63,14 @@ class Totals(typing.NamedTuple):
     count: int = 0
     keys: int = 0
     marks: int = 0
-    versions: int = 0
+    checks: int = 0
 
     def plus(self, key, row, sign=1):
         """Return the totals with a Row more; with sign = -1 without it."""
         weight = (key & _WEIGHTS - 1) + 1
         return Totals(self.count + sign, self.keys + sign * key,
                       self.marks + sign * weight * row.mark,
-                      self.versions + sign * weight * row.version)
+                      self.checks + sign * weight * row.check)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,7 +190,7 @@ class ChangedRows:
     connection: an open one.
     rows: SELECT of the wanted columns and rows, in no order.
     key: the integer primary key column.
-    mark, version: integer expressions, as of Row; marks of rows that are as
+    mark, check: integer expressions, as of Row; marks of rows that are as
         usual are less than 1, unless they are time stamps.
     stamped: whether marks are time stamps, seconds since the epoch.
     compared: the columns that digests are of.
@@ -198,7 +198,7 @@ class ChangedRows:
     The numbers that the expressions name are keywords of ``read``.
     """
 
-    def __init__(self, connection, rows, key, mark, version, stamped,
+    def __init__(self, connection, rows, key, mark, check, stamped,
                  compared):
         self._stamped = stamped
         digest = digest_of(connection, compared)
@@ -214,9 +214,9 @@ class ChangedRows:
 
         self._totals = compiled(
             sa.func.count(), sa.func.sum(key), sa.func.sum(weight * mark),
-            sa.func.sum(weight * version))
-        self._marks = compiled(key, mark, version, where=least)
-        wide = (key, mark, version, digest, *rows.selected_columns)
+            sa.func.sum(weight * check))
+        self._marks = compiled(key, mark, check, where=least)
+        wide = (key, mark, check, digest, *rows.selected_columns)
         self._all = compiled(*wide)
         self._some = compiled(*wide, where=by_key)
         self._has_digests = digest is not _NO_DIGEST
@@ -224,7 +224,7 @@ class ChangedRows:
         self._compared_at = [
             index for index, column in enumerate(rows.selected_columns)
             if column.name in names]
-        narrow = (key, mark, version, digest)
+        narrow = (key, mark, check, digest)
         self._all_digests = compiled(*narrow)
         self._some_digests = compiled(*narrow, where=by_key)
 
@@ -286,17 +286,17 @@ class _Reading:
             found = self._rows = self._keyed(self._read(self._sql._all))
         self._gone = known.rows.keys() - found.keys()
 
-    def _differs(self, key, mark, version, digest):
+    def _differs(self, key, mark, check, digest):
         row = self._known.rows.get(key)
         return (row is None or digest is None
-                or row[:3] != (_whole(mark), _whole(version), digest))
+                or row[:3] != (_whole(mark), _whole(check), digest))
 
     def _explain(self, totals):
         """Fetch the rows whose marks differ."""
         known = self._known
         for least in self._likely():
-            listed = {key: (_whole(mark), _whole(version))
-                      for key, mark, version
+            listed = {key: (_whole(mark), _whole(check))
+                      for key, mark, check
                       in self._read(self._sql._marks, least=least)}
             self._fetch({key for key, mark in listed.items()
                          if key not in known.rows
@@ -361,8 +361,8 @@ class _Reading:
 
     @staticmethod
     def _keyed(rows):
-        return {key: Row(_whole(mark), _whole(version), digest, tuple(values))
-                for key, mark, version, digest, *values in rows}
+        return {key: Row(_whole(mark), _whole(check), digest, tuple(values))
+                for key, mark, check, digest, *values in rows}
 
 
 def _whole(number):

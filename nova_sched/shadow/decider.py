@@ -54,7 +54,7 @@ class Decider:
 
     @property
     def copy_comparison(self):
-        """The copied.CopyComparison of the last call; None without one."""
+        """The CopyComparison of the last call; None without one."""
         return self._client.comparison
 
     def decide(self, call):

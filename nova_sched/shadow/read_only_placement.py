@@ -12,7 +12,7 @@ from nova_sched.placement import adapter
 from nova_sched.placement import allocations
 from nova_sched.placement.mirror import mirror
 from nova_sched.scheduler.client import report
-from nova_sched.shadow.copied import compare_copy
+from nova_sched.shadow.copied_candidates import compare_copy
 
 _CANDIDATES = '/allocation_candidates'
 _FOUND = 200

@@ -16,7 +16,7 @@ from nova_sched import exception
 from nova_sched.hosts import decision
 from nova_sched.observe import logs
 from nova_sched.shadow import compare
-from nova_sched.shadow import copied
+from nova_sched.shadow import copied_candidates
 
 LOG = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class Report:
     path: of the file that lines of JSON are added to; None for no file.
 
     counts: (verdict, rule) -> number of requests.
-    copies: copied.CopyComparison.verdict -> number of requests.
+    copies: copied_candidates.CopyComparison.verdict -> number of requests.
     """
 
     def __init__(self, path):
@@ -63,7 +63,7 @@ class Report:
         """Count how far a copy agrees with Placement, and log if not."""
         copy = entry['copy']
         self.copies[copy['verdict']] += 1
-        if copy['verdict'] != copied.SAME:
+        if copy['verdict'] != copied_candidates.SAME:
             LOG.info('Request for %(instances)s: a copy of what Placement '
                      'knows, %(age).1f s old, lacks %(lacking)d of '
                      '%(listed)d candidates and has %(others)d others: '
@@ -79,7 +79,7 @@ class Report:
         every = sum(self.copies.values())
         return summarize(self.counts) + (
             f'; a copy of what Placement knows has the same candidates for '
-            f'{self.copies[copied.SAME]} of {every} request(s)'
+            f'{self.copies[copied_candidates.SAME]} of {every} request(s)'
             if every else '')
 
     def _write(self, line):
@@ -111,7 +111,7 @@ def make_entry(record, uuids, live, comparison, waited, copy=None):
     record: closed Decision.  uuids: of the instances.
     live: compare.LiveDecision.  comparison: compare.Comparison.
     waited: seconds until the live decision showed, or was given up.
-    copy: copied.CopyComparison, or None.
+    copy: copied_candidates.CopyComparison, or None.
     """
     return {
         'at': datetime.datetime.fromtimestamp(

@@ -37,7 +37,7 @@ class PendingRequest:
         returns it.
     table: HostTable of the decision, or None.
     candidates: read_only_placement.CandidateResponses, or None.
-    copied: copied.CopyComparison, or None.
+    copied: copied_candidates.CopyComparison, or None.
     places: uuid -> (host, node), the live picks that have been seen.
     seen_before: those of them that showed at the first look, and so may have
         been there before the decision here; None until then.

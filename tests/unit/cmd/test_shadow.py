@@ -5,7 +5,7 @@ import json
 import pytest
 
 from nova_sched.shadow import compare
-from nova_sched.shadow import copied
+from nova_sched.shadow import copied_candidates as copied
 from tests.unit.shadow import test_report as lines
 
 
