@@ -18,6 +18,7 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched.hosts import budget
 from nova_sched.rules import loadables
+from nova_sched.rules.picks import Reach
 
 LOG = logging.getLogger(__name__)
 
@@ -64,6 +65,13 @@ class BaseFilter:
         They are read before the request's turn then.
         """
         return False
+
+    def reach_of_picks(self, spec_obj):
+        """Return whose verdicts the request's picks may change: a Reach.
+
+        Asked of built-in filters only.
+        """
+        return Reach.ANY_HOST
 
     def _filter_one(self, obj, spec_obj):
         return True
@@ -184,7 +192,7 @@ class FilterHandler:
         return hosts
 
     @staticmethod
-    def _kept(filter_, name, hosts, spec_obj):
+    def kept(filter_, hosts, spec_obj):
         """Return what one filter says of hosts, see BaseFilter.keep.
 
         Log an exception, which goes on, with the filter and the host.
@@ -198,14 +206,14 @@ class FilterHandler:
             # What is wrong with a request its caller is to mend.
             level = logging.INFO if is_refusal else logging.ERROR
             LOG.log(level, 'Filter %(name)s failed %(where)s: %(exc)r', {
-                'name': name, 'exc': exc,
+                'name': type(filter_).__name__, 'exc': exc,
                 'where': ', '.join(notes) or f'on {len(hosts)} host(s)'})
             raise
 
     def _one(self, filter_, name, hosts, spec_obj):
         """Return the hosts one filter leaves, and whether it says to stop."""
         writes = hosts.snapshot.writes
-        kept = self._kept(filter_, name, hosts, spec_obj)
+        kept = self.kept(filter_, hosts, spec_obj)
         if hosts.snapshot.writes != writes:
             # What it has set on host states is not in the block yet.
             hosts = hosts.snapshot.block(hosts.rows)

@@ -12,14 +12,18 @@
 
 import contextlib
 import dataclasses
+import functools
 import inspect
 import math
+import typing
 
 import numpy as np
 from oslo_log import log as logging
 
 from nova_sched.hosts import budget
+from nova_sched.hosts import order
 from nova_sched.rules import loadables
+from nova_sched.rules.picks import Reach
 
 LOG = logging.getLogger(__name__)
 
@@ -34,34 +38,55 @@ def normalize(weights, minval=None, maxval=None):
     minval, maxval: bounds in that unit; None means the column's own.
     Returns a new float64 (n,); all 0.0 when the bounds are equal or n is 0.
     """
-    scaled, _ = _normalized(np.array([weights], dtype=np.float64),
-                            [(minval, maxval)])
-    return scaled[0]
-
-
-def _normalized(raw, bounds):
-    """Return ``normalize`` of several weighers' raw weights at once.
-
-    raw: float64 (weighers, n).  bounds: of each weigher, (minval, maxval).
-    Returns float64 (weighers, n), and of each row of it whether there was
-    something to scale: list of bool.  The other rows are 0.0 throughout.
-    """
-    scaled = np.zeros(raw.shape)
+    raw = np.array(weights, dtype=np.float64)
     if not raw.size:
-        return scaled, [False] * len(raw)
-    low, high = raw.min(axis=1), raw.max(axis=1)
-    for i, (minval, maxval) in enumerate(bounds):
-        if minval is not None:
-            low[i] = minval
-        if maxval is not None:
-            high[i] = maxval
-    ends = list(zip(low.tolist(), high.tolist(), strict=True))
-    with np.errstate(invalid='ignore', over='ignore', divide='ignore'):
-        for i, (bottom, top) in enumerate(ends):
-            # Most weighers have nothing to say about most requests.
-            if bottom != top:
-                scaled[i] = (raw[i] - bottom) / (top - bottom)
-    return scaled, [bottom != top for bottom, top in ends]
+        return raw
+    with unbounded():
+        return _scaled(raw, _Scale.of(raw, minval, maxval))
+
+
+class _Scale(typing.NamedTuple):
+    """What a weigher's raw weights are scaled from to 0..1.
+
+    least, greatest: of the raw weights.  low, high: the ends of the scale.
+    """
+
+    least: float
+    greatest: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, raw, minval, maxval):
+        """Return the scale of raw weights, at least one: float64 (n,)."""
+        least, greatest = raw.min().item(), raw.max().item()
+        return cls(least, greatest, least if minval is None else minval,
+                   greatest if maxval is None else maxval)
+
+    @property
+    def varies(self):
+        """Whether there is something to scale; else all are 0.0."""
+        return self.low != self.high
+
+    def is_within(self, values):
+        """Return whether values may come or go without moving the ends."""
+        return all(self.least < value < self.greatest for value in values)
+
+
+def _scaled(raw, scale):
+    """Return a raw weight, or as float64 (n,), on a scale of 0..1."""
+    # Most weighers have nothing to say about most requests.
+    if not scale.varies:
+        return np.zeros(np.shape(raw))
+    return (raw - scale.low) / (scale.high - scale.low)
+
+
+def unbounded():
+    """Let values be inf or nan in a block, as aggregates may say.
+
+    Hosts without a weight go last.
+    """
+    return np.errstate(invalid='ignore', over='ignore', divide='ignore')
 
 
 def _is_finite(multiplier):
@@ -96,6 +121,13 @@ class BaseWeigher:
 
     def configure(self, conf):
         """Take what the weigher needs from the configuration, once."""
+
+    def reach_of_picks(self, spec_obj):
+        """Return whose raw values the request's picks may change: a Reach.
+
+        Asked of built-in weighers only.
+        """
+        return Reach.ANY_HOST
 
     def weight_multiplier(self, host_state):
         """Return how much this weigher counts for a host."""
@@ -182,44 +214,183 @@ class BaseWeightHandler(loadables.BaseLoader):
         return sorted(weighed, key=lambda each: -each.weight)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(eq=False)
 class Weighed:
     """Weighed hosts.
 
-    rows: int (n,), table rows, best first.  weights: float64 (n,) beside it.
+    given: int (n,), table rows in the order in which they were given.
+    values: float64 (n,) beside it, the weights.
     names: of the weighers that ran: tuple.
-    raw, normalized: float64 (weighers, n), in the hosts' first order.
-    multipliers: of each weigher, a number or float64 (n,).
-    order: int (n,), where each of ``rows`` stands in the first order.
+    raw, normalized: float64 (weighers, n) beside it.
+    multipliers: of each weigher, a number or float64 (n,) beside it.
+    scales: of each weigher, where its raw weights stand between 0 and 1.
+    ties: in which order those of equal weight stand: places in ``given``, int
+        (n,); None for as they were given.
     """
 
-    rows: np.ndarray
-    weights: np.ndarray
+    given: np.ndarray
+    values: np.ndarray
     names: tuple
     raw: np.ndarray
     normalized: np.ndarray
     multipliers: list
-    order: np.ndarray
+    scales: list = dataclasses.field(default_factory=list)
+    ties: np.ndarray | None = None
+
+    @functools.cached_property
+    def order(self):
+        """Where each host stands in ``given``, best first: int (n,)."""
+        if self.ties is None:
+            return np.argsort(-self.values, kind='stable')
+        return self.ties[np.argsort(-self.values[self.ties], kind='stable')]
+
+    @property
+    def rows(self):
+        """Table rows, best first: int (n,)."""
+        return self.given[self.order]
+
+    @property
+    def weights(self):
+        """The weights, best first: float64 (n,)."""
+        return self.values[self.order]
+
+    def head(self, most):
+        """Return where the best hosts stand in ``given``, best first.
+
+        most: how many are wanted, at least.
+        Returns int (n,), the beginning of ``order``.
+        """
+        return (order.best(self.values, most) if self.ties is None
+                else self.order[:most])
+
+    def columns(self, most=None):
+        """Return rows, int32 (n,), and their weights, float64 (n,).
+
+        Of equal weights those come first that are first in order.
+        most: how many of the best ones, best first; None for all.
+        """
+        if most is None and self.ties is None:
+            return self.given.astype(np.int32), self.values
+        order = self.order if most is None else self.head(most)[:most]
+        return self.given[order].astype(np.int32), self.values[order]
 
     def weight(self, row):
         """Return the weight of a table row."""
-        return self.weights.item(self.position(row))
+        return self.values.item(self.position(row))
 
     def position(self, row):
-        """Return where a table row stands among ``rows``."""
-        return (self.rows == row).nonzero()[0].item(0)
+        """Return where a table row stands in ``given``."""
+        return (self.given == row).argmax().item()
 
     def parts(self, row):
         """Return what each weigher gave a host: float64 (weighers, 3).
 
         Raw value, normalized value and multiplier.
         """
-        i = self.order.item(self.position(row))
+        i = self.position(row)
         parts = np.empty((len(self.names), 3))
         parts[:, 0], parts[:, 1] = self.raw[:, i], self.normalized[:, i]
         parts[:, 2] = [multiplier[i] if getattr(multiplier, 'ndim', 0)
                        else multiplier for multiplier in self.multipliers]
         return parts
+
+    def added_up(self):
+        """Return the weights of all hosts: float64 (n,)."""
+        total = np.zeros(len(self.given))
+        for i in self._counting():
+            total += self.multipliers[i] * self.normalized[i]
+        return total
+
+    def _added_up_at(self, place):
+        """Return the weight of one host by its place in ``given``."""
+        total = 0.0
+        for i in self._counting():
+            multiplier = self.multipliers[i]
+            total += self.normalized.item(i, place) * (
+                multiplier.item(place) if getattr(multiplier, 'ndim', 0)
+                else multiplier)
+        return total
+
+    def _counting(self):
+        """Return numbers of the weighers that make a difference: list."""
+        return [i for i, (multiplier, scale) in enumerate(
+            zip(self.multipliers, self.scales, strict=True))
+            if scale.varies or not _is_finite(multiplier)]
+
+    def places(self, rows):
+        """Return where a few table rows stand in ``given``: int array."""
+        if len(rows) == 1:
+            return np.flatnonzero(self.given == rows)
+        return np.flatnonzero(np.isin(self.given, rows))
+
+    def put(self, places, raw, weighers):
+        """Have some hosts other raw values.
+
+        places: where they stand in ``given``: int array.
+        raw: number of a weigher -> float64 beside ``places``.
+        weighers: those that weighed.
+        """
+        moved, places = False, places.tolist()
+        for i, values in raw.items():
+            was = [self.raw.item(i, place) for place in places]
+            values = values.tolist()
+            for place, value in zip(places, values, strict=True):
+                self.raw[i, place] = value
+            if self._rescale(i, weighers[i], (*was, *values)):
+                moved = True
+                continue
+            for place, value in zip(places, values, strict=True):
+                self.normalized[i, place] = _scaled(value, self.scales[i])
+        # Whoever has the weights of before keeps them.
+        if moved:
+            self.values = self.added_up()
+        else:
+            self.values = self.values.copy()
+            for place in places:
+                self.values[place] = self._added_up_at(place)
+        self.__dict__.pop('order', None)
+
+    def without(self, places, weighers):
+        """Return the same without some hosts: Weighed.
+
+        places: where these stand in ``given``, ascending: int array.
+        weighers: those that weighed.
+        """
+        ties = self.ties
+        if ties is not None:
+            ties = ties[~np.isin(ties, places)]
+            ties -= np.searchsorted(places, ties)
+        left = Weighed(
+            *(np.delete(column, places, axis=-1) for column
+              in (self.given, self.values)), self.names,
+            *(np.delete(column, places, axis=-1) for column
+              in (self.raw, self.normalized)),
+            [np.delete(multiplier, places)
+             if getattr(multiplier, 'ndim', 0) else multiplier
+             for multiplier in self.multipliers], [*self.scales], ties)
+        was, moved = self.raw[:, places].tolist(), False
+        for i, weigher in enumerate(weighers):
+            moved |= left._rescale(i, weigher, was[i])
+        if moved:
+            left.values = left.added_up()
+        return left
+
+    def _rescale(self, i, weigher, values):
+        """Scale all raw values of a weigher anew if its ends have moved.
+
+        i: its number.  values: those that are new, or are no more.
+        Returns whether it was so.
+        """
+        before = self.scales[i]
+        if before.is_within(values):
+            return False
+        scale = _Scale.of(self.raw[i], weigher.minval, weigher.maxval)
+        self.scales[i] = scale
+        # Ends that are no numbers are equal to none.
+        if (before.low, before.high) == (scale.low, scale.high):
+            return False
+        self.normalized[i] = _scaled(self.raw[i], scale)
+        return True
 
 
 class WeightHandler:
@@ -236,27 +407,23 @@ class WeightHandler:
         """
         if len(hosts) < 2:
             weighers = ()
-        weights, multipliers = np.zeros(len(hosts)), []
         raw = np.empty((len(weighers), len(hosts)))
-        # An aggregate may say inf or nan: hosts without a weight go last.
-        with np.errstate(invalid='ignore', over='ignore'):
+        weighed = Weighed(
+            hosts.rows, np.zeros(len(hosts)),
+            tuple(type(weigher).__name__ for weigher in weighers),
+            raw, np.empty(raw.shape), [])
+        with unbounded():
             for i, weigher in enumerate(weighers):
                 with step(type(weigher).__name__):
                     raw[i], multiplier = self._one(weigher, hosts, spec_obj)
-                multipliers.append(
+                weighed.multipliers.append(
                     multiplier if np.isscalar(multiplier)
                     else np.asarray(multiplier, dtype=np.float64))
-            normalized, varies = _normalized(raw, [
-                (weigher.minval, weigher.maxval) for weigher in weighers])
-            for multiplier, values, counts in zip(
-                    multipliers, normalized, varies, strict=True):
-                if counts or not _is_finite(multiplier):
-                    weights += multiplier * values
-        order = np.argsort(-weights, kind='stable')
-        weighed = Weighed(
-            hosts.rows[order], weights[order],
-            tuple(type(weigher).__name__ for weigher in weighers),
-            raw, normalized, multipliers, order)
+                scale = _Scale.of(raw[i], weigher.minval, weigher.maxval)
+                weighed.scales.append(scale)
+                weighed.normalized[i] = _scaled(raw[i], scale)
+            if weighers:
+                weighed.values = weighed.added_up()
         if LOG.isEnabledFor(logging.DEBUG):
             _log_weights(weighed, hosts)
         return weighed

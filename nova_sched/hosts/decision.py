@@ -19,6 +19,7 @@ import time
 import numpy as np
 
 from nova_sched.hosts import budget as budgets
+from nova_sched.hosts import order
 from nova_sched.hosts import packed
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 
@@ -98,26 +99,40 @@ class Claim:
 
 @dataclasses.dataclass
 class Weights:
-    """What was weighed for one instance, best first.
+    """What was weighed for one instance.
 
-    rows: int32 (n,).  weights: float64 (n,).
+    given: int32 (n,), rows; of equal weights that come first which are first
+        in order.  values: float64 (n,), their weights.
     parts: float64 (weighers, 3): raw, normalized and multiplier of the picked
         host; None when it is not kept.
     """
 
-    rows: np.ndarray
-    weights: np.ndarray
+    given: np.ndarray
+    values: np.ndarray
     parts: np.ndarray | None
 
     @property
+    def rows(self):
+        """Rows, best first: int32 (n,)."""
+        return self.given[self._order()]
+
+    @property
+    def weights(self):
+        """Their weights, best first: float64 (n,)."""
+        return self.values[self._order()]
+
+    def _order(self):
+        return order.best(self.values, len(self.values))
+
+    @property
     def nbytes(self):
-        return (self.rows.nbytes + self.weights.nbytes + 8 * _ITEM
+        return (self.given.nbytes + self.values.nbytes + 8 * _ITEM
                 + (0 if self.parts is None else self.parts.nbytes))
 
     def cut(self):
         """Keep the best hosts only."""
-        self.rows = self.rows[:BEST].copy()
-        self.weights = self.weights[:BEST].copy()
+        best = order.best(self.values, BEST)[:BEST]
+        self.given, self.values = self.given[best], self.values[best]
 
 
 @dataclasses.dataclass
@@ -198,18 +213,19 @@ class Decision:
                 for index, rule, before, after
                 in zip(numbers, numbers, numbers, numbers, strict=True)]
 
-    def step(self, index, rule, before, after):
+    def step(self, index, rule, before, after, others=0):
         """Record that a rule left ``after`` of the rows in ``before``.
 
         rule: name of a filter, or of a step that is none.
         before, after: int arrays of table rows.
+        others: how many rows it left besides.
         Raises InvalidInput if the request has spent its budget.
         """
         self.budget.check(rule, index)
         if rule not in self._rules:
             self._rules.append(rule)
-        self._steps.extend((index, self._rules.index(rule), len(before),
-                            len(after)))
+        self._steps.extend((index, self._rules.index(rule),
+                            len(before) + others, len(after) + others))
         if len(after) < len(before):
             left = np.zeros(before.max() + 1, dtype=np.bool_)
             left[after] = True
@@ -225,21 +241,24 @@ class Decision:
         for rule, parts in self._rejected.items():
             yield rule, np.concatenate(parts)
 
-    def picked(self, pick, weighed=None, parts=None):
+    @property
+    def room_for_weights(self):
+        """How many hosts' weights are kept of the next instance; None for all.
+        """
+        return BEST if self._weights_size > MOST_WEIGHTS else None
+
+    def picked(self, pick, weighers=(), weights=None):
         """Record an instance's host.
 
-        weighed: weights.Weighed, and parts: ``Weighed.parts`` of the host,
-            if hosts were weighed.
+        weighers: names of those that ran, and weights: Weights, of no more
+            hosts than there is room for; if hosts were weighed.
         """
         self.picks.append(pick)
-        if weighed is None or self._weights_size > 2 * MOST_WEIGHTS:
+        if weights is None or self._weights_size > 2 * MOST_WEIGHTS:
             return
-        self.weighers = weighed.names
-        kept = Weights(weighed.rows.astype(np.int32), weighed.weights, parts)
-        if self._weights_size > MOST_WEIGHTS:
-            kept.cut()
-        self._weights_size += kept.nbytes
-        self.weighed.append(kept)
+        self.weighers = weighers
+        self._weights_size += weights.nbytes
+        self.weighed.append(weights)
 
     def parts(self, index):
         """Return what the weight of an instance's host is made of: list.

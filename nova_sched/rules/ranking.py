@@ -6,9 +6,11 @@ The steps for one instance, in order (``Ranker.ranked``):
    to ignore, hosts and nodes to force (``narrowing``).
 2. The filter chain, unless hosts are forced.
 3. The weighers.
+
+After a pick only the hosts that it may have changed are judged and weighed
+anew (``Ranker.reranker``), where that comes to the same.
 """
 
-import dataclasses
 import functools
 
 from oslo_log import log as logging
@@ -16,19 +18,10 @@ from oslo_log import log as logging
 from nova_sched import filters
 from nova_sched import weights
 from nova_sched.rules import narrowing
+from nova_sched.rules import reranking
+from nova_sched.rules.ranked import Ranked
 
 LOG = logging.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True)
-class Ranked:
-    """The hosts that can take an instance, best first.
-
-    hosts: HostBlock in the order of weight.  weighed: weights.Weighed.
-    """
-
-    hosts: object
-    weighed: weights.Weighed
 
 
 class Ranker:
@@ -62,13 +55,27 @@ class Ranker:
             weighed = self._weight_handler.weigh(
                 self.weighers, hosts, spec_obj,
                 functools.partial(decision.budget.step, index=index))
-        ordered = hosts.snapshot.block(weighed.rows)
+        ranked = Ranked(hosts.snapshot, weighed)
         if LOG.isEnabledFor(logging.DEBUG):
             tell_weighed([
                 weights.WeighedObject(state, weight) for state, weight
-                in zip(_first(ordered).states(),
-                       weighed.weights.tolist(), strict=False)], len(ordered))
-        return Ranked(ordered, weighed)
+                in zip(_first(ranked.hosts).states(),
+                       weighed.weights.tolist(), strict=False)], len(ranked))
+        return ranked
+
+    def reranker(self, spec_obj):
+        """Return the Reranker of a request.
+
+        None where a pick may change more than the host picked.  Lines about
+        all hosts are written of all, and so are those about hosts that a
+        request names.
+        """
+        wanted = spec_obj.requested_destination
+        if (self.has_plug_ins or LOG.isEnabledFor(logging.DEBUG)
+                or spec_obj.force_hosts or spec_obj.force_nodes
+                or (wanted is not None and wanted.host is not None)):
+            return None
+        return reranking.Reranker.of(self.filters, self.weighers, spec_obj)
 
     def needs_all_instances(self, spec_obj):
         """Return whether a filter looks at all instances of all hosts."""

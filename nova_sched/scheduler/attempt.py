@@ -32,6 +32,7 @@ from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.inventory.in_flight import InFlight
 from nova_sched.objects import copies
 from nova_sched.rules import reasons
+from nova_sched.rules.ranked import Ranked
 from nova_sched.scheduler import selections
 
 LOG = logging.getLogger(__name__)
@@ -54,6 +55,11 @@ class HostSelector:
         return cls(conf.filter_scheduler.shuffle_best_same_weighed_hosts,
                    max(1, conf.filter_scheduler.host_subset_size))
 
+    @property
+    def draws(self):
+        """Whether there is a draw; else hosts are tried in their order."""
+        return self.shuffle or self.subset_size > 1
+
     def select(self, weights, generator):
         """Return the order in which to try the hosts; None for unchanged.
 
@@ -61,7 +67,7 @@ class HostSelector:
         generator: function that returns the random.Random to draw by.
         Returns positions in ``weights``, the drawn host first: list.
         """
-        if not len(weights) or (not self.shuffle and self.subset_size == 1):
+        if not len(weights) or not self.draws:
             return None
         order = list(range(len(weights)))
         generator = generator()
@@ -190,10 +196,10 @@ class SchedulingAttempt:
         left = (self._offered() if first
                 else hosts.block(self._ranked.hosts.rows))
         for index, key in enumerate(self.unplaced, len(self._picked)):
-            left = self._place_one(index, key, left)
-            if left is None:
+            if not self._place_one(index, key, left):
                 self._refuse()
             yield self.placed[-1]
+            left = None
 
     def claim(self):
         """Claim what was only chosen: whether Placement grants all of it."""
@@ -248,28 +254,29 @@ class SchedulingAttempt:
         return left
 
     def _place_one(self, index, key, left):
-        """Place one instance; return the hosts for the next one, or None.
+        """Place one instance; return whether a host takes it.
 
-        left: HostBlock that the filters of the previous instance left.
+        left: HostBlock that the filters of the previous instance left; None
+            if nothing but its pick has changed since.
         """
         uuids = self.request.instance_uuids
         uuid = uuids[index] if uuids else None
         if uuid is not None:
             self._spec_obj.instance_uuid = uuid
         self._ranked = ranked = self._choose(left, index, self._record)
-        claimed = self.claims.take(ranked.hosts, uuid, self._spec_obj)
+        claimed = self.claims.take(ranked, uuid, self._spec_obj)
         if claimed is None:
-            rows = ranked.hosts.rows
-            if len(rows):
+            if len(ranked):
+                rows = ranked.hosts.rows
                 self._record.step(index, 'claims refused', rows, rows[:0])
-            return None
+            return False
         claimed.assign_providers(self._spec_obj)
         limits = filters.limits_of(self.hosts, claimed.row)
         self._picked.append((claimed, limits))
         self._note(index, key, claimed, limits)
         self._consume(uuid, claimed, limits)
         self._record.budget.check('consumption', index)
-        return ranked.hosts
+        return True
 
     def _consume(self, uuid, claimed, limits):
         """Take an instance out of the free resources of its host."""
@@ -283,14 +290,36 @@ class SchedulingAttempt:
         return random.Random(self._record.seed)
 
     def _choose(self, left, index, record):
-        """Return the ranked hosts with the drawn one first: Ranked."""
-        ranked = self._ranker.ranked(left, self._spec_obj, index, record)
-        order = self._selector.select(ranked.weighed.weights,
-                                      lambda: self._generator)
-        if order is None:
+        """Return the ranked hosts with the drawn one first: Ranked.
+
+        Arguments are those of ``_place_one``.
+        """
+        ranked = self._ranked_again(index, record) if left is None else None
+        if ranked is None:
+            if left is None:
+                left = self._ranked.hosts
+            ranked = self._ranker.ranked(left, self._spec_obj, index, record)
+        if not self._selector.draws:
             return ranked
-        return dataclasses.replace(ranked, hosts=self.hosts.block(
-            ranked.weighed.rows[order]))
+        return Ranked(self.hosts, ranked.weighed, self._selector.select(
+            ranked.weighed.weights, lambda: self._generator))
+
+    def _ranked_again(self, index, record):
+        """Return the hosts after the last pick: Ranked, or None."""
+        if self._reranker is None:
+            return None
+        return self._reranker.ranked(
+            self._ranked, self.placed[-1].host, index, record)
+
+    @functools.cached_property
+    def _reranker(self):
+        # Where an instance of the request runs somewhere already, the rules
+        # on server groups may judge that host for it alone.
+        if self._spec_obj.instance_group is not None and (
+                self.hosts.instances.running(self.request.instance_uuids or (),
+                                             placed=False)):
+            return None
+        return self._ranker.reranker(self._spec_obj)
 
     def _note(self, index, key, claimed, limits):
         """Put an instance's host on record, and in flight."""
@@ -303,7 +332,9 @@ class SchedulingAttempt:
         self._record.picked(
             decision.Pick(index, key if isinstance(key, str) else None, host,
                           node, weighed.weight(row)),
-            weighed, weighed.parts(row))
+            weighed.names, decision.Weights(
+                *weighed.columns(self._record.room_for_weights),
+                weighed.parts(row)))
         self.placed.append(InFlight(
             key, host, node, self._spec_obj.demand(),
             limits.get('numa_topology'), self.request.group,
@@ -356,7 +387,7 @@ class SchedulingAttempt:
                                       budget=self._record.budget))
         found = selections.alternates(
             self.hosts, [claimed.row for claimed, _ in self._picked],
-            ranked.hosts.rows, most, self.claims.first_of)
+            ranked.rows(), most, self.claims.first_of)
         self._record.alternates = sum(map(len, found))
         return found
 

@@ -81,23 +81,23 @@ class Claims:
         """
         self._at_once = self.claiming and self._offer.claim_all is not None
 
-    def take(self, hosts, instance_uuid, spec_obj):
+    def take(self, ranked, instance_uuid, spec_obj):
         """Claim the first host that Placement grants: ``ClaimedHost`` or None.
 
-        hosts: HostBlock, best first.
+        ranked: rules.ranking.Ranked.
         """
-        for row in hosts.rows.tolist():
-            taken = self.first_of(hosts.snapshot, row)
+        for row in ranked.rows():
+            taken = self.first_of(ranked.snapshot, row)
             if not self.claiming:
                 return taken
             if self._is_hopeless():
                 break
             if (taken is not None
                     and self._offer.reserve(instance_uuid, taken.request)
-                    and self._claim(hosts.snapshot.state(row), taken,
+                    and self._claim(ranked.snapshot.state(row), taken,
                                     instance_uuid, spec_obj)):
                 return taken
-        if self.claiming and len(hosts):
+        if self.claiming and len(ranked):
             LOG.debug('Unable to successfully claim against any host.')
         return None
 

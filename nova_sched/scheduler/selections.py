@@ -1,9 +1,6 @@
 """From picked rows to a driver's result: Selections, with alternates."""
 
 import functools
-import itertools
-
-import numpy as np
 
 from nova_sched import filters
 from nova_sched import objects
@@ -47,21 +44,22 @@ def alternates(hosts, picks, rows, most, first_of):
     Alternates are in the pick's cell, are nobody's pick, and have an
     allocation request to claim.
     hosts: HostSnapshot.  picks: rows of the picks, list.
-    rows: int (n,), of the hosts that could take an instance, best first.
+    rows: of the hosts that could take an instance, best first: an iterable,
+        gone through as far as need be.
     most: how many a pick gets at most.
     first_of: function of (snapshot, row), see scheduler.claims.Claims.
     """
-    is_picked = np.zeros(hosts.size, dtype=np.bool_)
-    is_picked[picks] = True
-    rows = rows[~is_picked[rows]]
-    cells = hosts.column('cell_uuid').codes
-    by_cell = {cell: _first(hosts, rows[cells[rows] == cell], most, first_of)
-               for cell in set(cells[picks].tolist())}
-    return [by_cell[cells.item(row)] for row in picks]
-
-
-def _first(hosts, rows, most, first_of):
-    """Return the first of the rows that have something to claim."""
-    found = (first_of(hosts, row) for row in rows.tolist())
-    return [(claimed, filters.limits_of(hosts, claimed.row)) for claimed
-            in itertools.islice(filter(None, found), most)]
+    cells, picked = hosts.column('cell_uuid').codes, {*picks}
+    found = {cells.item(row): [] for row in picks}
+    wanted = len(found) * most
+    for row in rows:
+        of_cell = found.get(cells.item(row))
+        if of_cell is None or len(of_cell) == most or row in picked:
+            continue
+        claimed = first_of(hosts, row)
+        if claimed is not None:
+            of_cell.append((claimed, filters.limits_of(hosts, row)))
+            wanted -= 1
+            if not wanted:
+                break
+    return [found[cells.item(row)] for row in picks]

@@ -115,6 +115,16 @@ def _a_group(version, **fields):
     return group
 
 
+def in_groups(uuids):
+    """A RequestSpec of a small instance in a server group.
+
+    uuids: of instances that are members besides.
+    """
+    return _GROUPS.map(lambda group: a_request(
+        memory_mb=1, vcpus=1, root_gb=0, group=_a_group(
+            **group | {'members': [*group['members'], *uuids]})))
+
+
 @st.composite
 def requests(draw, narrowing=False):
     """A RequestSpec.

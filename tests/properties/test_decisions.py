@@ -27,6 +27,7 @@ from tests.properties.built_ins import attested
 from tests.properties.built_ins import named
 from tests.properties.built_ins import outcome
 from tests.properties.clouds import clouds
+from tests.properties.requests import in_groups
 from tests.properties.requests import requests
 
 ANY = settings(max_examples=120)
@@ -34,6 +35,8 @@ FILTERS = [cls.__name__ for cls in plugins.all_filters()]
 CAPACITY = ['RamFilter', 'CoreFilter', 'DiskFilter']
 ONE = [None, [INSTANCE_UUID], ['n1']]
 SOME = [[INSTANCE_UUID, 'n1', 'm1'], ['n1', 'n2'], ['n1', 'n2', 'n3', 'n4']]
+MANY = [[f'n{number}' for number in range(1, count)] for count in (6, 12)]
+GROUPS = ['ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter']
 
 Case = collections.namedtuple('Case', 'cloud spec uuids filters')
 
@@ -45,8 +48,8 @@ class _Asked(Decision):
         super().__init__()
         self._scheduler = scheduler
 
-    def picked(self, pick, weighed, parts):
-        super().picked(pick, weighed, parts)
+    def picked(self, pick, *weighed):
+        super().picked(pick, *weighed)
         self._scheduler.ask_again(pick)
 
 
@@ -113,6 +116,14 @@ class PlainScheduler(CloudScheduler):
         pass
 
 
+class AnewScheduler(PlainScheduler):
+    """The same, but all hosts are ranked anew after each pick."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.ranker.reranker = lambda spec_obj: None
+
+
 class RowScheduler(PlainScheduler):
     """The same, host state by host state, by Nova's steps as they are."""
 
@@ -137,9 +148,10 @@ class RowScheduler(PlainScheduler):
 # A required metric is missing too often for many answers.
 DRIVERS = [CloudScheduler(**{**options, 'metrics__required': False})
            for options in OPTIONS]
-PLAIN_AND_ROWS = [
+PLAIN_ANEW_AND_ROWS = [
     tuple(cls(**{**options, 'metrics__required': False})
-          for cls in (PlainScheduler, RowScheduler)) for options in OPTIONS]
+          for cls in (PlainScheduler, AnewScheduler, RowScheduler))
+    for options in OPTIONS]
 ANY_DRIVER = st.sampled_from(DRIVERS)
 STEADY_DRIVER = st.sampled_from([DRIVERS[0], DRIVERS[2]])
 
@@ -156,6 +168,12 @@ def cases(uuids=(*ONE, *SOME), least=2, always=(), **kwargs):
         lambda drawn: [*drawn[0][:drawn[1]], *always])
     return st.builds(Case, clouds(1, 6), requests(**kwargs),
                      st.sampled_from(uuids), filters.flatmap(st.permutations))
+
+
+def group_cases():
+    """A Case of many instances in a server group."""
+    return st.builds(Case, clouds(3, 6), in_groups(MANY[-1]),
+                     st.sampled_from([*SOME, *MANY]), st.just(GROUPS))
 
 
 def is_forced(spec):
@@ -197,7 +215,27 @@ def test_a_request_fails_only_where_a_rule_does(driver, case):
         assert answer in driver.errors_of_rules(case)
 
 
-@given(drivers=st.sampled_from(PLAIN_AND_ROWS),
+@given(drivers=st.sampled_from(PLAIN_ANEW_AND_ROWS),
+       case=group_cases() | cases([*SOME, *MANY], 0, narrowing=True),
+       seed=st.integers(0, 99))
+@settings(max_examples=200)
+def test_after_a_pick_the_same_is_decided_as_on_all_hosts_anew(
+        drivers, case, seed):
+    """With the same on record, each weight included."""
+    def told(driver):
+        answer = outcome(driver.decide, case, seed)
+        record = driver.decision
+        return (repr(answer), record.steps, record.reason, repr(record.picks),
+                [(name, sorted(rows.tolist()))
+                 for name, rows in record.rejected()],
+                [(kept.rows.tolist(), kept.weights.tobytes(),
+                  kept.parts.tobytes()) for kept in record.weighed])
+
+    plain, anew, _ = drivers
+    assert told(plain) == told(anew)
+
+
+@given(drivers=st.sampled_from(PLAIN_ANEW_AND_ROWS),
        case=cases(narrowing=True), seed=st.integers(0, 99))
 @ANY
 def test_host_state_by_host_state_the_same_is_decided(drivers, case, seed):
@@ -208,7 +246,8 @@ def test_host_state_by_host_state_the_same_is_decided(drivers, case, seed):
         return (repr(answer), steps, repr(driver.decision.picks),
                 driver.decision.weighers, driver.decision.reason)
 
-    assert told(drivers[1]) == told(drivers[0])
+    plain, _, rows = drivers
+    assert told(rows) == told(plain)
 
 
 @given(driver=ANY_DRIVER, case=cases(narrowing=True), seed=st.integers(0, 99))

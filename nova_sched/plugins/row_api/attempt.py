@@ -13,7 +13,7 @@ from nova_sched.objects.legacy import kilo_mapping
 from nova_sched.plugins.row_api import host_states
 from nova_sched.plugins.row_api import request
 from nova_sched.rules import narrowing
-from nova_sched.rules import ranking
+from nova_sched.rules.ranked import Ranked
 from nova_sched.scheduler import attempt
 
 LOG = logging.getLogger(__name__)
@@ -114,6 +114,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
                           'get_all_host_states')
 
     def _choose(self, left, index, record):
+        left = self._ranked.hosts if left is None else left
         self._request.index, self._request.record = index, record
         self._request.weighed, self._request.weights = None, {}
         with record.timed('sort'):
@@ -121,7 +122,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
                               left.states(), index) or ()
         rows = host_states.rows_of(found, self.hosts, '_get_sorted_hosts')
         hosts = self._left(left, rows, index, 'get_sorted_hosts')
-        return ranking.Ranked(hosts, _weighed(
+        return Ranked.of(hosts, _weighed(
             hosts, self._request.weights, self._request.weighed))
 
     def _left(self, before, rows, index, name):
@@ -157,4 +158,4 @@ def _weighed(hosts, by_name, last):
              for state in hosts.states()]
     none = np.empty((0, len(found)))
     return weights.Weighed(hosts.rows, np.array(found, dtype=np.float64), (),
-                           none, none, [], np.arange(len(found)))
+                           none, none, [])

@@ -135,16 +135,17 @@ class NovaSchedulerMixin:
         if num_alts > 0 and len(selected_hosts) > 1:
             hosts = self._get_sorted_hosts(spec_obj, hosts, index)
         snapshot = selected_hosts[0]._snapshot
-        picks = rows.rows_of(selected_hosts, snapshot, 'selected_hosts')
+        picks = rows.rows_of(selected_hosts, snapshot,
+                             'selected_hosts').tolist()
         first_of = (claims.first_of if alloc_reqs_by_rp_uuid
                     else lambda snapshot, row: claims.ClaimedHost(row))
         taken = [claims.ClaimedHost(row, claimed) for row, claimed in zip(
-            picks.tolist(), selected_alloc_reqs, strict=True)
+            picks, selected_alloc_reqs, strict=True)
         ] if selected_alloc_reqs else [
             first_of(snapshot, row) or claims.ClaimedHost(row)
-            for row in picks.tolist()]
+            for row in picks]
         others = selections.alternates(
-            snapshot, picks, rows.rows_of(hosts, snapshot, 'hosts'),
+            snapshot, picks, rows.rows_of(hosts, snapshot, 'hosts').tolist(),
             max(0, num_alts), first_of)
         return selections.of(
             snapshot,

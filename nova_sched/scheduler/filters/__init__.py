@@ -17,6 +17,7 @@ from nova_sched.objects.legacy import given
 from nova_sched.rules import built_ins
 from nova_sched.rules import offered
 from nova_sched.rules import phrases
+from nova_sched.rules.picks import Reach
 
 #: The name plug-ins know.
 CandidateFilterMixin = offered.CandidateFilterMixin
@@ -93,6 +94,10 @@ class ColumnFilter(BaseHostFilter):
     """Base class of filters that judge all hosts at once, by columns."""
 
     judges_by_hints = False
+
+    def reach_of_picks(self, spec_obj):
+        # A mask says of each host what is by that host alone.
+        return Reach.PICKED_HOST
 
     def mask(self, hosts, spec_obj):
         """Return which hosts pass: bool (n,) for a HostBlock of n rows.

@@ -9,6 +9,7 @@ from oslo_log import log as logging
 from nova_sched.hosts import values
 from nova_sched.objects import fields
 from nova_sched.rules import phrases
+from nova_sched.rules.picks import Reach
 from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
@@ -170,9 +171,13 @@ class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
     Raises InvalidInput when the rule is no integer.
     """
 
+    def reach_of_picks(self, spec_obj):
+        return (Reach.PICKED_HOST if _repels(spec_obj.instance_group)
+                else Reach.NO_HOST)
+
     def mask(self, hosts, spec_obj):
         group = spec_obj.instance_group
-        if group is None or group.policy != 'anti-affinity':
+        if not _repels(group):
             return np.ones(len(hosts), dtype=np.bool_)
         own, members = spec_obj.instance_uuid, group.members or ()
         if group.counts_by_host:
@@ -221,10 +226,14 @@ class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
 class ServerGroupAffinityFilter(filters.ColumnFilter):
     """Hosts of the instance's affinity group; all while it has none."""
 
+    def reach_of_picks(self, spec_obj):
+        # With the first member all other hosts are out.
+        return (Reach.ANY_HOST if _attracts(spec_obj.instance_group)
+                else Reach.NO_HOST)
+
     def mask(self, hosts, spec_obj):
         group = spec_obj.instance_group
-        if (group is None or 'affinity' not in (group.policies or ())
-                or not group.hosts):
+        if not (_attracts(group) and group.hosts):
             return np.ones(len(hosts), dtype=np.bool_)
         if LOG.isEnabledFor(logging.DEBUG):
             for host in dict.fromkeys(hosts.objects('host')):
@@ -238,6 +247,16 @@ class ServerGroupAffinityFilter(filters.ColumnFilter):
     def describe_hosts(self, hosts, spec_obj):
         hosts_of_group = spec_obj.instance_group.hosts
         return f'its group is on {phrases.listed(hosts_of_group)}'
+
+
+def _repels(group):
+    """Return whether a server group, or None, keeps its members apart."""
+    return group is not None and group.policy == 'anti-affinity'
+
+
+def _attracts(group):
+    """Return whether a server group, or None, keeps its members together."""
+    return group is not None and 'affinity' in (group.policies or ())
 
 
 def _located(hosts, uuids):

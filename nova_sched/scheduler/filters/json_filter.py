@@ -17,6 +17,7 @@ from nova_sched.objects import bounds
 from nova_sched.rules import attributes
 from nova_sched.rules import phrases
 from nova_sched.rules import queries
+from nova_sched.rules.picks import Reach
 from nova_sched.scheduler import filters
 
 #: Variables of which a reason tells what hosts have.
@@ -41,6 +42,11 @@ class JsonFilter(filters.ColumnFilter):
     """
 
     judges_by_hints = True
+
+    def reach_of_picks(self, spec_obj):
+        # A query may make sense on some hosts only.
+        return (Reach.ANY_HOST if spec_obj.get_scheduler_hint('query')
+                else Reach.NO_HOST)
 
     def mask(self, hosts, spec_obj):
         text = spec_obj.get_scheduler_hint('query')

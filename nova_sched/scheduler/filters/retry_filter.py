@@ -4,6 +4,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched.rules import phrases
+from nova_sched.rules.picks import Reach
 from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
@@ -17,6 +18,9 @@ class RetryFilter(filters.ColumnFilter):
     """
 
     logs_rejected = True
+
+    def reach_of_picks(self, spec_obj):
+        return Reach.NO_HOST
 
     def mask(self, hosts, spec_obj):
         passes = np.ones(len(hosts), dtype=np.bool_)

@@ -20,6 +20,7 @@ from nova_sched.objects.legacy import given
 from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.rules import built_ins
 from nova_sched.rules import nova_classes
+from nova_sched.rules.picks import Reach
 
 #: The names plug-ins know.
 WeighedHost = weights.WeighedObject
@@ -47,6 +48,10 @@ class ColumnWeigher(BaseHostWeigher):
                 name, default=self.multiplier_default,
                 help=inspect.getdoc(type(self))), 'filter_scheduler')
         self.multiplier = getattr(conf.filter_scheduler, name)
+
+    def reach_of_picks(self, spec_obj):
+        # A column says of each host what is by that host alone.
+        return Reach.PICKED_HOST
 
     def column(self, hosts, spec_obj):
         """Return the raw values of a HostBlock of n rows: numbers (n,)."""

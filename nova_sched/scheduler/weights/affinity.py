@@ -8,6 +8,7 @@ import collections
 
 import numpy as np
 
+from nova_sched.rules.picks import Reach
 from nova_sched.scheduler import weights
 
 
@@ -22,9 +23,17 @@ class _SoftGroupWeigher(weights.ColumnWeigher):
     #: 1 where members attract each other, -1 where they repel.
     direction = 1
 
+    def reach_of_picks(self, spec_obj):
+        return (Reach.PICKED_HOST if self._counts(spec_obj.instance_group)
+                else Reach.NO_HOST)
+
+    def _counts(self, group):
+        """Return whether members of a group, or None, count."""
+        return group is not None and group.policy == self.policy
+
     def column(self, hosts, spec_obj):
         group = spec_obj.instance_group
-        if group is None or group.policy != self.policy:
+        if not self._counts(group):
             return np.zeros(len(hosts))
         located = hosts.instances.located(list(dict.fromkeys(
             group.members or ())))

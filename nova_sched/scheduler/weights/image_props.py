@@ -15,6 +15,7 @@ import numpy as np
 
 from nova_sched.objects import stored_image
 from nova_sched.options import settings
+from nova_sched.rules.picks import Reach
 from nova_sched.scheduler import weights
 
 
@@ -36,6 +37,9 @@ class ImagePropertiesWeigher(weights.ColumnWeigher):
         ratios, _unreadable = settings.parse_weights(
             conf.filter_scheduler.image_props_weight_setting)
         self.ratios = dict(ratios)
+
+    def reach_of_picks(self, spec_obj):
+        return Reach.NO_HOST
 
     def column(self, hosts, spec_obj):
         wanted = self._wanted(spec_obj) if self.multiplier else {}

@@ -15,6 +15,7 @@ from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import Pick
 from nova_sched.hosts.decision import WeigherPart
+from nova_sched.hosts.decision import Weights
 from nova_sched.weights import Weighed
 from tests.builders import requests
 
@@ -30,13 +31,14 @@ def weighed(count):
     weights = -np.arange(count, dtype=np.float64)
     parts = np.array([weights, np.zeros(count)])
     return Weighed(np.arange(count), weights, ('RAMWeigher', 'CPUWeigher'),
-                   parts, parts, [1.0, -2.0], np.arange(count))
+                   parts, parts, [1.0, -2.0])
 
 
 def picked(record, hosts=20, instances=1):
     for index in range(instances):
         made = weighed(hosts)
-        record.picked(Pick(index, UUID, 'h', 'h'), made, made.parts(0))
+        record.picked(Pick(index, UUID, 'h', 'h'), made.names, Weights(
+            *made.columns(record.room_for_weights), made.parts(0)))
     return record
 
 

@@ -21,11 +21,12 @@ def a_record(hosts=1000, names=(), instances=1):
                       request={'instance_uuids': UUIDS[:instances]})
     weights = np.zeros(hosts)
     weighed = Weighed(np.arange(hosts), weights, ('RAMWeigher',),
-                      weights[np.newaxis], weights[np.newaxis], [1.0],
-                      np.arange(hosts))
+                      weights[np.newaxis], weights[np.newaxis], [1.0])
     for index in range(instances):
         record.picked(Pick(index, UUIDS[index], f'h{index}', f'h{index}'),
-                      weighed, weighed.parts(0))
+                      weighed.names, decision.Weights(
+                          *weighed.columns(record.room_for_weights),
+                          weighed.parts(0)))
     record.step(0, 'SizeFilter', np.arange(2 * hosts), np.arange(hosts))
     record.close(decision.PLACED)
     record.pack()

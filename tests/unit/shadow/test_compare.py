@@ -11,7 +11,6 @@ from nova_sched.hosts.decision import Pick
 from nova_sched.hosts.labels import Labels
 from nova_sched.shadow import compare
 from nova_sched.shadow.compare import LiveDecision
-from nova_sched.weights import Weighed
 
 HOSTS = ['a', 'b', 'c', 'd', 'e', 'f']
 WEIGHTS = [3.0, 3.0, 2.0]
@@ -34,8 +33,7 @@ def a_record(*picks, rejected=True, outcome=decision.PLACED):
         row = HOSTS.index(host)
         record.picked(
             Pick(index, f'uuid{index}', host, f'{host}.org', WEIGHTS[row]),
-            Weighed(np.arange(3), weights, (), np.empty((0, 3)),
-                    np.empty((0, 3)), [], np.arange(3)), None)
+            (), decision.Weights(np.arange(3), weights, None))
     record.close(outcome)
     return record
 

@@ -1,0 +1,134 @@
+"""The next instance of a request, ranked by what the last pick changed."""
+
+import logging
+
+import pytest
+
+from nova_sched.plugins import loading as plugins
+from nova_sched.rules import reranking
+from nova_sched.rules.picks import Reach
+from nova_sched.scheduler import weights
+from tests.builders import requests
+from tests.builders import rules
+from tests.builders.drivers import MemoryScheduler
+from tests.builders.drivers import picks
+from tests.builders.hosts import a_host
+
+UUIDS = [f'u{number}' for number in range(6)]
+
+
+class YoungestHostWeigher(weights.BaseHostWeigher):
+    def _weigh_object(self, host_state, weight_properties):
+        return -host_state.num_instances
+
+
+def hosts(count=4, **values):
+    """Hosts with ever less free memory."""
+    return [a_host(f'h{number}', free_ram_mb=3000 - 100 * number, **values)
+            for number in range(count)]
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """How many hosts were judged once more after a pick, one a number."""
+    found, judge = [], reranking.Reranker._passing
+
+    def noted(reranker, block, *args):
+        found.append(len(block))
+        return judge(reranker, block, *args)
+    monkeypatch.setattr(reranking.Reranker, '_passing', noted)
+    return found
+
+
+def placed(spec=None, records=None, **options):
+    """The hosts of six instances, by their free memory."""
+    driver = MemoryScheduler(*(records or hosts()), **{
+        'weight_classes': ['nova.scheduler.weights.ram.RAMWeigher'],
+        **options})
+    return picks(driver, spec or requests.a_request(memory_mb=150), UUIDS)
+
+
+def in_a_group(policy, **values):
+    """A request of a server group that knows its members."""
+    group = requests.a_group(policy, members=UUIDS)
+    group.wire_version = '1.11'
+    return requests.a_request(group=group, **values)
+
+
+class TestOfAPlainRequest:
+    def test_judges_the_picked_host_only(self, judged):
+        assert placed() == ['h0', 'h1', 'h0', 'h2', 'h1', 'h0']
+        assert judged == [1] * 5
+
+    def test_knows_all_nodes_of_the_picked_host(self, judged):
+        records = [*hosts(), a_host('h0', nodename='n', free_ram_mb=10)]
+
+        assert placed(records=records)[0] == 'h0'
+        assert judged[0] == 2
+
+    def test_leaves_out_a_host_that_is_full(self, judged):
+        assert placed(requests.a_request(memory_mb=1000),
+                      enabled_filters=['RamFilter'],
+                      records=hosts(ram_allocation_ratio=1.0,
+                                    total_usable_ram_mb=3000)) == [
+            'h0', 'h1', 'h2', 'h3', 'h0', 'h1']
+
+
+class TestOfAServerGroup:
+    def test_that_attracts_stays_on_the_first_host(self):
+        spec = in_a_group('affinity', memory_mb=150)
+
+        assert placed(spec, enabled_filters=[
+            'ServerGroupAffinityFilter']) == ['h0'] * 6
+
+    def test_that_repels_takes_each_host_once(self, judged):
+        spec = in_a_group('anti-affinity', memory_mb=1)
+
+        assert placed(spec, records=hosts(8), enabled_filters=[
+            'ServerGroupAntiAffinityFilter']) == [
+            'h0', 'h1', 'h2', 'h3', 'h4', 'h5']
+        assert judged == [1] * 5
+
+    @pytest.mark.parametrize('policy, name, where', [
+        ('soft-affinity', 'ServerGroupSoftAffinityWeigher', ['h0'] * 6),
+        ('soft-anti-affinity', 'ServerGroupSoftAntiAffinityWeigher',
+         ['h0', 'h1', 'h2', 'h3', 'h3', 'h2'])])
+    def test_that_had_rather_is_weighed_by_its_members(self, policy, name,
+                                                       where, judged):
+        spec = in_a_group(policy)
+
+        assert placed(spec, weight_classes=[
+            f'nova.scheduler.weights.affinity.{name}']) == where
+        assert judged == [1] * 5
+
+
+@pytest.mark.parametrize('spec, options', [
+    (requests.a_request(memory_mb=150),
+     {'weight_classes': [f'{__name__}.YoungestHostWeigher']}),
+    (requests.a_request(force_hosts=['h0']), {}),
+    (requests.a_request(requested_destination=requests.a_destination(
+        host='h0')), {}),
+    (in_a_group('affinity'),
+     {'enabled_filters': ['ServerGroupAffinityFilter']}),
+    (requests.a_request(hints={'query': ['["=", "$host", "h0"]']}),
+     {'enabled_filters': ['JsonFilter']})],
+    ids=['plug-in', 'forced', 'destination', 'affinity', 'query'])
+def test_judges_all_hosts_where_a_pick_may_change_more(spec, options, judged):
+    placed(spec, **options)
+
+    assert not judged
+
+
+def test_judges_all_hosts_where_a_line_is_written_of_each(judged, caplog):
+    caplog.set_level(logging.DEBUG)
+    placed()
+
+    assert not judged
+
+
+@pytest.mark.parametrize('cls', [*plugins.all_filters(),
+                                 *plugins.all_weighers()])
+def test_most_requests_are_of_no_matter_to_hosts_not_picked(cls):
+    rule = rules.configured(cls)
+
+    assert rule.reach_of_picks(requests.a_request()) is not Reach.ANY_HOST
