@@ -32,6 +32,7 @@ from nova_sched import exception
 from nova_sched import rpc
 from nova_sched import version
 from nova_sched.db import engine
+from nova_sched.inventory import shared_picks
 from nova_sched.observe import logs
 from nova_sched.observe import notifications
 from nova_sched.observe import option_values
@@ -89,6 +90,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         # Made before the fork, for all workers.
         self._taken_calls = TakenCalls()
         self._placement_answers = mirror.shared_answers(workers)
+        self._picks = shared_picks.SharedPicks() if workers > 1 else None
         self._manager = None
         self._server = None
         self._transport = None
@@ -240,7 +242,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
     def _replace_driver(self):
         """Have a new driver serve; if anything is raised, the old one does."""
         old, old_offers = self.driver, self._manager.offers
-        fresh = driver.load_driver(self.conf)
+        fresh = self._load_driver()
         periodic = None
         try:
             fresh.start()
@@ -265,6 +267,12 @@ class SchedulerService(backend.get_component('ServiceBase')):
         old_offers.stop()
         _stop_driver(old, periodic)
 
+    def _load_driver(self):
+        loaded = driver.load_driver(self.conf)
+        if self._picks is not None:
+            loaded.share_picks(self._picks)
+        return loaded
+
     def _candidate_source(self, worker):
         return CandidateSource(self.conf, worker,
                                answers=self._placement_answers)
@@ -274,7 +282,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
 
     def _start_driver(self):
         self.waiting('the database')
-        started = driver.load_driver(self.conf)
+        started = self._load_driver()
         while True:
             try:
                 engine.wait_for_database(self.conf, LOG, self._sleep)

@@ -12,7 +12,8 @@ How many seconds the host of an instance counts as taken when nothing was
 claimed in Placement and the instance does not show on that host in the
 database. Raise it when compute services take longer than this to begin a
 build, or hosts are filled twice; lower it when many builds fail before they
-begin, or hosts look fuller than they are.
+begin, or hosts look fuller than they are. With a claim it is how long a member
+of a server group counts as one, for the group alone.
 """),
     cfg.IntOpt(
         'cell_timeout', default=60, min=1, help="""

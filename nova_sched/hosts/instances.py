@@ -180,6 +180,10 @@ class Instances:
                 for host, described in found.items()}
         return {host: known[host] for host in hosts}
 
+    def is_known_to_run(self, uuid):
+        """Return whether the database has told on which host it is."""
+        return bool(self._located.get(uuid))
+
     def know_located(self, uuids, located):
         """Take where instances run, for rules to find it known.
 

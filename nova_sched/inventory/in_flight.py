@@ -18,6 +18,7 @@ class InFlight:
     numa_limits: NUMATopologyLimits that the filters left, or None.
     group: key of its server group, or None.
     at: when it was placed, seconds since the epoch.
+    claimed: whether Placement counts what it takes.
     """
 
     key: object
@@ -27,6 +28,7 @@ class InFlight:
     numa_limits: object
     group: str | None
     at: float
+    claimed: bool = False
 
     @property
     def place(self):

@@ -1,12 +1,14 @@
-"""What this process has placed and no host reports yet.
+"""What was placed and no host reports yet.
 
 Without a claim in Placement nothing else remembers an instance until it shows
 on its host in the database, and the next request would be given the same room
-again.  So each process keeps its placements in flight:
+again; with one, nothing else remembers that it is in its server group.  So
+each process keeps the placements in flight, and its own are told to the other
+workers of the service (``shared_picks.py``):
 
 1. A request takes a ``view``: the hosts as last read, less what is in flight
-   on them.  The request's own instances do not count: a call that is repeated
-   must not count twice.
+   on them, by whomever.  The request's own instances do not count: a call
+   that is repeated must not count twice.
 2. ``commit`` adds what was placed, unless another request has taken some of
    it since the view; then the request is decided anew.
 3. Each read of the hosts says which of their rows changed
@@ -22,6 +24,7 @@ count or not.
 """
 
 import collections
+import contextlib
 import dataclasses
 import heapq
 import itertools
@@ -31,6 +34,7 @@ from oslo_log import log as logging
 
 from nova_sched.hosts.table import HostTable
 from nova_sched.inventory import usage
+from nova_sched.inventory.decision_lock import PATIENCE
 from nova_sched.inventory.decision_lock import DecisionLock
 from nova_sched.inventory.in_flight import GRACE
 from nova_sched.inventory.in_flight import UNSEEN
@@ -38,6 +42,7 @@ from nova_sched.inventory.in_flight import TrackedPlacement
 from nova_sched.inventory.in_flight import UsageDelta
 from nova_sched.inventory.in_flight import is_uuid
 from nova_sched.inventory.pending import PendingByHost
+from nova_sched.inventory.shared_picks import NotShared
 
 LOG = logging.getLogger(__name__)
 
@@ -92,7 +97,11 @@ class InFlightPlacements:
         # Those that were taken back lately, by id.
         self._void = collections.OrderedDict()
         self._changed, self._looked, self._swept = set(), None, 0.0
-        self._closed = False
+        self._closed, self._sharing = False, NotShared()
+
+    def share(self, sharing):
+        """Have in flight what other workers tell: a shared_picks.Sharing."""
+        self._sharing = sharing
 
     # Reading: what a watcher of the host cache does.
 
@@ -106,6 +115,8 @@ class InFlightPlacements:
         hosts: names of these hosts, a set.
         """
         with self._lock:
+            # First, so that what was told before the read is looked for.
+            self._catch_up()
             self._changed |= hosts
             if self._looked is None:
                 self._looked = self._due()
@@ -212,6 +223,7 @@ class InFlightPlacements:
 
     # Deciding.
 
+    @contextlib.contextmanager
     def lock(self, exclusive=0):
         """Return the context that requests are decided in: a Turn.
 
@@ -219,8 +231,10 @@ class InFlightPlacements:
             else committing meanwhile, this time included; 0 to decide it in
             turn with others.
         """
-        return (self._decision_lock.exclusive(exclusive) if exclusive
+        mine = (self._decision_lock.exclusive(exclusive) if exclusive
                 else self._decision_lock.shared())
+        with mine as turn, self._sharing.turn(PATIENCE):
+            yield turn
 
     @property
     def table(self):
@@ -235,6 +249,7 @@ class InFlightPlacements:
     def view(self, keys):
         """Return the View for a request with placements of these keys."""
         with self._lock:
+            self._catch_up()
             own = tuple(key for key in keys if key in self._tracked)
             table = self._table
             counted = [self._tracked[key].placed for key in own
@@ -255,38 +270,68 @@ class InFlightPlacements:
         related: keys of instances and groups that the decision depends on.
         """
         with self._lock:
-            places = {placed.place for placed in placements}
             self._decision_lock.wait_for_exclusive()
-            if self._closed or self._is_taken(view, places, related):
-                return False
+            with self._sharing.alone():
+                self._catch_up()
+                if self._closed or self._is_taken(view, placements, related):
+                    return False
+                self._sharing.tell((view.own, placements, ()))
+            places = self._places_of(placements)
             places |= self._replace(view.own, placements)
             # Of an instance that is named twice, one placement is left.
             distinct = {placed.key for placed in placements}
             unchanged = (view.whole.columns is self._table.columns
                          and not snapshot.writes
+                         and not any(placed.claimed for placed in placements)
                          and len(distinct) == len(placements))
             self._note(places, placements)
             self._table = (snapshot.as_table() if unchanged
                            else self._redone(self._table, places))
             return True
 
+    def _catch_up(self):
+        """Put in flight what other workers have told; lock held."""
+        for own, placements, taken_back in self._sharing.news():
+            places = self._places_of(placements)
+            places |= self._replace(own, placements)
+            for key, place, at in taken_back:
+                tracked = self._tracked.get(key)
+                if tracked is not None and (
+                        tracked.placed.place, tracked.placed.at) == (place,
+                                                                     at):
+                    self._take_out(tracked)
+                    places.add(place)
+            self._note(places, placements)
+            self._table = self._redone(self._table, places)
+
+    @staticmethod
+    def _places_of(placements):
+        return {placed.place for placed in placements}
+
     def take_back(self, placements):
         """Take these placements, a list of InFlight, out of flight."""
         with self._lock:
             self._decision_lock.wait_for_exclusive()
-            found = [tracked for placed in placements
+            found = [placed for placed in placements
                      if (tracked := self._tracked.get(placed.key)) is not None
                      and tracked.placed is placed]
-            for tracked in found:
-                self._uncount(tracked)
-                self._forget(tracked.placed)
-                self._void[id(tracked.placed)] = tracked.placed
-            while len(self._void) > VOID:
-                self._void.popitem(last=False)
-            places = {tracked.placed.place for tracked in found}
-            if places:
-                self._note(places, [tracked.placed for tracked in found])
-                self._table = self._redone(self._table, places)
+            if not found:
+                return
+            for placed in found:
+                self._take_out(self._tracked[placed.key])
+            self._sharing.tell(((), (), [
+                (placed.key, placed.place, placed.at) for placed in found]))
+            places = self._places_of(found)
+            self._note(places, found)
+            self._table = self._redone(self._table, places)
+
+    def _take_out(self, tracked):
+        """Take a placement out of flight, for good."""
+        self._uncount(tracked)
+        self._forget(tracked.placed)
+        self._void[id(tracked.placed)] = tracked.placed
+        while len(self._void) > VOID:
+            self._void.popitem(last=False)
 
     def standing(self, pending):
         """Return what ``pending`` said before, less what was taken back."""
@@ -302,8 +347,13 @@ class InFlightPlacements:
             for name in (placed.key, placed.group)
             if name is not None}))
 
-    def _is_taken(self, view, places, related):
-        """Return whether commits since a view touch what was decided on it."""
+    def _is_taken(self, view, placements, related):
+        """Return whether commits since a view touch what was decided on it.
+
+        Room on a host is Placement's matter where it is claimed there.
+        """
+        places = self._places_of(placed for placed in placements
+                                 if not placed.claimed)
         if self._version - view.version > len(self._commits):
             return True
         since = itertools.takewhile(lambda commit: commit[0] > view.version,
@@ -344,6 +394,7 @@ class InFlightPlacements:
         group: its key, or None.  members: uuids.
         """
         with self._lock:
+            self._catch_up()
             found = dict(self._by_group.get(group, {}))
             for uuid in members:
                 if uuid in self._tracked:
@@ -356,6 +407,7 @@ class InFlightPlacements:
         without: keys that are left out.
         """
         with self._lock:
+            self._catch_up()
             return {key: tracked.placed
                     for key, tracked in self._tracked.items()
                     if tracked.counts and key not in without}
@@ -368,6 +420,9 @@ class InFlightPlacements:
         Nothing is committed there from then on.
         """
         with predecessor._lock:
+            # Before: what it has told is not to count once more.
+            with self._lock:
+                self._catch_up()
             self.add(map(dataclasses.replace, predecessor._tracked.values()))
             predecessor._closed = True
 
@@ -407,6 +462,9 @@ class InFlightPlacements:
                 row = table.row(*placed.place)
                 if (placed.nodename != nodename or row is None
                         or placed.key in without):
+                    continue
+                if placed.claimed:
+                    scratch.count_instance(row)
                     continue
                 try:
                     scratch.consume(

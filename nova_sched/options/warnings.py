@@ -4,7 +4,6 @@
 a section of ours, which is in ``spelling``.
 """
 
-import os
 
 from oslo_utils import strutils
 
@@ -65,7 +64,6 @@ def warnings(conf):
     found += _unknown_notifiers(conf)
     found += _ignored_options(conf)
     found += _overfilled_hosts(conf)
-    found += _workers_unaware_of_picks(conf)
     found += _filters_not_run(conf)
     found += _custom_manager(conf)
     found += _cells_v1(conf)
@@ -129,24 +127,6 @@ def _clamped(conf):
             found.append(f'[{section}] {name} = {text} is below its minimum: '
                          f'{opt.type.min} is used')
     return found
-
-
-def _workers_unaware_of_picks(conf):
-    """Return a sentence if several workers decide on the same hosts."""
-    driver, count = names.driver_name(conf), conf.scheduler.workers
-    if driver == 'caching_scheduler' and (count or 0) > 1:
-        return [f'[scheduler] workers = {count}: each worker of the caching '
-                'scheduler keeps the hosts to itself and does not see what '
-                'the others have picked since it last read them, so hosts '
-                'may be overfilled; set it to 1']
-    count = count or len(os.sched_getaffinity(0))
-    if (driver != 'filter_scheduler' or count == 1
-            or placement.placement_configured(conf)):
-        return []
-    return [f'Without [placement] the {count} workers of [scheduler] workers '
-            'do not see what the others have picked before it shows in the '
-            'database, so hosts may be overfilled in a burst of requests; '
-            'set it to 1, or configure [placement]']
 
 
 def _filters_not_run(conf):

@@ -66,6 +66,10 @@ def _weighers(*names):
         setup.weighers.get(name) for name in names)
 
 
+_group_filters = _filters('ServerGroupAntiAffinityFilter',
+                          'ServerGroupAffinityFilter')
+
+
 def _placement(setup, release):
     return setup.placement
 
@@ -127,8 +131,13 @@ _SERVICE = (
     Fact('[scheduler] workers', nova.KILO, nova.QUEENS,
          'one process decides', 'several do at the same time',
          lambda setup, release: setup.workers > 1,
-         'Where Placement is not asked, set it to 1: one worker does not '
-         'know what another one has picked'),
+         'Each sees what the others of its service have picked; picks of '
+         'services on other machines show in the database only'),
+    Fact('members of server groups', nova.PIKE, nova.LAST,
+         'those that are claimed count where the database shows them',
+         'count from the pick on',
+         lambda setup, release: (setup.placement
+                                 and _group_filters(setup, release))),
     Fact('cells that hang', nova.QUEENS, nova.LAST,
          'every request waits for them, a minute at most',
          'waited for once, [nova_sched] cell_timeout seconds; then left out '

@@ -99,7 +99,8 @@ class SchedulingRequest:
     context: object = None
     options: dict = dataclasses.field(default_factory=dict)
     #: Stands for the instance of a request that names none.
-    anonymous: object = dataclasses.field(default_factory=object)
+    anonymous: str = dataclasses.field(
+        default_factory=uuidutils.generate_uuid)
 
     def own_spec(self):
         """Return a RequestSpec that an attempt may change."""
@@ -338,7 +339,7 @@ class SchedulingAttempt:
         self.placed.append(InFlight(
             key, host, node, self._spec_obj.demand(),
             limits.get('numa_topology'), self.request.group,
-            self._record.clock))
+            self._record.clock, self.claims.claiming))
 
     def _refuse(self):
         """Raise NoValidHost because an instance got no host."""

@@ -72,14 +72,17 @@ class Claims:
                          and bool(instance_uuids))
         # In their order: a dict without values.
         self._claimed = dict.fromkeys(record.unanswered)
-        # uuid -> (HostState, ClaimedHost), of what is claimed at once later.
-        self._at_once, self._chosen = False, {}
+        # uuid -> (HostState, ClaimedHost), of what is claimed later.
+        self._later, self._chosen = False, {}
 
-    def claim_at_once(self):
+    def claim_later(self, count):
         """Have ``take`` only choose hosts, for ``claim_chosen`` to claim all
         of them in one request, if that can be.
+
+        count: of instances.
         """
-        self._at_once = self.claiming and self._offer.claim_all is not None
+        self._later = self.claiming and (
+            count == 1 or self._offer.claim_all is not None)
 
     def take(self, ranked, instance_uuid, spec_obj):
         """Claim the first host that Placement grants: ``ClaimedHost`` or None.
@@ -111,7 +114,7 @@ class Claims:
 
     def _claim(self, state, taken, instance_uuid, spec_obj):
         """Claim a host, or note that it is to be claimed: whether it is."""
-        if self._at_once:
+        if self._later:
             self._chosen[instance_uuid] = state, taken
             return True
         # First, and for good: it may have been taken without an answer, and
@@ -132,9 +135,11 @@ class Claims:
             return True
         # Before, as in ``_claim``.
         self._claimed.update(dict.fromkeys(self._chosen))
-        accepted = self._offer.claim_all(
-            {uuid: taken.request for uuid, (_, taken)
-             in self._chosen.items()}, spec_obj)
+        requests = {uuid: taken.request
+                    for uuid, (_, taken) in self._chosen.items()}
+        accepted = (self._offer.claim_all(requests, spec_obj)
+                    if len(requests) > 1
+                    else self._offer.claim(*requests.popitem(), spec_obj))
         if accepted:
             for uuid, (state, _) in self._chosen.items():
                 self._note(uuid, state, True)

@@ -66,6 +66,13 @@ class Scheduler(abc.ABC):
         Raises DatabaseUnavailable when the state cannot be read.
         """
 
+    def share_picks(self, picks):
+        """Have other workers see what is picked, and see what they pick.
+
+        Called once, before ``start``.  picks: inventory.shared_picks'
+        SharedPicks.
+        """
+
     def take_over(self, predecessor):
         """Take from a predecessor what must not be lost.
 
@@ -117,6 +124,9 @@ class HostScheduler(Scheduler):
                for each in (self, self.host_manager)
                for kind in type(each).__mro__[:-1]):
             self.host_manager.skip_heartbeats()
+
+    def share_picks(self, picks):
+        self.host_manager.share_picks(picks)
 
     def start(self):
         self.host_manager.refresh()

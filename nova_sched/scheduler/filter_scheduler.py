@@ -43,7 +43,8 @@ class FilterScheduler(driver.HostScheduler):
     ONE_PROCESS = False
     NOTIFIES = True
     #: Whether the instances of a request are claimed in one request to
-    #: Placement; one by one if that is refused.
+    #: Placement, and those of server groups once other requests see where
+    #: they go; one by one if that is refused.
     CLAIMS_AT_ONCE = True
 
     def __init__(self, conf):
@@ -141,8 +142,9 @@ class FilterScheduler(driver.HostScheduler):
         flight, then.
         """
         attempt = self._attempt(request, record)
-        if self.CLAIMS_AT_ONCE and request.count > 1 and number == 1:
-            attempt.claims.claim_at_once()
+        if number == 1 and self.CLAIMS_AT_ONCE and (
+                request.count > 1 or self._is_remembered(attempt)):
+            attempt.claims.claim_later(request.count)
         try:
             while self._place_some(attempt, instances, record, number):
                 if attempt.unplaced:
@@ -150,12 +152,20 @@ class FilterScheduler(driver.HostScheduler):
                 if attempt.claim():
                     return attempt.selections()
                 break
+            else:
+                # Others are in the way of what was claimed one by one.
+                attempt.claims.release()
         except BaseException:
             attempt.claims.release()
             self.take_back(attempt.placed)
             raise
         self.take_back(attempt.placed)
         return None
+
+    def _is_remembered(self, attempt):
+        """Return whether what an attempt places is in flight."""
+        return self.host_manager.is_remembered(attempt.request,
+                                               attempt.claims.claiming)
 
     def _place_some(self, attempt, instances, record, number):
         """Place instances and commit them; return whether both worked.
@@ -165,8 +175,7 @@ class FilterScheduler(driver.HostScheduler):
         now and then.  They see what it holds, as they see claims.
         """
         manager, request = self.host_manager, attempt.request
-        remembered = (not attempt.claims.claiming
-                      and manager.is_remembered(request))
+        remembered = self._is_remembered(attempt)
         with self._lock(attempt, record, number) as turn:
             view, hosts = self._view(attempt, instances, record)
             if hosts is None:
@@ -184,9 +193,10 @@ class FilterScheduler(driver.HostScheduler):
     def _lock(self, attempt, record, number):
         """Decide while no other request does: a context with a Turn.
 
-        Attempts that claim need none: Placement serializes them.
+        Attempts that claim need none: Placement serializes them.  Those of a
+        server group do, for Placement knows of none.
         """
-        if attempt.claims.claiming:
+        if attempt.claims.claiming and not self._is_remembered(attempt):
             yield None
             return
         with contextlib.ExitStack() as stack:
@@ -205,12 +215,12 @@ class FilterScheduler(driver.HostScheduler):
         if attempt.hosts is None:
             view, hosts = self.hosts(attempt.request, instances, record)
             # After the view: what is placed in between is a conflict then.
-            instances.start_over(manager.pending(instances))
+            instances.start_over(manager.pending(instances, attempt.request))
             return view, hosts
         view = manager.view(attempt.unplaced)
         if not view.table.has_rows_of(attempt.hosts.table):
             return view, None
-        instances.catch_up(manager.pending(instances))
+        instances.catch_up(manager.pending(instances, attempt.request))
         attempt.hosts.go_on(manager.snapshot(
             view.table, instances, record.clock, record.offer))
         return view, attempt.hosts

@@ -53,6 +53,10 @@ class HostManager:
         """
         self._reader.skip_heartbeats()
 
+    def share_picks(self, picks):
+        """Have in flight what other workers pick: inventory's SharedPicks."""
+        self._placements.share(picks.sharing())
+
     def check_set_up(self):
         """Check how it is set up, once; raise whatever is wrong with it."""
 
@@ -167,16 +171,19 @@ class HostManager:
             instances.pending = self._placements.pending(instances.own)
         instances.know_each(name)
 
-    def pending(self, found):
+    def pending(self, found, request):
         """Return what others have placed, for Instances that depend on it.
 
         What counted when the Instances were looked up and has shown in the
-        database since is part of it: the database was read before.
+        database since is part of it: the database was read before.  So is
+        what was placed of the request's server group since, and shows.
         Returns {uuid: InFlight}; None for Instances that were not looked up.
         """
         if found.pending is None:
             return None
-        return (self._placements.standing(found.pending)
+        group = {placed.key: placed for placed in self.siblings(request)
+                 if not found.is_known_to_run(placed.key)}
+        return (group | self._placements.standing(found.pending)
                 | self._placements.pending(found.own))
 
     def find_nodes(self, host, node, cell_uuid=None):
@@ -250,12 +257,14 @@ class HostManager:
         """
         return self._placements.commit(view, placed, hosts, request.related())
 
-    def is_remembered(self, request):
+    def is_remembered(self, request, claiming):
         """Return whether placements of a request are in flight.
 
-        A rebuild places nothing.
+        A rebuild places nothing.  What is claimed in Placement is remembered
+        for its server group.
         """
-        return self.remembers and not request.spec_obj.is_rebuild
+        return (self.remembers and not request.spec_obj.is_rebuild
+                and not (claiming and request.spec_obj.instance_group is None))
 
     def take_back(self, placed):
         """Take these placements, a list of InFlight, out of flight."""

@@ -1,4 +1,7 @@
-"""A burst on a real broker and database: no host is promised twice."""
+"""A burst on a real broker and database: no host is promised twice.
+
+By whichever worker of the service.
+"""
 
 import concurrent.futures
 import threading
@@ -51,7 +54,8 @@ class Compute:
                     updated_at=sa.func.now()))
 
 
-@pytest.fixture(params=[FILTER, CACHING])
+@pytest.fixture(params=[(FILTER, 1), (FILTER, 4), (CACHING, 1), (CACHING, 4)],
+                ids=lambda param: f'{param[0]}-{param[1]}')
 def crowd(request, stage):
     """(Function that places an instance and has it taken, function that
     returns the Compute once it has taken all)."""
@@ -60,7 +64,8 @@ def crowd(request, stage):
         compute_nodes=[clouds.a_compute_node(
             f'h{number:02}', memory_mb=SIZE * SLOTS,
             free_ram_mb=SIZE * SLOTS) for number in range(HOSTS)]))
-    stage.daemon(scheduler__driver=request.param,
+    driver, workers = request.param
+    stage.daemon(workers, scheduler__driver=driver,
                  scheduler__periodic_task_interval=1)
     caller, compute = stage.client(), Compute(stage.engine())
     taking = []

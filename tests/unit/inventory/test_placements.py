@@ -37,8 +37,9 @@ class Cloud:
         self.picks.uuids_to_look_up({*changed, *taken})
         return self.picks.rebase(self.base, located or {})
 
-    def pick(self, key, host='a', group=None):
-        return InFlight(key, host, host, SPEC.demand(), None, group, self.now)
+    def pick(self, key, host='a', group=None, claimed=False):
+        return InFlight(key, host, host, SPEC.demand(), None, group, self.now,
+                        claimed)
 
     def commit(self, *keys, host='a', view=None, group=None, **kwargs):
         """Place instances of these keys; whether that is done."""

@@ -1,6 +1,5 @@
 """What starts and may not be meant has a sentence."""
 
-import os
 
 import pytest
 
@@ -21,12 +20,6 @@ def the_one(parsed, text):
      'did you mean [scheduler]?'),
     ('[cells]\nenable = True\n' + ONE,
      '[cells] enable: cells of the first version'),
-    ('[scheduler]\ndriver = caching_scheduler\nworkers = 4\n',
-     '[scheduler] workers = 4: each worker of the caching scheduler keeps '
-     'the hosts to itself'),
-    ('[scheduler]\nworkers = 3\n',
-     'Without [placement] the 3 workers of [scheduler] workers do not see '
-     'what the others have picked'),
     ('[neutron]\nauth_type = password\ncafile = /no/such/ca.pem\n' + ONE,
      "[neutron] cafile = '/no/such/ca.pem': cannot be read"),
     ('[service_user]\nauth_type = password\nkeyfile = /no/such/key\n' + ONE,
@@ -49,7 +42,8 @@ def test_a_trap_is_named(parsed, text, sentence):
 @pytest.mark.parametrize('text', [
     '[cells]\nenable = false\n' + ONE,
     '[scheduler]\ndriver = caching_scheduler\n',
-    '[scheduler]\ndriver = caching_scheduler\nworkers = 1\n',
+    '[scheduler]\ndriver = caching_scheduler\nworkers = 4\n',
+    '[scheduler]\nworkers = 4\n',
     '[scheduler]\ndriver = chance_scheduler\nworkers = 4\n',
     '[scheduler]\nworkers = 4\n[placement]\nauth_type = password\n',
     '[neutron]\ncafile = /no/such/ca.pem\n' + ONE,
@@ -61,14 +55,6 @@ def test_a_trap_is_named(parsed, text, sentence):
     + ONE])
 def test_what_is_no_trap_is_not(parsed, text):
     assert conf.warnings(parsed(text)) == []
-
-
-def test_workers_are_counted_where_the_file_does_not(parsed, monkeypatch):
-    """One a processor, without Placement."""
-    monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: {0, 1, 2})
-    assert 'the 3 workers' in the_one(parsed, '')
-    monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: {0})
-    assert conf.warnings(parsed()) == []
 
 
 def test_an_option_given_twice_is_named_with_its_file(parsed, tmp_path):

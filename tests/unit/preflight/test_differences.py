@@ -38,6 +38,8 @@ FACTS = {
     'forgotten at the next refresh': (CACHING, ['pike', 'rocky'], 'stein'),
     'always scheduler': (TOPIC, ['pike', '34'], 'ocata'),
     'one process decides': (WORKERS, ['kilo', 'queens'], 'rocky'),
+    'those that are claimed count where': (
+        PLACEMENT, ['pike', '34'], 'mitaka'),
     'every request waits for them': (API, ['queens', '34'], 'pike'),
     'those of the scheduler count': ('', ['kilo'], 'liberty'),
     'written into the rows': ('', ['stein', '34'], 'rocky'),
@@ -136,6 +138,9 @@ def test_every_fact_of_the_table_is_in_a_test():
      'track_instance_changes = false\n'),
     ('forgotten at any newer report', PLACEMENT),
     ('one process decides', '[scheduler]\nworkers = 1\n'),
+    ('those that are claimed count where', ''),
+    ('those that are claimed count where',
+     PLACEMENT + chain('ComputeFilter')),
     ('without it no request', PLACEMENT),
     ('without it no request', CACHING),
     ('never looked at', chain('ComputeFilter')),

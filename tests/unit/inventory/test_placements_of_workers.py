@@ -1,0 +1,139 @@
+"""Picks in flight of several workers: each sees what the others place."""
+
+import pytest
+
+from nova_sched.inventory import shared_picks
+from tests.unit.inventory.test_placements import UUID
+from tests.unit.inventory.test_placements import Cloud
+
+
+@pytest.fixture
+def shared():
+    return shared_picks.SharedPicks()
+
+
+@pytest.fixture
+def worker(shared):
+    """Function that makes the Cloud of one more worker."""
+    def make():
+        cloud = Cloud()
+        cloud.picks.share(shared.sharing())
+        return cloud
+    return make
+
+
+@pytest.fixture
+def one(worker):
+    return worker()
+
+
+@pytest.fixture
+def other(worker):
+    return worker()
+
+
+def seen(cloud):
+    """[free MB of a, and of b] as the next request of a worker sees it."""
+    return cloud.free(cloud.picks.view(()).table)
+
+
+class TestAPick:
+    def test_is_seen_by_others(self, one, other):
+        one.commit('k')
+
+        assert seen(other) == seen(one) == [3000, 4000]
+
+    def test_is_seen_by_a_worker_that_begins_later(self, one, worker):
+        one.commit('k')
+
+        assert seen(worker()) == [3000, 4000]
+
+    def test_that_is_taken_back_is_not(self, one, other):
+        one.commit('k', 'l')
+        assert seen(other) == [2000, 4000]
+
+        one.picks.take_back([one.picks.pending()['k']])
+
+        assert seen(other) == [3000, 4000]
+
+    def test_that_is_replaced_counts_once(self, one, other):
+        """The request is repeated, and comes to another worker."""
+        one.commit('k')
+
+        assert other.commit('k', host='b')
+        assert seen(one) == seen(other) == [4000, 3000]
+
+    def test_that_shows_stops_counting_in_each(self, one, other):
+        one.commit(UUID.format(1))
+        seen(other)
+        for cloud in (one, other):
+            cloud.rebase({UUID.format(1): 'a'}, a=1000)
+
+        assert seen(one) == seen(other) == [3000, 4000]
+
+    def test_is_looked_for_by_the_read_that_follows(self, one, other):
+        one.commit(UUID.format(1))
+
+        assert other.picks.uuids_to_look_up({'a'}) == [UUID.format(1)]
+
+    def test_is_a_conflict_for_who_had_not_seen_it(self, one, other):
+        view = one.picks.view(['k'])
+        other.commit('l')
+
+        assert not one.commit('k', view=view)
+        assert one.commit('k')
+        assert seen(other) == [2000, 4000]
+
+    def test_on_another_host_is_none(self, one, other):
+        view = one.picks.view(['k'])
+        other.commit('l', host='b')
+
+        assert one.commit('k', view=view)
+        assert seen(other) == [3000, 3000]
+
+    def test_of_a_server_group_is_told_with_it(self, one, other):
+        view = one.picks.view(['k'])
+        other.commit('l', host='b', group='g')
+
+        assert [pick.host for pick in one.picks.of_group('g', [])] == ['b']
+        assert not one.commit('k', view=view, group='g',
+                              related=frozenset('g'))
+
+    def test_counts_once_where_another_driver_takes_over(self, one, other,
+                                                         worker):
+        """Of its own worker, and of others; also what shows meanwhile."""
+        one.commit('k')
+        other.commit('l', host='b')
+        successor = worker()
+
+        successor.picks.take_over(other.picks)
+
+        assert seen(successor) == [3000, 3000]
+        one.picks.take_back([one.picks.pending()['k']])
+        assert seen(successor) == [4000, 3000]
+
+
+class TestAClaimedPick:
+    """Placement counts what it takes."""
+
+    def commit(self, cloud, key, view=None, **kwargs):
+        view = view or cloud.picks.view([key])
+        snapshot = view.table.snapshot(None)
+        snapshot.consume(0, cloud.pick(key).demand, cloud.now)
+        return cloud.picks.commit(view, [
+            cloud.pick(key, group='g', claimed=True)], snapshot, **kwargs)
+
+    def test_counts_as_an_instance_and_takes_nothing(self, one, other):
+        self.commit(one, 'k')
+
+        for cloud in (one, other):
+            columns = cloud.picks.view(()).table.columns
+            assert cloud.free(cloud.picks.table) == [4000, 4000]
+            assert columns['num_instances'].tolist() == [1, 0]
+
+    def test_is_no_conflict_but_in_its_group(self, one, other):
+        view = one.picks.view(['k'])
+        self.commit(other, 'l')
+
+        assert self.commit(one, 'k', view)
+        assert not self.commit(one, 'm', view, related=frozenset('g'))

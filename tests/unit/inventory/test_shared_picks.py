@@ -1,0 +1,163 @@
+"""What the workers of a service tell each other, whatever becomes of one."""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from nova_sched.inventory import shared_picks
+from nova_sched.inventory.shared_picks import SharedPicks
+
+
+@pytest.fixture
+def picks():
+    return SharedPicks(size=1000)
+
+
+@pytest.fixture
+def one(picks):
+    return picks.sharing()
+
+
+@pytest.fixture
+def other(picks):
+    return picks.sharing()
+
+
+@contextlib.contextmanager
+def in_worker(work):
+    """Do something in a forked process, which lives until it is killed.
+
+    Gives its process id once the work is done.
+    """
+    done, tell = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            with work():
+                os.write(tell, b'x')
+                time.sleep(60)
+        finally:
+            os._exit(0)
+    try:
+        assert os.read(done, 1) == b'x'
+        yield pid
+    finally:
+        for each in (done, tell):
+            os.close(each)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+class TestNews:
+    def test_are_told_to_others_once_and_in_order(self, one, other):
+        one.tell('a')
+        other.tell('b')
+        one.tell('c')
+
+        assert (one.news(), other.news()) == (['b'], ['a', 'c'])
+        assert (one.news(), other.news()) == ([], [])
+
+    def test_of_before_are_told_to_who_comes_later(self, picks, one):
+        one.tell('a')
+
+        assert picks.sharing().news() == ['a']
+
+    def test_are_told_from_process_to_process(self, picks, one):
+        @contextlib.contextmanager
+        def telling():
+            picks.sharing().tell('from the worker')
+            yield
+
+        with in_worker(telling):
+            assert one.news() == ['from the worker']
+
+    def test_the_oldest_of_which_had_no_room_are_not_told(self, one, other):
+        for number in range(100):
+            one.tell(str(number).zfill(100))
+
+        found = other.news()
+        assert found == [str(number).zfill(100) for number
+                         in range(100 - len(found), 100)]
+        assert 5 <= len(found) < 10
+
+    def test_are_whole_wherever_they_stand_in_the_ring(self, one, other):
+        for size in range(1, 300, 7):
+            one.tell('x' * size)
+
+            assert other.news() == ['x' * size]
+
+    def test_that_are_larger_than_the_ring_are_left_out(self, one, other,
+                                                        caplog):
+        one.tell('a')
+        one.tell('x' * 2000)
+        one.tell('b')
+
+        assert other.news() == ['a', 'b']
+        assert 'more than other workers can be told' in caplog.text
+
+    def test_between_threads_are_all_told(self, picks, other):
+        def tell(number):
+            mine = picks.sharing()
+            for index in range(5):
+                mine.tell((number, index))
+
+        threads = [threading.Thread(target=tell, args=(number,))
+                   for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert sorted(other.news()) == [
+            (number, index) for number in range(4) for index in range(5)]
+
+
+class TestAWorkerThatHasTheRing:
+    def test_and_is_killed_leaves_it_to_others(self, picks, one, other,
+                                               caplog):
+        one.tell('before')
+        with in_worker(picks.alone) as pid:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            one.tell('after')
+
+        assert other.news() == ['before', 'after']
+        assert not caplog.text
+
+    def test_and_is_stopped_is_not_waited_for(self, picks, one, other,
+                                              monkeypatch, caplog):
+        monkeypatch.setattr(shared_picks, 'PATIENCE', 0.01)
+        with in_worker(picks.alone) as pid:
+            os.kill(pid, signal.SIGSTOP)
+            one.tell('beside it')
+
+            assert other.news() == ['beside it']
+        assert 'going on beside it' in caplog.text
+
+
+def is_given(picks, patience):
+    """Whether another worker lets this one decide within some seconds."""
+    with picks.turn(patience) as given:
+        return given
+
+
+class TestTurns:
+    def test_are_given_one_worker_at_a_time(self, picks):
+        with in_worker(lambda: picks.turn(0)):
+            assert not is_given(picks, 0.01)
+
+    def test_are_given_as_soon_as_the_other_one_has_decided(self, picks):
+        assert is_given(picks, 0)
+        assert is_given(picks, 0)
+
+    def test_of_a_killed_worker_are_over(self, picks):
+        with in_worker(lambda: picks.turn(0)) as pid:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+            assert is_given(picks, 0)
