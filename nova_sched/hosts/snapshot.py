@@ -194,10 +194,6 @@ class HostSnapshot:
             self._writable('num_io_ops')[row] += 1
             self._writable('updated')[row] = now
 
-    def count_instance(self, row):
-        """Have one instance more on a host, and nothing else of it taken."""
-        self._writable('num_instances')[row] += 1
-
     def _consume_hardware(self, row, spec_obj, mapping, limits):
         before = [self.cell(name, row) for name in consumption.COLUMNS]
         hardware = consumption.Hardware(*before)

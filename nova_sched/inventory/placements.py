@@ -461,10 +461,7 @@ class InFlightPlacements:
             for placed in self._pending.on(host).values():
                 row = table.row(*placed.place)
                 if (placed.nodename != nodename or row is None
-                        or placed.key in without):
-                    continue
-                if placed.claimed:
-                    scratch.count_instance(row)
+                        or placed.claimed or placed.key in without):
                     continue
                 try:
                     scratch.consume(

@@ -74,9 +74,14 @@ class Schedulers:
                 exchange=scheduler.exchange).cast(
                     context.get_admin_context(), method, **args)
 
-    def hosts(self, scheduler, **wanted):
-        """Names of all hosts of the cell that would do, best first."""
+    def hosts(self, scheduler, group=None, **wanted):
+        """Names of all hosts of the cell that would do, best first.
+
+        group: of a_group, a new one with each call: nobody builds the others.
+        """
         uuid = clouds.a_uuid()
+        if group:
+            wanted['group'] = group | {'uuid': clouds.a_uuid()}
         spec = requests.a_request(
             memory_mb=64, instance_uuid=uuid,
             requested_destination=requests.a_destination(

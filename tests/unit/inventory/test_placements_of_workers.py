@@ -123,13 +123,13 @@ class TestAClaimedPick:
         return cloud.picks.commit(view, [
             cloud.pick(key, group='g', claimed=True)], snapshot, **kwargs)
 
-    def test_counts_as_an_instance_and_takes_nothing(self, one, other):
+    def test_is_in_its_group_and_takes_nothing(self, one, other):
         self.commit(one, 'k')
 
         for cloud in (one, other):
-            columns = cloud.picks.view(()).table.columns
-            assert cloud.free(cloud.picks.table) == [4000, 4000]
-            assert columns['num_instances'].tolist() == [1, 0]
+            assert seen(cloud) == [4000, 4000]
+            assert [pick.host for pick
+                    in cloud.picks.of_group('g', [])] == ['a']
 
     def test_is_no_conflict_but_in_its_group(self, one, other):
         view = one.picks.view(['k'])
