@@ -24,8 +24,8 @@ answers. In place of the API database, what was last read of it serves.
     cfg.IntOpt(
         'decision_memory', default=32, min=1, help="""
 How many MB of memory each worker keeps of the decisions it has made, to
-explain them. The oldest lose what Placement offered first, then the weights of
-all but the best ten hosts, then the names of the hosts that were rejected, and
+explain them, each with the weights of the best ten hosts. The oldest lose what
+Placement offered first, then the names of the hosts that were rejected, and
 are then forgotten.
 """),
     cfg.StrOpt(

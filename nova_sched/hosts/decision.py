@@ -6,8 +6,7 @@ made from it. It holds plain data, and references to values that nobody
 changes.
 
 What grows with the cloud or the request is kept in arrays, and can be given
-up in steps when memory is short: ``forget_offer``, ``forget_weights``,
-``forget_rejected``.
+up in steps: ``forget_weights``, ``forget_offer``, ``forget_rejected``.
 """
 
 import array
@@ -26,7 +25,7 @@ from nova_sched.hosts.allocation_candidates import AllocationCandidates
 #: How a request may end.
 PLACED, REFUSED, FAILED = 'placed', 'refused', 'failed'
 
-#: Hosts whose weights are kept longest, best first.
+#: Hosts whose weights are kept for good, best first.
 BEST = 10
 
 #: Bytes of weights in one record; beyond them only those of the best hosts

@@ -1,8 +1,8 @@
 """The records of the requests that this process has ended.
 
-They are bounded in bytes. When there are more, the oldest give up what
-Placement offered, when none has that the weights of all but the best hosts,
-and then the rows of rejected hosts; at last the oldest are forgotten.
+Of what was weighed they keep the best hosts.  They are bounded in bytes: when
+there are more, the oldest give up what Placement offered, when none has that
+the rows of rejected hosts; at last the oldest are forgotten.
 """
 
 import collections
@@ -31,7 +31,7 @@ class Recorder:
         # How a record gives something up -> those that still can, oldest
         # first; in the order in which it is missed least.
         self._with = {give_up: collections.deque() for give_up in (
-            decision.Decision.forget_offer, decision.Decision.forget_weights,
+            decision.Decision.forget_offer,
             decision.Decision.forget_rejected)}
         self._sizes, self._names = {}, collections.Counter()
         # Columns of names as the last record had them -> as they are kept.
@@ -54,6 +54,7 @@ class Recorder:
     def add(self, record):
         """Keep the record of a request that has ended, and log it."""
         log_line.write(record)
+        record.forget_weights()
         record.pack()
         size = record.size()
         if size > self._memory // _SHARE:

@@ -34,9 +34,8 @@ def a_record(hosts=1000, names=(), instances=1):
 
 
 def kept(recorder):
-    """What the records still hold, oldest first: list of (bool, bool)."""
-    return [(len(record.weighed[0].rows) > decision.BEST,
-             bool(list(record.rejected()))) for record in recorder.decisions]
+    """Whether the records still have rejected hosts, oldest first."""
+    return [bool(list(record.rejected())) for record in recorder.decisions]
 
 
 class TestMemory:
@@ -45,23 +44,32 @@ class TestMemory:
         for _ in range(10):
             recorder.add(a_record())
 
-        assert kept(recorder) == [(True, True)] * 10
+        assert kept(recorder) == [True] * 10
         assert recorder.size == sum(
             record.size() for record in recorder.decisions)
 
-    def test_gives_up_weights_first_then_rejected_hosts_then_records(self):
+    def test_gives_up_rejected_hosts_first_and_then_records(self):
         """Of the oldest in each case."""
         size = a_record().size()
-        recorder, seen = Recorder(4 * size), []
+        recorder, seen = Recorder(size), []
         for _ in range(40):
             recorder.add(a_record())
             seen.append(kept(recorder))
 
-        assert seen[4][0] == (False, True)
-        assert seen[4][-1] == (True, True)
-        first = next(state for state in seen if (False, False) in state)
-        assert (True, True) not in first[:-1]
+        assert seen[0] == [True]
+        first = next(state for state in seen if False in state)
+        assert first == sorted(first)
         assert len(seen[-1]) < 40
+
+    def test_is_the_same_for_a_request_at_any_number_of_hosts(self):
+        """But for rejected ones."""
+        few, many = a_record(hosts=100), a_record(hosts=10000)
+        for record in (few, many):
+            Recorder(1 << 20).add(record)
+            record.forget_rejected()
+
+        assert few.size() == many.size() < 10 << 10
+        assert many.weighed[0].rows.tolist() == list(range(decision.BEST))
 
     @pytest.mark.parametrize('hosts, instances', [(10, 1), (1000, 30),
                                                   (5000, 200)])
@@ -77,13 +85,13 @@ class TestMemory:
     def test_counts_names_that_records_share_once(self):
         names = tuple(Labels.of([f'h{i}' for i in range(1000)])
                       for _ in range(2))
-        recorder = Recorder(1 << 24)
-        recorder.add(a_record(names=names))
+        recorder, record = Recorder(1 << 24), a_record(names=names)
+        recorder.add(record)
         one = recorder.size
         recorder.add(a_record(names=names))
 
-        assert recorder.size - one == a_record().size()
-        assert one - a_record().size() == 2 * 4 * 1000
+        assert recorder.size - one == record.size()
+        assert one - record.size() == 2 * 4 * 1000
 
     def test_has_the_names_of_many_tables_once(self):
         """As each reload reads them anew, mostly the same."""
@@ -164,6 +172,7 @@ def test_a_request_above_an_eighth_of_the_memory_is_not_kept(
         times, kept_whole):
     """One huge call must not cost the records of all others."""
     record = a_record()
+    record.forget_weights()
     whole = record.request
     recorder = Recorder(times * record.size())
     recorder.add(record)
