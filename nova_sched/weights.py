@@ -21,7 +21,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched.hosts import budget
-from nova_sched.hosts import order
+from nova_sched.hosts import sorting
 from nova_sched.rules import loadables
 from nova_sched.rules.picks import Reach
 
@@ -260,7 +260,7 @@ class Weighed:
         most: how many are wanted, at least.
         Returns int (n,), the beginning of ``order``.
         """
-        return (order.best(self.values, most) if self.ties is None
+        return (sorting.best(self.values, most) if self.ties is None
                 else self.order[:most])
 
     def columns(self, most=None):
@@ -271,8 +271,8 @@ class Weighed:
         """
         if most is None and self.ties is None:
             return self.given.astype(np.int32), self.values
-        order = self.order if most is None else self.head(most)[:most]
-        return self.given[order].astype(np.int32), self.values[order]
+        best = self.order if most is None else self.head(most)[:most]
+        return self.given[best].astype(np.int32), self.values[best]
 
     def weight(self, row):
         """Return the weight of a table row."""

@@ -18,8 +18,8 @@ import time
 import numpy as np
 
 from nova_sched.hosts import budget as budgets
-from nova_sched.hosts import order
 from nova_sched.hosts import packed
+from nova_sched.hosts import sorting
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 
 #: How a request may end.
@@ -121,7 +121,7 @@ class Weights:
         return self.values[self._order()]
 
     def _order(self):
-        return order.best(self.values, len(self.values))
+        return sorting.best(self.values, len(self.values))
 
     @property
     def nbytes(self):
@@ -130,7 +130,7 @@ class Weights:
 
     def cut(self):
         """Keep the best hosts only."""
-        best = order.best(self.values, BEST)[:BEST]
+        best = sorting.best(self.values, BEST)[:BEST]
         self.given, self.values = self.given[best], self.values[best]
 
 

@@ -48,10 +48,14 @@ class Ranked:
 
     def rows(self):
         """Yield the table rows, without sorting more than are asked for."""
-        known = 0
-        if self._drawn is None and 'hosts' not in self.__dict__:
-            head = self.weighed.given[self.weighed.head(HEAD)].tolist()
-            known = len(head)
-            yield from head
-        if known < len(self):
-            yield from self.hosts.rows[known:].tolist()
+        known = self._head
+        yield from known
+        if len(known) < len(self):
+            yield from self.hosts.rows[len(known):].tolist()
+
+    @functools.cached_property
+    def _head(self):
+        """The rows of the best hosts: list, empty where all are in order."""
+        if self._drawn is not None or 'hosts' in self.__dict__:
+            return []
+        return self.weighed.given[self.weighed.head(HEAD)].tolist()
