@@ -142,6 +142,9 @@ class BurstBed(test_bed.Bed):
         nodes = tables.compute_nodes
         with db_engine.Database(self.database_url).writing() as connection:
             connection.execute(tables.instances.delete())
+            connection.execute(tables.services.update().values(
+                disabled=False, forced_down=False,
+                last_seen_up=sa.func.utc_timestamp()))
             connection.execute(nodes.update().values(
                 memory_mb=SIZE * SLOTS, memory_mb_used=0,
                 free_ram_mb=SIZE * SLOTS, ram_allocation_ratio=1.0))

@@ -66,6 +66,8 @@ class SharedPicks:
         self._memory = mmap.mmap(self._file, _BOUNDS.size + size)
         # Locks of a file are between processes, and this between threads.
         self._lock, self._depth = threading.RLock(), 0
+        #: Whether this process, in ``alone``, has the ring to itself.
+        self.is_alone = False
 
     def __del__(self):
         os.close(self._file)
@@ -126,15 +128,18 @@ class SharedPicks:
 
     @contextlib.contextmanager
     def alone(self):
-        """Have the ring alone for a block, or wait no longer for it."""
+        """Have the ring alone for a block, or wait no longer for it.
+
+        Who does not have it alone may read: nobody writes then.
+        """
         with self._lock:
             self._depth += 1
             try:
                 if self._depth > 1:
                     yield
                     return
-                with self._locked(0, _BOUNDS.size, PATIENCE) as is_alone:
-                    if not is_alone:
+                with self._locked(0, _BOUNDS.size, PATIENCE) as self.is_alone:
+                    if not self.is_alone:
                         LOG.warning('A worker has had the picks in flight of '
                                     'all for %s seconds; going on beside it',
                                     PATIENCE)
@@ -184,9 +189,15 @@ class Sharing(NotShared):
                 for author, data in found if author != self._author]
 
     def tell(self, news):
-        data = pickle.dumps(news, pickle.HIGHEST_PROTOCOL)
+        try:
+            data = pickle.dumps(news, pickle.HIGHEST_PROTOCOL)
+        except Exception as error:
+            # A plug-in's values may be of any kind.
+            LOG.warning('Other workers cannot be told of picks: %r', error)
+            return
         with self._picks.alone():
-            self._picks.add(self._author, data)
+            if self._picks.is_alone:
+                self._picks.add(self._author, data)
 
     def alone(self):
         return self._picks.alone()

@@ -2,7 +2,7 @@
 
 No request waits for a database, unless it asks where instances run; the
 others do not wait for it, unless a rule looks at all instances of hosts.  A
-periodic task reads the hosts anew; what this process placed is in flight until
+periodic task reads the hosts anew; what the workers placed is in flight until
 its instances show in the database.  Each worker has a cache of its own.
 """
 

@@ -100,6 +100,13 @@ class TestNews:
         assert other.news() == ['a', 'b']
         assert 'more than other workers can be told' in caplog.text
 
+    def test_that_cannot_be_pickled_are_left_out(self, one, other, caplog):
+        one.tell(threading.Lock())
+        one.tell('b')
+
+        assert other.news() == ['b']
+        assert 'cannot be told of picks' in caplog.text
+
     def test_between_threads_are_all_told(self, picks, other):
         def tell(number):
             mine = picks.sharing()
@@ -132,12 +139,15 @@ class TestAWorkerThatHasTheRing:
     def test_and_is_stopped_is_not_waited_for(self, picks, one, other,
                                               monkeypatch, caplog):
         monkeypatch.setattr(shared_picks, 'PATIENCE', 0.01)
+        one.tell('before')
         with in_worker(picks.alone) as pid:
             os.kill(pid, signal.SIGSTOP)
-            one.tell('beside it')
+            one.tell('what nobody hears')
 
-            assert other.news() == ['beside it']
+            assert other.news() == ['before']
         assert 'going on beside it' in caplog.text
+        one.tell('after')
+        assert other.news() == ['after']
 
 
 def is_given(picks, patience):
