@@ -54,7 +54,7 @@ class Compute:
                     updated_at=sa.func.now()))
 
 
-@pytest.fixture(params=[(FILTER, 1), (FILTER, 4), (CACHING, 1), (CACHING, 4)],
+@pytest.fixture(params=[(FILTER, 1), (FILTER, 4), (CACHING, 4)],
                 ids=lambda param: f'{param[0]}-{param[1]}')
 def crowd(request, stage):
     """(Function that places an instance and has it taken, function that
