@@ -242,7 +242,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
     def _replace_driver(self):
         """Have a new driver serve; if anything is raised, the old one does."""
         old, old_offers = self.driver, self._manager.offers
-        fresh = self._load_driver()
+        fresh = self._load_driver(takes_over=True)
         periodic = None
         try:
             fresh.start()
@@ -267,10 +267,10 @@ class SchedulerService(backend.get_component('ServiceBase')):
         old_offers.stop()
         _stop_driver(old, periodic)
 
-    def _load_driver(self):
+    def _load_driver(self, takes_over=False):
         loaded = driver.load_driver(self.conf)
         if self._picks is not None:
-            loaded.share_picks(self._picks)
+            loaded.share_picks(self._picks.sharing(from_now=takes_over))
         return loaded
 
     def _candidate_source(self, worker):

@@ -420,9 +420,10 @@ class InFlightPlacements:
         Nothing is committed there from then on.
         """
         with predecessor._lock:
-            # Before: what it has told is not to count once more.
             with self._lock:
+                # Before: what was told is not to count once more.
                 self._catch_up()
+            predecessor._catch_up()
             self.add(map(dataclasses.replace, predecessor._tracked.values()))
             predecessor._closed = True
 

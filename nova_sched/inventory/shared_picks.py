@@ -72,9 +72,13 @@ class SharedPicks:
     def __del__(self):
         os.close(self._file)
 
-    def sharing(self):
-        """Return a new Sharing."""
-        return Sharing(self)
+    def sharing(self, from_now=False):
+        """Return a new Sharing, in the process that is to have it.
+
+        from_now: whether it is told nothing of before, which somebody else
+            knows and hands on.
+        """
+        return Sharing(self, self.end() if from_now else 0)
 
     def end(self):
         """Return where the last entry ends."""
@@ -175,8 +179,8 @@ class SharedPicks:
 class Sharing(NotShared):
     """One who tells others by a SharedPicks, and is told by them."""
 
-    def __init__(self, picks):
-        self._picks, self._at = picks, 0
+    def __init__(self, picks, after=0):
+        self._picks, self._at = picks, after
         self._author = os.urandom(8)
 
     def news(self):

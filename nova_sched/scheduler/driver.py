@@ -66,11 +66,11 @@ class Scheduler(abc.ABC):
         Raises DatabaseUnavailable when the state cannot be read.
         """
 
-    def share_picks(self, picks):
+    def share_picks(self, sharing):
         """Have other workers see what is picked, and see what they pick.
 
-        Called once, before ``start``.  picks: inventory.shared_picks'
-        SharedPicks.
+        Called once, before ``start``.
+        sharing: inventory.shared_picks.Sharing.
         """
 
     def take_over(self, predecessor):
@@ -125,8 +125,8 @@ class HostScheduler(Scheduler):
                for kind in type(each).__mro__[:-1]):
             self.host_manager.skip_heartbeats()
 
-    def share_picks(self, picks):
-        self.host_manager.share_picks(picks)
+    def share_picks(self, sharing):
+        self.host_manager.share_picks(sharing)
 
     def start(self):
         self.host_manager.refresh()

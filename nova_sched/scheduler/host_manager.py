@@ -53,9 +53,12 @@ class HostManager:
         """
         self._reader.skip_heartbeats()
 
-    def share_picks(self, picks):
-        """Have in flight what other workers pick: inventory's SharedPicks."""
-        self._placements.share(picks.sharing())
+    def share_picks(self, sharing):
+        """Have in flight what other workers pick.
+
+        sharing: inventory.shared_picks.Sharing.
+        """
+        self._placements.share(sharing)
 
     def check_set_up(self):
         """Check how it is set up, once; raise whatever is wrong with it."""

@@ -14,10 +14,10 @@ def shared():
 
 @pytest.fixture
 def worker(shared):
-    """Function that makes the Cloud of one more worker."""
-    def make():
+    """Function that makes the Cloud of one more worker, or driver."""
+    def make(**kwargs):
         cloud = Cloud()
-        cloud.picks.share(shared.sharing())
+        cloud.picks.share(shared.sharing(**kwargs))
         return cloud
     return make
 
@@ -104,13 +104,25 @@ class TestAPick:
         """Of its own worker, and of others; also what shows meanwhile."""
         one.commit('k')
         other.commit('l', host='b')
-        successor = worker()
+        successor = worker(from_now=True)
+        one.commit('m', host='b')
 
         successor.picks.take_over(other.picks)
 
-        assert seen(successor) == [3000, 3000]
+        assert seen(successor) == [3000, 2000]
         one.picks.take_back([one.picks.pending()['k']])
-        assert seen(successor) == [4000, 3000]
+        assert seen(successor) == [4000, 2000]
+
+
+    def test_that_shows_does_not_count_for_who_takes_over(self, one, worker):
+        one.commit(UUID.format(1))
+        one.rebase({UUID.format(1): 'a'}, a=1000)
+        successor = worker(from_now=True)
+        successor.rebase(a=1000)
+
+        successor.picks.take_over(one.picks)
+
+        assert seen(successor) == [3000, 4000]
 
 
 class TestAClaimedPick:
