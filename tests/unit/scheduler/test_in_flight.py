@@ -12,6 +12,7 @@ from nova_sched import exception
 from nova_sched.db import cells
 from nova_sched.hosts.decision import Decision
 from nova_sched.scheduler import filters
+from tests.builders import clouds
 from tests.builders import drivers
 from tests.builders import requests
 from tests.builders.drivers import picks
@@ -19,6 +20,7 @@ from tests.builders.drivers import select
 from tests.builders.drivers import with_alternates
 from tests.builders.in_flight import Compute
 from tests.builders.in_flight import a_server
+from tests.builders.in_flight import between
 from tests.builders.in_flight import hosts_with_room
 
 DRIVERS = ['filter_scheduler', 'caching_scheduler']
@@ -135,6 +137,32 @@ class TestBurst:
             return host
 
         assert sorted(map(ask, members)) == ['h0', 'h1']
+
+
+    def test_a_member_that_shows_while_another_waits_is_seen_by_it(
+            self, cloud, driver_name):
+        """It is neither in flight any more, nor was it found in the look-up.
+        """
+        cloud.load_nodes(*(clouds.a_compute_node(
+            host, memory_mb=free, free_ram_mb=free)
+            for host, free in (('h0', 9000), ('h1', 3000))))
+        driver, compute = cloud.driver(driver_name), Compute(cloud)
+        members = [uuidutils.generate_uuid() for _ in range(2)]
+
+        def ask(uuid):
+            group = requests.a_group('anti-affinity', members)
+            group.wire_version = '1.11'
+            return picks(driver, a_server(instance_uuid=uuid, group=group),
+                         [uuid])
+
+        def come_first():
+            assert ask(members[0]) == ['h0']
+            compute.take(members[0], 'h0')
+            driver.host_manager.refresh()
+            assert not driver.host_manager._placements.pending()
+
+        between(driver, come_first)
+        assert ask(members[1]) == ['h1']
 
 
 class TestRepeatedCall:
