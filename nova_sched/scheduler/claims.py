@@ -87,7 +87,7 @@ class Claims:
     def take(self, ranked, instance_uuid, spec_obj):
         """Claim the first host that Placement grants: ``ClaimedHost`` or None.
 
-        ranked: rules.ranking.Ranked.
+        ranked: rules.ranked.Ranked.
         """
         for row in ranked.rows():
             taken = self.first_of(ranked.snapshot, row)

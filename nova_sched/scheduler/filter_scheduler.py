@@ -170,9 +170,9 @@ class FilterScheduler(driver.HostScheduler):
     def _place_some(self, attempt, instances, record, number):
         """Place instances and commit them; return whether both worked.
 
-        Requests whose placements this process alone remembers are decided
-        one after the other; one with many instances lets the others go first
-        now and then.  They see what it holds, as they see claims.
+        Requests whose placements only this service remembers are decided one
+        after the other; one with many instances lets the others go first now
+        and then.  They see what it holds, as they see claims.
         """
         manager, request = self.host_manager, attempt.request
         remembered = self._is_remembered(attempt)
