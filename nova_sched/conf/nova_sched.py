@@ -15,6 +15,22 @@ build, or hosts are filled twice; lower it when many builds fail before they
 begin, or hosts look fuller than they are. With a claim it is how long a member
 of a server group counts as one, for the group alone.
 """),
+    cfg.BoolOpt(
+        'tell_picks', default=True, help="""
+Whether daemons of one deployment, on the same message broker, control_exchange
+and [DEFAULT] scheduler_topic, tell each other what they have picked, so that
+they do not send two instances to the same room, nor members of a server group
+to the same host. It takes a fanout exchange, nova_sched.nova.scheduler_fanout
+by default, and next to nothing where one daemon is alone. Read at the start.
+"""),
+    cfg.FloatOpt(
+        'spread_near_equal', min=0, help="""
+Hosts that weigh at most so much less than the best one are put in random
+order: 0 for those that weigh the same. Set it, to 0.1 or so, where several
+daemons often choose the same host at the same moment; a weigher with the
+multiplier 1 gives 1 to the host that it likes best. Unset: as
+[filter_scheduler] shuffle_best_same_weighed_hosts says.
+"""),
     cfg.IntOpt(
         'cell_timeout', default=60, min=1, help="""
 How many seconds a request waits for what it reads of a database. After that

@@ -42,23 +42,27 @@ LOG = logging.getLogger(__name__)
 class HostSelector:
     """The draw among the best hosts.
 
-    shuffle: shuffle the hosts that weigh as much as the best one.
+    band: shuffle the hosts that weigh at most so much less than the best
+        one; None to shuffle none.
     subset_size: draw from so many of the first hosts.
     """
 
-    shuffle: bool
+    band: float | None
     subset_size: int
 
     @classmethod
     def of(cls, conf):
-        """Return the selector that ``[filter_scheduler]`` describes."""
-        return cls(conf.filter_scheduler.shuffle_best_same_weighed_hosts,
-                   max(1, conf.filter_scheduler.host_subset_size))
+        """Return the selector that the options describe."""
+        band = conf.nova_sched.spread_near_equal
+        if (band is None
+                and conf.filter_scheduler.shuffle_best_same_weighed_hosts):
+            band = 0.0
+        return cls(band, max(1, conf.filter_scheduler.host_subset_size))
 
     @property
     def draws(self):
         """Whether there is a draw; else hosts are tried in their order."""
-        return self.shuffle or self.subset_size > 1
+        return self.band is not None or self.subset_size > 1
 
     def select(self, weights, generator):
         """Return the order in which to try the hosts; None for unchanged.
@@ -71,8 +75,8 @@ class HostSelector:
             return None
         order = list(range(len(weights)))
         generator = generator()
-        if self.shuffle:
-            best = order[:int((weights == weights[0]).sum())]
+        if self.band is not None:
+            best = order[:int((weights >= weights[0] - self.band).sum())]
             generator.shuffle(best)
             order[:len(best)] = best
         chosen = generator.randrange(min(self.subset_size, len(order)))

@@ -89,6 +89,23 @@ class TestPick:
         assert set(found) == {'a', 'b', 'c'}
         assert min(found.values()) > 40
 
+    def test_may_be_any_that_weighs_little_less_than_the_best(self):
+        """By the weights 1, 0.995, 0.95 and 0.5."""
+        records = [a_host(name, free_ram_mb=free) for name, free in (
+            ('a', 20000), ('b', 19900), ('c', 19000), ('d', 10000))]
+
+        assert {band: set(for_each_seed(a_scheduler(
+            *records, nova_sched__spread_near_equal=band), pick))
+            for band in (None, 0, 0.01, 0.06)} == {
+                None: {'a'}, 0: {'a'}, 0.01: {'a', 'b'},
+                0.06: {'a', 'b', 'c'}}
+
+    def test_may_be_any_of_equal_weight_where_nothing_is_to_be_nearer(self):
+        records = [a_host(name, free_ram_mb=9000) for name in 'ab']
+
+        assert set(for_each_seed(a_scheduler(
+            *records, nova_sched__spread_near_equal=0), pick)) == {'a', 'b'}
+
     @pytest.mark.parametrize('options', [
         {'host_subset_size': 4}, {'shuffle_best_same_weighed_hosts': True},
         {'host_subset_size': 2, 'shuffle_best_same_weighed_hosts': True}])

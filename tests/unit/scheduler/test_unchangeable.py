@@ -19,7 +19,7 @@ CONF = a_conf()
 
 def found():
     """One of each kind, and a field of it."""
-    selector = attempt.HostSelector(True, 1)
+    selector = attempt.HostSelector(0.0, 1)
     assert selector.select([], None) is None
     request = attempt.SchedulingRequest(a_request(), ['a'], 1)
     assert request.keys() == ['a']
@@ -29,7 +29,7 @@ def found():
     assert not image.names
     query = json_filter._read('["=", "$host", "a"]')
     assert query.variables == ['$host']
-    return [(selector, 'shuffle'), (request, 'count'), (claimed, 'row'),
+    return [(selector, 'band'), (request, 'count'), (claimed, 'row'),
             (manager.Limits.of(CONF), 'seconds'),
             (request_filter.Options.of(CONF), 'image_metadata_prefilter'),
             (image, 'bits'), (query, 'query')]
