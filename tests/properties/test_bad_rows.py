@@ -81,7 +81,7 @@ def driver(cloud):
     made.stop()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(data=st.data())
 def test_a_bad_value_in_a_row_leaves_the_other_hosts_placeable(
         cloud, driver, data):
@@ -111,7 +111,7 @@ def check_others(cloud, driver, column, value, held='?'):
                       before)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(column=st.sampled_from(REPORTS), meant=st.sampled_from(MEANT),
        odd=st.sampled_from(ODD))
 @example(column=tables.compute_nodes.c.cpu_info, meant=MEANT[3], odd='1e400')
