@@ -75,12 +75,13 @@ class SchedulerService(backend.get_component('ServiceBase')):
 
     conf: ConfigOpts, checked by ``nova_sched.conf.check``.
     workers: the number of processes that will be forked to run it.
+    tells: whether another process tells other daemons what they pick.
 
     A service of oslo.service (start, wait, stop, reset); it can as well be
     started and stopped inside any other process.
     """
 
-    def __init__(self, conf, workers=1):
+    def __init__(self, conf, workers=1, tells=False):
         self.conf = conf
         self._recorder = recorder.Recorder(
             conf.nova_sched.decision_memory * MEBIBYTE)
@@ -90,7 +91,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
         # Made before the fork, for all workers.
         self._taken_calls = TakenCalls()
         self._placement_answers = mirror.shared_answers(workers)
-        self._picks = shared_picks.SharedPicks() if workers > 1 else None
+        self._picks = (shared_picks.SharedPicks(workers)
+                       if workers > 1 or tells else None)
         self._manager = None
         self._server = None
         self._transport = None

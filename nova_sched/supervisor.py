@@ -30,6 +30,7 @@ from oslo_log import log as logging
 from oslo_service import backend
 
 from nova_sched import exception
+from nova_sched import messenger
 from nova_sched import service
 from nova_sched import watchdog
 from nova_sched.observe import guru
@@ -45,15 +46,20 @@ _ENDS = (signal.SIGTERM, signal.SIGINT)
 class Worker(service.SchedulerService):
     """The scheduler in one of the worker processes, made in their parent.
 
-    notifier: systemd.Notifier.  workers: as of SchedulerService.
+    notifier: systemd.Notifier.  workers, tells: as of SchedulerService.
     """
 
-    def __init__(self, conf, notifier, workers=1):
-        super().__init__(conf, workers)
+    def __init__(self, conf, notifier, workers=1, tells=False):
+        super().__init__(conf, workers, tells)
         self._notifier = notifier
         self.watchdog = watchdog.Watchdog(notifier)
         self._parent = os.getpid()
         self._refused = multiprocessing.get_context('fork').Event()
+
+    @property
+    def picks(self):
+        """The ring of what workers pick: SharedPicks, or None."""
+        return self._picks
 
     @property
     def refused(self):
@@ -110,9 +116,13 @@ class Supervisor:
         """Serve until a signal ends it, and return the exit status."""
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
         workers = startup.worker_count(self._conf)
-        worker = Worker(self._conf, self._notifier, workers)
+        tells = self._conf.nova_sched.tell_picks
+        worker = Worker(self._conf, self._notifier, workers, tells)
         launcher = backend.get_component('launch')(
             self._conf, worker, workers=workers)
+        if tells:
+            launcher.launch_service(messenger.Messenger(
+                self._conf, worker.picks))
         # The launcher learns of signals through a wakeup descriptor, so its
         # own handlers are empty and may be replaced; workers get new ones.
         signal.signal(signal.SIGTERM, lambda *_: self._notifier.stopping())

@@ -4,7 +4,8 @@ Without a claim in Placement nothing else remembers an instance until it shows
 on its host in the database, and the next request would be given the same room
 again; with one, nothing else remembers that it is in its server group.  So
 each process keeps the placements in flight, and its own are told to the other
-workers of the service (``shared_picks.py``):
+workers of the service (``shared_picks.py``) and to other daemons
+(``peers.py``):
 
 1. A request takes a ``view``: the hosts as last read, less what is in flight
    on them, by whomever.  The request's own instances do not count: a call
@@ -100,7 +101,7 @@ class InFlightPlacements:
         self._closed, self._sharing = False, NotShared()
 
     def share(self, sharing):
-        """Have in flight what other workers tell: a shared_picks.Sharing."""
+        """Have in flight what others tell: a shared_picks.Sharing."""
         self._sharing = sharing
 
     # Reading: what a watcher of the host cache does.
@@ -290,19 +291,27 @@ class InFlightPlacements:
             return True
 
     def _catch_up(self):
-        """Put in flight what other workers have told; lock held."""
+        """Put in flight what others have told; lock held."""
+        places = set()
         for own, placements, taken_back in self._sharing.news():
-            places = self._places_of(placements)
-            places |= self._replace(own, placements)
+            # Other daemons may tell it twice.
+            new = [placed for placed in placements if not self._knows(
+                placed.key, placed.place, placed.at)]
+            touched = self._places_of(new) | self._replace(own, new)
             for key, place, at in taken_back:
-                tracked = self._tracked.get(key)
-                if tracked is not None and (
-                        tracked.placed.place, tracked.placed.at) == (place,
-                                                                     at):
-                    self._take_out(tracked)
-                    places.add(place)
-            self._note(places, placements)
+                if self._knows(key, place, at):
+                    self._take_out(self._tracked[key])
+                    touched.add(place)
+            self._note(touched, new)
+            places |= touched
+        if places:
             self._table = self._redone(self._table, places)
+
+    def _knows(self, key, place, at):
+        """Return whether an instance was placed there and then."""
+        tracked = self._tracked.get(key)
+        return tracked is not None and (
+            tracked.placed.place, tracked.placed.at) == (place, at)
 
     @staticmethod
     def _places_of(placements):

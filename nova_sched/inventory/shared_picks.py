@@ -1,10 +1,11 @@
 """What the workers of a service tell each other of their picks.
 
-What a worker places is in flight in each of them (``placements.py``).  They
-tell each other by a ring of entries in memory that they inherit: nothing of it
-outlives the service.  Locks of a file guard it, which the kernel opens when a
-worker ends, however it does; and nobody waits long for one that is stopped
-while it has them.
+What a worker places is in flight in each of them (``placements.py``), and so
+is what other daemons place (``peers.py``).  They tell each other by rings of
+entries in memory that they inherit: nothing of it outlives the service.  Who
+reads waits for nobody.  Workers write one after the other: locks of a file
+see to it, which the kernel opens when a worker ends, however it does; and
+nobody waits long for one that is stopped while it has them.
 """
 
 import contextlib
@@ -15,12 +16,13 @@ import pickle
 import struct
 import threading
 import time
+import zlib
 
 from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
-#: Bytes of the ring, for some 10,000 picks.
+#: Bytes of a ring, for some 10,000 picks.
 SIZE = 16 << 20
 
 #: Seconds that a worker waits for the ring, which others have for less than
@@ -28,10 +30,11 @@ SIZE = 16 << 20
 PATIENCE, PAUSE = 0.1, 0.0003
 
 #: Of all that was ever written: where the oldest entry begins that is still
-#: there, and where the last one ends.
-_BOUNDS = struct.Struct('=QQ')
-#: Of an entry: the size of what follows, and who has written it.
-_ENTRY = struct.Struct('=Q8s')
+#: there, and where the last one ends.  Aligned, so that each is written at
+#: once.
+_BOUNDS = struct.Struct('@QQ')
+#: Of an entry: the size of what follows, its checksum, and who has written it.
+_ENTRY = struct.Struct('=QI8s')
 
 
 class NotShared:
@@ -56,32 +59,24 @@ class NotShared:
         return contextlib.nullcontext()
 
 
-class SharedPicks:
-    """The ring, made before the workers are forked."""
+class _Ring:
+    """Entries in shared memory, of which the oldest make room for new ones.
 
-    def __init__(self, size=SIZE):
+    One process at a time writes; any may read at any time.
+    """
+
+    def __init__(self, size):
         self._size = size
-        self._file = os.memfd_create('picks in flight')
-        os.ftruncate(self._file, _BOUNDS.size + size)
-        self._memory = mmap.mmap(self._file, _BOUNDS.size + size)
-        # Locks of a file are between processes, and this between threads.
-        self._lock, self._depth = threading.RLock(), 0
-        #: Whether this process, in ``alone``, has the ring to itself.
-        self.is_alone = False
+        self.file = os.memfd_create('picks in flight')
+        os.ftruncate(self.file, _BOUNDS.size + size)
+        self._memory = mmap.mmap(self.file, _BOUNDS.size + size)
 
     def __del__(self):
-        os.close(self._file)
+        os.close(self.file)
 
-    def sharing(self, from_now=False):
-        """Return a new Sharing, in the process that is to have it.
-
-        from_now: whether it is told nothing of before, which somebody else
-            knows and hands on.
-        """
-        return Sharing(self, self.end() if from_now else 0)
-
+    @property
     def end(self):
-        """Return where the last entry ends."""
+        """Where the last entry ends."""
         return _BOUNDS.unpack_from(self._memory)[1]
 
     def entries(self, after):
@@ -93,27 +88,35 @@ class SharedPicks:
         start, end = _BOUNDS.unpack_from(self._memory)
         found, at = [], max(start, after)
         while at < end:
-            size, author = _ENTRY.unpack(self._read(at, _ENTRY.size))
-            at += _ENTRY.size
-            found.append((author, self._read(at, size)))
-            at += size
-        return found, end
+            size, checksum, author = _ENTRY.unpack(
+                self._read(at, _ENTRY.size))
+            data = self._read(at + _ENTRY.size, min(size, self._size))
+            if zlib.crc32(data) != checksum:
+                # It has made room meanwhile; or it is not there yet, on a
+                # processor that writes in another order.
+                start = _BOUNDS.unpack_from(self._memory)[0]
+                if start <= at:
+                    break
+                at = start
+                continue
+            found.append((author, data))
+            at += _ENTRY.size + size
+        return found, at
 
     def add(self, author, data):
-        """Write an entry; the oldest ones make room for it."""
+        """Write an entry; return False for one that is too large."""
         start, end = _BOUNDS.unpack_from(self._memory)
-        entry = _ENTRY.pack(len(data), author) + data
+        entry = _ENTRY.pack(len(data), zlib.crc32(data), author) + data
         if len(entry) > self._size:
-            LOG.warning('Picks of %d bytes are more than other workers can '
-                        'be told', len(data))
-            return
+            return False
         while end + len(entry) - start > self._size:
-            size, _ = _ENTRY.unpack(self._read(start, _ENTRY.size))
+            size, _, _ = _ENTRY.unpack(self._read(start, _ENTRY.size))
             start += _ENTRY.size + size
         # Whoever is killed in between leaves all that stays readable.
         _BOUNDS.pack_into(self._memory, 0, start, end)
         self._write(end, entry)
         _BOUNDS.pack_into(self._memory, 0, start, end + len(entry))
+        return True
 
     def _read(self, at, size):
         place = at % self._size
@@ -130,12 +133,41 @@ class SharedPicks:
         self._memory[at:at + len(first)] = first
         self._memory[_BOUNDS.size:_BOUNDS.size + len(rest)] = rest
 
-    @contextlib.contextmanager
-    def alone(self):
-        """Have the ring alone for a block, or wait no longer for it.
 
-        Who does not have it alone may read: nobody writes then.
+class SharedPicks:
+    """The rings, made before the workers are forked.
+
+    workers: how many there are; one has the rings, and all turns, to itself.
+    """
+
+    def __init__(self, workers, size=SIZE):
+        self.placed, self.heard = _Ring(size), _Ring(size)
+        self._one_worker = workers == 1
+        # Locks of a file are between processes, and this between threads.
+        self._lock, self._depth = threading.RLock(), 0
+        #: Whether this process, in ``alone``, may write.
+        self.is_alone = self._one_worker
+
+    def sharing(self, from_now=False):
+        """Return a new Sharing, in the worker that is to have it.
+
+        from_now: whether it is told nothing of before, which somebody else
+            knows and hands on.
         """
+        return Sharing(self, from_now)
+
+    def exchange(self):
+        """Return the Exchange, in the process that is to have it."""
+        return Exchange(self)
+
+    def alone(self):
+        """Have no other worker write for a block, or wait no longer for it."""
+        if self._one_worker:
+            return contextlib.nullcontext()
+        return self._alone()
+
+    @contextlib.contextmanager
+    def _alone(self):
         with self._lock:
             self._depth += 1
             try:
@@ -153,6 +185,8 @@ class SharedPicks:
 
     def turn(self, patience):
         """Decide while no other worker does, see ``NotShared.turn``."""
+        if self._one_worker:
+            return contextlib.nullcontext()
         return self._locked(_BOUNDS.size, 1, patience)
 
     @contextlib.contextmanager
@@ -166,45 +200,88 @@ class SharedPicks:
             yield locked
         finally:
             if locked:
-                fcntl.lockf(self._file, fcntl.LOCK_UN, size, place)
+                fcntl.lockf(self.placed.file, fcntl.LOCK_UN, size, place)
 
     def _try_lock(self, place, size):
         try:
-            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, size, place)
+            fcntl.lockf(self.placed.file, fcntl.LOCK_EX | fcntl.LOCK_NB,
+                        size, place)
         except BlockingIOError:
             return False
         return True
 
 
-class Sharing(NotShared):
-    """One who tells others by a SharedPicks, and is told by them."""
+class _Reader:
+    """One who is told what is written in a ring.
 
-    def __init__(self, picks, after=0):
-        self._picks, self._at = picks, after
-        self._author = os.urandom(8)
+    from_now: whether it is told nothing of before.
+    """
+
+    def __init__(self, ring, from_now):
+        self._ring, self._at = ring, ring.end if from_now else 0
+
+    def news(self, author=None):
+        """Return what was written since the last call, not by one: list."""
+        if self._at == self._ring.end:
+            return []
+        found, self._at = self._ring.entries(self._at)
+        # Only processes of this service can write there.
+        return [pickle.loads(data)  # noqa: S301
+                for by, data in found if by != author]
+
+
+class Sharing(NotShared):
+    """One who tells other workers by SharedPicks, and is told by them."""
+
+    def __init__(self, picks, from_now=False):
+        self._picks, self._author = picks, os.urandom(8)
+        self._placed = _Reader(picks.placed, from_now)
+        self._heard = _Reader(picks.heard, from_now)
 
     def news(self):
-        if self._at == self._picks.end():
-            return []
-        with self._picks.alone():
-            found, self._at = self._picks.entries(self._at)
-        # Only this service's own workers can write there.
-        return [pickle.loads(data)  # noqa: S301
-                for author, data in found if author != self._author]
+        return self._placed.news(self._author) + self._heard.news()
 
     def tell(self, news):
-        try:
-            data = pickle.dumps(news, pickle.HIGHEST_PROTOCOL)
-        except Exception as error:
-            # A plug-in's values may be of any kind.
-            LOG.warning('Other workers cannot be told of picks: %r', error)
-            return
+        data = _pickled(news)
         with self._picks.alone():
-            if self._picks.is_alone:
-                self._picks.add(self._author, data)
+            if data is not None and self._picks.is_alone:
+                _write(self._picks.placed, self._author, data)
 
     def alone(self):
         return self._picks.alone()
 
     def turn(self, patience):
         return self._picks.turn(patience)
+
+
+class Exchange:
+    """What stands between the workers and other daemons.
+
+    ``news`` is what any worker tells; ``tell`` tells all of them.
+    """
+
+    def __init__(self, picks):
+        self.news = _Reader(picks.placed, from_now=True).news
+        self._heard, self._lock = picks.heard, threading.Lock()
+
+    def tell(self, news):
+        data = _pickled(news)
+        if data is not None:
+            with self._lock:
+                _write(self._heard, b'exchange', data)
+
+
+def _pickled(news):
+    """Return news as bytes; None for what cannot be."""
+    try:
+        return pickle.dumps(news, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        # A plug-in's values may be of any kind.
+        LOG.warning('Other workers cannot be told of picks: %r', error)
+        return None
+
+
+def _write(ring, author, data):
+    if not ring.add(author, data):
+        LOG.warning('Picks of %d bytes are more than other workers can be '
+                    'told', len(data))

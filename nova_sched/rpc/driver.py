@@ -100,8 +100,11 @@ def declare_consumers(conn, exchange, target, callback):
     """Declare what an RPC server consumes.
 
     conn: Connection.  exchange: name of the target's exchange.
+    target: messaging.Target; of one of a fanout, what is told to all alone.
     """
-    for topic in (target.topic, f'{target.topic}.{target.server}'):
+    topics = () if target.fanout else (
+        target.topic, f'{target.topic}.{target.server}')
+    for topic in topics:
         conn.declare_topic_consumer(
             exchange_name=exchange, topic=topic, callback=callback)
     conn.declare_fanout_consumer(target.topic, callback)

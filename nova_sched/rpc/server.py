@@ -27,15 +27,15 @@ makes possible:
   so.  oslo.messaging would send nothing, and have it wait for its time-out.
 
 What oslo.messaging keeps to itself, options apart, is used in this module,
-``declarations.py``, ``driver.py``, ``listener.py`` and ``replies.py`` alone,
-and ``requirements.txt`` bounds its version for them: ``_drivers.amqpdriver``,
-``_drivers.base``, ``_drivers.common`` and ``_drivers.impl_rabbit``; of a
-server ``_create_listener``, ``_on_incoming``, ``_process_incoming`` and
-``_work_executor``; of a listener ``_poll_style_listener``, ``message_cls``,
-``_shutdown``, ``_shutoff``, ``_message_operations_handler`` and
-``_obsolete_reply_queues``; of a driver
-``_get_connection``, ``_get_exchange`` and ``_connection_pool`` with its
-``connection_cls``; of a connection ``_consumers``, ``_new_tags``,
+``broadcast.py``, ``declarations.py``, ``driver.py``, ``listener.py`` and
+``replies.py`` alone, and ``requirements.txt`` bounds its version for them:
+``_drivers.amqpdriver``, ``_drivers.base``, ``_drivers.common`` and
+``_drivers.impl_rabbit``; of a server ``_create_listener``, ``_on_incoming``,
+``_process_incoming`` and ``_work_executor``; of a transport ``_listen``; of a
+listener ``_poll_style_listener``, ``message_cls``, ``_shutdown``,
+``_shutoff``, ``_message_operations_handler`` and ``_obsolete_reply_queues``;
+of a driver ``_get_connection``, ``_get_exchange`` and ``_connection_pool``
+with its ``connection_cls``; of a connection ``_consumers``, ``_new_tags``,
 ``_get_quorum_configurations``, ``_poll_timeout``, ``_q_manager``,
 ``_set_current_channel`` and ``_transform_transport_url``; of a consumer
 ``_callback``; of a dispatcher ``_watchdog``; of a message ``orig_msg_id`` and

@@ -12,6 +12,7 @@ import time
 
 import sqlalchemy as sa
 
+from nova_sched import messenger
 from tests.builders import waiting
 from tests.builders.waiting import PATIENCE
 from tests.functional import ports
@@ -84,8 +85,17 @@ class Program:
         return self._process.poll() is None
 
     @property
-    def children(self):
-        """Process ids of its living child processes."""
+    def workers(self):
+        """Process ids of its living workers."""
+        return [pid for pid in self._children if not _is_messenger(pid)]
+
+    @property
+    def messenger(self):
+        """Process id of the one that tells other daemons of picks, or None."""
+        return next(filter(_is_messenger, self._children), None)
+
+    @property
+    def _children(self):
         tasks = pathlib.Path(f'/proc/{self.pid}/task').glob('*/children')
         return sorted(int(pid) for path in tasks
                       for pid in path.read_text().split())
@@ -111,6 +121,14 @@ class Program:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
+
+
+def _is_messenger(pid):
+    """Whether a process is the one that other daemons are told by."""
+    command = pathlib.Path(f'/proc/{pid}/cmdline')
+    with contextlib.suppress(OSError):
+        return command.read_bytes().startswith(messenger.TITLE.encode())
+    return False
 
 
 @contextlib.contextmanager

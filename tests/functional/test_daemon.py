@@ -64,7 +64,7 @@ def test_two_workers_answer_once_one_of_them_is_ready(stage, driver):
         processes.until(
             lambda: any('READY=1' in text for text in received), 'ready')
         assert len(caller.ask()[0]) == 3
-        assert len(daemon.children) == 2
+        assert len(daemon.workers) == 2
         status, seconds = daemon.stop()
         assert any('STOPPING=1' in text for text in received)
     assert status == 0
@@ -113,13 +113,13 @@ def test_a_killed_worker_is_replaced_while_the_other_serves(stage):
     stage.cloud(4)
     daemon = stage.daemon(workers=2)
     caller = stage.client()
-    killed, left = daemon.children
+    killed, left = daemon.workers
     os.kill(killed, signal.SIGKILL)
     assert all(caller.ask() for _ in range(20))
     daemon.wait_until_said('Serving requests', times=3)
-    assert len(daemon.children) == 2
-    assert left in daemon.children
-    assert killed not in daemon.children
+    assert len(daemon.workers) == 2
+    assert left in daemon.workers
+    assert killed not in daemon.workers
     assert results(caller.crowd(40, callers=8)) == {3}
 
 
@@ -130,7 +130,7 @@ def test_a_reload_takes_changed_options_over_without_a_pause(stage):
         daemon = stage.daemon(
             workers=2, environ={'NOTIFY_SOCKET': address},
             filter_scheduler__enabled_filters='ComputeFilter')
-        workers = daemon.children
+        workers = daemon.workers
         caller = stage.client()
         assert caller.ask(memory_mb=50000)
         futures = caller.crowd(60, callers=8)
@@ -146,7 +146,7 @@ def test_a_reload_takes_changed_options_over_without_a_pause(stage):
         with pytest.raises(exception.NoValidHost, match='4 RamFilter'):
             caller.ask(memory_mb=50000)
     assert results(caller.crowd(20, callers=4)) == {2}
-    assert daemon.children == workers
+    assert daemon.workers == workers
 
 
 def test_a_reload_can_change_the_driver(stage):
@@ -175,20 +175,20 @@ def test_sigusr1_ends_nothing(stage, words, ready):
                 nova_sched__shadow_report=stage.directory / 'report')],
             stage.directory / 'nova-sched.log') as daemon:
         daemon.wait_until_said(ready)
-        workers = daemon.children
+        workers = daemon.workers
         for pid in (daemon.pid, *workers):
             os.kill(pid, signal.SIGUSR1)
         daemon.signal(signal.SIGUSR2)
         daemon.wait_until_said('Guru Meditation')
         assert daemon.running
-        assert daemon.children == workers
+        assert daemon.workers == workers
 
 
 def test_no_worker_outlives_its_killed_parent(stage):
     """An orphan would go on to serve with nobody to stop it."""
     stage.cloud(4)
     daemon = stage.daemon(workers=2)
-    workers = daemon.children
+    workers = daemon.workers
     daemon.signal(signal.SIGKILL)
     daemon.wait()
     processes.until(
@@ -222,7 +222,7 @@ def test_a_file_that_is_no_text_changes_nothing(stage):
     line, = daemon.wait_until_said('Not reloading')
     assert 'ERROR' in line
     assert 'nova-sched.conf' in line
-    killed, = daemon.children
+    killed, = daemon.workers
     os.kill(killed, signal.SIGKILL)
     daemon.wait_until_said('Serving requests', times=2)
     assert results(stage.client().crowd(10)) == {3}
@@ -250,7 +250,7 @@ def test_an_error_of_the_database_fails_the_call_not_the_worker(stage):
     cloud = stage.cloud(4, live=False)
     daemon = stage.daemon()
     caller = stage.client()
-    workers = daemon.children
+    workers = daemon.workers
     with cloud.engine.begin() as connection:
         connection.exec_driver_sql('RENAME TABLE compute_nodes TO away')
     with pytest.raises(messaging.RemoteError, match='DatabaseUnavailable'):
@@ -258,7 +258,7 @@ def test_an_error_of_the_database_fails_the_call_not_the_worker(stage):
     with cloud.engine.begin() as connection:
         connection.exec_driver_sql('RENAME TABLE away TO compute_nodes')
     assert caller.ask()
-    assert daemon.children == workers
+    assert daemon.workers == workers
 
 
 def test_a_lost_broker_is_found_again(stage):

@@ -97,7 +97,7 @@ def test_a_broker_that_restarts_has_no_call_decided_twice(broker_stage):
     # What is sent before the service has its queues again is lost, but its
     # callers learn so.
     assert {call.error for call in calls.calls} <= {None, 'MessagingTimeout'}
-    assert len(daemon.children) == 2
+    assert len(daemon.workers) == 2
 
 
 @pytest.fixture

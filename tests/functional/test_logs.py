@@ -140,7 +140,7 @@ def test_a_log_is_not_for_all(stage, daemon):
 
 def test_sigusr2_is_answered_with_a_report(stage, daemon, caller):
     """By the launcher and by a worker; both go on."""
-    worker, = daemon.children
+    worker, = daemon.workers
     for pid in (daemon.pid, worker):
         os.kill(pid, signal.SIGUSR2)
         path, = processes.until(lambda pid=pid: list(stage.directory.glob(
@@ -154,14 +154,14 @@ def test_sigusr2_is_answered_with_a_report(stage, daemon, caller):
         assert f':{sa.make_url(stage.transport_url).password}@' not in text
         assert not path.stat().st_mode & 0o007
     assert caller.ask()
-    assert daemon.children == [worker]
+    assert daemon.workers == [worker]
 
 
 def test_threads_that_answer_share_one_arena(stage, daemon, caller):
     """So what a large request has freed serves the next one."""
     for future in caller.crowd(24, callers=12):
         future.result(processes.PATIENCE)
-    worker, = daemon.children
+    worker, = daemon.workers
     threads = len(list(pathlib.Path(f'/proc/{worker}/task').iterdir()))
     assert threads > 8
     assert arenas(worker) <= 1

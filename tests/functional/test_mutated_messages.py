@@ -128,7 +128,7 @@ class Attack:
         self.slowest = max(self.slowest, time.monotonic() - began)
         if reply is None or reply['failure'] is not None:
             self.wrong.append(('a good request', str(reply)))
-        worker = psutil.Process(self.daemon.children[0])
+        worker = psutil.Process(self.daemon.workers[0])
         self.memory.append(worker.memory_info().rss >> 20)
         self.threads.append(worker.num_threads())
         self._read()
@@ -175,7 +175,7 @@ def test_each_changed_message_gets_an_answer_or_a_line(tmp_path):
             filter_scheduler__enabled_filters=','.join(_FILTERS)) as stage:
         stage.load(captures.cloud('34'))
         daemon = stage.daemon()
-        workers = daemon.children
+        workers = daemon.workers
         with broker.wire(stage.transport_url) as wire:
             attack = Attack(daemon, wire)
             for _ in range(MUTATIONS // ROUND):
@@ -187,4 +187,4 @@ def test_each_changed_message_gets_an_answer_or_a_line(tmp_path):
             f'{attack.memory[::each]}, threads {attack.threads[::each]}\n')
         assert not attack.wrong, '\n'.join(
             map(' <- '.join, attack.wrong[:50]))
-        assert daemon.children == workers
+        assert daemon.workers == workers

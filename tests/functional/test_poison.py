@@ -106,7 +106,7 @@ def test_after_each_a_good_call_is_answered(tmp_path):
             DEFAULT__service_down_time=86400, scheduler__workers=2) as stage:
         stage.load(captures.cloud('34'))
         daemon = stage.daemon()
-        workers = daemon.children
+        workers = daemon.workers
         poisoner = Poisoner(stage.transport_url)
         good = captures.load('34-simple-flavor')['request']
         with broker.wire(stage.transport_url) as wire:
@@ -121,7 +121,7 @@ def test_after_each_a_good_call_is_answered(tmp_path):
                 assert reply['failure'] is None, what
         poisoner.close()
         assert all(_is_checked_by_brokers(what) for what in poisoner.refused)
-        assert daemon.children == workers
+        assert daemon.workers == workers
         assert not daemon.said('Reconnected')
         assert not daemon.said('Traceback')
         with kombu.Connection(broker.plain_url(

@@ -137,7 +137,7 @@ def test_one_that_a_dead_worker_had_taken_is_decided_by_who_gets_it(
     wire.send(call := a_call(wire))
     killed = gate.wait()
     os.kill(killed, signal.SIGKILL)
-    until(lambda: killed not in daemon.children, 'it is dead')
+    until(lambda: killed not in daemon.workers, 'it is dead')
     door.cut()
     gate.open()
     assert answer(wire, call)['failure'] is None

@@ -198,7 +198,7 @@ class TestKeepalives:
     def test_callers_give_up_a_service_that_hangs(self, ask):
         """Long before their time is out."""
         assert ask().result()
-        worker, = self.daemon.children
+        worker, = self.daemon.workers
         os.kill(worker, signal.SIGSTOP)
         try:
             with pytest.raises(messaging.MessagingTimeout):

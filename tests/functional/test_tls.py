@@ -87,7 +87,7 @@ def door_with_expired(world):
 
 def goes_on(daemon):
     """It has one worker, and ends when it is told to."""
-    assert len(daemon.children) == 1
+    assert len(daemon.workers) == 1
     status, seconds = daemon.stop()
     assert status == 0
     assert seconds < processes.SOON

@@ -20,11 +20,11 @@ def test_a_stopped_worker_is_replaced(stage):
         daemon = stage.daemon(workers=2, environ={
             'NOTIFY_SOCKET': address,
             'WATCHDOG_USEC': str(WATCHDOG * 10 ** 6)})
-        stopped, _ = daemon.children
+        stopped, _ = daemon.workers
         os.kill(stopped, signal.SIGSTOP)
         daemon.wait_until_said(f'Worker {stopped} is ended')
         daemon.wait_until_said('Serving requests', times=3)
-        assert stopped not in daemon.children
+        assert stopped not in daemon.workers
         told = received.count('WATCHDOG=1')
         processes.until(lambda: received.count('WATCHDOG=1') > told,
                         'the supervisor is told')

@@ -29,6 +29,7 @@ FLOORS = {
     'nova_sched.hardware': TABLE,
     'nova_sched.hosts': TABLE,
     'nova_sched.inventory': DECISION,
+    'nova_sched.messenger': PROCESS,
     'nova_sched.network': PORTS,
     'nova_sched.nova_exception': GROUND,
     'nova_sched.objects': GROUND,

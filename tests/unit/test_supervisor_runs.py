@@ -10,6 +10,7 @@ import pytest
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import supervisor
+from nova_sched.messenger import Messenger
 from tests.builders import rules
 from tests.unit.test_supervisor import Notes
 
@@ -32,6 +33,8 @@ class TestRun:
         def launch(conf, worker, workers):
             deeds.append(('fork', workers))
             return types.SimpleNamespace(
+                launch_service=lambda service: deeds.append(
+                    ('fork', type(service))),
                 wait=lambda: deeds.append(('wait', None)) or wait(worker))
 
         monkeypatch.setattr(supervisor.backend, 'get_component',
@@ -59,8 +62,8 @@ class TestRun:
         assert status == 0
         assert deeds == [
             ('mask', (signal.SIG_BLOCK, {signal.SIGHUP})), ('fork', 3),
-            ('handle', signal.SIGTERM), ('on hangup', made._reload),
-            ('watch', None), ('wait', None)]
+            ('fork', Messenger), ('handle', signal.SIGTERM),
+            ('on hangup', made._reload), ('watch', None), ('wait', None)]
         assert notes.names == ['stopping']
 
     @pytest.mark.parametrize('status', [1, 143])

@@ -9,7 +9,7 @@ from tests.unit.inventory.test_placements import Cloud
 
 @pytest.fixture
 def shared():
-    return shared_picks.SharedPicks()
+    return shared_picks.SharedPicks(2)
 
 
 @pytest.fixture

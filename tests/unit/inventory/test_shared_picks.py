@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import signal
 import threading
 import time
@@ -14,7 +15,7 @@ from nova_sched.inventory.shared_picks import SharedPicks
 
 @pytest.fixture
 def picks():
-    return SharedPicks(size=1000)
+    return SharedPicks(2, size=1000)
 
 
 @pytest.fixture
@@ -28,10 +29,11 @@ def other(picks):
 
 
 @contextlib.contextmanager
-def in_worker(work):
+def in_worker(work, meanwhile=None):
     """Do something in a forked process, which lives until it is killed.
 
     Gives its process id once the work is done.
+    meanwhile: function that is called again and again until then.
     """
     done, tell = os.pipe()
     pid = os.fork()
@@ -43,6 +45,8 @@ def in_worker(work):
         finally:
             os._exit(0)
     try:
+        while meanwhile and not select.select([done], [], [], 0)[0]:
+            meanwhile()
         assert os.read(done, 1) == b'x'
         yield pid
     finally:
@@ -148,6 +152,63 @@ class TestAWorkerThatHasTheRing:
         assert 'going on beside it' in caplog.text
         one.tell('after')
         assert other.news() == ['after']
+
+
+class TestTheExchange:
+    def test_is_told_what_workers_tell_and_tells_all_of_them(self, picks, one,
+                                                             other):
+        exchange = picks.exchange()
+        one.tell('a')
+        exchange.tell('b')
+
+        assert exchange.news() == ['a']
+        assert (one.news(), other.news()) == (['b'], ['a', 'b'])
+
+    def test_waits_for_no_worker(self, picks, one, other):
+        exchange = picks.exchange()
+        one.tell('before')
+        with in_worker(picks.alone) as pid:
+            os.kill(pid, signal.SIGSTOP)
+            exchange.tell('meanwhile')
+
+            assert exchange.news() == ['before']
+            assert other.news() == ['before', 'meanwhile']
+
+    def test_is_told_nothing_of_before(self, picks, one):
+        one.tell('a')
+
+        assert picks.exchange().news() == []
+
+
+class TestOneWorker:
+    def test_tells_and_waits_for_nobody(self):
+        picks = SharedPicks(1, size=1000)
+        exchange, worker = picks.exchange(), picks.sharing()
+        with picks.turn(0), picks.alone():
+            worker.tell('a')
+
+        assert exchange.news() == ['a']
+        assert worker.news() == []
+
+
+def test_who_reads_while_others_write_is_told_all_or_the_latest(picks):
+    """Though the oldest entries make room while they are read."""
+    reader, told = picks.exchange(), []
+
+    @contextlib.contextmanager
+    def writing():
+        writer = picks.sharing()
+        for number in range(3000):
+            writer.tell((number, 'x' * (number % 90)))
+        yield
+
+    with in_worker(writing, meanwhile=lambda: told.extend(reader.news())):
+        told.extend(reader.news())
+
+    numbers = [number for number, _ in told]
+    assert numbers == sorted(set(numbers))
+    assert numbers[-1] == 2999
+    assert all(len(text) == number % 90 for number, text in told)
 
 
 def is_given(picks, patience):

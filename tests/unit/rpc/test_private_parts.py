@@ -6,6 +6,7 @@ import pathlib
 
 import nova_sched
 from nova_sched import rpc
+from nova_sched.rpc import broadcast as rpc_broadcast
 from nova_sched.rpc import declarations as rpc_declarations
 from nova_sched.rpc import driver as rpc_driver
 from nova_sched.rpc import listener as rpc_listener
@@ -16,10 +17,11 @@ from tests.builders import rules
 ROOT = pathlib.Path(nova_sched.__file__).parent
 PATHS = sorted(ROOT.rglob('*.py'))
 MODULES = [pathlib.Path(module.__file__) for module in (
-    rpc_server, rpc_declarations, rpc_driver, rpc_listener, rpc_replies)]
+    rpc_server, rpc_broadcast, rpc_declarations, rpc_driver, rpc_listener,
+    rpc_replies)]
 
 #: What these use of objects of oslo.messaging uninvited.
-PRIVATE = {'_create_listener', '_on_incoming', '_process_incoming',
+PRIVATE = {'_listen', '_create_listener', '_on_incoming', '_process_incoming',
            '_work_executor', '_poll_style_listener', '_watchdog',
            'orig_msg_id', '_obsolete_reply_queues', 'message_cls',
            '_send_reply', '_get_connection', '_get_exchange',
@@ -30,7 +32,7 @@ PRIVATE = {'_create_listener', '_on_incoming', '_process_incoming',
            '_q_manager'}
 
 #: Those that other files have of their own, by the same name.
-COMMON = {'_callback'}
+COMMON = {'_callback', '_listen'}
 
 #: The modules of its own that others import: file -> names.
 ALLOWED = {
@@ -166,8 +168,9 @@ class TestPrivateParts:
         connection = listener.conn.connection
         request = rpc_listener.Request(
             listener, {}, {}, None, 'id', 'queue', None, None, None)
-        held = [made, made.dispatcher, made.listener._listener, listener,
-                request, listener.driver, listener.driver._connection_pool,
+        held = [made, made.transport, made.dispatcher,
+                made.listener._listener, listener, request,
+                listener.driver, listener.driver._connection_pool,
                 connection, *connection._consumers]
         try:
             missing = {name for name in PRIVATE

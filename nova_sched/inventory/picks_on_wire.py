@@ -1,0 +1,75 @@
+"""What daemons tell each other of their picks, as JSON.
+
+News is a tuple: keys of placements that new ones take the place of, these
+new ones (InFlight), and those that were taken back, as (key, (host, node),
+when they were placed).  What many instances of a request take of a host is
+written once.
+"""
+
+import functools
+
+from nova_sched.inventory.in_flight import InFlight
+from nova_sched.objects import arguments
+from nova_sched.objects import limits
+
+
+def written(news):
+    """Return a list of news as a dict of JSON."""
+    demands, numbers = [], {}
+
+    def number(demand):
+        # Each instance has its own object, of values that they share.
+        taken = tuple((name, id(value)) for name, value
+                      in vars(demand).items() if name.startswith('_obj_'))
+        if taken not in numbers:
+            numbers[taken] = len(demands)
+            demands.append(demand.obj_to_primitive())
+        return numbers[taken]
+
+    written = [{
+        'own': list(own),
+        'placed': [[
+            placed.key, placed.host, placed.nodename, number(placed.demand),
+            placed.numa_limits and placed.numa_limits.obj_to_primitive(),
+            placed.group, placed.at, placed.claimed] for placed in placements],
+        'taken_back': [list(each) for each in taken_back],
+    } for own, placements, taken_back in news]
+    return {'news': written, 'demands': demands}
+
+
+def read(said):
+    """Return the list of news in a dict of JSON.
+
+    Raises ValueError, TypeError, KeyError, IndexError, or what
+    ``objects.arguments.from_wire`` does for what ``written`` has not written.
+    """
+    demand = functools.cache(
+        lambda number: arguments.from_wire(said['demands'][number]).demand())
+    return [(
+        [_key(key) for key in each['own']],
+        [_placed(demand, *placed) for placed in each['placed']],
+        [(_key(key), (_text(host), _text(nodename)), float(at))
+         for key, (host, nodename), at in each['taken_back']],
+    ) for each in said['news']]
+
+
+def _placed(demand, key, host, nodename, number, numa_limits, group, at,
+            claimed):
+    return InFlight(
+        _key(key), _text(host), _text(nodename), demand(number),
+        limits.numa_limits(numa_limits),
+        None if group is None else _text(group), float(at), claimed is True)
+
+
+def _key(value):
+    """Return the key of a placement: a text, or that and a number."""
+    if isinstance(value, str):
+        return value
+    text, number = value
+    return _text(text), int(number)
+
+
+def _text(value):
+    if not isinstance(value, str):
+        raise TypeError(f'{value!r:.80} is no text')
+    return value

@@ -1,0 +1,95 @@
+"""The process that tells other daemons of picks, and hears of theirs.
+
+It stands beside the workers, with whom it shares memory, so that neither waits
+for the other: a worker that is busy would hear late, and choose what was just
+given away.
+"""
+
+import threading
+import uuid
+
+from oslo_log import log as logging
+from oslo_service import backend
+import setproctitle
+
+from nova_sched import rpc
+from nova_sched.inventory import peers
+from nova_sched.rpc.broadcast import Broadcast
+
+LOG = logging.getLogger(__name__)
+
+#: What the process is called, for who lists processes.
+TITLE = 'nova-sched: messenger'
+
+#: Seconds between two tries at a broker that refuses.
+RETRY = 10
+
+#: Seconds that a stop waits for what workers still place to be told.
+GRACE = 5
+
+
+class Messenger(backend.get_component('ServiceBase')):
+    """A service of oslo.service, of one worker.
+
+    conf: ConfigOpts, checked.
+    picks: inventory.shared_picks.SharedPicks, made before the fork.
+
+    What it goes by is read at the start: nothing of it is read again.
+    """
+
+    def __init__(self, conf, picks):
+        self._conf, self._picks = conf, picks
+        self._stopping, self._stopped = threading.Event(), threading.Event()
+        self._hearing = False
+
+    def start(self):
+        """Tell and hear, in a thread."""
+        setproctitle.setproctitle(TITLE)
+        threading.Thread(target=self._run, name='peers', daemon=True).start()
+
+    def stop(self, graceful=True):
+        """End once all is told."""
+        self._stopping.set()
+
+    def wait(self):
+        """Return when it was stopped and all is told, or GRACE seconds later.
+
+        Nothing is to be told before the broker has let it hear.
+        """
+        self._stopping.wait()
+        self._stopped.wait(GRACE if self._hearing else 0)
+
+    def reset(self):
+        """Go on."""
+
+    def _run(self):
+        transport = None
+        try:
+            transport = rpc.get_transport(self._conf)
+            broadcast = Broadcast(self._conf, transport)
+            others = peers.Peers(
+                self._conf.host, uuid.uuid4().hex,
+                self._picks.exchange(), broadcast.say)
+            while not self._hears(broadcast, others):
+                if self._stopping.wait(RETRY):
+                    return
+            self._hearing = True
+            others.run(self._stopping)
+            broadcast.stop()
+        except Exception:
+            LOG.exception('Other daemons are not told of picks any more')
+            self._stopping.wait()
+        finally:
+            if transport is not None:
+                transport.cleanup()
+            self._stopped.set()
+
+    @staticmethod
+    def _hears(broadcast, others):
+        """Begin to hear; return whether the broker lets it."""
+        try:
+            broadcast.start(others.hear)
+        except Exception as error:
+            others.trouble(error)
+            return False
+        return True

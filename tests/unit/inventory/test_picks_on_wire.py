@@ -1,0 +1,95 @@
+"""What daemons tell each other of picks is read as it was written."""
+
+import json
+
+import pytest
+
+from nova_sched import exception
+from nova_sched import objects
+from nova_sched.inventory import picks_on_wire
+from nova_sched.inventory.in_flight import InFlight
+from tests.builders.numa import guest_cell
+from tests.builders.requests import a_request
+
+NUMA = objects.InstanceNUMATopology(cells=[guest_cell(pinned=2)])
+PCI = objects.InstancePCIRequests(requests=[objects.InstancePCIRequest(
+    count=1, spec=[{'vendor_id': '8086'}], alias_name='nic')])
+LIMITS = objects.NUMATopologyLimits(cpu_allocation_ratio=2.0,
+                                    ram_allocation_ratio=1.5)
+
+
+def a_pick(key='i', spec=None, group=None, claimed=False, limits=None):
+    spec = spec or a_request(memory_mb=1000)
+    return InFlight(key, 'h', 'n', spec.demand(), limits, group, 12.0625,
+                    claimed)
+
+
+def over_the_wire(*news):
+    """The news that are read of what is written of some, as JSON text."""
+    return picks_on_wire.read(json.loads(json.dumps(
+        picks_on_wire.written(list(news)))))
+
+
+def told(placed):
+    """All that an InFlight says, to be compared."""
+    return {**{name: getattr(placed, name) for name in (
+        'key', 'host', 'nodename', 'group', 'at', 'claimed', 'place')},
+        'demand': placed.demand.obj_to_primitive(),
+        'limits': placed.numa_limits
+        and placed.numa_limits.obj_to_primitive()}
+
+
+@pytest.mark.parametrize('pick', [
+    a_pick(),
+    a_pick(group='g', claimed=True),
+    a_pick(('i', 3)),
+    a_pick(limits=LIMITS, spec=a_request(
+        numa_topology=NUMA, pci_requests=PCI, vcpus=2)),
+    a_pick(spec=a_request(extra_specs={'hw:cpu_policy': 'dedicated'}))],
+    ids=['plain', 'claimed, of a group', 'of several', 'NUMA and PCI',
+         'extra specs'])
+def test_a_pick_stays_what_it_is(pick):
+    [(_, [found], _)] = over_the_wire(((), [pick], ()))
+
+    assert told(found) == told(pick)
+
+
+def test_keys_and_what_is_taken_back_stay_what_they_are():
+    assert over_the_wire(
+        (('i', ('i', 1)), [], [(('i', 1), ('h', 'n'), 12.0625)])) == [
+            (['i', ('i', 1)], [], [(('i', 1), ('h', 'n'), 12.0625)])]
+
+
+def test_what_many_instances_of_a_request_take_is_written_once():
+    spec = a_request(numa_topology=NUMA)
+    written = picks_on_wire.written([
+        ((), [a_pick(f'i{number}', spec) for number in range(5)], ()),
+        ((), [a_pick('another', a_request(numa_topology=NUMA))], ())])
+
+    assert len(written['demands']) == 2
+    assert len({id(placed.demand.flavor) for _, placements, _
+                in picks_on_wire.read(written) for placed in placements}) == 2
+
+
+def written_with(change):
+    """What is written of a pick, with something else in it."""
+    written = picks_on_wire.written([((), [a_pick()], ())])
+    change(written)
+    return written
+
+
+@pytest.mark.parametrize('change', [
+    lambda said: said.pop('news'),
+    lambda said: said.pop('demands'),
+    lambda said: said['demands'].clear(),
+    lambda said: said['demands'].insert(0, {'nova_object.name': 'Flavor'}),
+    lambda said: said['news'].append(5),
+    lambda said: said['news'][0]['placed'].append(['i', 'h']),
+    lambda said: said['news'][0]['own'].append(5),
+    lambda said: said['news'][0]['placed'][0].__setitem__(1, 7),
+    lambda said: said['news'][0]['placed'][0].__setitem__(6, 'soon'),
+    lambda said: said['news'][0]['taken_back'].append(['i', 'h', 1.0])])
+def test_what_nobody_has_written_raises_an_error(change):
+    with pytest.raises((LookupError, TypeError, ValueError,
+                        exception.InvalidInput)):
+        picks_on_wire.read(written_with(change))
