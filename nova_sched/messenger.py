@@ -48,16 +48,16 @@ class Messenger(backend.get_component('ServiceBase')):
         threading.Thread(target=self._run, name='peers', daemon=True).start()
 
     def stop(self, graceful=True):
-        """End once all is told."""
-        self._stopping.set()
-
-    def wait(self):
-        """Return when it was stopped and all is told, or GRACE seconds later.
+        """End once all is told, within GRACE seconds.
 
         Nothing is to be told before the broker has let it hear.
         """
-        self._stopping.wait()
-        self._stopped.wait(GRACE if self._hearing else 0)
+        self._stopping.set()
+        self._stopped.wait(GRACE if self._hearing and graceful else 0)
+
+    def wait(self):
+        """Return when it has ended."""
+        self._stopped.wait()
 
     def reset(self):
         """Go on."""

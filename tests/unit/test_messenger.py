@@ -1,0 +1,145 @@
+"""The process that tells other daemons of picks, from its start to its stop."""
+
+import threading
+import time
+import types
+
+import pytest
+
+from nova_sched import messenger
+from nova_sched.inventory import peers
+from nova_sched.inventory.shared_picks import SharedPicks
+from tests.builders import rules
+from tests.builders.waiting import until
+from tests.unit.inventory.test_picks_on_wire import a_pick
+
+#: What another daemon says.
+HELLO = {'author': 'x', 'host': 'other', 'to': None, 'form': peers.FORM,
+         'news': [], 'demands': []}
+
+
+class Broker:
+    """What a Broadcast is made of.
+
+    refusals: errors of the next tries to hear.
+    silent: an Event until which it answers nobody, or None.
+    """
+
+    def __init__(self):
+        self.said, self.refusals, self.silent = [], [], None
+        self.heard = self.stopped = None
+
+    def start(self, heard):
+        if self.silent:
+            self.silent.wait()
+        if self.refusals:
+            raise self.refusals.pop(0)
+        self.heard = heard
+
+    def say(self, said):
+        self.said.append(said)
+
+    def stop(self):
+        self.stopped = True
+
+    @property
+    def placed(self):
+        """Keys of the picks that it was told of."""
+        return [placed[0] for said in self.said for news in said['news']
+                for placed in news['placed']]
+
+
+@pytest.fixture
+def broker(monkeypatch):
+    made = Broker()
+    monkeypatch.setattr(messenger, 'Broadcast', lambda conf, transport: made)
+    monkeypatch.setattr(messenger.rpc, 'get_transport', lambda conf: (
+        types.SimpleNamespace(cleanup=lambda: None)))
+    monkeypatch.setattr(messenger.setproctitle, 'setproctitle', lambda _: None)
+    return made
+
+
+@pytest.fixture
+def picks():
+    return SharedPicks(1, size=1 << 20)
+
+
+@pytest.fixture
+def process(broker, picks):
+    """A Messenger, which is stopped in the end."""
+    made = messenger.Messenger(rules.a_conf(), picks)
+    yield made
+    made.stop(graceful=False)
+
+
+def test_another_daemon_is_told_what_a_worker_picks(process, broker, picks):
+    process.start()
+    until(lambda: broker.heard, 'it hears')
+    broker.heard(HELLO | {'at': time.time()})
+
+    picks.sharing().tell(((), [a_pick('i')], ()))
+
+    until(lambda: broker.placed == ['i'], 'it is told')
+
+
+def test_a_stop_waits_until_what_is_placed_meanwhile_is_told(
+        process, broker, picks, monkeypatch):
+    monkeypatch.setattr(peers, 'QUIET', 0.3)
+    process.start()
+    until(lambda: broker.heard, 'it hears')
+    broker.heard(HELLO | {'at': time.time()})
+    threading.Timer(0.1, lambda: picks.sharing().tell(
+        ((), [a_pick('late')], ()))).start()
+
+    process.stop()
+
+    assert broker.placed == ['late']
+    assert broker.stopped
+
+
+def test_a_stop_waits_for_nobody_where_there_is_no_other(process, broker,
+                                                         monkeypatch):
+    monkeypatch.setattr(peers, 'QUIET', 60)
+    process.start()
+    until(lambda: broker.heard, 'it hears')
+
+    process.stop()
+
+    assert broker.stopped
+
+
+def test_a_stop_does_not_wait_for_a_broker_that_is_silent(process, broker,
+                                                          monkeypatch):
+    monkeypatch.setattr(messenger, 'GRACE', 60)
+    broker.silent = threading.Event()
+    process.start()
+
+    process.stop()
+
+    assert not broker.heard
+    broker.silent.set()
+
+
+def test_a_broker_that_refuses_is_tried_again(process, broker, monkeypatch,
+                                              caplog):
+    monkeypatch.setattr(messenger, 'RETRY', 0.01)
+    caplog.set_level('INFO')
+    broker.refusals = [OSError('no access'), OSError('no access')]
+    process.start()
+
+    until(lambda: 'told of picks again' in caplog.text, 'it hears')
+    assert caplog.text.count('not told of picks') == 1
+
+
+def test_what_it_cannot_be_set_up_with_is_logged(process, monkeypatch,
+                                                 caplog):
+    """And the process stays, for it would be started again and again."""
+    def fail(conf):
+        raise ValueError('a surprise')
+    monkeypatch.setattr(messenger.rpc, 'get_transport', fail)
+    process.start()
+
+    until(lambda: 'not told of picks any more' in caplog.text, 'it is told')
+    assert not process._stopped.is_set()
+    process.stop()
+    process.wait()
