@@ -1,4 +1,4 @@
-"""The process that tells other daemons of picks, from its start to its stop."""
+"""The process that tells other daemons of picks, from start to stop."""
 
 import threading
 import time
