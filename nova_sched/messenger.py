@@ -22,7 +22,7 @@ LOG = logging.getLogger(__name__)
 TITLE = 'nova-sched: messenger'
 
 #: Seconds between two tries at a broker that refuses.
-RETRY = 10
+RETRY = 60
 
 #: Seconds that a stop waits for what workers still place to be told.
 GRACE = 5
@@ -63,26 +63,33 @@ class Messenger(backend.get_component('ServiceBase')):
         """Go on."""
 
     def _run(self):
-        transport = None
+        while not self._stopping.is_set():
+            try:
+                self._tell()
+            except Exception:
+                LOG.exception('Other daemons are not told of picks; tried '
+                              'again in %d seconds', RETRY)
+                self._stopping.wait(RETRY)
+        self._stopped.set()
+
+    def _tell(self):
+        """Tell and hear until a stop."""
+        transport = rpc.get_transport(self._conf)
+        broadcast = Broadcast(self._conf, transport)
+        others = peers.Peers(
+            self._conf.host, uuid.uuid4().hex, self._picks.exchange(),
+            broadcast.say)
         try:
-            transport = rpc.get_transport(self._conf)
-            broadcast = Broadcast(self._conf, transport)
-            others = peers.Peers(
-                self._conf.host, uuid.uuid4().hex,
-                self._picks.exchange(), broadcast.say)
             while not self._hears(broadcast, others):
                 if self._stopping.wait(RETRY):
                     return
             self._hearing = True
             others.run(self._stopping)
-            broadcast.stop()
-        except Exception:
-            LOG.exception('Other daemons are not told of picks any more')
-            self._stopping.wait()
         finally:
-            if transport is not None:
-                transport.cleanup()
-            self._stopped.set()
+            if self._hearing:
+                broadcast.stop()
+            self._hearing = False
+            transport.cleanup()
 
     @staticmethod
     def _hears(broadcast, others):

@@ -90,7 +90,8 @@ if [ -n "$missing" ] && may_install; then
 fi
 beside docs sphinx-build -q -W --keep-going -b html doc/source doc/build/html
 heading 'Unit tests'
-pytest -n "$cores" tests/unit tests/properties "$@" || failed=1
+# A third of the time they wait.
+pytest -n $((cores + 1)) tests/unit tests/properties "$@" || failed=1
 heading 'The documentation as a site'
 done_well docs || failed=1
 done_well packages

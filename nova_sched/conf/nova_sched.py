@@ -21,7 +21,8 @@ Whether daemons of one deployment, on the same message broker, control_exchange
 and [DEFAULT] scheduler_topic, tell each other what they have picked, so that
 they do not send two instances to the same room, nor members of a server group
 to the same host. It takes a fanout exchange, nova_sched.nova.scheduler_fanout
-by default, and next to nothing where one daemon is alone. Read at the start.
+by default, and next to nothing where one daemon is alone. Read at the start;
+not with --no-fork.
 """),
     cfg.FloatOpt(
         'spread_near_equal', min=0, help="""

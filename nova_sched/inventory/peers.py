@@ -24,20 +24,20 @@ LOG = logging.getLogger(__name__)
 #: The number of the form in which daemons tell each other of picks.
 FORM = 1
 
-#: Seconds between two signs of life, and without one until somebody counts as
-#: gone.
+#: Seconds between two signs of life, and seconds of silence after which a
+#: daemon counts as gone.
 HELLO, GONE = 10, 30
 
 #: Seconds between two looks at what workers have placed: where somebody is to
 #: be told, and where nobody is.
 SOON, LATER = 0.002, 1
 
-#: Seconds that what is said may be old, or the clock of who has said it away;
-#: so long one who is new is told of what was placed.
+#: Seconds that a message may be old, or its sender's clock off; one who is new
+#: is told the placements of that long.
 OLD = 60
 
 #: Placements of one message, apart from those of one request.
-AT_ONCE = 500
+AT_ONCE = 100
 
 #: Seconds after which nothing more is to be told, once workers stop.
 QUIET = 1
@@ -68,7 +68,9 @@ class Peers:
         self._new = collections.deque()
         # Authors, and kinds of errors, that the log has told of.
         self._told_of = set()
-        self._failing = False
+        self._failing, self._began = False, clock()
+        # Those of before, where it takes the place of one that was killed.
+        self._remember(workers.news())
 
     @property
     def some(self):
@@ -97,10 +99,10 @@ class Peers:
 
         Returns whether there was anything to be told.
         """
-        news = self._workers.news()
-        self._remember(news)
         while self._new:
             self._tell_recent(self._new.popleft())
+        news = self._workers.news()
+        self._remember(news)
         if not (news and self.some):
             return False
         batch, size = [], 0
@@ -123,12 +125,16 @@ class Peers:
             for placed in placements:
                 recent.pop(placed.key, None)
                 recent[placed.key] = placed
-        old = self._clock() - OLD
+        self._forget_old()
+
+    def _forget_old(self):
+        recent, old = self._recent, self._clock() - OLD
         while recent and next(iter(recent.values())).at < old:
             recent.popitem(last=False)
 
     def _tell_recent(self, author):
         """Tell one who is new what was placed of late, if anything."""
+        self._forget_old()
         recent = list(self._recent.values())
         # One message at least: that it has somebody to tell.
         for start in range(0, len(recent) or 1, AT_ONCE):
@@ -195,8 +201,9 @@ class Peers:
                     {'host': host, 'form': said['form'], 'known': FORM})
             return True
         seconds = self._clock() - said['at']
-        if abs(seconds) > OLD:
-            if self._is_first(author):
+        if not abs(seconds) <= OLD:
+            # A stream begins with what was said before.
+            if said['at'] >= self._began and self._is_first(author):
                 LOG.warning(
                     'What the daemon on host %(host)s tells of its picks is '
                     '%(seconds)d seconds old by the clocks of both, and does '

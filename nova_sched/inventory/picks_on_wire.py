@@ -7,6 +7,7 @@ written once.
 """
 
 import functools
+import math
 
 from nova_sched.inventory.in_flight import InFlight
 from nova_sched.objects import arguments
@@ -48,7 +49,7 @@ def read(said):
     return [(
         [_key(key) for key in each['own']],
         [_placed(demand, *placed) for placed in each['placed']],
-        [(_key(key), (_text(host), _text(nodename)), float(at))
+        [(_key(key), (_text(host), _text(nodename)), _moment(at))
          for key, (host, nodename), at in each['taken_back']],
     ) for each in said['news']]
 
@@ -58,7 +59,7 @@ def _placed(demand, key, host, nodename, number, numa_limits, group, at,
     return InFlight(
         _key(key), _text(host), _text(nodename), demand(number),
         limits.numa_limits(numa_limits),
-        None if group is None else _text(group), float(at), claimed is True)
+        None if group is None else _text(group), _moment(at), claimed is True)
 
 
 def _key(value):
@@ -67,6 +68,12 @@ def _key(value):
         return value
     text, number = value
     return _text(text), int(number)
+
+
+def _moment(value):
+    if not math.isfinite(value):
+        raise ValueError(f'{value!r} is no time')
+    return float(value)
 
 
 def _text(value):

@@ -294,10 +294,12 @@ class InFlightPlacements:
         """Put in flight what others have told; lock held."""
         places = set()
         for own, placements, taken_back in self._sharing.news():
-            # Other daemons may tell it twice.
-            new = [placed for placed in placements if not self._knows(
-                placed.key, placed.place, placed.at)]
-            touched = self._places_of(new) | self._replace(own, new)
+            # Other daemons may tell it twice, and late.
+            new = [placed for placed in placements if self._is_new(placed)]
+            old = {placed.key for placed in placements
+                   if not self._is_new(placed)}
+            gone = {*own, *(placed.key for placed in new)} - old
+            touched = self._places_of(new) | self._replace(gone, new)
             for key, place, at in taken_back:
                 if self._knows(key, place, at):
                     self._take_out(self._tracked[key])
@@ -306,6 +308,13 @@ class InFlightPlacements:
             places |= touched
         if places:
             self._table = self._redone(self._table, places)
+
+    def _is_new(self, placed):
+        """Return whether an InFlight is neither known nor out of date."""
+        tracked = self._tracked.get(placed.key)
+        return tracked is None or (
+            tracked.placed.at <= placed.at
+            and not self._knows(placed.key, placed.place, placed.at))
 
     def _knows(self, key, place, at):
         """Return whether an instance was placed there and then."""

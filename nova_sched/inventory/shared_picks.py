@@ -30,9 +30,8 @@ SIZE = 16 << 20
 PATIENCE, PAUSE = 0.1, 0.0003
 
 #: Of all that was ever written: where the oldest entry begins that is still
-#: there, and where the last one ends.  Aligned, so that each is written at
-#: once.
-_BOUNDS = struct.Struct('@QQ')
+#: there, and where the last one ends.  Each is written at once.
+_BOUNDS, _BOUNDS_SIZE = 'Q', 16
 #: Of an entry: the size of what follows, its checksum, and who has written it.
 _ENTRY = struct.Struct('=QI8s')
 
@@ -68,8 +67,9 @@ class _Ring:
     def __init__(self, size):
         self._size = size
         self.file = os.memfd_create('picks in flight')
-        os.ftruncate(self.file, _BOUNDS.size + size)
-        self._memory = mmap.mmap(self.file, _BOUNDS.size + size)
+        os.ftruncate(self.file, _BOUNDS_SIZE + size)
+        self._memory = mmap.mmap(self.file, _BOUNDS_SIZE + size)
+        self._bounds = memoryview(self._memory)[:_BOUNDS_SIZE].cast(_BOUNDS)
 
     def __del__(self):
         os.close(self.file)
@@ -77,7 +77,7 @@ class _Ring:
     @property
     def end(self):
         """Where the last entry ends."""
-        return _BOUNDS.unpack_from(self._memory)[1]
+        return self._bounds[1]
 
     def entries(self, after):
         """Return the entries after a place in the ring: list of (author,
@@ -85,16 +85,16 @@ class _Ring:
 
         Those that had to make room are not among them.
         """
-        start, end = _BOUNDS.unpack_from(self._memory)
+        start, end = self._bounds
         found, at = [], max(start, after)
         while at < end:
             size, checksum, author = _ENTRY.unpack(
                 self._read(at, _ENTRY.size))
             data = self._read(at + _ENTRY.size, min(size, self._size))
-            if zlib.crc32(data) != checksum:
+            if _checksum(author, data) != checksum:
                 # It has made room meanwhile; or it is not there yet, on a
                 # processor that writes in another order.
-                start = _BOUNDS.unpack_from(self._memory)[0]
+                start = self._bounds[0]
                 if start <= at:
                     break
                 at = start
@@ -105,33 +105,33 @@ class _Ring:
 
     def add(self, author, data):
         """Write an entry; return False for one that is too large."""
-        start, end = _BOUNDS.unpack_from(self._memory)
-        entry = _ENTRY.pack(len(data), zlib.crc32(data), author) + data
+        start, end = self._bounds
+        entry = _ENTRY.pack(len(data), _checksum(author, data), author) + data
         if len(entry) > self._size:
             return False
         while end + len(entry) - start > self._size:
             size, _, _ = _ENTRY.unpack(self._read(start, _ENTRY.size))
             start += _ENTRY.size + size
         # Whoever is killed in between leaves all that stays readable.
-        _BOUNDS.pack_into(self._memory, 0, start, end)
+        self._bounds[0] = start
         self._write(end, entry)
-        _BOUNDS.pack_into(self._memory, 0, start, end + len(entry))
+        self._bounds[1] = end + len(entry)
         return True
 
     def _read(self, at, size):
         place = at % self._size
-        first = self._memory[_BOUNDS.size + place:
-                             _BOUNDS.size + min(place + size, self._size)]
+        first = self._memory[_BOUNDS_SIZE + place:
+                             _BOUNDS_SIZE + min(place + size, self._size)]
         rest = size - len(first)
-        return first + self._memory[_BOUNDS.size:_BOUNDS.size + rest]
+        return first + self._memory[_BOUNDS_SIZE:_BOUNDS_SIZE + rest]
 
     def _write(self, at, data):
         place = at % self._size
         first = data[:self._size - place]
         rest = data[len(first):]
-        at = _BOUNDS.size + place
+        at = _BOUNDS_SIZE + place
         self._memory[at:at + len(first)] = first
-        self._memory[_BOUNDS.size:_BOUNDS.size + len(rest)] = rest
+        self._memory[_BOUNDS_SIZE:_BOUNDS_SIZE + len(rest)] = rest
 
 
 class SharedPicks:
@@ -163,7 +163,7 @@ class SharedPicks:
     def alone(self):
         """Have no other worker write for a block, or wait no longer for it."""
         if self._one_worker:
-            return contextlib.nullcontext()
+            return self._lock
         return self._alone()
 
     @contextlib.contextmanager
@@ -174,7 +174,7 @@ class SharedPicks:
                 if self._depth > 1:
                     yield
                     return
-                with self._locked(0, _BOUNDS.size, PATIENCE) as self.is_alone:
+                with self._locked(0, _BOUNDS_SIZE, PATIENCE) as self.is_alone:
                     if not self.is_alone:
                         LOG.warning('A worker has had the picks in flight of '
                                     'all for %s seconds; going on beside it',
@@ -187,7 +187,7 @@ class SharedPicks:
         """Decide while no other worker does, see ``NotShared.turn``."""
         if self._one_worker:
             return contextlib.nullcontext()
-        return self._locked(_BOUNDS.size, 1, patience)
+        return self._locked(_BOUNDS_SIZE, 1, patience)
 
     @contextlib.contextmanager
     def _locked(self, place, size, patience):
@@ -225,9 +225,8 @@ class _Reader:
         if self._at == self._ring.end:
             return []
         found, self._at = self._ring.entries(self._at)
-        # Only processes of this service can write there.
-        return [pickle.loads(data)  # noqa: S301
-                for by, data in found if by != author]
+        return [news for by, data in found if by != author
+                for news in _unpickled(data)]
 
 
 class Sharing(NotShared):
@@ -261,7 +260,7 @@ class Exchange:
     """
 
     def __init__(self, picks):
-        self.news = _Reader(picks.placed, from_now=True).news
+        self.news = _Reader(picks.placed, from_now=False).news
         self._heard, self._lock = picks.heard, threading.Lock()
 
     def tell(self, news):
@@ -279,6 +278,20 @@ def _pickled(news):
         # A plug-in's values may be of any kind.
         LOG.warning('Other workers cannot be told of picks: %r', error)
         return None
+
+
+def _unpickled(data):
+    """Return the news that bytes are: list of one, or of none."""
+    try:
+        # Only processes of this service can write there.
+        return [pickle.loads(data)]  # noqa: S301
+    except Exception as error:
+        LOG.warning('Picks of another worker cannot be read: %r', error)
+        return []
+
+
+def _checksum(author, data):
+    return zlib.crc32(author + data, 1)
 
 
 def _write(ring, author, data):

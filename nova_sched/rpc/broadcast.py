@@ -25,7 +25,7 @@ class Broadcast:
         self._target = messaging.Target(topic=topic, server=conf.host,
                                         fanout=True)
         self._client = messaging.get_rpc_client(
-            transport, messaging.Target(topic=topic, fanout=True), retry=0)
+            transport, messaging.Target(topic=topic, fanout=True), retry=1)
         self._listener = None
 
     def start(self, heard):
@@ -53,10 +53,12 @@ class Broadcast:
     def _hear(self, incoming):
         [message] = incoming
         # A bus within this process has no more than the other.
-        getattr(message, 'take', message.acknowledge)()
+        if getattr(message, 'take', message.acknowledge)() is False:
+            # The broker has it again, and gives it once more.
+            return
         try:
             self._heard(message.message['args']['said'])
         except Exception as error:
-            LOG.warning('What is said on topic %(topic)s is none of a '
-                        'daemon: %(error)r',
+            LOG.warning('A message on topic %(topic)s is not from a daemon: '
+                        '%(error)r',
                         {'topic': self._target.topic, 'error': error})

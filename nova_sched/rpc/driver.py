@@ -100,7 +100,8 @@ def declare_consumers(conn, exchange, target, callback):
     """Declare what an RPC server consumes.
 
     conn: Connection.  exchange: name of the target's exchange.
-    target: messaging.Target; of one of a fanout, what is told to all alone.
+    target: messaging.Target; with ``fanout``, nothing but its fanout queue is
+        declared.
     """
     topics = () if target.fanout else (
         target.topic, f'{target.topic}.{target.server}')

@@ -76,7 +76,10 @@ class HostSelector:
         order = list(range(len(weights)))
         generator = generator()
         if self.band is not None:
-            best = order[:int((weights >= weights[0] - self.band).sum())]
+            # A plug-in may have them in another order.
+            near = (weights >= weights[0] - self.band) & (
+                weights <= weights[0])
+            best = order[:int(near.sum())]
             generator.shuffle(best)
             order[:len(best)] = best
         chosen = generator.randrange(min(self.subset_size, len(order)))

@@ -131,15 +131,17 @@ def test_a_broker_that_refuses_is_tried_again(process, broker, monkeypatch,
     assert caplog.text.count('not told of picks') == 1
 
 
-def test_what_it_cannot_be_set_up_with_is_logged(process, monkeypatch,
-                                                 caplog):
-    """And the process stays, for it would be started again and again."""
+def test_a_fault_is_logged_and_all_is_tried_again(process, broker,
+                                                  monkeypatch, caplog):
+    monkeypatch.setattr(messenger, 'RETRY', 0.01)
+    get_transport, faults = messenger.rpc.get_transport, [1, 2]
+
     def fail(conf):
-        raise ValueError('a surprise')
+        if faults:
+            raise ValueError(f'a surprise {faults.pop()}')
+        return get_transport(conf)
     monkeypatch.setattr(messenger.rpc, 'get_transport', fail)
     process.start()
 
-    until(lambda: 'not told of picks any more' in caplog.text, 'it is told')
-    assert not process._stopped.is_set()
-    process.stop()
-    process.wait()
+    until(lambda: broker.heard, 'it hears')
+    assert caplog.text.count('not told of picks; tried again') == 2

@@ -190,9 +190,10 @@ class TestWhatIsSaid:
         assert caplog.text.count('the same release') == 1
 
     @pytest.mark.parametrize('seconds', [-61, 61])
-    def test_at_another_time_does_not_count(self, daemon, broker, seconds,
-                                            caplog):
+    def test_at_another_time_does_not_count(self, daemon, broker, now,
+                                            seconds, caplog):
         one, other = map(daemon, 'ab')
+        now[0] += 100
         one.worker.tell(((), [a_pick()], ()))
         one.peers.tell_news()
         broker.said[-1]['at'] += seconds
@@ -200,6 +201,18 @@ class TestWhatIsSaid:
 
         assert other.told() == []
         assert f'is {-seconds} seconds old' in caplog.text
+
+    def test_before_it_began_does_not_count_and_costs_no_line(
+            self, daemon, broker, now, caplog):
+        """A queue that is a stream begins with what was said before."""
+        one = daemon('a')
+        one.peers._tell([((), [a_pick()], ())])
+        now[0] += 100
+        other = daemon('b', begins=False)
+        broker.hand_on()
+
+        assert other.told() == []
+        assert not caplog.text
 
     @pytest.mark.parametrize('said', [
         None, [], {}, {'author': 'x'},

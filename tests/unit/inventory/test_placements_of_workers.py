@@ -149,3 +149,48 @@ class TestAClaimedPick:
 
         assert self.commit(one, 'k', view)
         assert not self.commit(one, 'm', view, related=frozenset('g'))
+
+
+class TestWhatOtherDaemonsTell:
+    @pytest.fixture
+    def elsewhere(self, shared):
+        """The daemons on other machines, as the workers hear them."""
+        return shared.exchange()
+
+    def test_counts(self, one, other, elsewhere):
+        elsewhere.tell(((), [one.pick('k')], ()))
+
+        assert seen(one) == seen(other) == [3000, 4000]
+
+    def test_twice_counts_once(self, one, elsewhere):
+        pick = one.pick('k')
+        for _ in range(2):
+            elsewhere.tell((('k',), [pick], ()))
+
+        assert seen(one) == [3000, 4000]
+
+    def test_of_an_instance_that_was_placed_anew_since_does_not_count(
+            self, one, other, elsewhere):
+        """It comes late, or to a worker that reads it after the newer one."""
+        before = one.pick('k')
+        one.now += 1
+        elsewhere.tell(((), [before], ()))
+        one.commit('k', host='b')
+        elsewhere.tell(((), [before], ()))
+
+        assert seen(one) == seen(other) == [4000, 3000]
+
+    def test_of_an_instance_that_was_placed_before_counts_alone(
+            self, one, elsewhere):
+        one.commit('k')
+        one.now += 1
+        elsewhere.tell(((), [one.pick('k', host='b')], ()))
+
+        assert seen(one) == [4000, 3000]
+
+    def test_to_be_taken_back_does_not_count(self, one, elsewhere):
+        pick = one.pick('k')
+        elsewhere.tell(((), [pick], ()))
+        elsewhere.tell(((), (), [(pick.key, pick.place, pick.at)]))
+
+        assert seen(one) == [4000, 4000]

@@ -174,10 +174,11 @@ class TestTheExchange:
             assert exchange.news() == ['before']
             assert other.news() == ['before', 'meanwhile']
 
-    def test_is_told_nothing_of_before(self, picks, one):
+    def test_that_takes_the_place_of_another_is_told_of_before(self, picks,
+                                                               one):
         one.tell('a')
 
-        assert picks.exchange().news() == []
+        assert picks.exchange().news() == ['a']
 
 
 class TestOneWorker:
