@@ -69,7 +69,9 @@ def shadow(stage, options):
 
 @contextlib.contextmanager
 def channel(stage):
-    with kombu.Connection(broker.plain_url(stage.transport_url)) as bus:
+    """A channel on which what was published has arrived at its queues."""
+    with kombu.Connection(broker.plain_url(stage.transport_url),
+                          transport_options={'confirm_publish': True}) as bus:
         yield bus.default_channel
 
 
