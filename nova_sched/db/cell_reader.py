@@ -323,9 +323,9 @@ class CellTransaction:
         down = self._reader.service_down_time
         moments = changed_rows.moments(earliest=math.ceil(now - down),
                                        latest=math.floor(now + down) - 1)
-        return self._read(lambda of_nodes, of_services: (
-            of_nodes.changed.read(self._connection, nodes),
-            of_services.changed.read(self._connection, services, **moments)))
+        return self._read(lambda of_nodes, of_services: changed_rows.read(
+            self._connection, [(of_nodes.changed, nodes),
+                               (of_services.changed, services)], **moments))
 
     def _read(self, read):
         """Return what a function reads with the statements of both tables."""

@@ -14,6 +14,7 @@ with each read: what somebody edits by hand has no new stamp.
 import bisect
 import dataclasses
 import datetime
+import itertools
 import math
 import time
 import typing
@@ -212,21 +213,24 @@ class ChangedRows:
                 connection, statement if where is None
                 else statement.where(where))
 
+        part = statements.number('part')
+        self._has_digests = digest is not _NO_DIGEST
+        # What is asked together has equal columns.
         self._totals = compiled(
-            sa.func.count(), sa.func.sum(key), sa.func.sum(weight * mark),
-            sa.func.sum(weight * check))
+            part, sa.func.count(), sa.func.sum(key),
+            sa.func.sum(weight * mark), sa.func.sum(weight * check),
+            *(_NO_DIGEST for _ in range(self._has_digests)))
+        self._some_digests = compiled(
+            part, key, mark, check, _NO_DIGEST, digest, where=by_key)
         self._marks = compiled(key, mark, check, where=least)
         wide = (key, mark, check, digest, *rows.selected_columns)
         self._all = compiled(*wide)
         self._some = compiled(*wide, where=by_key)
-        self._has_digests = digest is not _NO_DIGEST
+        self._all_digests = compiled(key, mark, check, digest)
         names = {column.name for column in compared}
         self._compared_at = [
             index for index, column in enumerate(rows.selected_columns)
             if column.name in names]
-        narrow = (key, mark, check, digest)
-        self._all_digests = compiled(*narrow)
-        self._some_digests = compiled(*narrow, where=by_key)
 
     def _are_alike(self, row, other):
         """Return whether rows have equal marks and compared values."""
@@ -234,13 +238,29 @@ class ChangedRows:
             row.values[index] == other.values[index]
             for index in self._compared_at)
 
-    def read(self, connection, known, **numbers):
-        """Return what differs from KnownRows: Found.
 
-        All statements are of one transaction.  In one that does not keep to
-        one moment a row may be newer than its mark; the next read finds it.
-        """
-        return _Reading(self, connection, known, numbers).found()
+def read(connection, tables, **numbers):
+    """Return what differs of each table: list of Found.
+
+    tables: list of (ChangedRows, KnownRows).
+    numbers: integers that the expressions name.
+
+    What suffices where little has changed is asked in one statement.  All
+    statements are of one transaction.  In one that does not keep to one moment
+    a row may be newer than its mark; the next read finds it.
+    """
+    readings = [_Reading(statements_, connection, known, numbers)
+                for statements_, known in tables]
+    parts = [part for reading in readings for part in reading.first()]
+    answers = [[] for _ in parts]
+    # Their order is anybody's.
+    for number, *row in statements.all_rows(connection, [
+            statement.text(keys, part=number, **numbers)
+            for number, (statement, keys) in enumerate(parts)]):
+        answers[number].append(row)
+    answers = iter(answers)
+    return [reading.found(*(next(answers) for _ in reading.first()))
+            for reading in readings]
 
 
 class _Reading:
@@ -251,25 +271,35 @@ class _Reading:
         self._known, self._numbers = known, numbers
         self._at = time.monotonic()
         self._rows, self._gone, self._edited = {}, set(), set()
+        self._whole = (known.source is not statements_
+                       or self._at - known.read_at > SPAN)
+        self._turn = [] if self._whole else known.in_turn(self._at)
 
-    def found(self):
-        known, walked = self._known, None
-        whole = (known.source is not self._sql
-                 or self._at - known.read_at > SPAN)
-        if whole:
+    def first(self):
+        """Return what to ask first: pairs of a statement and keys, a list.
+
+        Totals, and digests of the rows to compare; none to read all.
+        """
+        if self._whole:
+            return []
+        keys = self._to_compare() if self._sql._has_digests else ()
+        return [(self._sql._totals, ()), *(
+            (self._sql._some_digests, part) for part in _parts(keys))]
+
+    def found(self, totals=(), *digests):
+        """Return the Found, with the answers to ``first``, in its order."""
+        if self._whole:
             self._read_whole()
         else:
-            totals = self._totals()
-            if totals != known.totals:
+            [totals] = totals
+            totals = Totals(*map(_whole, totals[:4]))
+            if totals != self._known.totals:
                 self._explain(totals)
-            walked = self._compare()
+            self._compare(itertools.chain.from_iterable(digests))
         return Found(self._rows, frozenset(self._gone),
-                     frozenset(self._edited), walked, whole, self._at,
-                     self._sql)
-
-    def _totals(self):
-        [row] = self._read(self._sql._totals)
-        return Totals(*map(_whole, row))
+                     frozenset(self._edited),
+                     self._turn[-1] if self._turn else None, self._whole,
+                     self._at, self._sql)
 
     def _read(self, statement, **more):
         return statement.rows(self._connection, **self._numbers, **more)
@@ -323,21 +353,27 @@ class _Reading:
         return {key for key, row in self._known.rows.items()
                 if row.mark >= least and key not in listed}
 
-    def _compare(self):
-        """Compare digests of some rows; return the id that the turn is at."""
-        known = self._known
-        young = known.young() if self._sql._stamped else set()
-        turn = known.in_turn(self._at)
-        keys = (young | set(turn)) - self._rows.keys() - self._gone
+    def _to_compare(self):
+        """Return the ids of rows that may have kept their mark: set."""
+        return self._young() | set(self._turn)
+
+    def _young(self):
+        return self._known.young() if self._sql._stamped else set()
+
+    def _compare(self, digests):
+        """Fetch those of ``_to_compare`` that differ, and were not fetched.
+
+        digests: rows of id, mark, check, nothing and digest.
+        """
         if self._sql._has_digests:
-            keys = {key for part in _parts(keys) for key, *rest in self._read(
-                self._sql._some_digests, keys=part)
-                if self._differs(key, *rest)}
+            keys = {key for key, mark, check, _, digest in digests
+                    if self._differs(key, mark, check, digest)}
+            keys -= self._rows.keys() | self._gone
             self._fetch(keys)
         else:
-            keys = self._fetch_unlike(keys)
-        self._edited = keys - young
-        return turn[-1] if turn else None
+            keys = self._fetch_unlike(
+                self._to_compare() - self._rows.keys() - self._gone)
+        self._edited = keys - self._young()
 
     def _fetch_unlike(self, keys):
         """Fetch rows; keep, and return the ids of, those that differ."""

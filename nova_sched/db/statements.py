@@ -108,6 +108,16 @@ class CompiledStatement:
         """Return all rows as the driver's tuples: list.
 
         Times are naive UTC datetimes or None, see timestamps.parse.
+        keys, numbers: as of ``text``.
+        """
+        rows = _rows(connection, self.text(keys, **numbers))
+        if not self._times:
+            return rows
+        return [self._with_times(row) for row in rows]
+
+    def text(self, keys=(), **numbers):
+        """Return its SQL.
+
         keys: integers that take the place of ``KEYS`` in the statement.
         numbers: integers that take the place of ``number(name)``.
         """
@@ -116,14 +126,23 @@ class CompiledStatement:
             sql = sql.replace(KEYS, ','.join(map(str, map(int, keys))))
         for name, value in numbers.items():
             sql = sql.replace(_number(name), str(int(value)))
-        with connection.exec_driver_sql(sql) as result:
-            rows = list(result.cursor.fetchall())
-        if not self._times:
-            return rows
-        return [self._with_times(row) for row in rows]
+        return sql
 
     def _with_times(self, row):
         row = list(row)
         for index in self._times:
             row[index] = timestamps.parse(row[index])
         return tuple(row)
+
+
+def all_rows(connection, texts):
+    """Return the rows of several statements of equal columns, as one: list.
+
+    texts: of CompiledStatement; they select no times.
+    """
+    return _rows(connection, ' UNION ALL '.join(texts)) if texts else []
+
+
+def _rows(connection, sql):
+    with connection.exec_driver_sql(sql) as result:
+        return list(result.cursor.fetchall())
