@@ -6,6 +6,9 @@ wait for the thread, and what it waits for can be ended (``ended_by``).
 
 from concurrent import futures
 import contextlib
+import functools
+import os
+import queue
 import threading
 import time
 
@@ -84,6 +87,52 @@ def ended_by(end, seconds):
             timer.cancel()
 
 
+class _Threads:
+    """Daemon threads; one that has run a function waits for the next.
+
+    To start one costs more than most questions to a database.
+    most: how many wait.
+    """
+
+    def __init__(self, most):
+        self._most = most
+        self._forget()
+        # A child of this process has none of its threads.
+        os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self):
+        self._lock, self._functions = threading.Lock(), queue.SimpleQueue()
+        self._waiting = 0
+
+    def run(self, function, name):
+        """Run a function in a thread of that name."""
+        with self._lock:
+            is_one_waiting = self._waiting > 0
+            self._waiting -= is_one_waiting
+        if is_one_waiting:
+            self._functions.put((function, name))
+        else:
+            threading.Thread(target=self._run, args=(function, name),
+                             daemon=True).start()
+
+    def _run(self, function, name):
+        while True:
+            threading.current_thread().name = name
+            function()
+            # What it is done with holds nothing while the thread waits.
+            del function
+            threading.current_thread().name = 'waiting for a call'
+            with self._lock:
+                if self._waiting == self._most:
+                    return
+                self._waiting += 1
+            function, name = self._functions.get()
+
+
+#: As many as requests usually ask at the same time.
+_threads = _Threads(16)
+
+
 class Call:
     """A function that runs in a daemon thread, and has so many seconds.
 
@@ -93,8 +142,7 @@ class Call:
     def __init__(self, seconds, function, *args, name='call'):
         self.function, self._seconds, self._ends = function, seconds, _Ends()
         self._deadline, self._future = Deadline(seconds), futures.Future()
-        threading.Thread(target=self._run, args=args, name=name,
-                         daemon=True).start()
+        _threads.run(functools.partial(self._run, *args), name)
 
     def _run(self, *args):
         _here.ends = self._ends
@@ -112,7 +160,9 @@ class Call:
 
         Raises DeadlineExceeded when it has not ended in time.
         """
-        futures.wait([self._future], max(0, self._deadline.left()))
+        # A TimeoutError of the function's own is what it returns here.
+        with contextlib.suppress(futures.TimeoutError):
+            self._future.exception(max(0, self._deadline.left()))
         if not self._future.done():
             self._ends.call()
             raise DeadlineExceeded(f'no answer within {self._seconds} seconds')

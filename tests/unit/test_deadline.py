@@ -1,10 +1,13 @@
 """Deadlines, and functions that are given up when theirs is over."""
 
+import functools
+import os
 import threading
 
 import pytest
 
 from nova_sched import deadline
+from tests.builders.services import wait_for
 
 
 def test_a_deadline_tells_the_seconds_that_are_left():
@@ -54,9 +57,63 @@ def test_a_call_that_has_ended_has_its_result_even_late():
 
 def test_a_call_runs_in_a_daemon_thread_of_its_name():
     """Nobody waits for it, not even the end of the process."""
-    thread = deadline.run_within(10, threading.current_thread, name='apart')
-    assert thread.name == 'apart'
-    assert thread.daemon
+    def seen():
+        thread = threading.current_thread()
+        return thread.name, thread.daemon
+
+    assert deadline.run_within(10, seen, name='apart') == ('apart', True)
+
+
+def test_a_thread_runs_one_call_after_another():
+    """A question is asked sooner where no thread is started for it."""
+    def ask():
+        return deadline.run_within(10, threading.get_ident)
+
+    def is_same():
+        return ask() == ask()
+
+    wait_for(is_same)
+
+
+def test_calls_do_not_wait_for_each_other():
+    threads = deadline._Threads(2)
+    together = threading.Barrier(5, timeout=10)
+    for _ in range(2):
+        for _ in range(4):
+            threads.run(together.wait, 'call')
+        together.wait()
+
+
+def test_so_many_threads_wait_at_most():
+    threads, go_on = deadline._Threads(2), threading.Event()
+    began = [threading.Event() for _ in range(5)]
+
+    def call(event):
+        event.set()
+        go_on.wait(10)
+
+    for event in began:
+        threads.run(functools.partial(call, event), 'one of five')
+        assert event.wait(10)
+    go_on.set()
+
+    wait_for(lambda: threads._waiting == 2 and not [
+        thread for thread in threading.enumerate()
+        if thread.name == 'one of five'])
+
+
+def test_a_child_of_the_process_has_threads_of_its_own():
+    """Those that wait here are not there."""
+    deadline.run_within(10, bool)
+    wait_for(lambda: deadline._threads._waiting)
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            status = deadline.run_within(10, lambda: 0)
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 class TestWhatIsGivenUp:
