@@ -117,6 +117,9 @@ class Claims:
         if self._later:
             self._chosen[instance_uuid] = state, taken
             return True
+        if not _under_way.finish([instance_uuid]):
+            self._note(instance_uuid, state, False)
+            return False
         # First, and for good: it may have been taken without an answer, and
         # what was not is not given back.
         self._claimed[instance_uuid] = None
@@ -133,6 +136,9 @@ class Claims:
         """
         if not self._chosen:
             return True
+        if not _under_way.finish(self._chosen):
+            self._chosen.clear()
+            return False
         # Before, as in ``_claim``.
         self._claimed.update(dict.fromkeys(self._chosen))
         requests = {uuid: taken.request
@@ -198,8 +204,12 @@ def give_back(offer, instance_uuids):
     released = set(offer.release_all(instance_uuids))
     instance_uuids = [uuid for uuid in instance_uuids
                       if uuid not in released]
+    if not instance_uuids:
+        return
     releases = _Releases(offer, instance_uuids)
+    _under_way.add(releases)
     if releases.finish_within(AT_ONCE, AT_ONCE_PAUSE):
+        _under_way.remove(releases)
         return
     for instance_uuid, error in releases.left.items():
         LOG.warning('The allocations of instance %s, which was not placed, '
@@ -215,7 +225,11 @@ def give_back(offer, instance_uuids):
 def _give_back_later(releases):
     uuids = ', '.join(releases.left)
     time.sleep(LATER_PAUSE)
-    if releases.finish_within(LATER, LATER_PAUSE):
+    try:
+        is_done = releases.finish_within(LATER, LATER_PAUSE)
+    finally:
+        _under_way.remove(releases)
+    if is_done:
         LOG.info('The claims that were still to be given back are: %s', uuids)
     else:
         LOG.error('Claims of instances that were not placed are not given '
@@ -229,6 +243,7 @@ class _Releases:
 
     def __init__(self, offer, instance_uuids):
         self._offer, self.left = offer, dict.fromkeys(instance_uuids)
+        self._lock = threading.Lock()
 
     def finish_within(self, seconds, pause):
         """Try all that are left, with pauses: whether none is left."""
@@ -240,19 +255,64 @@ class _Releases:
         return not self.left
 
     def _try_each(self):
-        """Try each claim that is left once; failed ones come last."""
-        untried, failed = {}, {}
-        for instance_uuid, error in self.left.items():
+        """Try each claim that is left once."""
+        for instance_uuid in list(self.left):
+            self.finish(instance_uuid)
+
+    def finish(self, instance_uuid):
+        """Try the claim of one instance, if it is left: whether it is not.
+
+        A failed one comes last then.
+        """
+        with self._lock:
+            if instance_uuid not in self.left:
+                return True
             try:
                 self._offer.release(instance_uuid)
             except RetriesExhausted as exc:
-                untried[instance_uuid] = error or exc
+                # It was not tried.
+                self.left[instance_uuid] = self.left[instance_uuid] or exc
+                return False
             except exception.PlacementError as exc:
-                failed[instance_uuid] = exc
+                # It is not to keep the others waiting.
+                del self.left[instance_uuid]
+                self.left[instance_uuid] = exc
+                return False
             except Exception:
                 # A fault in this service, which no retry mends.
                 LOG.exception('The allocations of instance %s, which was not '
                               'placed, could not be given back; remove them '
                               'from Placement', instance_uuid)
-        # One that cannot be released is not to keep the others waiting.
-        self.left = untried | failed
+            del self.left[instance_uuid]
+            return True
+
+
+class _ReleasesUnderWay:
+    """Claims of this worker that are being given back.
+
+    What is claimed for the same instance must come after: it may look the
+    same, and would be given back.
+    """
+
+    def __init__(self):
+        self._lock, self._all = threading.Lock(), []
+
+    def add(self, releases):
+        with self._lock:
+            self._all.append(releases)
+
+    def remove(self, releases):
+        with self._lock:
+            self._all.remove(releases)
+
+    def finish(self, instance_uuids):
+        """Give back at once what is left of instances: whether none is."""
+        with self._lock:
+            under_way = list(self._all)
+        left = [instance_uuid for releases in under_way
+                for instance_uuid in instance_uuids
+                if not releases.finish(instance_uuid)]
+        return not left
+
+
+_under_way = _ReleasesUnderWay()

@@ -10,8 +10,11 @@ from nova_sched.hosts.decision import Decision
 from nova_sched.placement import retry_budget
 from nova_sched.scheduler import claims
 from tests.builders import http_placement
+from tests.builders.http_claims import PATH
 from tests.builders.http_claims import SPEC
+from tests.builders.http_claims import UUID
 from tests.builders.http_claims import WANTED
+from tests.builders.http_claims import Kept
 from tests.builders.http_placement import TAKEN
 from tests.builders.http_server import DROP
 from tests.builders.http_server import Answer
@@ -37,8 +40,7 @@ def offer(scene):
     made = scene.claims()
     for uuid in UUIDS:
         assert made.claim(uuid, WANTED, SPEC)
-    return AllocationCandidates({}, frozenset(), '1.36', made.claim,
-                                made.release)
+    return offer_of(made)
 
 
 def given_back(placement):
@@ -157,3 +159,61 @@ def test_a_claim_without_an_answer_is_given_back_after_an_outage(
         {}, frozenset(), '1.36', made.claim, made.release), UUIDS[:1])
 
     assert not holding
+
+
+class TestWhatIsClaimedAnew:
+    """For an instance of which a claim is still to be given back."""
+
+    @pytest.fixture
+    def kept(self, placement):
+        return Kept(placement)
+
+    @pytest.fixture
+    def left(self, scene, placement, kept, monkeypatch):
+        """A claim that was not answered, and not given back while Placement
+        was away; it is back now, and is asked in half a second.
+        """
+        monkeypatch.setattr(claims, 'LATER_PAUSE', 0.5)
+        routes = {method: placement.routes(method, PATH)
+                  for method in ('GET', 'PUT')}
+        for method in routes:
+            placement.on(method, PATH, DROP)
+        made = scene.claims()
+        assert not made.claim(UUID, WANTED, SPEC)
+        claims.give_back(offer_of(made), [UUID])
+        for method, answers in routes.items():
+            placement.on(method, PATH, *answers)
+
+    def test_stays_claimed(self, scene, kept, left):
+        """Though it looks the same."""
+        anew = claims.Claims(offer_of(scene.claims()), [UUID], Decision())
+
+        processes.until(lambda: anew._claim(
+            State(), claims.ClaimedHost(0, WANTED), UUID, SPEC),
+            'the first claim has been looked for twice')
+        wait_for_the_rest()
+
+        assert kept.allocations == {'a': {'VCPU': 2, 'MEMORY_MB': 512}}
+
+    def test_waits_until_what_is_left_is_given_back(self, scene, placement,
+                                                    kept, left):
+        placement.on('GET', PATH, DROP)
+        record = Decision()
+        anew = claims.Claims(offer_of(scene.claims()), [UUID], record)
+
+        assert not anew._claim(State(), claims.ClaimedHost(0, WANTED), UUID,
+                               SPEC)
+        anew.claim_later(1)
+        assert anew._claim(State(), claims.ClaimedHost(0, WANTED), UUID, SPEC)
+        assert not anew.claim_chosen(SPEC)
+
+        assert not kept.allocations
+        assert [claim.taken for claim in record.claims] == [False]
+        placement.on('GET', PATH, lambda asked: http_placement.held({}))
+        wait_for_the_rest()
+
+
+def offer_of(made):
+    """AllocationCandidates that are claimed by AllocationClaims."""
+    return AllocationCandidates({}, frozenset(), '1.36', made.claim,
+                                made.release)
