@@ -44,6 +44,9 @@ class BaseFilter:
     #: at DEBUG or above.
     logs_rejected = False
 
+    #: Whether it writes lines above DEBUG about hosts that it rejects.
+    warns = False
+
     #: Whether the verdict depends on the hints of a request, which its owner
     #: writes: tenants are not told of such filters then.  None: it may.
     judges_by_hints = None
@@ -65,6 +68,16 @@ class BaseFilter:
         They are read before the request's turn then.
         """
         return False
+
+    def looks_elsewhere(self, spec_obj):
+        """Return whether a verdict may rest on more than the host's columns
+        and the request.
+
+        Asked of built-in filters only, about requests that name no instance
+        or server group, with hosts for which no candidates of Placement
+        matter.
+        """
+        return True
 
     def reach_of_picks(self, spec_obj):
         """Return whose verdicts the request's picks may change: a Reach.
@@ -152,18 +165,20 @@ class BaseFilterHandler(loadables.BaseLoader):
 class FilterHandler:
     """Runs a list of filters over a block of hosts."""
 
-    def run(self, filters, hosts, spec_obj, index, decision, request=None):
+    def run(self, filters, hosts, spec_obj, index, decision, request=None,
+            ran=None):
         """Return the hosts that pass every filter, as a HostBlock.
 
         index: which instance of the request (0 is the first).
         decision: the Decision that records each step.
         request: the RequestSpec, if filters are to be given something else.
+        ran: list that (name, hosts before, hosts after) of each is added to.
         An exception in a filter fails the request, with the filter, and the
         host where that is known, named in the log.
         """
         LOG.debug('Starting with %d host(s)', len(hosts))
         request = request or spec_obj
-        ran, is_behind_hints = [], False
+        ran, is_behind_hints = [] if ran is None else ran, False
         for filter_ in filters:
             if not filter_.run_filter_for_index(index):
                 continue
@@ -175,8 +190,7 @@ class FilterHandler:
                 refusal.is_behind_hints = is_behind_hints
                 raise
             is_behind_hints |= may_look_at_hints(filter_, request)
-            if _leaves_limits(filter_):
-                _note_judge(hosts.snapshot, filter_, request)
+            note_judge(hosts.snapshot, filter_, request)
             decision.step(index, name, before.rows, hosts.rows)
             ran.append((name, before, hosts))
             if stop:
@@ -288,11 +302,13 @@ def limits_of(snapshot, row):
     return found | snapshot.own_limits(row)
 
 
-def _note_judge(snapshot, filter_, spec_obj):
-    """Note on a HostSnapshot that a filter has judged hosts of it.
+def note_judge(snapshot, filter_, spec_obj):
+    """Note on a HostSnapshot that a filter has judged hosts of it, if it
+    leaves limits.
 
     A filter that did not look, as on a rebuild, leaves nothing to the compute
     node.
     """
-    if filter_.RUN_ON_REBUILD or not spec_obj.is_rebuild:
+    if _leaves_limits(filter_) and (
+            filter_.RUN_ON_REBUILD or not spec_obj.is_rebuild):
         snapshot.judges[id(filter_)] = filter_, spec_obj

@@ -122,6 +122,14 @@ class BaseWeigher:
     def configure(self, conf):
         """Take what the weigher needs from the configuration, once."""
 
+    def looks_elsewhere(self, spec_obj):
+        """Return whether a raw value may rest on more than the host's columns
+        and the request.
+
+        Asked as that of filters is.
+        """
+        return True
+
     def reach_of_picks(self, spec_obj):
         """Return whose raw values the request's picks may change: a Reach.
 
@@ -221,21 +229,36 @@ class Weighed:
     given: int (n,), table rows in the order in which they were given.
     values: float64 (n,) beside it, the weights.
     names: of the weighers that ran: tuple.
-    raw, normalized: float64 (weighers, n) beside it.
+    raw, normalized: of each weigher, float64 (n,) beside it.
     multipliers: of each weigher, a number or float64 (n,) beside it.
     scales: of each weigher, where its raw weights stand between 0 and 1.
     ties: in which order those of equal weight stand: places in ``given``, int
         (n,); None for as they were given.
+    is_kept: whether it is for other requests, too; nobody changes it then.
+    owned: numbers of the weighers whose raw and normalized weights nobody else
+        has.
     """
 
     given: np.ndarray
     values: np.ndarray
     names: tuple
-    raw: np.ndarray
-    normalized: np.ndarray
+    raw: list
+    normalized: list
     multipliers: list
     scales: list = dataclasses.field(default_factory=list)
     ties: np.ndarray | None = None
+    is_kept: bool = False
+    owned: set = dataclasses.field(default_factory=set)
+
+    def private(self):
+        """Return the same for one who is going to change it: a copy of one
+        that is kept.
+        """
+        if not self.is_kept:
+            return self
+        return Weighed(self.given, self.values, self.names, [*self.raw],
+                       [*self.normalized], self.multipliers, [*self.scales],
+                       self.ties)
 
     @functools.cached_property
     def order(self):
@@ -288,11 +311,12 @@ class Weighed:
         Raw value, normalized value and multiplier.
         """
         i = self.position(row)
-        parts = np.empty((len(self.names), 3))
-        parts[:, 0], parts[:, 1] = self.raw[:, i], self.normalized[:, i]
-        parts[:, 2] = [multiplier[i] if getattr(multiplier, 'ndim', 0)
-                       else multiplier for multiplier in self.multipliers]
-        return parts
+        return np.array([
+            (raw.item(i), normalized.item(i),
+             multiplier.item(i) if getattr(multiplier, 'ndim', 0)
+             else multiplier) for raw, normalized, multiplier
+            in zip(self.raw, self.normalized, self.multipliers, strict=True)
+        ]).reshape(-1, 3)
 
     def added_up(self):
         """Return the weights of all hosts: float64 (n,)."""
@@ -306,7 +330,7 @@ class Weighed:
         total = 0.0
         for i in self._counting():
             multiplier = self.multipliers[i]
-            total += self.normalized.item(i, place) * (
+            total += self.normalized[i].item(place) * (
                 multiplier.item(place) if getattr(multiplier, 'ndim', 0)
                 else multiplier)
         return total
@@ -332,15 +356,18 @@ class Weighed:
         """
         moved, places = False, places.tolist()
         for i, values in raw.items():
-            was = [self.raw.item(i, place) for place in places]
+            was = [self.raw[i].item(place) for place in places]
             values = values.tolist()
+            if was == values:
+                continue
+            self._own(i)
             for place, value in zip(places, values, strict=True):
-                self.raw[i, place] = value
+                self.raw[i][place] = value
             if self._rescale(i, weighers[i], (*was, *values)):
                 moved = True
                 continue
             for place, value in zip(places, values, strict=True):
-                self.normalized[i, place] = _scaled(value, self.scales[i])
+                self.normalized[i][place] = _scaled(value, self.scales[i])
         # Whoever has the weights of before keeps them.
         if moved:
             self.values = self.added_up()
@@ -349,6 +376,13 @@ class Weighed:
             for place in places:
                 self.values[place] = self._added_up_at(place)
         self.__dict__.pop('order', None)
+
+    def _own(self, i):
+        """Have a weigher's weights that may be changed, by its number."""
+        if i not in self.owned:
+            self.raw[i] = self.raw[i].copy()
+            self.normalized[i] = self.normalized[i].copy()
+            self.owned.add(i)
 
     def without(self, places, weighers):
         """Return the same without some hosts: Weighed.
@@ -361,16 +395,17 @@ class Weighed:
             ties = ties[~np.isin(ties, places)]
             ties -= np.searchsorted(places, ties)
         left = Weighed(
-            *(np.delete(column, places, axis=-1) for column
+            *(np.delete(column, places) for column
               in (self.given, self.values)), self.names,
-            *(np.delete(column, places, axis=-1) for column
-              in (self.raw, self.normalized)),
+            *([np.delete(column, places) for column in columns]
+              for columns in (self.raw, self.normalized)),
             [np.delete(multiplier, places)
              if getattr(multiplier, 'ndim', 0) else multiplier
-             for multiplier in self.multipliers], [*self.scales], ties)
-        was, moved = self.raw[:, places].tolist(), False
+             for multiplier in self.multipliers], [*self.scales], ties,
+            owned=set(range(len(self.names))))
+        moved = False
         for i, weigher in enumerate(weighers):
-            moved |= left._rescale(i, weigher, was[i])
+            moved |= left._rescale(i, weigher, self.raw[i][places].tolist())
         if moved:
             left.values = left.added_up()
         return left
@@ -407,21 +442,21 @@ class WeightHandler:
         """
         if len(hosts) < 2:
             weighers = ()
-        raw = np.empty((len(weighers), len(hosts)))
         weighed = Weighed(
             hosts.rows, np.zeros(len(hosts)),
-            tuple(type(weigher).__name__ for weigher in weighers),
-            raw, np.empty(raw.shape), [])
+            tuple(type(weigher).__name__ for weigher in weighers), [], [], [])
         with unbounded():
-            for i, weigher in enumerate(weighers):
+            for weigher in weighers:
                 with step(type(weigher).__name__):
-                    raw[i], multiplier = self._one(weigher, hosts, spec_obj)
+                    raw, multiplier = self._one(weigher, hosts, spec_obj)
+                weighed.raw.append(np.asarray(raw, dtype=np.float64))
                 weighed.multipliers.append(
                     multiplier if np.isscalar(multiplier)
                     else np.asarray(multiplier, dtype=np.float64))
-                scale = _Scale.of(raw[i], weigher.minval, weigher.maxval)
+                scale = _Scale.of(weighed.raw[-1], weigher.minval,
+                                  weigher.maxval)
                 weighed.scales.append(scale)
-                weighed.normalized[i] = _scaled(raw[i], scale)
+                weighed.normalized.append(_scaled(weighed.raw[-1], scale))
             if weighers:
                 weighed.values = weighed.added_up()
         if LOG.isEnabledFor(logging.DEBUG):
@@ -449,9 +484,9 @@ def _log_weights(weighed, hosts):
     keys = [(state.host, state.nodename) for state
             in hosts.snapshot.block(hosts.rows[best]).states()]
     for name, raw, normalized, multiplier in zip(
-            weighed.names, weighed.raw[:, best].tolist(),
-            weighed.normalized[:, best].tolist(), weighed.multipliers,
-            strict=True):
+            weighed.names, [column[best].tolist() for column in weighed.raw],
+            [column[best].tolist() for column in weighed.normalized],
+            weighed.multipliers, strict=True):
         factors = np.broadcast_to(multiplier, len(hosts))[best].tolist()
         LOG.debug('%s: raw | normalized | score (multiplier * weight) %s',
                   name, {key: f'{value} | {share} | {factor} * {share}'

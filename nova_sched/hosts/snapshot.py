@@ -44,7 +44,7 @@ class HostSnapshot:
         self.cells = table.cells
         self.instances = instances
         self.offer = offer
-        self._columns = dict(table.columns)
+        self._columns, self._read = dict(table.columns), set()
         self._owned = set()
         self._states = {}
         self._written = {}
@@ -59,14 +59,25 @@ class HostSnapshot:
 
     def column(self, name):
         """Return the stored column: array, ``Labels`` or list of objects."""
+        self._read.add(name)
         return self._columns[name]
+
+    def columns_read(self):
+        """Return the columns of which anything was looked at, by name: dict.
+        """
+        return {name: self._columns[name] for name in self._read}
+
+    @property
+    def is_as_read(self):
+        """Whether all hosts are as the table has them."""
+        return not self._owned and not self.writes
 
     def cell(self, name, row):
         """Return one value as a plain Python object.
 
         Raises KeyError for a column that there is none of.
         """
-        column = self._columns[name]
+        column = self.column(name)
         if isinstance(column, np.ndarray):
             return column.item(row)
         if isinstance(column, labels.Labels):

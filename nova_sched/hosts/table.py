@@ -143,10 +143,15 @@ class HostTable:
         """
         return list(self._keys.rows)
 
+    @property
+    def hosts(self):
+        """An object that tables share in which each row is the same host's."""
+        return self._keys
+
     def has_rows_of(self, table):
         """Return whether no host came or went since: a row is the same host's.
         """
-        return self._keys is table._keys
+        return self.hosts is table.hosts
 
     def snapshot(self, instances, offer=PLACEMENT_NOT_USED):
         """Return one request's private HostSnapshot of this generation."""

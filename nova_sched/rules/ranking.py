@@ -8,7 +8,8 @@ The steps for one instance, in order (``Ranker.ranked``):
 3. The weighers.
 
 After a pick only the hosts that it may have changed are judged and weighed
-anew (``Ranker.reranker``), where that comes to the same.
+anew (``Ranker.reranker``), where that comes to the same; and so it is for a
+request that asks for the same as one before (``kept_rankings``).
 """
 
 import functools
@@ -17,6 +18,7 @@ from oslo_log import log as logging
 
 from nova_sched import filters
 from nova_sched import weights
+from nova_sched.rules import kept_rankings
 from nova_sched.rules import narrowing
 from nova_sched.rules import reranking
 from nova_sched.rules.ranked import Ranked
@@ -33,6 +35,7 @@ class Ranker:
     def __init__(self, filters_, weighers, has_plug_ins=False):
         self.filters, self.weighers = filters_, weighers
         self.has_plug_ins = has_plug_ins
+        self._kept = kept_rankings.KeptRankings()
         self._listing = _overriding('needs_all_instances', filters_)
         #: The columns of instances that filters compare those of all hosts by.
         self.instance_columns = tuple(dict.fromkeys(
@@ -40,28 +43,83 @@ class Ranker:
         self._filter_handler = filters.FilterHandler()
         self._weight_handler = weights.WeightHandler()
 
-    def ranked(self, hosts, spec_obj, index, decision):
+    def ranked(self, hosts, spec_obj, index, decision, request=None):
         """Return the hosts that can take an instance, best first: ``Ranked``.
 
         hosts: HostBlock; for the second and later instances of a request
             what the previous one's filters left.
         index: which instance of the request.
+        request: RequestSpec that spec_obj is a copy of, which nobody changes;
+            None to keep nothing for the next request.
         """
         with decision.timed('filter'):
-            hosts = self._filtered(hosts, spec_obj, index, decision)
+            hosts, is_forced = narrowing.narrowed(hosts, spec_obj, index,
+                                                  decision)
+        is_kept = not is_forced and request is not None and self._keeps(
+            hosts, spec_obj, index)
+        kept = is_kept and self._ranked_before(hosts, spec_obj, index,
+                                               decision, request)
+        if kept:
+            return Ranked(hosts.snapshot, kept.weighed)
+        given, ran = hosts, []
+        if not is_forced:
+            with decision.timed('filter'):
+                hosts = self._filter_handler.run(
+                    self.filters, hosts, spec_obj, index, decision, ran=ran)
+        ranked = Ranked(hosts.snapshot, self._weighed(hosts, spec_obj, index,
+                                                      decision))
+        if is_kept and len(hosts) > 1:
+            self._kept.keep(kept_rankings.kept_of(
+                request, spec_obj, self._rules, given, ran, ranked.weighed))
+        return ranked
+
+    @property
+    def _rules(self):
+        return self.filters, self.weighers
+
+    def _keeps(self, hosts, spec_obj, index):
+        """Return whether a ranking may be one that another request gets.
+
+        Lines about all hosts are written of all.
+        """
+        return (index == 0 and not self.has_plug_ins
+                and not LOG.isEnabledFor(logging.DEBUG)
+                and hosts.snapshot.is_as_read
+                and kept_rankings.is_plain(spec_obj, hosts.snapshot.offer)
+                and not any(rule.looks_elsewhere(spec_obj)
+                            for rules in self._rules for rule in rules))
+
+    def _ranked_before(self, hosts, spec_obj, index, decision, request):
+        """Return what was kept of a request that was alike, as it is now.
+
+        None if all hosts are to be ranked.
+        """
+        kept = self._kept.of(request, spec_obj, self._rules)
+        if kept is None:
+            return None
+        with decision.timed('filter'):
+            kept = kept.again(request, spec_obj, hosts)
+            if kept is not None:
+                kept.put_on_record(decision, index, hosts.snapshot, spec_obj)
+        if kept is not None:
+            self._kept.keep(kept)
+        return kept
+
+    def _weighed(self, hosts, spec_obj, index, decision):
+        """Return what hosts that passed the filters weigh: weights.Weighed."""
         if LOG.isEnabledFor(logging.DEBUG):
             tell_filtered(_first(hosts).states(), len(hosts))
         with decision.timed('weigh'):
             weighed = self._weight_handler.weigh(
                 self.weighers, hosts, spec_obj,
                 functools.partial(decision.budget.step, index=index))
-        ranked = Ranked(hosts.snapshot, weighed)
         if LOG.isEnabledFor(logging.DEBUG):
+            ranked = Ranked(hosts.snapshot, weighed)
             tell_weighed([
                 weights.WeighedObject(state, weight) for state, weight
                 in zip(_first(ranked.hosts).states(),
                        weighed.weights.tolist(), strict=False)], len(ranked))
-        return ranked
+        return weighed
 
     def reranker(self, spec_obj):
         """Return the Reranker of a request.
@@ -81,13 +139,6 @@ class Ranker:
         """Return whether a filter looks at all instances of all hosts."""
         return any(filter_.needs_all_instances(spec_obj)
                    for filter_ in self._listing)
-
-    def _filtered(self, hosts, spec_obj, index, decision):
-        left, is_forced = narrowing.narrowed(hosts, spec_obj, index, decision)
-        if is_forced:
-            return left
-        return self._filter_handler.run(self.filters, left, spec_obj, index,
-                                        decision)
 
 
 def tell_filtered(states, count):

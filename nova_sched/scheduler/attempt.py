@@ -306,7 +306,8 @@ class SchedulingAttempt:
         if ranked is None:
             if left is None:
                 left = self._ranked.hosts
-            ranked = self._ranker.ranked(left, self._spec_obj, index, record)
+            ranked = self._ranker.ranked(left, self._spec_obj, index, record,
+                                         self.request.spec_obj)
         if not self._selector.draws:
             return ranked
         return Ranked(self.hosts, ranked.weighed, self._selector.select(

@@ -95,6 +95,9 @@ class ColumnFilter(BaseHostFilter):
 
     judges_by_hints = False
 
+    def looks_elsewhere(self, spec_obj):
+        return False
+
     def reach_of_picks(self, spec_obj):
         # A mask says of each host what is by that host alone.
         return Reach.PICKED_HOST

@@ -19,7 +19,7 @@ class ComputeFilter(filters.ColumnFilter):
     most ``[DEFAULT] service_down_time`` seconds away from now.
     """
 
-    logs_rejected = True
+    logs_rejected = warns = True
     run_filter_once_per_request = True
 
     def configure(self, conf):

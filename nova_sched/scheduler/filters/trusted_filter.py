@@ -30,6 +30,9 @@ class TrustedFilter(filters.ColumnFilter):
             attestation.AttestationServer(conf).poll,
             conf.trusted_computing.attestation_auth_timeout)
 
+    def looks_elsewhere(self, spec_obj):
+        return bool(_wanted(spec_obj))
+
     def mask(self, hosts, spec_obj):
         wanted = _wanted(spec_obj)
         if not wanted or not len(hosts):

@@ -12,6 +12,9 @@ class TypeAffinityFilter(filters.ColumnFilter):
 
     instance_columns = ('instance_type_id',)
 
+    def looks_elsewhere(self, spec_obj):
+        return True
+
     def mask(self, hosts, spec_obj):
         own = {spec_obj.flavor.id}
         by_host = hosts.instances.each('instance_type_id')

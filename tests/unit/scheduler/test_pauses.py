@@ -108,7 +108,7 @@ class TestOthers:
             target=lambda: answers.append(picks(driver, a_server())))
         queue = driver.host_manager._placements._decision_lock._queue
 
-        def slowly(hosts, spec_obj, index, record):
+        def slowly(hosts, spec_obj, index, record, *request):
             if threading.get_ident() == asking:
                 if index == 1:
                     waiting.start()
@@ -116,7 +116,7 @@ class TestOthers:
                         waiting.join(0.01)
                 if index == 3:
                     assert answers
-            return ranked(hosts, spec_obj, index, record)
+            return ranked(hosts, spec_obj, index, record, *request)
         driver.ranker.ranked = slowly
 
         assert picks(driver, a_boot(names), names) == ['h0'] * 5
@@ -224,14 +224,14 @@ class TestIsDecidedOnceMore:
         ranked = driver.ranker.ranked
         monkeypatch.setattr(decision_lock, 'PATIENCE', 0)
 
-        def overtaken(hosts, spec_obj, index, record):
+        def overtaken(hosts, spec_obj, index, record, *request):
             if index == 1:
                 driver.ranker.ranked = ranked
                 thread = threading.Thread(
                     target=picks, args=(driver, a_server()))
                 thread.start()
                 thread.join(LONG)
-            return ranked(hosts, spec_obj, index, record)
+            return ranked(hosts, spec_obj, index, record, *request)
         driver.ranker.ranked = overtaken
 
         assert picks_of(driver, names, record) == ['h0'] * 3
