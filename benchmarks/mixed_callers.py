@@ -1,0 +1,189 @@
+"""Conductors that boot, delete and move instances without a pause for long."""
+
+import dataclasses
+import random
+import threading
+import time
+import traceback
+
+import oslo_messaging as messaging
+
+from benchmarks import mixed_bed
+from benchmarks import mixed_cloud
+from nova_sched import context
+from nova_sched import exception
+from tests.builders import clouds
+from tests.builders import requests
+
+#: What a call came to, besides names of exceptions.
+ANSWERED, TIMEOUT = 'answered', 'MessagingTimeout'
+#: Members of a group, one of so many boots being of members.
+MEMBERS, GROUPS = 6, 30
+#: Most seconds between two deeds of a caller, and those that a move takes.
+PAUSE, MOVES_FOR = 0.5, 0.3
+#: Of the hosts' VCPUs, how many are taken in the long run.
+SHARE = 0.8
+
+
+@dataclasses.dataclass
+class Call:
+    """One call; began, ended: time.monotonic().
+
+    what: 'boot', 'live migration' or 'resize'.  request: id, which logs tell.
+    outcome: ANSWERED, or the name of the exception's class; None under way.
+    """
+
+    what: str
+    request: str
+    uuids: list
+    began: float
+    ended: float | None = None
+    outcome: str | None = None
+
+
+class Callers:
+    """Threads that play the conductor, for a block.
+
+    calls: list of Call.  Those that run into an error of the benchmark itself
+    are counted: broken.
+    """
+
+    def __init__(self, bed, world, computes, ledger, clients):
+        self._bed, self._world = bed, world
+        self._computes, self._ledger = computes, ledger
+        self._most = SHARE * mixed_bed.SLOTS * len(bed.hosts)
+        self.calls, self.broken, self._over = [], 0, threading.Event()
+        self._threads = [threading.Thread(target=self._work, args=(client,))
+                         for client in clients]
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self, client):
+        while not self._over.wait(random.uniform(0, PAUSE)):
+            full = self._world.vcpus() >= self._most
+            deed = random.choices(
+                (self._boot, self._delete_any, self._move),
+                (2, 5, 3) if full else (7, 1, 2))[0]
+            try:
+                deed(client)
+            except Exception:
+                self.broken += 1
+                traceback.print_exc()
+
+    def _ask(self, client, what, spec, uuids):
+        """Return the names of hosts, or None, and what it came to."""
+        ctxt = context.RequestContext(user_id='user', project_id='project')
+        call = Call(what, ctxt.request_id, uuids, time.monotonic())
+        self.calls.append(call)
+        hosts = None
+        try:
+            answer = client.select_destinations(
+                ctxt, spec, uuids, return_objects=True,
+                return_alternates=what == 'boot')
+            hosts = [chosen[0].service_host for chosen in answer]
+            outcome = ANSWERED
+        except messaging.RemoteError as exc:
+            outcome = exc.exc_type
+        except (exception.NovaSchedException,
+                messaging.MessagingException) as exc:
+            outcome = type(exc).__name__
+        call.ended, call.outcome = time.monotonic(), outcome
+        if hosts is None and outcome != 'NoValidHost':
+            self._world.note(mixed_cloud.TIMED_OUT if outcome == TIMEOUT
+                             else mixed_cloud.FAILED, *uuids)
+        elif hosts is None:
+            self._world.note(mixed_cloud.FAILED, *uuids)
+        return hosts, outcome
+
+    def _spec(self, instance, vcpus, **fields):
+        """Return the RequestSpec for an instance of that size."""
+        if instance.group:
+            members, hosts = self._world.group_hosts(instance.group)
+            fields['group'] = {'members': members, 'hosts': hosts,
+                               'uuid': instance.group.uuid}
+        return requests.a_request(
+            instance_uuid=instance.uuid, vcpus=vcpus, project_id='project',
+            user_id='user', memory_mb=vcpus * mixed_bed.MEMORY, **fields)
+
+    def _boot(self, client):
+        count = random.choice((1, 1, 1, 2, 3))
+        group = (self._world.group(MEMBERS - count)
+                 if random.random() < .4 else None)
+        vcpus = random.choice((1, 1, 2))
+        made = [mixed_cloud.Instance(clouds.a_uuid(), vcpus, group)
+                for _ in range(count)]
+        uuids = [each.uuid for each in made]
+        with self._world.lock:
+            self._world.busy.update(uuids)
+            if group:
+                group.members.update(uuids)
+        hosts, outcome = self._ask(client, 'boot', self._spec(
+            made[0], vcpus, num_instances=count), uuids)
+        for instance, host in zip(made, hosts or [None] * count, strict=True):
+            self._build(instance, host, outcome)
+        self._world.release(*uuids)
+
+    def _build(self, instance, host, outcome):
+        if host and self._computes.take(instance, host, instance.vcpus):
+            with self._world.lock:
+                instance.host = host
+                self._world.live[instance.uuid] = instance
+            self._computes.show(instance, host)
+            return
+        self._world.forget(instance)
+        # What an error leaves behind is for the auditor to see.
+        if host or outcome == TIMEOUT:
+            self._ledger.delete(instance.uuid)
+
+    def _delete_any(self, client):
+        instance = self._world.take_any()
+        if instance:
+            self.delete(instance)
+
+    def delete(self, instance):
+        """Delete an instance that is busy."""
+        host = instance.host
+        self._computes.leave(instance, host, instance.vcpus)
+        self._computes.show(instance, host, gone=True)
+        self._world.forget(instance)
+        self._ledger.delete(instance.uuid)
+        self._world.release(instance.uuid)
+
+    def _move(self, client):
+        """Move one, whose migration holds what it has on the source."""
+        instance = self._world.take_any()
+        if not instance:
+            return
+        migration = clouds.a_uuid()
+        self._world.take(migration)
+        try:
+            if self._ledger.move(instance.uuid, migration):
+                self._moved(client, instance, migration)
+        finally:
+            self._world.release(instance.uuid, migration)
+
+    def _moved(self, client, instance, migration):
+        source, old = instance.host, instance.vcpus
+        what, vcpus = random.choice((('live migration', old),
+                                     ('resize', 3 - old)))
+        hosts, _ = self._ask(client, what, self._spec(
+            instance, vcpus, ignore_hosts=[source],
+            requested_destination=self._bed.destination(source)),
+            [instance.uuid])
+        if not hosts or not self._computes.take(instance, hosts[0], vcpus):
+            self._ledger.move(migration, instance.uuid)
+            return
+        time.sleep(MOVES_FOR)
+        self._computes.leave(instance, source, old)
+        with self._world.lock:
+            instance.host, instance.vcpus = hosts[0], vcpus
+        self._computes.show(instance, hosts[0], source)
+        self._ledger.delete(migration)
