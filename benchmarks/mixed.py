@@ -34,7 +34,7 @@ SLOT, SHORTEST = 30, 10
 #: Seconds that all is quiet before it counts as over.
 QUIET = 30
 #: Seconds until a call is given up that gives signs of life.
-LONGEST = 240
+LONGEST = 180
 FAULTS = 10    # in a round
 
 
@@ -95,7 +95,9 @@ class Faults:
         self.past.append(fault)
         if target == mixed_report.PLACEMENT:
             self._auditor.paused = True
-        begin()
+        done = begin()
+        if isinstance(done, tuple):
+            fault.status = done[0]
         time.sleep(self._slot / 3 if seconds is None else seconds)
         end()
         fault.ended = time.monotonic()
@@ -195,13 +197,12 @@ def _measured(bed, args):
     auditor.stop()
     progress.stop()
     return mixed_report.Report(
-        bed.schedulers, faults.past, callers.calls, computes.refused, auditor,
-        left, callers.broken)
+        bed.schedulers, faults.past, callers, computes.refused, auditor, left)
 
 
 def _settle(auditor):
     """Return once nothing was wrong for a while, or it stays so."""
-    deadline = time.monotonic() + 6 * QUIET
+    deadline = time.monotonic() + 4 * QUIET
     since = time.monotonic()
     while time.monotonic() < min(since + QUIET, deadline):
         time.sleep(1)

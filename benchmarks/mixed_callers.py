@@ -1,5 +1,6 @@
 """Conductors that boot, delete and move instances without a pause for long."""
 
+import collections
 import dataclasses
 import random
 import threading
@@ -44,8 +45,8 @@ class Call:
 class Callers:
     """Threads that play the conductor, for a block.
 
-    calls: list of Call.  Those that run into an error of the benchmark itself
-    are counted: broken.
+    calls: list of Call.  deeds: how often what was done to an instance.
+    broken: how many of them ran into an error of the benchmark itself.
     """
 
     def __init__(self, bed, world, computes, ledger, clients):
@@ -53,6 +54,7 @@ class Callers:
         self._computes, self._ledger = computes, ledger
         self._most = SHARE * mixed_bed.SLOTS * len(bed.hosts)
         self.calls, self.broken, self._over = [], 0, threading.Event()
+        self.deeds = collections.Counter()
         self._threads = [threading.Thread(target=self._work, args=(client,))
                          for client in clients]
 
@@ -96,11 +98,9 @@ class Callers:
                 messaging.MessagingException) as exc:
             outcome = type(exc).__name__
         call.ended, call.outcome = time.monotonic(), outcome
-        if hosts is None and outcome != 'NoValidHost':
+        if hosts is None:
             self._world.note(mixed_cloud.TIMED_OUT if outcome == TIMEOUT
                              else mixed_cloud.FAILED, *uuids)
-        elif hosts is None:
-            self._world.note(mixed_cloud.FAILED, *uuids)
         return hosts, outcome
 
     def _spec(self, instance, vcpus, **fields):
@@ -137,6 +137,9 @@ class Callers:
                 instance.host = host
                 self._world.live[instance.uuid] = instance
             self._computes.show(instance, host)
+            self._count('built')
+            if instance.group:
+                self._count('members of groups built')
             return
         self._world.forget(instance)
         # What an error leaves behind is for the auditor to see.
@@ -156,6 +159,11 @@ class Callers:
         self._world.forget(instance)
         self._ledger.delete(instance.uuid)
         self._world.release(instance.uuid)
+        self._count('deleted')
+
+    def _count(self, what):
+        with self._world.lock:
+            self.deeds[what] += 1
 
     def _move(self, client):
         """Move one, whose migration holds what it has on the source."""
@@ -187,3 +195,4 @@ class Callers:
             instance.host, instance.vcpus = hosts[0], vcpus
         self._computes.show(instance, hosts[0], source)
         self._ledger.delete(migration)
+        self._count('moved by a ' + what)

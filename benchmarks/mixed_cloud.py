@@ -384,11 +384,13 @@ class Auditor:
 
         Consumers that something is done to are left out.
         """
+        with self._world.lock:
+            busy = set(self._world.busy)
         held = self.held()
         with self._world.lock:
             expected = {each.uuid: {self._hosts[each.host]: each.vcpus}
                         for each in self._world.live.values()}
-            busy = set(self._world.busy)
+            busy |= self._world.busy
         return {consumer: (expected.get(consumer, {}), held.get(consumer, {}))
                 for consumer in expected.keys() | held.keys()
                 if consumer not in busy and expected.get(
@@ -406,6 +408,7 @@ class Auditor:
             for consumer, states in wrong.items()}
         for consumer, (since, states) in list(self._since.items()):
             if now - since > GRACE and self._world.take(consumer):
+                del self._since[consumer]
                 self._note(consumer, *states)
                 self._healers.submit(self._heal, consumer)
 

@@ -14,6 +14,7 @@ UNDER_WAY, LOOKING = 20, 45
 KILLED, STOPPED, BROKER = 'killed', 'stopped', 'broker'
 PLACEMENT = 'Placement'
 _REQUEST = re.compile(r'req-[0-9a-f-]{36}')
+_ERROR = re.compile(r'^[\d-]+ [\d:.]+ \d+ (ERROR|CRITICAL) (\S+)')
 #: What logs say once a request: ours when it ends, Nova's when it begins.
 _SAID = (' Request for ', 'Starting to schedule for instances')
 
@@ -25,12 +26,14 @@ class Fault:
     what: KILLED or STOPPED of a scheduler, else what failed how.
     target: the scheduler, BROKER, PLACEMENT or the name of a cell.
     ended: when it answered again; None before.
+    status: exit status of a scheduler that was stopped, else 0.
     """
 
     what: str
     target: str
     began: float
     ended: float | None = None
+    status: int = 0
 
 
 def said(schedulers):
@@ -50,21 +53,20 @@ def said(schedulers):
 class Report:
     """All figures of a run.
 
-    schedulers: list of Scheduler.  faults: list of Fault.  calls: list of
-    Call.  refused: of Computes.  auditor: Auditor, which has ended.
+    schedulers: list of Scheduler.  faults: list of Fault.  callers: Callers.
+    refused: of Computes.  auditor: Auditor, which has ended.
     left: what was held for nobody at the end, consumer -> states.
-    broken: of Callers.
     """
 
-    def __init__(self, schedulers, faults, calls, refused, auditor, left,
-                 broken):
+    def __init__(self, schedulers, faults, callers, refused, auditor, left):
+        self._schedulers, self._faults = schedulers, faults
         self._ours = {each.name for each in schedulers if each.ours}
-        self._names = [each.name for each in schedulers]
-        self._faults, self._calls, self._refused = faults, calls, refused
-        self._auditor, self._left, self._broken = auditor, left, broken
+        self._callers, self._calls = callers, callers.calls
+        self._refused, self._auditor, self._left = refused, auditor, left
+        self._ended = [each.name for each in schedulers if not each.running]
         self._said = said(schedulers)
         self._of = collections.defaultdict(list)
-        for call in calls:
+        for call in self._calls:
             for uuid in call.uuids:
                 self._of[uuid].append(call)
 
@@ -100,8 +102,7 @@ class Report:
         One of ours that is stopped has to answer it.
         """
         return fault.what == KILLED or (
-            fault.what == STOPPED and fault.target not in self._ours
-            and fault.target in self._names)
+            fault.what == STOPPED and fault.target == 'nova')
 
     def _beside(self, call, target=None):
         """Return whether a fault was on while a call was under way.
@@ -142,6 +143,9 @@ class Report:
         self._print_answers()
         self._print_errors()
         self._print_details()
+        self._print_logs()
+        _table(('done to instances', 'times'),
+               sorted(self._callers.deeds.items()))
         return self._print_verdict()
 
     def _print_faults(self):
@@ -177,8 +181,8 @@ class Report:
 
     def _print_details(self):
         began = min((call.began for call in self._calls), default=0)
-        _table(('lost call', 'at s', 'taken by', 'because of'), [
-            (call.what, f'{call.began - began:.0f}',
+        _table(('lost call', 'at s', 'request', 'taken by', 'because of'), [
+            (call.what, f'{call.began - began:.0f}', call.request,
              ', '.join(self.takers(call)) or '-', cause or 'NO FAULT')
             for call, cause in self._lost()])
         _table(('allocation', 'consumer', 'at s', 'taken by', 'expected',
@@ -193,6 +197,16 @@ class Report:
                 ','.join(self.takers(call)) or '-'
                 for call in self._of[consumer]), *states)
             for consumer, states in self._left.items()])
+
+    def _print_logs(self):
+        rows = collections.Counter()
+        for scheduler in self._schedulers:
+            with scheduler.log.open(errors='replace') as log:
+                for line in log:
+                    if found := _ERROR.search(line):
+                        rows[scheduler.name, *found.groups()] += 1
+        _table(('log of', 'level', 'logger', 'lines'), [
+            (*key, count) for key, count in sorted(rows.items())])
 
     def _print_verdict(self):
         lost, oddities = list(self._lost()), self._oddities()
@@ -212,7 +226,12 @@ class Report:
                0 if kind.startswith('left behind') else '')
               for kind, found in sorted(oddities.items())),
             ('allocations left at the end', len(self._left), 0),
-            ('errors of the benchmark itself', self._broken, 0)]
+            ('stops of ours with an exit status', sum(
+                fault.status != 0 for fault in self._faults
+                if fault.target in self._ours), 0),
+            ('schedulers that ended by themselves', len(self._ended), 0),
+            ('samples', self._auditor.samples, ''),
+            ('errors of the benchmark itself', self._callers.broken, 0)]
         _table(('figure', 'count', 'to be'), rows)
         for found in sorted(self._auditor.over):
             print('over capacity:', *found)
