@@ -69,8 +69,9 @@ class Faults:
              bed.broker.start, turn % 8),
             ('stopped', f'cell {cell}', bed.cells[cell].stop,
              bed.cells[cell].start, None),
+            # While a request that it fails waits for it, and longer.
             ('stopped', mixed_report.PLACEMENT, bed.placement.stop,
-             bed.placement.start, None),
+             bed.placement.start, (2, 4, self._slot / 3)[turn % 3]),
             ('suspended', f'cell {cell}', bed.cells[cell].hang,
              bed.cells[cell].resume, None),
             ('suspended', mixed_report.PLACEMENT, bed.placement.hang,

@@ -13,6 +13,8 @@ UNDER_WAY, LOOKING = 20, 45
 #: Faults by which oslo.messaging loses messages.
 KILLED, STOPPED, BROKER = 'killed', 'stopped', 'broker'
 PLACEMENT = 'Placement'
+#: Kinds of oddities that nothing explains.
+_LEFT, _MISSING = _UNEXPLAINED = ('left behind', 'missing of an instance')
 _REQUEST = re.compile(r'req-[0-9a-f-]{36}')
 _ERROR = re.compile(r'^[\d-]+ [\d:.]+ \d+ (ERROR|CRITICAL) (\S+)')
 #: What logs say once a request: ours when it ends, Nova's when it begins.
@@ -123,19 +125,21 @@ class Report:
 
     def _kind(self, oddity):
         calls = self._of[oddity.consumer]
+        if not oddity.expected.items() <= oddity.held.items():
+            return _MISSING
         if mixed_cloud.TIMED_OUT in oddity.history:
             return 'claimed after a time-out'
         if any(len(self.takers(call)) > 1 for call in calls):
             return 'decided by two'
         if mixed_cloud.FAILED not in oddity.history:
-            return 'left behind'
+            return _LEFT
         failed = [call for call in calls
                   if call.outcome != mixed_callers.ANSWERED]
         if all(self._beside(call, PLACEMENT) for call in failed):
             return 'left by an error while Placement failed'
         if not any(set(self.takers(call)) & self._ours for call in failed):
             return "left by an error of Nova's"
-        return 'left behind by an error'
+        return f'{_LEFT} by an error'
 
     def print(self):
         """Print all tables; returns whether all is as it has to be."""
@@ -180,7 +184,7 @@ class Report:
             for key, found in sorted(rows.items())])
 
     def _print_details(self):
-        began = min((call.began for call in self._calls), default=0)
+        began = self._calls[0].began if self._calls else 0
         _table(('lost call', 'at s', 'request', 'taken by', 'because of'), [
             (call.what, f'{call.began - began:.0f}', call.request,
              ', '.join(self.takers(call)) or '-', cause or 'NO FAULT')
@@ -223,7 +227,7 @@ class Report:
             ('over capacity on a host', len(full), 0),
             *self._beside_another(),
             *((f'allocations: {kind}', len(found),
-               0 if kind.startswith('left behind') else '')
+               0 if kind.startswith(_UNEXPLAINED) else '')
               for kind, found in sorted(oddities.items())),
             ('allocations left at the end', len(self._left), 0),
             ('stops of ours with an exit status', sum(
