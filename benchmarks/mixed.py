@@ -99,10 +99,13 @@ class Faults:
         done = begin()
         if isinstance(done, tuple):
             fault.status = done[0]
+        fault.down = time.monotonic()
         time.sleep(self._slot / 3 if seconds is None else seconds)
         end()
         fault.ended = time.monotonic()
         self._auditor.paused = False
+        _say(f'{target} {what}: down after {fault.down - fault.began:.1f} s, '
+             f'back after {fault.ended - fault.began:.1f} s')
 
 
 class Progress:

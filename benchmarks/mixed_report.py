@@ -27,13 +27,14 @@ class Fault:
 
     what: KILLED or STOPPED of a scheduler, else what failed how.
     target: the scheduler, BROKER, PLACEMENT or the name of a cell.
-    ended: when it answered again; None before.
+    down: when it had ended, or hung.  ended: when it answered again.
     status: exit status of a scheduler that was stopped, else 0.
     """
 
     what: str
     target: str
     began: float
+    down: float | None = None
     ended: float | None = None
     status: int = 0
 
@@ -87,13 +88,12 @@ class Report:
 
     def _cause(self, call):
         for fault in self._faults:
-            since = call.began - fault.began
-            if since < -UNDER_WAY:
+            if call.began < fault.began - UNDER_WAY:
                 continue
             if fault.target == BROKER:
                 if call.began <= fault.ended + LOOKING:
                     return 'broker restarted'
-            elif (since <= 1 and self._may_lose(fault)
+            elif (call.began <= fault.down + 1 and self._may_lose(fault)
                   and set(self.takers(call)) <= {fault.target}):
                 return f'{fault.target} {fault.what}'
         return None
