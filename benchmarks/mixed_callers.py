@@ -22,6 +22,8 @@ ANSWERED, TIMEOUT = 'answered', 'MessagingTimeout'
 MEMBERS, GROUPS = 6, 30
 #: Most seconds between two deeds of a caller, and those that a move takes.
 PAUSE, MOVES_FOR = 0.5, 0.3
+#: Seconds until a caller counts as stuck.
+PATIENCE = 240
 #: Of the hosts' VCPUs, how many are taken in the long run.
 SHARE = 0.8
 
@@ -55,7 +57,8 @@ class Callers:
         self._most = SHARE * mixed_bed.SLOTS * len(bed.hosts)
         self.calls, self.broken, self._over = [], 0, threading.Event()
         self.deeds = collections.Counter()
-        self._threads = [threading.Thread(target=self._work, args=(client,))
+        self._threads = [threading.Thread(target=self._work, args=(client,),
+                                          daemon=True)
                          for client in clients]
 
     def __enter__(self):
@@ -63,10 +66,12 @@ class Callers:
             thread.start()
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, error, *_):
         self._over.set()
+        end = time.monotonic() + (PATIENCE if error is None else 0)
         for thread in self._threads:
-            thread.join()
+            thread.join(max(0, end - time.monotonic()))
+            self.broken += thread.is_alive()
 
     def _work(self, client):
         while not self._over.wait(random.uniform(0, PAUSE)):

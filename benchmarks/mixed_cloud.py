@@ -12,6 +12,7 @@ import dataclasses
 import datetime
 import queue
 import random
+import re
 import sys
 import threading
 import time
@@ -287,6 +288,7 @@ class Ledger:
 
         Returns whether the first holds anything.
         """
+        expected = None
         while True:
             held, there = self._held(source), self._held(target)
             if not held['allocations']:
@@ -299,19 +301,35 @@ class Ledger:
                     provider: {'resources': found['resources']}
                     for provider, found in held['allocations'].items()},
                     **owner, 'consumer_generation':
-                    there.get('consumer_generation')}})
+                    there.get('consumer_generation', expected)}})
             if answer.ok:
                 return True
             assert answer.status_code == 409, answer.text
+            expected = _expected(answer)
 
     def put(self, consumer, provider, vcpus):
         """Have a consumer hold that of one provider alone."""
-        while not self._ask('PUT', f'/allocations/{consumer}', {
+        expected = None
+        while True:
+            answer = self._ask('PUT', f'/allocations/{consumer}', {
                 'allocations': {provider: {'resources': resources(vcpus)}},
                 'project_id': 'project', 'user_id': 'user',
                 'consumer_generation': self._held(consumer).get(
-                    'consumer_generation')}).ok:
+                    'consumer_generation', expected)})
+            if answer.ok:
+                return
+            expected = _expected(answer)
             time.sleep(_AGAIN)
+
+
+def _expected(refusal):
+    """Return the generation that Placement expects of a consumer, or None.
+
+    It tells that in a refusal alone of a consumer that holds nothing, which a
+    Placement leaves behind that is killed while it makes it.
+    """
+    found = re.search(r'expected (\d+) but got None', refusal.text)
+    return int(found[1]) if found else None
 
 
 @dataclasses.dataclass(frozen=True)
