@@ -9,7 +9,7 @@ from benchmarks import mixed_cloud
 
 #: Seconds for which a call may be under way when a fault begins, and for
 #: which clients look for a broker that is back.
-UNDER_WAY, LOOKING = 20, 20
+UNDER_WAY, LOOKING = 8, 20
 #: Faults by which oslo.messaging loses messages.
 KILLED, STOPPED, BROKER = 'killed', 'stopped', 'broker'
 PLACEMENT = 'Placement'
