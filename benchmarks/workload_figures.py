@@ -1,0 +1,117 @@
+"""Figures of workloads: of one run, over several, and their tables."""
+
+import collections
+import statistics
+
+from benchmarks import load
+from benchmarks import topology
+
+HEAD = ('workload', 'hosts', 'requests', 'requests/s', 'placements/s',
+        'p50 ms', 'p99 ms', 'look-up ms', 'refused', 'violations')
+SHARES_HEAD = ('workload', 'requests', 'asked', 'placed', 'share %')
+#: Points of a curve, about.
+_POINTS = 150
+
+
+class Figures:
+    """What the runs of a workload came to.
+
+    runs: list of lists of Answer.  rooms: {host: violations.Room}.
+    violations: texts of all runs.
+    """
+
+    def __init__(self, workload, runs, rooms, violations):
+        self.workload, self.violations = workload, violations
+        self._answers, self._rooms = runs[0], rooms
+        self._runs = [_of_run(answers) for answers in runs]
+
+    def median(self, figure):
+        """Return the median of a figure over the runs."""
+        return statistics.median(run[figure] for run in self._runs)
+
+    def row(self):
+        """Return the cells of HEAD: medians, with least and most of rates."""
+        return (self.workload.name, self.workload.hosts, len(self._answers),
+                self._with_spread('requests/s'),
+                self._with_spread('placements/s'),
+                *(f'{self.median(name):.2f}'
+                  for name in ('p50 ms', 'p99 ms', 'look-up ms')),
+                sum(not answer.hosts for answer in self._answers),
+                len(self.violations))
+
+    def _with_spread(self, figure):
+        values = [run[figure] for run in self._runs]
+        text = f'{self.median(figure):.0f}'
+        if len(values) > 1:
+            text += f' ({min(values):.0f}-{max(values):.0f})'
+        return text
+
+    def goals(self):
+        """Yield (Goal, median, whether it is reached)."""
+        for goal in self.workload.goals:
+            value = self.median(goal.figure)
+            yield goal, value, goal.ratio(value) >= 1
+
+    def shares(self):
+        """Yield the cells of SHARES_HEAD: by policy, and of all requests.
+
+        Of the first run.
+        """
+        counts = collections.defaultdict(collections.Counter)
+        for answer in self._answers:
+            for name in (answer.asked.policy or 'no policy', 'all'):
+                counts[name]['asked'] += 1
+                counts[name]['placed'] += bool(answer.hosts)
+        for name, count in sorted(counts.items()):
+            yield (self.workload.name, name, count['asked'], count['placed'],
+                   f'{100 * count["placed"] / count["asked"]:.1f}')
+
+    def summary(self):
+        """Return what a topology workload came to in words: text."""
+        groups, sharing = topology.shared_racks(
+            self.workload.requests_of['data'], self._answers)
+        cpus, memory = (100 * self._given(name) / self._free(name)
+                        for name in ('vcpus', 'memory_mb'))
+        row = self.workload.refused_in_a_row
+        end = ('the bound of requests' if row is None or any(
+            answer.hosts for answer in self._answers[-row:])
+            else f'{row} refusals in a row')
+        return (f'{self.workload.name}: {len(self._answers)} requests until '
+                f'{end}; {memory:.1f} % of the free RAM and {cpus:.1f} % of '
+                f'the CPUs are taken; of {groups} groups with several fault '
+                f'domains {sharing} have two of them in one rack.')
+
+    def ram_curve(self):
+        """Return (requests, percent of the free RAM that is taken): list."""
+        free, taken, points = self._free('memory_mb'), 0, [(0, 0.0)]
+        every = max(1, len(self._answers) // _POINTS)
+        for number, answer in enumerate(self._answers, 1):
+            taken += answer.asked.memory_mb * len(answer.hosts)
+            if number % every == 0 or number == len(self._answers):
+                points.append((number, 100 * taken / free))
+        return points
+
+    def _given(self, name):
+        return sum(getattr(answer.asked, name) * len(answer.hosts)
+                   for answer in self._answers)
+
+    def _free(self, name):
+        return sum(getattr(room, name) for room in self._rooms.values())
+
+
+def _of_run(answers):
+    """Return the figures of one run: {name: value}.
+
+    The first request is not counted; the requests are made outside of the
+    time.
+    """
+    answers = answers[1:]
+    times = [answer.ms for answer in answers]
+    seconds = sum(times) / 1000
+    result = load.summary(times, 0, seconds)
+    return {'requests/s': result.per_second,
+            'placements/s': sum(len(answer.hosts)
+                                for answer in answers) / seconds,
+            'p50 ms': result.p50, 'p99 ms': result.p99,
+            'look-up ms': statistics.median(
+                answer.look_up_ms for answer in answers)}
