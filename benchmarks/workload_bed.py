@@ -1,5 +1,6 @@
 """A cloud in a SQLite file, and the caching driver that decides on it."""
 
+import gc
 import logging
 import pathlib
 import time
@@ -75,10 +76,14 @@ class Bed:
         """
         driver = caching_scheduler.CachingScheduler(self.conf)
         driver.start()
+        # As the service does once its driver has started.
+        gc.collect()
+        gc.freeze()
         try:
             answers = self._answers(driver)
             return answers, _cells(driver.host_manager)
         finally:
+            gc.unfreeze()
             driver.stop()
 
     def _answers(self, driver):

@@ -72,14 +72,13 @@ class Figures:
             self.workload.requests_of['data'], self._answers)
         cpus, memory = (100 * self._given(name) / self._free(name)
                         for name in ('vcpus', 'memory_mb'))
-        row = self.workload.refused_in_a_row
-        end = ('the bound of requests' if row is None or any(
-            answer.hosts for answer in self._answers[-row:])
-            else f'{row} refusals in a row')
-        return (f'{self.workload.name}: {len(self._answers)} requests until '
-                f'{end}; {memory:.1f} % of the free RAM and {cpus:.1f} % of '
-                f'the CPUs are taken; of {groups} groups with several fault '
-                f'domains {sharing} have two of them in one rack.')
+        refused = self.workload.refused_in_a_row
+        end = (f', the last {refused} refused' if refused and not any(
+            answer.hosts for answer in self._answers[-refused:]) else '')
+        return (f'{self.workload.name}: {len(self._answers)} requests{end}; '
+                f'{memory:.1f} % of the free RAM and {cpus:.1f} % of the CPUs '
+                f'are taken; of {groups} groups with several fault domains '
+                f'{sharing} have two of them in one rack.')
 
     def ram_curve(self):
         """Return (requests, percent of the free RAM that is taken): list."""
