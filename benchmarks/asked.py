@@ -39,12 +39,13 @@ class Answer:
     """What came of a request.
 
     hosts: names, one an instance; () of a refusal, which has a ``reason``.
-    ms: milliseconds of select_destinations.  look_up_ms: those of them in
-        which it read where instances run.
+    ms: milliseconds of select_destinations.  cpu_ms: those that the process
+        had a core.  look_up_ms: those in which it read where instances run.
     """
 
     asked: Asked
     hosts: tuple
     reason: str
     ms: float = 0.0
+    cpu_ms: float = 0.0
     look_up_ms: float = 0.0

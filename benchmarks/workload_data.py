@@ -4,7 +4,8 @@ A file is a JSON object: ``description``; ``requests``, whose ``kind`` says
 what they are (benchmarks/workload_requests.py); ``labels``, a dict of label
 to ``hosts``, ``requests`` and more figures of that size; ``reach``, a list of
 figures to reach, each with ``at_least`` or ``at_most``; ``options``, those of
-the configuration that are no defaults, by section.
+the configuration that are no defaults, by section; ``notes``, what there is
+to know of its requests.
 """
 
 import dataclasses
@@ -20,7 +21,8 @@ KINDS = ('plain', 'groups', 'refused', 'many', 'topology')
 #: Figures of every run that a workload may have to reach.
 FIGURES = ('requests/s', 'placements/s', 'p50 ms', 'p99 ms')
 _BOUNDS = ('at_least', 'at_most')
-_KEYS = {'description', 'requests', 'labels', 'reach', 'options'}
+_KEYS = {'description', 'requests', 'labels', 'reach'}
+_MORE_KEYS = {'options', 'notes'}
 _SIZES = {'hosts', 'requests', 'instances', 'refused_in_a_row', 'runs'}
 
 
@@ -99,9 +101,10 @@ def _goal(entry):
 
 def _check(value):
     _expect(isinstance(value, dict), 'not an object')
-    missing = _KEYS - {'options'} - value.keys()
+    missing = _KEYS - value.keys()
     _expect(not missing, f'lacks {sorted(missing)}')
-    _expect(value.keys() <= _KEYS, f'unknown {sorted(value.keys() - _KEYS)}')
+    unknown = value.keys() - _KEYS - _MORE_KEYS
+    _expect(not unknown, f'unknown {sorted(unknown)}')
     kind = value['requests'].get('kind')
     _expect(kind in KINDS, f'kind {kind!r} is none of {KINDS}')
     for label, sizes in value['labels'].items():

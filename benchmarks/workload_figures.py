@@ -7,7 +7,7 @@ from benchmarks import load
 from benchmarks import topology
 
 HEAD = ('workload', 'hosts', 'requests', 'requests/s', 'placements/s',
-        'p50 ms', 'p99 ms', 'look-up ms', 'refused', 'violations')
+        'p50 ms', 'p99 ms', 'look-up ms', 'CPU %', 'refused', 'violations')
 SHARES_HEAD = ('workload', 'requests', 'asked', 'placed', 'share %')
 #: Points of a curve, about.
 _POINTS = 150
@@ -36,6 +36,7 @@ class Figures:
                 self._with_spread('placements/s'),
                 *(f'{self.median(name):.2f}'
                   for name in ('p50 ms', 'p99 ms', 'look-up ms')),
+                f'{self.median("CPU %"):.0f}',
                 sum(not answer.hosts for answer in self._answers),
                 len(self.violations))
 
@@ -102,7 +103,7 @@ def _of_run(answers):
     """Return the figures of one run: {name: value}.
 
     The first request is not counted; the requests are made outside of the
-    time.
+    time.  CPU %: of the time in which the process had a core.
     """
     answers = answers[1:]
     times = [answer.ms for answer in answers]
@@ -111,6 +112,7 @@ def _of_run(answers):
     return {'requests/s': result.per_second,
             'placements/s': sum(len(answer.hosts)
                                 for answer in answers) / seconds,
+            'CPU %': sum(answer.cpu_ms for answer in answers) / seconds / 10,
             'p50 ms': result.p50, 'p99 ms': result.p99,
             'look-up ms': statistics.median(
                 answer.look_up_ms for answer in answers)}
