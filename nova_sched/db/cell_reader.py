@@ -281,13 +281,15 @@ class CellReader:
             if statement is None:
                 return {}
             return instance_details.by_uuid(_in_chunks(
-                connection, statement, instance_details.HOST, hosts))
+                connection, statement.where(_among(instance_details.HOST)),
+                hosts))
 
     def _chunks(self, statement, column, values):
         if not values:
             return []
         with self.db.reading() as connection:
-            return _in_chunks(connection, statement, column, values)
+            return _in_chunks(connection, statement.where(_among(column)),
+                              values)
 
 
 class _Statements(typing.NamedTuple):
@@ -342,21 +344,30 @@ class CellTransaction:
 
         Instances that are on no host are missing.  Raises StatementFailed.
         """
-        c = tables.instances.c
         with self._reader.db.translated():
-            return dict(_in_chunks(
-                self._connection, sa.select(c.uuid, c.host).where(
-                    c.deleted == 0, c.host.is_not(None)), c.uuid,
-                list(uuids)))
+            return dict(_in_chunks(self._connection, _LOCATE, list(uuids)))
 
 
-def _in_chunks(connection, statement, column, values):
-    """Return the rows in which a column has one of the values: list."""
+def _among(column):
+    """Return the condition that a column has one of a chunk of values."""
+    return column.in_(sa.bindparam('chunk', expanding=True))
+
+
+def _in_chunks(connection, statement, values):
+    """Return the rows of a statement that has ``_among`` in it, for any of
+    the values: list.
+    """
     rows = []
     for start in range(0, len(values), _CHUNK):
-        rows += connection.execute(statement.where(
-            column.in_(values[start:start + _CHUNK]))).all()
+        rows += connection.execute(
+            statement, {'chunk': values[start:start + _CHUNK]}).all()
     return rows
+
+
+#: To make a statement takes longer than to send it.
+_LOCATE = sa.select(tables.instances.c.uuid, tables.instances.c.host).where(
+    tables.instances.c.deleted == 0, tables.instances.c.host.is_not(None),
+    _among(tables.instances.c.uuid))
 
 
 def _node_host(schema):

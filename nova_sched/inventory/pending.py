@@ -15,7 +15,7 @@ class PendingByHost:
 
     def __init__(self):
         self._by_host, self._places = {}, collections.Counter()
-        self._log = _Log(())
+        self._by_key, self._log = {}, _Log(())
 
     def __len__(self):
         return self._places.total()
@@ -30,6 +30,10 @@ class PendingByHost:
         """The (host, node) pairs that they are on: a set-like view."""
         return self._places.keys()
 
+    def by_key(self):
+        """Return all of them: a new dict {key: InFlight}."""
+        return dict(self._by_key)
+
     def on(self, host):
         """Return those on a host: {key: InFlight}, not to be changed."""
         return self._by_host.get(host, {})
@@ -37,13 +41,14 @@ class PendingByHost:
     def add(self, placed):
         """Count one more, whose key does not count yet."""
         self._by_host.setdefault(placed.host, {})[placed.key] = placed
+        self._by_key[placed.key] = placed
         self._places[placed.place] += 1
         self._note(placed, True)
 
     def remove(self, placed):
         """Stop counting one."""
         on_host = self._by_host[placed.host]
-        del on_host[placed.key]
+        del on_host[placed.key], self._by_key[placed.key]
         if not on_host:
             del self._by_host[placed.host]
         self._places[placed.place] -= 1
@@ -55,9 +60,7 @@ class PendingByHost:
         log = self._log
         log.changes.append((placed, counts))
         if len(log.changes) >= max(CHANGES, len(log.start)):
-            self._log = _Log(tuple(
-                placed for on_host in self._by_host.values()
-                for placed in on_host.values()))
+            self._log = _Log(tuple(self._by_key.values()))
 
     def view(self, without=()):
         """Return what counts now, whatever changes later: ``PendingView``.

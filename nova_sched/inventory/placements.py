@@ -354,8 +354,10 @@ class InFlightPlacements:
     def standing(self, pending):
         """Return what ``pending`` said before, less what was taken back."""
         with self._lock:
-            return {uuid: placed for uuid, placed in pending.items()
-                    if id(placed) not in self._void}
+            void = {placed.key for placed in self._void.values()
+                    if pending.get(placed.key) is placed}
+        return {key: placed for key, placed in pending.items()
+                if key not in void} if void else pending
 
     def _note(self, places, placements):
         """Remember one more change, for views from before it."""
@@ -426,9 +428,10 @@ class InFlightPlacements:
         """
         with self._lock:
             self._catch_up()
-            return {key: tracked.placed
-                    for key, tracked in self._tracked.items()
-                    if tracked.counts and key not in without}
+            found = self._pending.by_key()
+        for key in without:
+            found.pop(key, None)
+        return found
 
     # Handing on.
 
