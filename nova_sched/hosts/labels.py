@@ -104,6 +104,19 @@ class Labels:
             self._derived[key] = results, None if known.all() else known
         return results
 
+    def united(self, key, function):
+        """Return what ``function(value)`` says of all values: a frozenset.
+
+        function: returns a set; otherwise as of ``derived_by_code``.  Of values
+            that no row has any more it is part, too.
+        """
+        count, found = self._derived.get(key) or (0, frozenset())
+        if count < len(self.values):
+            values = self.values[count:]
+            found = found.union(*map(function, values))
+            self._derived[key] = count + len(values), found
+        return found
+
     def private(self):
         """Return the same column with a list of values of its own.
 

@@ -105,10 +105,11 @@ def numbers(hosts, key, default, cast, warning=_UNREADABLE):
             found = max(-_BIGGEST, min(found, _BIGGEST))
         return True, found
 
+    # Most keys are in no aggregate at all.
+    if key not in hosts.snapshot.column('aggregates').united('keys', keys):
+        return default
     codes, by_code = hosts.derived_by_code('aggregates', (key, cast),
                                            smallest, _NUMBER)
-    if not np.count_nonzero(by_code['is_set']):
-        return default
     found = by_code.take(codes)
     if not found['is_set'].any():
         return default

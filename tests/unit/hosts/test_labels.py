@@ -188,3 +188,17 @@ class TestRows:
         column._check()
         assert column.items() == [59] * changed + ['a', 'b', 'c'][changed:]
         assert most == 6 + changed + 1
+
+
+def test_what_is_said_of_all_values_is_kept_and_grows_with_them():
+    asked = []
+
+    def pieces(value):
+        asked.append(value)
+        return set(value)
+
+    column = Labels.of(['ab', 'b', 'ab'])
+    assert column.united('pieces', pieces) == {'a', 'b'}
+    changed = column.replaced({0: 'c'})
+    assert changed.united('pieces', pieces) == {'a', 'b', 'c'}
+    assert asked == ['ab', 'b', 'c']
