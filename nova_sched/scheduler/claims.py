@@ -89,6 +89,9 @@ class Claims:
 
         ranked: rules.ranked.Ranked.
         """
+        if self.claiming and len(ranked) and _under_way.has(instance_uuid):
+            self._give_up(ranked, instance_uuid)
+            return None
         for row in ranked.rows():
             taken = self.first_of(ranked.snapshot, row)
             if not self.claiming:
@@ -104,6 +107,14 @@ class Claims:
             LOG.debug('Unable to successfully claim against any host.')
         return None
 
+    def _give_up(self, ranked, instance_uuid):
+        """Claim nothing, for what is claimed would be given back."""
+        LOG.warning('Nothing is claimed for instance %s, of which an earlier '
+                    'claim is still to be given back', instance_uuid)
+        # As that claim is: nobody knows yet what Placement says.
+        self._note(instance_uuid,
+                   ranked.snapshot.state(next(iter(ranked.rows()))), None)
+
     def _is_hopeless(self):
         """Return whether Placement is to be asked what it offers, instead.
 
@@ -117,9 +128,6 @@ class Claims:
         if self._later:
             self._chosen[instance_uuid] = state, taken
             return True
-        if not _under_way.finish([instance_uuid]):
-            self._note(instance_uuid, state, False)
-            return False
         # First, and for good: it may have been taken without an answer, and
         # what was not is not given back.
         self._claimed[instance_uuid] = None
@@ -136,9 +144,6 @@ class Claims:
         """
         if not self._chosen:
             return True
-        if not _under_way.finish(self._chosen):
-            self._chosen.clear()
-            return False
         # Before, as in ``_claim``.
         self._claimed.update(dict.fromkeys(self._chosen))
         requests = {uuid: taken.request
@@ -200,17 +205,15 @@ def give_back(offer, instance_uuids):
     left then.  Nothing is raised: the caller is to learn why its request
     failed.
     """
-    instance_uuids = list(instance_uuids)
-    released = set(offer.release_all(instance_uuids))
-    instance_uuids = [uuid for uuid in instance_uuids
-                      if uuid not in released]
-    if not instance_uuids:
-        return
     releases = _Releases(offer, instance_uuids)
     _under_way.add(releases)
-    if releases.finish_within(AT_ONCE, AT_ONCE_PAUSE):
+    try:
+        if releases.finish_at_once():
+            _under_way.remove(releases)
+            return
+    except BaseException:
         _under_way.remove(releases)
-        return
+        raise
     for instance_uuid, error in releases.left.items():
         LOG.warning('The allocations of instance %s, which was not placed, '
                     'are not given back yet: %s', instance_uuid, error)
@@ -243,7 +246,14 @@ class _Releases:
 
     def __init__(self, offer, instance_uuids):
         self._offer, self.left = offer, dict.fromkeys(instance_uuids)
-        self._lock = threading.Lock()
+
+    def finish_at_once(self):
+        """Try all in one request, if that can be, and for AT_ONCE seconds
+        what that leaves: whether none is left.
+        """
+        released = set(self._offer.release_all(list(self.left)))
+        self.left = {uuid: None for uuid in self.left if uuid not in released}
+        return self.finish_within(AT_ONCE, AT_ONCE_PAUSE)
 
     def finish_within(self, seconds, pause):
         """Try all that are left, with pauses: whether none is left."""
@@ -255,43 +265,29 @@ class _Releases:
         return not self.left
 
     def _try_each(self):
-        """Try each claim that is left once."""
-        for instance_uuid in list(self.left):
-            self.finish(instance_uuid)
-
-    def finish(self, instance_uuid):
-        """Try the claim of one instance, if it is left: whether it is not.
-
-        A failed one comes last then.
-        """
-        with self._lock:
-            if instance_uuid not in self.left:
-                return True
+        """Try each claim that is left once; failed ones come last."""
+        untried, failed = {}, {}
+        for instance_uuid, error in self.left.items():
             try:
                 self._offer.release(instance_uuid)
             except RetriesExhausted as exc:
-                # It was not tried.
-                self.left[instance_uuid] = self.left[instance_uuid] or exc
-                return False
+                untried[instance_uuid] = error or exc
             except exception.PlacementError as exc:
-                # It is not to keep the others waiting.
-                del self.left[instance_uuid]
-                self.left[instance_uuid] = exc
-                return False
+                failed[instance_uuid] = exc
             except Exception:
                 # A fault in this service, which no retry mends.
                 LOG.exception('The allocations of instance %s, which was not '
                               'placed, could not be given back; remove them '
                               'from Placement', instance_uuid)
-            del self.left[instance_uuid]
-            return True
+        # One that cannot be released is not to keep the others waiting.
+        self.left = untried | failed
 
 
-class _ReleasesUnderWay:
-    """Claims of this worker that are being given back.
+class _UnderWay:
+    """The _Releases of this worker that are not at an end.
 
-    What is claimed for the same instance must come after: it may look the
-    same, and would be given back.
+    What is claimed for one of their instances may be just what they look for,
+    and would be given back.
     """
 
     def __init__(self):
@@ -305,14 +301,11 @@ class _ReleasesUnderWay:
         with self._lock:
             self._all.remove(releases)
 
-    def finish(self, instance_uuids):
-        """Give back at once what is left of instances: whether none is."""
+    def has(self, instance_uuid):
+        """Return whether a claim of an instance is still to be given back."""
         with self._lock:
-            under_way = list(self._all)
-        left = [instance_uuid for releases in under_way
-                for instance_uuid in instance_uuids
-                if not releases.finish(instance_uuid)]
-        return not left
+            return any(instance_uuid in releases.left
+                       for releases in self._all)
 
 
-_under_way = _ReleasesUnderWay()
+_under_way = _UnderWay()

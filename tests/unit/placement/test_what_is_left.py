@@ -184,33 +184,49 @@ class TestWhatIsClaimedAnew:
         for method, answers in routes.items():
             placement.on(method, PATH, *answers)
 
-    def test_stays_claimed(self, scene, kept, left):
-        """Though it looks the same."""
-        anew = claims.Claims(offer_of(scene.claims()), [UUID], Decision())
-
-        processes.until(lambda: anew._claim(
-            State(), claims.ClaimedHost(0, WANTED), UUID, SPEC),
-            'the first claim has been looked for twice')
-        wait_for_the_rest()
-
-        assert kept.allocations == {'a': {'VCPU': 2, 'MEMORY_MB': 512}}
-
-    def test_waits_until_what_is_left_is_given_back(self, scene, placement,
-                                                    kept, left):
-        placement.on('GET', PATH, DROP)
+    def test_is_refused_until_then(self, scene, placement, kept, left,
+                                   caplog):
+        """It might look the same, and be given back instead."""
         record = Decision()
         anew = claims.Claims(offer_of(scene.claims()), [UUID], record)
+        asked = len(placement.asked)
 
-        assert not anew._claim(State(), claims.ClaimedHost(0, WANTED), UUID,
-                               SPEC)
-        anew.claim_later(1)
-        assert anew._claim(State(), claims.ClaimedHost(0, WANTED), UUID, SPEC)
-        assert not anew.claim_chosen(SPEC)
+        assert anew.take(Hosts(), UUID, SPEC) is None
 
-        assert not kept.allocations
-        assert [claim.taken for claim in record.claims] == [False]
-        placement.on('GET', PATH, lambda asked: http_placement.held({}))
+        assert [(claim.host, claim.taken) for claim in record.claims] == [
+            ('a', None)]
+        assert len(placement.asked) == asked
+        assert 'an earlier claim is still to be given back' in caplog.text
         wait_for_the_rest()
+        assert anew.take(Hosts(), UUID, SPEC) is not None
+        assert kept.allocations == {'a': {'VCPU': 2, 'MEMORY_MB': 512}}
+
+    def test_of_another_instance_does_not_wait(self, scene, placement, left):
+        placement.on('PUT', '/allocations/', TAKEN)
+        anew = claims.Claims(offer_of(scene.claims()), UUIDS[:1], Decision())
+
+        assert anew.take(Hosts(), UUIDS[0], SPEC) is not None
+        wait_for_the_rest()
+
+
+class Hosts(State):
+    """Ranked hosts: a State, which is also their snapshot."""
+
+    allocation_candidates = [WANTED]
+    uuid = 'a'
+
+    def __len__(self):
+        return 1
+
+    def rows(self):
+        return iter([0])
+
+    @property
+    def snapshot(self):
+        return self
+
+    def state(self, row):
+        return self
 
 
 def offer_of(made):
