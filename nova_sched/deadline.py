@@ -106,27 +106,24 @@ class _Threads:
 
     def run(self, function, name):
         """Run a function in a thread of that name."""
+        self._functions.put((function, name))
         with self._lock:
-            is_one_waiting = self._waiting > 0
-            self._waiting -= is_one_waiting
-        if is_one_waiting:
-            self._functions.put((function, name))
-        else:
-            threading.Thread(target=self._run, args=(function, name),
-                             daemon=True).start()
+            if self._waiting:
+                self._waiting -= 1
+                return
+        threading.Thread(target=self._run, daemon=True).start()
 
-    def _run(self, function, name):
+    def _run(self):
         while True:
-            threading.current_thread().name = name
+            function, threading.current_thread().name = self._functions.get()
             function()
-            # What it is done with holds nothing while the thread waits.
+            # Nothing of it is held while the thread waits.
             del function
             threading.current_thread().name = 'waiting for a call'
             with self._lock:
                 if self._waiting == self._most:
                     return
                 self._waiting += 1
-            function, name = self._functions.get()
 
 
 #: As many as requests usually ask at the same time.
@@ -150,6 +147,8 @@ class Call:
             self._future.set_result(self.function(*args))
         except BaseException as error:
             self._future.set_exception(error)
+        finally:
+            del _here.ends
 
     def left(self):
         """Return the seconds that it has left; 0 or less when it has none."""

@@ -251,7 +251,7 @@ def read(connection, tables, **numbers):
     """
     readings = [_Reading(statements_, connection, known, numbers)
                 for statements_, known in tables]
-    parts = [part for reading in readings for part in reading.first()]
+    parts = [part for reading in readings for part in reading.first]
     answers = [[] for _ in parts]
     # Their order is anybody's.
     for number, *row in statements.all_rows(connection, [
@@ -259,7 +259,7 @@ def read(connection, tables, **numbers):
             for number, (statement, keys) in enumerate(parts)]):
         answers[number].append(row)
     answers = iter(answers)
-    return [reading.found(*(next(answers) for _ in reading.first()))
+    return [reading.found(*(next(answers) for _ in reading.first))
             for reading in readings]
 
 
@@ -274,14 +274,11 @@ class _Reading:
         self._whole = (known.source is not statements_
                        or self._at - known.read_at > SPAN)
         self._turn = [] if self._whole else known.in_turn(self._at)
+        #: What to ask first: pairs of a statement and keys, a list.
+        self.first = [] if self._whole else self._first()
 
-    def first(self):
-        """Return what to ask first: pairs of a statement and keys, a list.
-
-        Totals, and digests of the rows to compare; none to read all.
-        """
-        if self._whole:
-            return []
+    def _first(self):
+        """Return totals, and digests of the rows to compare."""
         keys = self._to_compare() if self._sql._has_digests else ()
         return [(self._sql._totals, ()), *(
             (self._sql._some_digests, part) for part in _parts(keys))]

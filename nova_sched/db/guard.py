@@ -58,7 +58,7 @@ class Guard:
         self._closed.set()
 
     def ask(self, question):
-        """Call a function in a thread of its own: a deadline.Call.
+        """Call a function in another thread: a deadline.Call.
 
         Raises DatabaseUnavailable while the database hangs.
         """

@@ -3,6 +3,7 @@
 import functools
 import os
 import threading
+import weakref
 
 import pytest
 
@@ -73,6 +74,19 @@ def test_a_thread_runs_one_call_after_another():
         return ask() == ask()
 
     wait_for(is_same)
+
+
+def test_a_thread_that_waits_holds_nothing_of_its_calls():
+    class Result:
+        pass
+
+    def ask():
+        made = Result()
+        assert deadline.run_within(10, lambda: made) is made
+        return weakref.ref(made)
+
+    found = [ask(), ask()]
+    wait_for(lambda: not any(ref() for ref in found))
 
 
 def test_calls_do_not_wait_for_each_other():
