@@ -103,6 +103,19 @@ class GuestRequirements:
             topology.emulator_threads_policy == 'isolate',
             pci_requests(spec_obj), network_metadata(spec_obj))
 
+    @functools.cached_property
+    def kind(self):
+        """All that whether the guest fits depends on: a tuple.
+
+        None where that also depends on which devices and networks are near.
+        """
+        if self.pci or (self.networks is not None and (
+                self.networks.physnets or self.networks.tunneled)):
+            return None
+        return (self.isolate_emulator, self.networks is None, *(
+            (cell.id, cell.cpuset, cell.pcpuset, cell.memory, cell.pagesize,
+             cell.cpu_policy, cell.thread_policy) for cell in self.cells))
+
     def copies(self):
         """Return the cells to try on one host: list of GuestCell."""
         return [copy.copy(cell) for cell in self.cells]

@@ -30,18 +30,41 @@ from nova_sched.hardware.numa.selection import SelectionRules
 
 LOG = logging.getLogger(__name__)
 
+#: Of how many guests it is known whether they fit on a topology.
+MOST_KNOWN = 100
+
 
 class HostTopology(reports.Report):
     """The NUMA cells of one host; see reports.Report.
 
     A host without cells has no NUMA topology.  The newer of the two forms is
     that of compute services newer than Stein.
+
+    fits: what is known of guests on it: anything that the answer depends on
+        besides -> whether the guest fits; see ``knowing``.
     """
 
-    __slots__ = ()
+    __slots__ = ('fits',)
 
     COLUMN = 'numa_topology'
     parse = staticmethod(numa_cells.parse)
+
+    def __init__(self, text, parsed=None):
+        super().__init__(text, parsed)
+        self.fits = {}
+
+    def knowing(self, key, find):
+        """Return ``find()``, whether a guest fits, or what it was before.
+
+        key: all that it depends on besides the topology; hashable.
+        find: None from it is not kept.
+        """
+        known = self.fits.get(key)
+        if known is None and (known := find()) is not None:
+            if len(self.fits) >= MOST_KNOWN:
+                self.fits.clear()
+            self.fits[key] = known
+        return known
 
     @classmethod
     def of(cls, text):

@@ -32,7 +32,7 @@ class NUMATopologyFilter(filters.ColumnFilter):
     siblings needs a host with threads even if it asks for no NUMA topology.
     """
 
-    logs_rejected = True
+    logs_rejected = warns = True
 
     def configure(self, conf):
         self._pack = conf.compute.packing_host_numa_cells_allocation_strategy
@@ -64,11 +64,16 @@ class NUMATopologyFilter(filters.ColumnFilter):
         given_up = []
 
         def judge(values, mappings):
-            fitting = self._fitting(required, *values)
-            verdicts = fitting.verdicts(mappings, budget.check)
-            if fitting.is_given_up:
-                given_up.append(len(fitting.topology.cells))
-            return verdicts
+            budget.check()
+            topology, *others = values
+            # Each mapping is tried on what the one before has left; lines are
+            # written of each search, and of those that are given up.
+            if (required.kind is None or len(mappings) != 1
+                    or LOG.isEnabledFor(logging.DEBUG)):
+                return self._verdicts(required, values, mappings, given_up)
+            return [bool(topology.knowing(
+                (required.kind, self._pack, *others),
+                lambda: self._verdict(required, values, given_up)))]
 
         fits = offered.narrow(type(self).__name__, hosts, _COLUMNS,
                               required.device_requests, judge)
@@ -80,6 +85,24 @@ class NUMATopologyFilter(filters.ColumnFilter):
                 {'guest': len(required.cells), 'count': len(given_up),
                  'cells': max(given_up)})
         return fits
+
+    def _verdicts(self, required, values, mappings, given_up):
+        """Return whether the guest fits, with each of the mappings: list.
+
+        given_up: list that the number of the host's cells is added to if the
+            search is given up.
+        """
+        fitting = self._fitting(required, *values)
+        verdicts = fitting.verdicts(mappings, budget.check)
+        if fitting.is_given_up:
+            given_up.append(len(fitting.topology.cells))
+        return verdicts
+
+    def _verdict(self, required, values, given_up):
+        """Return whether the guest fits; None if the search is given up."""
+        before = len(given_up)
+        [fits] = self._verdicts(required, values, [None], given_up)
+        return fits if len(given_up) == before else None
 
     def _fitting(self, required, topology, pools, cpu_ratio, ram_ratio):
         return Fitting(topology, required, pools, numa_guest.Limits(

@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from nova_sched.hardware.numa import topology
 from nova_sched.scheduler.filters import numa_topology_filter
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
@@ -237,3 +238,60 @@ class TestWhatIsSearchedForTooLong:
         assert FILTER.reason(hosts(self.a_big_host()), self.SPEC).endswith(
             '; the search for cells near to its devices and networks was '
             'given up')
+
+
+class TestTheSameGuestAgain:
+    SPEC = a_numa_request(guest_cell(pinned=2))
+
+    @pytest.fixture
+    def searches(self, monkeypatch):
+        """One item a search for host cells."""
+        found, fit = [], topology.Fitting.fit
+
+        def noted(fitting, *args, **kwargs):
+            found.append(fitting)
+            return fit(fitting, *args, **kwargs)
+        monkeypatch.setattr(topology.Fitting, 'fit', noted)
+        return found
+
+    def test_is_not_searched_for(self, searches):
+        block = hosts(*(a_numa_host(a_cell(cpus=range(count)))
+                        for count in (1, 2, 3)))
+
+        assert [FILTER.keep(block, self.SPEC).tolist()
+                for _ in range(3)] == 3 * [[False, True, True]]
+        assert len(searches) == 3
+
+    @pytest.mark.parametrize('other, fits', [
+        (guest_cell(pinned=1), True), (guest_cell(floating=2), True),
+        (guest_cell(pinned=2, memory=768), False)])
+    def test_another_one_is(self, searches, other, fits):
+        block = hosts(a_numa_host(a_cell(cpus=range(2), memory=600)))
+        FILTER.keep(block, self.SPEC)
+
+        assert FILTER.keep(block, a_numa_request(other)).tolist() == [fits]
+        assert len(searches) == 2
+
+    def test_on_a_host_that_reports_something_else_is(self, searches):
+        table = hosts(a_numa_host(a_cell(cpus=range(2)))).snapshot.table
+        later = table.replaced({0: {'numa_topology': hosts(a_numa_host(
+            a_cell(cpus=range(1)))).objects('numa_topology')[0]}})
+
+        assert [FILTER.keep(each.snapshot(None).block(), self.SPEC).tolist()
+                for each in (table, later, table)] == [[True], [False], [True]]
+        assert len(searches) == 2
+
+    def test_with_devices_is(self, searches):
+        spec = a_numa_request(guest_cell(floating=1), pci_requests=(
+            pci_requests(a_pci_request(1, {'vendor_id': '8086'}))))
+        block = hosts(a_numa_host(a_cell(), pci_stats=pci_stats(a_pool())))
+        for _ in range(2):
+            assert FILTER.keep(block, spec).all()
+        assert len(searches) == 2
+
+    def test_of_many_guests_some_are_forgotten(self, searches, monkeypatch):
+        monkeypatch.setattr(topology, 'MOST_KNOWN', 2)
+        block = hosts(a_numa_host(a_cell(cpus=range(9))))
+        for count in (1, 2, 3, 1):
+            FILTER.keep(block, a_numa_request(guest_cell(pinned=count)))
+        assert len(searches) == 4
