@@ -44,7 +44,7 @@ class BaseFilter:
     #: at DEBUG or above.
     logs_rejected = False
 
-    #: Whether it writes lines above DEBUG about hosts that it rejects.
+    #: Whether it writes lines above DEBUG while it judges.
     warns = False
 
     #: Whether the verdict depends on the hints of a request, which its owner

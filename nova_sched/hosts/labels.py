@@ -107,8 +107,8 @@ class Labels:
     def united(self, key, function):
         """Return what ``function(value)`` says of all values: a frozenset.
 
-        function: returns a set; otherwise as of ``derived_by_code``.  Of values
-            that no row has any more it is part, too.
+        function: returns a collection; otherwise as of ``derived_by_code``.
+            What it says of values that no row has any more is part of it.
         """
         count, found = self._derived.get(key) or (0, frozenset())
         if count < len(self.values):

@@ -57,8 +57,9 @@ def are_equal(value, other, but=()):
         return len(value) == len(other) and all(
             map(are_equal, value, other))
     if kind is dict:
-        return value.keys() == other.keys() and all(
-            are_equal(item, other[key]) for key, item in value.items())
+        # Some rules stop at the first of several that they cannot use.
+        return [*value] == [*other] and all(
+            map(are_equal, value.values(), other.values()))
     if isinstance(value, base.NovaObject):
         return _are_equal_objects(value, other, but)
     return value == other

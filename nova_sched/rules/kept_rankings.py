@@ -65,9 +65,15 @@ class KeptRankings:
             request, spec_obj, rules) else None
 
     def keep(self, kept):
-        """Keep a _Kept; the one that was kept longest goes."""
+        """Keep a _Kept.
+
+        Those of other hosts go, and the one that was not asked for longest.
+        """
         key = _key(kept.request)
         with self._lock:
+            for old in [old for old, other in self._kept.items()
+                        if other.hosts is not kept.hosts]:
+                del self._kept[old]
             self._kept[key] = kept
             self._kept.move_to_end(key)
             if len(self._kept) > MOST:
@@ -94,10 +100,18 @@ def kept_of(request, spec_obj, rules, hosts, ran, weighed):
     weighed.is_kept = True
     snapshot = hosts.snapshot
     return _Kept(
-        request, spec_obj.num_instances, spec_obj.config_options, rules,
-        snapshot.table.hosts, snapshot.columns_read(), hosts.rows,
+        _without_caller(request), spec_obj.num_instances,
+        spec_obj.config_options, rules, snapshot.table.hosts,
+        snapshot.columns_read(), hosts.rows,
         _Steps([(name, before.rows, after.rows)
                 for name, before, after in ran], snapshot.size), weighed)
+
+
+def _without_caller(request):
+    """Return a RequestSpec that shares all with another but who asks."""
+    twin = request.__class__.__new__(request.__class__)
+    twin.__dict__.update(request.__dict__, _context=None)
+    return twin
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +149,7 @@ class _Kept:
         None if all are to be ranked.
         """
         changed = self._changed(hosts)
-        if changed is None or not self._says_the_same(hosts, spec_obj):
+        if changed is None:
             return None
         weighed = self.weighed
         if len(changed):
@@ -144,12 +158,13 @@ class _Kept:
             except Exception:
                 # Where all are ranked it is raised once more, and logged.
                 return None
-        if weighed is None:
+        # At last, or there are lines in vain.
+        if weighed is None or not self._says_the_same(hosts, spec_obj):
             return None
         # With those that rules read of a host for what it has become.
         return dataclasses.replace(
-            self, request=request, columns=hosts.snapshot.columns_read(),
-            weighed=weighed)
+            self, request=_without_caller(request), weighed=weighed,
+            columns=hosts.snapshot.columns_read())
 
     def _changed(self, hosts):
         """Return which of the hosts differ: int array of rows.
@@ -172,7 +187,7 @@ class _Kept:
         return changed if len(changed) <= MOST_CHANGED else None
 
     def _says_the_same(self, hosts, spec_obj):
-        """Return whether filters that warn of hosts reject those of before.
+        """Return whether filters that warn reject the hosts of before.
 
         They warn once more.
         """
@@ -195,7 +210,7 @@ class _Kept:
             if not len(hosts):
                 break
             passes = stages[hosts.rows] != number
-            # Those that warn have been asked.
+            # Those that warn are asked about all hosts.
             if not filter_.warns and not np.array_equal(
                     filter_.keep(hosts, spec_obj), passes):
                 return None

@@ -156,6 +156,5 @@ def _weighed(hosts, by_name, last):
         return last
     found = [by_name.get(host_states.names_of(state), 0.0)
              for state in hosts.states()]
-    none = np.empty((0, len(found)))
     return weights.Weighed(hosts.rows, np.array(found, dtype=np.float64), (),
-                           none, none, [])
+                           [], [], [])

@@ -11,6 +11,7 @@ class CoreFilter(amounts.BaseCapacityFilter):
     no CPUs at all pass.
     """
 
+    warns = True
     resource = amounts.CPUS
     key = 'cpu_allocation_ratio'
     too_small = ('%(host)s does not have %(needed)s total cpus before '

@@ -9,6 +9,7 @@ class ExactCoreFilter(amounts.BaseExactFilter):
     Hosts that report no CPUs at all are rejected.
     """
 
+    warns = True
     resource = amounts.CPUS
 
     def mask(self, hosts, spec_obj):

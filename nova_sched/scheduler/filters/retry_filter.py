@@ -17,7 +17,7 @@ class RetryFilter(filters.ColumnFilter):
     to be rejected.
     """
 
-    logs_rejected = True
+    logs_rejected = warns = True
 
     def reach_of_picks(self, spec_obj):
         return Reach.NO_HOST

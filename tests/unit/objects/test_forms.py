@@ -164,6 +164,7 @@ class TestComparing:
     @pytest.mark.parametrize(('value', 'other'), [
         (1, 2), ([1], [1, 2]), ({'a': 1}, {'b': 1}), ({'a': 1}, {'a': 2}),
         ((1,), [1]), (1, True), (None, 0),
+        ({'a': 1, 'b': 2}, {'b': 2, 'a': 1}),
         (objects.Aggregate(hosts=['a']), objects.Aggregate(hosts=['b'])),
         ([objects.Aggregate(id=1)], [objects.Aggregate(id=2)]),
         (objects.ImageMetaProps.from_dict({'odd': '1'}),

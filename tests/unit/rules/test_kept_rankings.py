@@ -6,12 +6,19 @@ import pytest
 
 from nova_sched import weights
 from nova_sched.objects import Aggregate
+from nova_sched.plugins import loading as plugins
 from nova_sched.rules import kept_rankings
 from tests.builders import requests
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import picks
 from tests.builders.drivers import select
 from tests.builders.hosts import a_host
+from tests.builders.hosts import table
+from tests.builders.numa import a_cell
+from tests.builders.numa import a_guest
+from tests.builders.numa import cells_text
+from tests.builders.numa import guest_cell
+from tests.builders.rules import configured
 
 COUNT = 40
 RAM = 'nova.scheduler.weights.ram.RAMWeigher'
@@ -123,14 +130,45 @@ class TestTheSameAgain:
             for _ in range(2))
         assert first.memory_mb == second.memory_mb is not None
 
-    def test_warns_of_silent_hosts_each_time(self, scenes, caplog):
-        scene = scenes(enabled_filters=['ComputeFilter'])
-        scene.report(3, service_up=False)
-        scene.pick()
-        caplog.clear()
-        scene.pick()
-        assert len([text for text in caplog.messages if 'heard' in text]) == 1
+    @pytest.mark.parametrize('filter_, report, asked, line', [
+        ('ComputeFilter', {'service_up': False}, {}, 'has not been heard'),
+        ('CoreFilter', {'vcpus_total': 0}, {}, 'VCPUs not set'),
+        ('RetryFilter', {}, {'retry': [('h03', 'h03')]},
+         'Previously tried hosts')])
+    def test_has_the_same_lines_in_the_log(self, scenes, caplog, filter_,
+                                           report, asked, line):
+        caplog.set_level(logging.INFO)
+        scene = scenes(enabled_filters=[filter_])
+        if report:
+            scene.report(3, **report)
+        for _ in range(2):
+            caplog.clear()
+            scene.pick(**asked)
+            assert len([text for text in caplog.messages if line in text]) == 1
         assert scene.anew == 1
+
+
+class Untouchable:
+    """What a rule must not look at: fails where it does."""
+
+    asked = False
+
+    def __getattr__(self, name):
+        raise AssertionError(name)
+
+
+@pytest.mark.parametrize('cls', [*plugins.all_filters(),
+                                 *plugins.all_weighers()],
+                         ids=lambda cls: cls.__name__)
+def test_a_rule_that_looks_elsewhere_says_so(cls):
+    rule, spec = configured(cls), requests.a_request(numa_topology=a_guest(
+        guest_cell(floating=1)))
+    snapshot = table(a_host(numa_topology=cells_text(a_cell())),
+                     a_host('b')).snapshot(Untouchable(), Untouchable())
+    judge = getattr(rule, 'keep', None) or rule.raw
+
+    if not rule.looks_elsewhere(spec):
+        judge(snapshot.block(), spec)
 
 
 class TestIsRankedAnew:
