@@ -5,6 +5,7 @@ runs this.  Prints the tables of benchmarks/README.md.
 """
 
 import argparse
+import functools
 import logging
 import os
 import platform
@@ -77,7 +78,7 @@ def _services(args, bed, figures):
 
 def _one_cloud(args, bed, figures, hosts):
     with bed.floor() as echo:
-        read = load.run_between(bed.bare_read(), echo, 50)
+        read = load.run_between(bed.bare_read(), _carrying(echo, 1), 50)
         again = load.run(bed.bare_read(), 1, args.seconds, 50)
     figures.read[hosts] = again.p50
     print(f'bare read of the rows of {hosts} hosts: p50 '
@@ -94,7 +95,8 @@ def _matrix(args, figures, driver, hosts, echo, call):
     for callers in args.callers:
         for instances in args.instances:
             # Machines are noisy: the floor is measured beside each figure.
-            floor = load.run(echo, callers, args.seconds / 2, args.calls)
+            floor = load.run(_carrying(echo, instances), callers,
+                             args.seconds / 2, args.calls)
             result = load.run(lambda n=instances: call(n), callers,
                               args.seconds, args.calls)
             ratio = result.p50 / floor.p50
@@ -105,6 +107,11 @@ def _matrix(args, figures, driver, hosts, echo, call):
                 f'{result.per_second:.0f}', f'{ratio:.2f}',
                 f'{result.per_second / floor.per_second:.2f}',
                 result.errors))
+
+
+def _carrying(echo, instances):
+    """Return the call of the floor that carries a whole request."""
+    return functools.partial(echo, **test_bed.request(instances))
 
 
 def _milliseconds(result):
