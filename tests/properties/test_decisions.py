@@ -246,7 +246,7 @@ def test_after_a_pick_the_same_is_decided_as_on_all_hosts_anew(
 
 @given(drivers=st.sampled_from(PLAIN_ANEW_AND_ROWS),
        case=cases([*ONE, *SOME], 0, narrowing=True), data=st.data())
-@settings(max_examples=200)
+@ANY
 def test_what_is_asked_for_again_is_decided_as_if_it_had_not_been(
         drivers, case, data):
     """Whatever some hosts have reported since."""

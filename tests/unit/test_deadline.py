@@ -67,13 +67,11 @@ def test_a_call_runs_in_a_daemon_thread_of_its_name():
 
 def test_a_thread_runs_one_call_after_another():
     """A question is asked sooner where no thread is started for it."""
-    def ask():
-        return deadline.run_within(10, threading.get_ident)
-
-    def is_same():
-        return ask() == ask()
-
-    wait_for(is_same)
+    threads, seen = deadline._Threads(2), []
+    for number in range(3):
+        threads.run(lambda: seen.append(threading.get_ident()), 'call')
+        wait_for(lambda: threads._waiting == 1)
+        assert seen == [seen[0]] * (number + 1)
 
 
 def test_a_thread_that_waits_holds_nothing_of_its_calls():
