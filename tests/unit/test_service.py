@@ -8,6 +8,7 @@ from nova_sched.scheduler import driver
 from tests.builders import cloud_database
 from tests.builders import rules
 from tests.builders.services import select
+from tests.builders.services import wait_for
 
 
 @pytest.fixture
@@ -321,13 +322,17 @@ class TestBroker:
 def test_calls_that_take_too_long_keep_no_process_from_ending(
         running, monkeypatch, caplog):
     """They are given up, and a line says so."""
-    before, go_on = {*threading.enumerate()}, threading.Event()
-    monkeypatch.setattr(running, '_answer', lambda: go_on.wait(30))
+    go_on, waiting = threading.Event(), []
+
+    def answer():
+        waiting.append(threading.current_thread())
+        go_on.wait(30)
+    monkeypatch.setattr(running, '_answer', answer)
 
     running._drain(0.01)
 
     assert 'Calls are still being answered' in caplog.text
-    left = {*threading.enumerate()} - before
-    assert left
-    assert all(thread.daemon for thread in left)
+    wait_for(lambda: waiting)
+    assert waiting[0].is_alive()
+    assert waiting[0].daemon
     go_on.set()
