@@ -1,18 +1,54 @@
-"""The daemon, whose copy of Placement is compared with it all the time.
+"""The daemon, whose copy of Placement is read anew for each request.
 
 For tests that compare what is decided on the copy with what is decided on
 listings, while others change Placement between two requests.
 """
 
 import sys
+import time
 
 from nova_sched.cmd import run_scheduler
+from nova_sched.placement.mirror import mirror
 from nova_sched.placement.mirror import upkeep
+from nova_sched.scheduler.client import report
+from tests.functional import processes
 
-#: Seconds after which it has seen any change.
-SEEN = 0.5
+#: Requests a second that read single providers.
+upkeep.SINGLE = 1000
+
+
+class _QuickUpkeep(upkeep.Upkeep):
+    """Reads all when it is told to, however soon after the last time."""
+
+    _complete_as_of = 0
+
+    def read_now(self):
+        """Return when the copy has all that Placement knew at the call."""
+        moment = time.monotonic()
+
+        def is_newer():
+            if self._complete_as_of > moment and not self._singles():
+                return True
+            self._changes.at = self._all.at = 0
+            self._woken.set()
+            return False
+        processes.until(is_newer, 'a copy of what Placement knows now')
+
+    def _read_all(self, generations):
+        super()._read_all(generations)
+        self._complete_as_of = self._all.began
+
+
+class _QuickMirror(mirror.PlacementMirror):
+    """Has everything read before it tells who fits."""
+
+    def candidates(self, queries):
+        if self.age is not None:
+            self._upkeep.read_now()
+        return super().candidates(queries)
+
 
 if __name__ == '__main__':
-    upkeep.CHANGES = upkeep.ALL = upkeep.MEMBERS = 0.3
-    upkeep.LEAST, upkeep.SINGLE = 0.1, 1000
+    mirror.Upkeep = _QuickUpkeep
+    report.PlacementMirror = _QuickMirror
     sys.exit(run_scheduler())

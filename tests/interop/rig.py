@@ -9,7 +9,6 @@ import functools
 import os
 import subprocess
 import sys
-import time
 import uuid
 
 import oslo_messaging as messaging
@@ -166,8 +165,6 @@ class Rig:
         Placement is afterwards as it was before.
         """
         rig_providers.hold(self.placement, question.held)
-        if scheduler.name == 'mirror':
-            time.sleep(quick_mirror.SEEN)
         try:
             refused, selections = self.call(scheduler, question)
             allocations = rig_providers.dump(self.placement,
