@@ -5,8 +5,9 @@
 #   ./tools/test.sh [--everything] [--require-all] [ARGUMENT OF PYTEST ...]
 #
 # --everything: also those of other releases of oslo.messaging and of what is
-# installed, and in the end what takes hours: the search for NUMA cells on far
-# more examples, a soak, and mutation.
+# installed, twice as many questions to a real nova-scheduler, and in the end
+# what takes hours: the search for NUMA cells on far more examples, a soak, and
+# mutation.
 # --require-all: tests that cannot run are a failure.
 #
 # What does not depend on each other runs side by side.
@@ -91,14 +92,16 @@ fi
 beside docs sphinx-build -q -W --keep-going -b html doc/source doc/build/html
 heading 'Unit tests'
 # A third of the time they wait.
-pytest -n $((cores + 1)) tests/unit tests/properties "$@" || failed=1
+pytest -n $((2 * cores)) tests/unit tests/properties "$@" || failed=1
 heading 'The documentation as a site'
 done_well docs || failed=1
 done_well packages
 missing=$(bindep --brief test)
 
 suites=(tests/functional)
-if [ -z "$everything" ]; then
+if [ -n "$everything" ]; then
+    export NOVA_SCHED_TEST_EACH=${NOVA_SCHED_TEST_EACH:-7}
+else
     suites+=(--ignore=tests/functional/test_messaging_versions.py
              --ignore=tests/functional/test_packaging.py)
 fi

@@ -13,7 +13,7 @@ from tests.functional import stage as stages
 
 pytestmark = pytest.mark.real
 
-CALLS = 200
+CALLS = 80
 
 # Makes sure that calls are under way when a test interferes.
 SLOW_FILTER = """

@@ -11,7 +11,7 @@ from tests.interop.placement import open_placement
 
 pytestmark = pytest.mark.real
 
-HOSTS, SLOTS, CALLERS = 50, 2, 100
+HOSTS, SLOTS, CALLERS = 30, 2, 60
 #: Seconds that a caller waits.
 PATIENCE = 300
 FLAVOR = {'vcpus': 4, 'memory_mb': 1024, 'root_gb': 10, 'ephemeral_gb': 0,
@@ -39,14 +39,10 @@ def providers(stage, placement):
     return made
 
 
-@pytest.fixture(params=['list', 'mirror'])
-def candidates(request):
-    """Where the candidates of requests are from."""
-    return request.param
-
-
-@pytest.fixture(params=[[4], [2, 2]], ids=['one daemon', 'two daemons'])
-def daemons(request, stage, placement, providers, candidates):
+@pytest.fixture(params=[('list', [4]), ('mirror', [2, 2])],
+                ids=['one daemon that lists', 'two daemons with a mirror'])
+def daemons(request, stage, placement, providers):
+    candidates, workers_of_each = request.param
     options = {f'placement__{name}': value
                for name, value in placement.options.items()}
     # On a busy machine Placement takes its time for so many.
@@ -55,7 +51,7 @@ def daemons(request, stage, placement, providers, candidates):
         name=f'daemon{number}', workers=workers, **options,
         DEFAULT__host=f'daemon{number}', nova_sched__candidates=candidates,
         DEFAULT__service_down_time=10 ** 9)
-        for number, workers in enumerate(request.param)]
+        for number, workers in enumerate(workers_of_each)]
 
 
 class Crowd:
@@ -93,12 +89,12 @@ class Crowd:
 def test_every_claim_is_made_once_and_none_is_left_behind(
         stage, daemons, placement, providers):
     crowd = Crowd(stage)
-    crowd.ask(40)
-    crowd.ask(20, count=3)
-    crowd.ask(100)
+    crowd.ask(24)
+    crowd.ask(12, count=3)
+    crowd.ask(60)
 
     assert len(crowd.placed) == HOSTS * SLOTS
-    assert len(crowd.refused) == 40 + 60 + 100 - HOSTS * SLOTS
+    assert len(crowd.refused) == 24 + 36 + 60 - HOSTS * SLOTS
     held = {uuid: host for host, provider in providers.items()
             for uuid in placement.consumers(provider)}
     assert held == crowd.placed
