@@ -91,8 +91,8 @@ class _Ring:
             size, checksum, author = _ENTRY.unpack(
                 self._read(at, _ENTRY.size))
             data = self._read(at + _ENTRY.size, min(size, self._size))
-            if _checksum(author, data) != checksum:
-                # It has made room meanwhile; or it is not there yet, on a
+            if _checksum(at, author, data) != checksum:
+                # It has made room meanwhile, perhaps for a whole one; or it is not there yet, on a
                 # processor that writes in another order.
                 start = self._bounds[0]
                 if start <= at:
@@ -106,7 +106,8 @@ class _Ring:
     def add(self, author, data):
         """Write an entry; return False for one that is too large."""
         start, end = self._bounds
-        entry = _ENTRY.pack(len(data), _checksum(author, data), author) + data
+        entry = _ENTRY.pack(
+            len(data), _checksum(end, author, data), author) + data
         if len(entry) > self._size:
             return False
         while end + len(entry) - start > self._size:
@@ -290,8 +291,8 @@ def _unpickled(data):
         return []
 
 
-def _checksum(author, data):
-    return zlib.crc32(author + data, 1)
+def _checksum(at, author, data):
+    return zlib.crc32(author + data, zlib.crc32(struct.pack('=Q', at)))
 
 
 def _write(ring, author, data):

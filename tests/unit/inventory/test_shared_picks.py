@@ -192,6 +192,26 @@ class TestOneWorker:
         assert worker.news() == []
 
 
+def test_what_takes_the_place_of_an_entry_is_told_once(monkeypatch):
+    """Though all of it lies where what is being read has lain."""
+    one = 24 + shared_picks._ENTRY.size
+    ring = shared_picks._Ring(4 * one)
+    for number in range(4):
+        ring.add(b'somebody', b'%24d' % number)
+    read = ring._read
+
+    def read_late(*place):
+        monkeypatch.setattr(ring, '_read', read)
+        for number in range(4, 8):
+            ring.add(b'somebody', b'%24d' % number)
+        return read(*place)
+
+    monkeypatch.setattr(ring, '_read', read_late)
+    found, at = ring.entries(0)
+    found += ring.entries(at)[0]
+    assert [int(data) for _author, data in found] == [4, 5, 6, 7]
+
+
 def test_who_reads_while_others_write_is_told_all_or_the_latest(picks):
     """Though the oldest entries make room while they are read."""
     reader, told = picks.exchange(), []
