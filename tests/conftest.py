@@ -45,14 +45,15 @@ def pytest_collection_modifyitems(config, items):
     """Have workers begin with the files that take longest.
 
     These are of files that need servers the ones with few tests, of others
-    the ones with many.
+    properties, and then the ones with many.
     """
     if hasattr(config, 'workerinput'):
         counts = collections.Counter(item.path for item in items)
         real = {item.path for item in items
                 if item.get_closest_marker('real')}
-        items.sort(key=lambda item: counts[item.path] * (
-            1 if item.path in real else -1))
+        items.sort(key=lambda item: (
+            'properties' not in item.path.parts,
+            counts[item.path] * (1 if item.path in real else -1)))
 
 
 def pytest_configure(config):
