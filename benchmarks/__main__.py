@@ -11,6 +11,7 @@ import os
 import platform
 import sys
 import tempfile
+import time
 
 from benchmarks import bed as test_bed
 from benchmarks import decision
@@ -56,17 +57,29 @@ def main():
 
 
 def _decisions(args, bed, figures):
-    _print_row(('decision in process', 'hosts', 'instances', 'p50 ms',
-                'p95 ms', 'p99 ms'))
+    _print_row(('decision', 'hosts', 'instances', 'p50 ms', 'p95 ms',
+                'p99 ms'))
     for hosts in args.hosts:
         bed.make_cloud(hosts)
-        for instances in args.instances:
-            result = decision.measure(bed.configuration('caching_scheduler'),
-                                      instances, max(20, 400 // instances))
-            figures.decision[hosts, instances] = result.p50
-            _print_row(('filters, weighers, pick', hosts, instances,
-                        *_milliseconds(result)))
+        with bed.serving() as (call, taken):
+            for instances in args.instances:
+                _decision(bed, figures, hosts, instances, call, taken)
     print(flush=True)
+
+
+def _decision(bed, figures, hosts, instances, call, taken):
+    """Measure one size of decision, alone and in the worker that serves."""
+    count = max(20, 400 // instances)
+    result = decision.measure(bed.configuration('caching_scheduler'),
+                              instances, count)
+    figures.decision[hosts, instances] = result.p50
+    _print_row(('in process', hosts, instances, *_milliseconds(result)))
+    before, begin = len(taken()), time.perf_counter()
+    for _ in range(count):
+        call(instances)
+    served = load.summary(taken()[before:], 0, time.perf_counter() - begin)
+    _print_row(('in the serving worker', hosts, instances,
+                *_milliseconds(served)))
 
 
 def _services(args, bed, figures):

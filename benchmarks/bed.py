@@ -105,9 +105,26 @@ class Bed:
             until(lambda: client.prepare(timeout=2).call({}, 'echo'))
             yield lambda **carried: client.call({}, 'echo', **carried)
 
-    @contextlib.contextmanager
     def service(self, driver):
         """Run the service; yield a function of instances, makes one call."""
+        return self._called(driver, 'nova_sched.cmd.scheduler')
+
+    @contextlib.contextmanager
+    def serving(self):
+        """Run the service with the caching driver; yield a pair.
+
+        Function of instances, which makes one call, and function that returns
+        the milliseconds of all decisions so far: list.
+        """
+        path = self.directory / 'decisions'
+        path.unlink(missing_ok=True)
+        with self._called('caching_scheduler', 'benchmarks.serving',
+                          str(path)) as call:
+            yield call, lambda: [*map(float, path.read_text().split())]
+
+    @contextlib.contextmanager
+    def _called(self, driver, *program):
+        """Run a module, with its arguments, as the service; as ``service``."""
         target = messaging.Target(topic=rpc.TOPIC, version='4.5')
         client = messaging.get_rpc_client(self.transport, target)
 
@@ -117,8 +134,8 @@ class Bed:
             assert len(answer) == instances, answer
 
         ping = client.prepare(namespace='baseapi', version='1.0', timeout=2)
-        with self._module(driver, 'nova_sched.cmd.scheduler',
-                          '--config-file', str(self._config_file(driver))):
+        with self._module(driver, *program, '--config-file',
+                          str(self._config_file(driver))):
             until(lambda: ping.call({}, 'ping', arg=None))
             # What was read at the start is compared more often for a while.
             end = time.monotonic() + _WARM_UP
