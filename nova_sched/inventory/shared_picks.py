@@ -92,8 +92,9 @@ class _Ring:
                 self._read(at, _ENTRY.size))
             data = self._read(at + _ENTRY.size, min(size, self._size))
             if _checksum(at, author, data) != checksum:
-                # It has made room meanwhile, perhaps for a whole one; or it is not there yet, on a
-                # processor that writes in another order.
+                # It has made room meanwhile, perhaps for a whole one; or it
+                # is not there yet, on a processor that writes in another
+                # order.
                 start = self._bounds[0]
                 if start <= at:
                     break
