@@ -18,9 +18,6 @@ from nova_sched.rpc.broadcast import Broadcast
 
 LOG = logging.getLogger(__name__)
 
-#: What the process is called, for who lists processes.
-TITLE = 'nova-sched: messenger'
-
 #: Seconds between two tries at a broker that refuses.
 RETRY = 60
 
@@ -44,7 +41,7 @@ class Messenger(backend.get_component('ServiceBase')):
 
     def start(self):
         """Tell and hear, in a thread."""
-        setproctitle.setproctitle(TITLE)
+        setproctitle.setproctitle(f'{self._conf.prog}: messenger')
         threading.Thread(target=self._run, name='peers', daemon=True).start()
 
     def stop(self, graceful=True):

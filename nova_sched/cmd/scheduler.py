@@ -14,13 +14,12 @@ from nova_sched.cmd import process
 from nova_sched.db import engine
 from nova_sched.observe import guru
 from nova_sched.observe import logs
+from nova_sched.options import loading
 from nova_sched.preflight import setup as setups
 from nova_sched.preflight import startup
 from nova_sched.shadow import runner as shadow
 
 LOG = logging.getLogger(__name__)
-
-PROGRAM = 'nova-sched'
 
 OPTS = [cfg.BoolOpt('shadow', default=False, help=(
     'Answer nothing: decide what the schedulers of this configuration are '
@@ -38,11 +37,16 @@ def main(argv=None):
     wrong stands on stderr, a line for each option.
     """
     process.configure_process()
+    called = loading.program(sys.argv[0])
     argv = sys.argv[1:] if argv is None else argv
+
+    def new_conf():
+        return config.new_conf(argv, cli_opts=OPTS, called=called)
+
     # Out of the environment before anything else could claim it.
     notifier = systemd.Notifier.from_environ(os.environ)
     try:
-        conf = config.new_conf(argv, cli_opts=OPTS)
+        conf = new_conf()
         if conf.no_fork:
             # For all that goes by how many processes decide.
             conf.set_override('workers', 1, 'scheduler')
@@ -56,20 +60,19 @@ def main(argv=None):
         problems = [error]
     if problems:
         for problem in problems:
-            print(f'{PROGRAM}: error: {problem}', file=sys.stderr)
+            print(f'{called.name}: error: {problem}', file=sys.stderr)
         return startup.EXIT_CONFIGURATION
     if conf.shadow:
         return shadow.run(conf, notifier)
     LOG.info('Starting with %s', _described(conf))
     if conf.no_fork:
         return supervisor.Foreground(conf, notifier).run()
-    return supervisor.Supervisor(
-        conf, lambda: config.new_conf(argv, cli_opts=OPTS), notifier).run()
+    return supervisor.Supervisor(conf, new_conf, notifier).run()
 
 
 def _prepare(conf):
     """Set up the log and reports, and log what is odd in the options."""
-    logs.warn_of_no_log(conf, PROGRAM)
+    logs.warn_of_no_log(conf, conf.prog)
     logs.setup(conf)
     guru.answer_signals(conf)
     guru.watch_file(conf)

@@ -40,14 +40,16 @@ __all__ = (
 )
 
 
-def new_conf(args=(), default_config_files=None, cli_opts=()):
+def new_conf(args=(), default_config_files=None, cli_opts=(),
+             called=loading.OURS):
     """Return a ConfigOpts with all options, parsed.
 
     args: command line without the program's name.
     default_config_files: files to read when args names none; None means
-    nova-sched.conf where it is found, else Nova's own nova.conf; an empty
-    list means none.
+    nova-sched.conf where it is found, else what nova-scheduler reads; an
+    empty list means none.
     cli_opts: further options of the command line.
+    called: loading.Program, which the ConfigOpts has as prog and project.
     Raises ConfigurationError for files that cannot be read, SystemExit for
     --help and a wrong command line. The values in the files are read later:
     see ``check``.
@@ -56,4 +58,4 @@ def new_conf(args=(), default_config_files=None, cli_opts=()):
     loading.register_log_opts(conf)
     register_opts(conf)
     conf.register_cli_opts(cli_opts)
-    return loading.parse(conf, args or (), default_config_files)
+    return loading.parse(conf, args or (), default_config_files, called)

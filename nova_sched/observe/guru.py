@@ -17,7 +17,6 @@ from oslo_reports.views.text import generic as views
 
 from nova_sched import version
 from nova_sched.observe import option_values
-from nova_sched.options import loading
 
 LOG = logging.getLogger(__name__)
 
@@ -35,7 +34,7 @@ def answer_signals(conf):
     does nothing; see ``watch_file``.
     """
     def answer(_number, frame):
-        _kind(conf).handle_signal(_VERSION, _name(),
+        _kind(conf).handle_signal(_VERSION, _name(conf),
                                   conf.oslo_reports.log_dir, frame)
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     is_by_file = conf.oslo_reports.file_event_handler
@@ -51,7 +50,7 @@ def watch_file(conf):
     if not options.file_event_handler:
         return
     try:
-        _kind(conf).setup_autorun(_VERSION, _name(), conf=conf)
+        _kind(conf).setup_autorun(_VERSION, _name(conf), conf=conf)
     except OSError as error:
         reason = error.strerror
     else:
@@ -61,9 +60,9 @@ def watch_file(conf):
               {'path': options.file_event_handler, 'reason': reason})
 
 
-def _name():
+def _name(conf):
     """Return how the names of this process's files begin."""
-    return f'{loading.PROG}-{os.getpid()}'
+    return f'{conf.prog}-{os.getpid()}'
 
 
 def _kind(conf):

@@ -47,10 +47,10 @@ _TRUSTED = frozenset(vars(py_logging.makeLogRecord({}))) | {
     'asctime', 'isotime', 'color', 'reset_color', 'extra', 'extra_keys'}
 
 
-def setup(conf, product=version.PACKAGE):
+def setup(conf, product=None):
     """Configure logging by oslo.log's options, with lines to be trusted.
 
-    conf: ConfigOpts.  product: name of the program, for formats that show it.
+    conf: ConfigOpts.  product: name for formats that show it; its project.
     Raises oslo.log's LogConfigError for a ``log_config_append`` that cannot
     be used, and OSError for a file; all loggers are as they were then.
     """
@@ -60,7 +60,7 @@ def setup(conf, product=version.PACKAGE):
     before = [(logger, logger.level, logger.propagate, logger.handlers[:])
               for logger in _loggers()]
     try:
-        logging.setup(conf, product, version.version_string())
+        logging.setup(conf, product or conf.project, version.version_string())
     except BaseException:
         for logger, level, logger.propagate, handlers in before:
             logger.setLevel(level)

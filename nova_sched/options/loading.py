@@ -4,6 +4,7 @@ import contextlib
 import logging as py_logging
 import os
 import traceback
+import typing
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -12,31 +13,54 @@ from nova_sched import exception
 from nova_sched import version
 from nova_sched.options import files
 
-PROJECT = 'nova_sched'
-PROG = 'nova-sched'
-NOVA_CONF = '/etc/nova/nova.conf'
-NOVA_CONF_DIR = '/etc/nova/nova.conf.d'
 
+class Program(typing.NamedTuple):
+    """A name under which the service runs, and whose files it reads.
 
-def default_config_files():
-    """Return the files to read when the command line names none: paths.
-
-    nova-sched.conf where oslo.config finds it: ~/.nova-sched/, ~/,
-    /etc/nova-sched/, /etc/. If there is none, Nova's own file.
+    name: of the program.  project: as oslo.config and oslo.log have it.
+    directory: files are in ~/.DIRECTORY and /etc/DIRECTORY, too.
+    distributed: files that packages bring, read before all others: paths.
     """
-    # oslo.config looks for one file named after the project and one after
-    # the program; here these are the same.
-    found = list(dict.fromkeys(cfg.find_config_files(PROG, PROG)))
-    if not found and os.path.exists(NOVA_CONF):
-        found = [NOVA_CONF]
-    return found
+
+    name: str
+    project: str
+    directory: str
+    distributed: tuple = ()
+
+    def config_files(self):
+        """Return the files that there are: list of paths, in reading order."""
+        return list(dict.fromkeys([
+            *filter(os.path.exists, self.distributed),
+            *cfg.find_config_files(self.directory, self.name)]))
+
+    def config_dirs(self):
+        """Return the directories that there are, to be read after the files.
+        """
+        return list(dict.fromkeys(
+            cfg.find_config_dirs(self.directory, self.name)))
 
 
-def default_config_dirs():
-    """Return the directories to read after those files: list of paths."""
-    if NOVA_CONF in default_config_files():
-        return [NOVA_CONF_DIR] if os.path.isdir(NOVA_CONF_DIR) else []
-    return list(dict.fromkeys(cfg.find_config_dirs(PROG, PROG)))
+OURS = Program('nova-sched', 'nova_sched', 'nova-sched')
+#: Called like this, it is a nova-scheduler in all that goes by a name.  RDO's
+#: packages bring a file of defaults.
+NOVAS = Program('nova-scheduler', 'nova', 'nova',
+                ('/usr/share/nova/nova-dist.conf',))
+
+
+def program(path):
+    """Return the Program that a path of an executable is called like."""
+    return NOVAS if os.path.basename(path) == NOVAS.name else OURS
+
+
+def default_config_files(called=OURS):
+    """Return (files, directories) to read when the command line names none.
+
+    called: Program.  Where there is neither a file nor a directory of the
+    service's own, Nova's count.
+    """
+    if called is OURS and (files := OURS.config_files()):
+        return files, OURS.config_dirs()
+    return NOVAS.config_files(), NOVAS.config_dirs()
 
 
 class Options(cfg.ConfigOpts):
@@ -86,22 +110,23 @@ def _parsed_in(error):
                 if isinstance(parser, cfg.ConfigParser))
 
 
-def parse(conf, args, paths):
+def parse(conf, args, paths, called=OURS):
     """Parse a command line and files into an Options, and return it.
 
     paths: of the files to read when the command line names none, or None.
+    called: Program.
 
     Raises ConfigurationError when a file is missing, may not be read or is
     no configuration file, and SystemExit for --help and a wrong command
     line; oslo.config has written why to stderr then.
     """
     py_logging.getLogger('oslo_config.cfg').addFilter(_is_news)
-    dirs = default_config_dirs() if paths is None else []
-    paths = default_config_files() if paths is None else list(paths)
+    paths, dirs = (default_config_files(called) if paths is None
+                   else (list(paths), []))
     try:
         with _text_only():
-            conf(list(args), project=PROJECT, prog=PROG,
-                 version=f'{PROG} {version.version_string()}',
+            conf(list(args), project=called.project, prog=called.name,
+                 version=f'{OURS.name} {version.version_string()}',
                  default_config_files=paths, default_config_dirs=dirs)
             conf.contents = files.read(conf)
     except cfg.ConfigFilesNotFoundError as exc:

@@ -27,10 +27,10 @@ class _Logger:
 def takes_nova_names(conf):
     """Return whether the service's loggers bear the names of Nova's.
 
-    Because an option says so, or because a file names loggers of Nova's and
-    none of the service's own.
+    Because it runs under Nova's name, an option says so, or a file names
+    loggers of Nova's and none of the service's own.
     """
-    if conf.nova_sched.nova_logger_names:
+    if conf.project == NOVAS or conf.nova_sched.nova_logger_names:
         return True
     named = _loggers(conf)
     return _below(NOVAS, named) != [] and _below(OURS, named) == []

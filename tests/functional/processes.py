@@ -12,7 +12,6 @@ import time
 
 import sqlalchemy as sa
 
-from nova_sched import messenger
 from tests.builders import waiting
 from tests.builders.waiting import PATIENCE
 from tests.functional import ports
@@ -30,8 +29,11 @@ def until(condition, what, seconds=PATIENCE, interval=0.05):
 
 
 def command_line(name, *arguments):
-    """How to run a program of this project: list of texts."""
-    return [str(pathlib.Path(sys.executable).with_name(name)),
+    """How to run a program of this project: list of texts.
+
+    name: of the program, or its path.
+    """
+    return [str(pathlib.Path(sys.executable).parent / name),
             *map(str, arguments)]
 
 
@@ -127,7 +129,8 @@ def _is_messenger(pid):
     """Whether a process is the one that other daemons are told by."""
     command = pathlib.Path(f'/proc/{pid}/cmdline')
     with contextlib.suppress(OSError):
-        return command.read_bytes().startswith(messenger.TITLE.encode())
+        title = command.read_bytes().partition(b'\0')[0]
+        return title.endswith(b': messenger')
     return False
 
 

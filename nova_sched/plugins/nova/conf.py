@@ -9,7 +9,6 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from nova_sched import conf as config
-from nova_sched.options import loading
 
 LOG = logging.getLogger(__name__)
 
@@ -24,7 +23,7 @@ def follow(conf):
     plug-ins see that one.
     """
     program = getattr(CONF, 'prog', None)
-    if program not in (None, loading.PROG):
+    if program not in (None, conf.prog):
         return
     CONF.contents = conf.contents
     files, dirs = list(conf.config_file or ()), list(conf.config_dir or ())
@@ -37,7 +36,7 @@ def follow(conf):
             # Leaves no moment without values, unlike reading from scratch.
             CONF.reload_config_files()
         else:
-            CONF([], project=loading.PROJECT, prog=loading.PROG,
+            CONF([], project=conf.project, prog=conf.prog,
                  default_config_files=files, default_config_dirs=dirs)
     except (cfg.Error, OSError, UnicodeDecodeError) as error:
         LOG.warning('Plug-ins do not see what the configuration files hold: '

@@ -79,6 +79,12 @@ def test_a_wrong_value_stops_the_start_with_one_line_and_status_2(
     assert errors.startswith(f'nova-sched: error: {option} = ')
 
 
+def test_under_nova_s_name_it_speaks_by_that(run, monkeypatch):
+    monkeypatch.setattr(sys, 'argv', ['/opt/bin/nova-scheduler'])
+    _status, errors, _started = run('[scheduler]\nmax_attempts = many\n')
+    assert errors.startswith('nova-scheduler: error: [scheduler] ')
+
+
 @pytest.mark.parametrize('text', [
     '[scheduler]\nmax_attempts = many\nworkers = few\n',
     '[DEFAULT]\ndebug = maybe\nuse_syslog = maybe\n',

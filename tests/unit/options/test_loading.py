@@ -14,36 +14,72 @@ from nova_sched.options import loading
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """An empty home directory, and no files of Nova's."""
+    """An empty home directory; files elsewhere, such as in /etc, do not count.
+    """
     monkeypatch.setenv('HOME', str(tmp_path))
-    monkeypatch.setattr(loading, 'NOVA_CONF', str(tmp_path / 'nova.conf'))
-    monkeypatch.setattr(loading, 'NOVA_CONF_DIR', str(tmp_path / 'nova.d'))
+    for name in ('find_config_files', 'find_config_dirs'):
+        monkeypatch.setattr(cfg, name, _below(tmp_path, getattr(cfg, name)))
+    monkeypatch.setattr(loading, 'NOVAS', loading.NOVAS._replace(
+        distributed=(str(tmp_path / 'share/nova-dist.conf'),)))
     return tmp_path
 
 
+def _below(directory, find):
+    return lambda *words: [path for path in find(*words)
+                           if path.startswith(str(directory))]
+
+
+def made(home, *names):
+    """Make files of these names, and their directories; their paths."""
+    paths = [home / name for name in names]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    return [str(path) for path in paths]
+
+
 class TestDefaultConfigFiles:
+    NOVAS = ('share/nova-dist.conf', '.nova/nova.conf',
+             '.nova/nova-scheduler.conf')
+
     def test_own_file_in_the_home_directory(self, home):
         """~/.nova-sched/nova-sched.conf is read, once."""
-        path = home / '.nova-sched' / 'nova-sched.conf'
-        path.parent.mkdir()
-        path.touch()
-        (home / 'nova.conf').touch()
+        own = made(home, '.nova-sched/nova-sched.conf')
+        made(home, '.nova-sched/nova-sched.conf.d/a.conf', *self.NOVAS)
 
-        assert [str(path)] == loading.default_config_files()
+        assert loading.default_config_files() == (
+            own, [str(home / '.nova-sched/nova-sched.conf.d')])
 
-    def test_without_one_novas_file(self, home):
-        """A machine with Nova's file only is configured by it."""
-        path = home / 'nova.conf'
-        path.touch()
-        (home / 'nova.d').mkdir()
+    @pytest.mark.parametrize(('called', 'more'), [
+        ('nova-sched', ()),
+        ('/usr/bin/nova-scheduler', ('.nova-sched/nova-sched.conf',))])
+    def test_without_one_or_under_novas_name_what_nova_reads(
+            self, home, called, more):
+        """A machine with Nova's files only is configured by them.
 
-        assert [str(path)] == loading.default_config_files()
-        assert [str(home / 'nova.d')] == loading.default_config_dirs()
+        Called nova-scheduler, it leaves its own file to others.
+        """
+        novas = made(home, *self.NOVAS)
+        made(home, '.nova/nova.conf.d/a.conf',
+             '.nova/nova-scheduler.conf.d/a.conf', *more)
+
+        assert loading.default_config_files(loading.program(called)) == (
+            novas, [str(home / '.nova/nova.conf.d'),
+                    str(home / '.nova/nova-scheduler.conf.d')])
 
     def test_without_any_the_defaults(self, home):
         """No file is no error."""
-        assert loading.default_config_files() == []
-        assert loading.default_config_dirs() == []
+        assert loading.default_config_files() == ([], [])
+
+    def test_are_those_that_a_configuration_is_made_of(self, home):
+        made(home, '.nova-sched/nova-sched.conf')
+        (home / '.nova').mkdir()
+        (home / '.nova/nova.conf').write_text('[DEFAULT]\nhost = novas\n')
+
+        conf = config.new_conf(called=loading.program('nova-scheduler'))
+        assert (conf.prog, conf.project, conf.host) == (
+            'nova-scheduler', 'nova', 'novas')
+        assert config.new_conf().project == 'nova_sched'
 
 
 class TestFilesThatCannotBeRead:

@@ -3,6 +3,7 @@
 import pytest
 
 from nova_sched import conf
+from nova_sched.options import loading
 from nova_sched.options import log_files
 from tests.builders import logging_files
 
@@ -35,6 +36,11 @@ def test_nova_s_names_are_taken_from_a_file_that_knows_no_others(
     ('', False), ('[nova_sched]\nnova_logger_names = true\n', True)])
 def test_otherwise_an_option_says_whether_they_are(parsed, text, taken):
     assert log_files.takes_nova_names(parsed(text)) is taken
+
+
+def test_under_nova_s_name_they_are_taken():
+    assert log_files.takes_nova_names(conf.new_conf(
+        [], [], called=loading.NOVAS))
 
 
 @pytest.mark.parametrize('loggers', [
