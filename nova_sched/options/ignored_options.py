@@ -1,8 +1,8 @@
 """The options that are accepted but not acted on.
 
 Operators' files name them, for Nova's own scheduler. The help of ours says
-that they do nothing, and ``warnings`` names those that a file sets. Whoever
-makes one work takes it out of the table.
+that they do nothing, and ``warnings`` names those that a file sets, but for
+FOR_OTHERS. Whoever makes one work takes it out of the table.
 """
 
 SENTENCE = 'This release accepts this option but does not act on it.'
@@ -30,6 +30,15 @@ OPTIONS = {
     'workarounds': (
         'disable_compute_service_check_for_ffu',),
 }
+
+
+#: Those that nobody has to take out: another service of Nova reads them in the
+#: same file, or hosts are the same with them as without.
+FOR_OTHERS = frozenset({
+    ('scheduler', 'query_placement_for_availability_zone'),
+    ('filter_scheduler', 'track_instance_changes'),
+    ('filter_scheduler', 'pci_in_placement'),
+    ('api_database', 'max_retries')})
 
 
 def options():

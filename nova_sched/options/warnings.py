@@ -89,7 +89,7 @@ def _ignored_options(conf):
     known = sections.known_opts()
     found = [f'[{section}] {name}'
              for section, name in ignored_options.options()
-             if (section, name) in known
+             if (section, name) in known.keys() - ignored_options.FOR_OTHERS
              and (conf if section == 'DEFAULT' else conf[section])[name]
              != known[section, name].default]
     if not found:

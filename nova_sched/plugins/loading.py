@@ -6,8 +6,6 @@ right name.
 
 import itertools
 
-from oslo_log import log as logging
-
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import filters as base_filters
@@ -16,11 +14,8 @@ from nova_sched.options import nearest
 from nova_sched.plugins import classes
 from nova_sched.plugins import nova_names
 from nova_sched.plugins import row_rules
-from nova_sched.rules import nova_classes
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
-
-LOG = logging.getLogger(__name__)
 
 _AVAILABLE = '[filter_scheduler] available_filters'
 _ENABLED = '[filter_scheduler] enabled_filters'
@@ -84,8 +79,6 @@ def load_filters(conf):
     a filter that cannot work.
     """
     loaded = _or_first_error(_filters(conf))
-    if _is_configured(conf):
-        _warn_of_removed(loaded)
     return [loaded[name] for name in config.enabled_filters(conf)]
 
 
@@ -172,14 +165,6 @@ def _filters(conf):
     return dict(loaded), errors
 
 
-def _is_configured(conf):
-    """Return whether the names of the filters that run are not defaults of
-    ours.
-    """
-    return (conf.filter_scheduler.enabled_filters is not None
-            and not config.uses_baremetal_filters(conf))
-
-
 def _weighers(conf):
     """Return ([object], errors)"""
     def load(path):
@@ -248,12 +233,3 @@ def _owner(cls, method):
     """
     owners = [method in vars(parent) for parent in cls.__mro__]
     return owners.index(True) if True in owners else len(owners)
-
-
-def _warn_of_removed(loaded):
-    for name, plugin in loaded.items():
-        release = nova_classes.REMOVED_FILTERS.get(name)
-        if release and type(plugin).__module__.startswith(filters.__name__):
-            LOG.warning('%(name)s was removed from Nova in %(release)s; it '
-                        'is part of this service and runs.',
-                        {'name': name, 'release': release})
