@@ -27,23 +27,28 @@ LEAST = {('DEFAULT', 'executor_thread_pool_size'): 1}
 
 @spelling.errors_as_written
 def check(conf):
+    """Return ``errors`` by the names that the files give the options."""
+    return errors(conf)
+
+
+def errors(conf):
     """Return what the service cannot run with: list of ConfigurationError.
 
     Reads every option. Names of drivers, filters and weighers are not looked
     up here, but where they are loaded.
     """
-    errors, invalid = _unreadable(conf)
+    found, invalid = _unreadable(conf)
     for part in (messaging.transport_url, messaging.own_notification_url,
                  messaging.lock_path, messaging.check_tls_files,
                  messaging.check_values, placement.check_tls_files,
                  database.database_url, database.api_database_url,
                  database.check_drivers, _check_plugin_path,
                  *log_checks.CHECKS):
-        errors += _errors_of(part, conf)
+        found += _errors_of(part, conf)
     if 'servicegroup_driver' not in invalid:
-        errors += _unavailable('[DEFAULT] servicegroup_driver',
+        found += _unavailable('[DEFAULT] servicegroup_driver',
                                conf.servicegroup_driver)
-    return errors
+    return found
 
 
 def _check_plugin_path(conf):

@@ -29,6 +29,11 @@ SECTIONS = (default, scheduler, filter_scheduler, metrics, database,
             placement, neutron, service_user, messaging, notifications,
             upgrade_levels, workarounds, compute, trusted_computing,
             nova_sched)
+#: Switches that files and the command line have: names, all in DEFAULT.
+SWITCHES = frozenset(opt.dest for opt in (
+    *log_options.common_cli_opts, *log_options.logging_cli_opts)
+    if isinstance(opt, cfg.BoolOpt))
+
 #: How oslo.config refuses a $ that no option follows, and a malformed value.
 SUBSTITUTION_ERRORS = (cfg.TemplateSubstitutionError, cfg.NoSuchOptError)
 VALUE_ERRORS = (cfg.ConfigFileValueError, cfg.ConfigSourceValueError,

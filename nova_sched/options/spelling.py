@@ -14,6 +14,7 @@ from oslo_config import cfg
 from nova_sched import exception
 from nova_sched.conf import nova_sched
 from nova_sched.options import files
+from nova_sched.options import names
 from nova_sched.options import nearest
 from nova_sched.options import sections
 
@@ -143,15 +144,23 @@ def unknown_options(conf):
     return found
 
 
+@functools.cache
 def _elsewhere():
     """Return the names of our sections' options, wherever they stand.
 
-    Dict name -> '[section] name', of names alone and behind that of their
-    section, as documents print metrics_weight_setting.
+    Dict name -> '[section] name': of names alone, behind that of their
+    section, as documents print metrics_weight_setting, and those of older
+    releases.  A driver's name is its option's value.
     """
-    return {name: f'[{section}] {dest}'
-            for section, dest in sections.known_opts() if section in _OURS
-            for name in (dest, f'{section}_{dest}')}
+    found = dict.fromkeys(names.DRIVERS.values(), '[scheduler] driver')
+    ours = {place: opt for place, opt in sections.known_opts().items()
+            if place[0] in _OURS}
+    for (section, dest), opt in ours.items():
+        for _place, name in sections.places(section, opt):
+            found[name] = f'[{section}] {dest}'
+    for section, dest in ours:
+        found[dest] = found[f'{section}_{dest}'] = f'[{section}] {dest}'
+    return found
 
 
 def _cutoff(section):

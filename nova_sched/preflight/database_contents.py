@@ -3,6 +3,7 @@
 import dataclasses
 
 from oslo_utils import timeutils
+import sqlalchemy as sa
 
 from nova_sched.db import api_reader
 from nova_sched.db import cell_reader
@@ -17,6 +18,10 @@ from nova_sched.hosts import columns
 _NODE_COLUMNS = ('uuid', 'host', 'hypervisor_hostname')
 _SCHEDULER_COLUMNS = ('host', 'disabled', 'forced_down', 'last_seen_up',
                       'created_at', 'version')
+
+#: Tables that only the API database, and only cells' databases have; a loaded
+#: cloud of our own has both.
+_IN_API, _IN_CELLS = tables.cell_mappings.name, tables.compute_nodes.name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +88,24 @@ def api(conf):
                    reader.host_cells(), aggregates)
     finally:
         reader.close()
+
+
+def are_swapped(conf):
+    """Return whether each of the two databases is where the other belongs.
+
+    Raises DatabaseUnavailable.
+    """
+    own, api_tables = (_tables(engine.database(conf, group))
+                       for group in ('database', 'api_database'))
+    return (_IN_API in own - api_tables) and _IN_CELLS in api_tables - own
+
+
+def _tables(db):
+    try:
+        with db.reading() as connection:
+            return set(sa.inspect(connection).get_table_names())
+    finally:
+        db.close()
 
 
 def schedulers(conf, down_time):

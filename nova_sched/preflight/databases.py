@@ -40,6 +40,8 @@ class Databases:
                                      self._down_time)
         self._api = (self._ask(database_contents.api, conf)
                      if self._has_api else None)
+        self._swapped = (self._ask(database_contents.are_swapped, conf)
+                         if self._has_api else None)
         self._cells = deadline.Call(2 * self._seconds, self._ask_cells,
                                     name='preflight')
 
@@ -81,7 +83,18 @@ class Databases:
 
     def rows(self):
         """Return the rows about all databases: list of Row."""
+        if self._are_swapped():
+            return [Row(_OWN, ERROR, '[database] connection and '
+                        '[api_database] connection are swapped: the former '
+                        'leads to the tables of the API database, the latter '
+                        'to those of a cell', 'Exchange the two URLs')]
         return [*self._api_rows(), *self._own_rows(), *self._cell_rows()]
+
+    def _are_swapped(self):
+        try:
+            return self._has_api and self._swapped.result()
+        except Exception:
+            return False    # the row of the one that fails says why
 
     def _api_rows(self):
         if not self._has_api:

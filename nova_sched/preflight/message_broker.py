@@ -155,6 +155,32 @@ class MessageBroker:
                 f'{_DELETE}')
 
 
+def consumers(conf):
+    """Return how many take requests: a pair of lists.
+
+    (host, number, None without a queue) of the hosts that answer, and a Row
+    about each that does not.
+    """
+    url = config.transport_url(conf)
+    found, failures = [], []
+    for broker in brokers.brokers(conf, url):
+        answers = []
+        row = _row('broker', broker, deadline.Call(
+            _ALL_STEPS, _count, broker, conf, url, name='preflight'), answers,
+            '[DEFAULT] transport_url')
+        found += [(broker.where, count) for count in answers]
+        if row.outcome == ERROR:
+            failures.append(row)
+    return found, failures
+
+
+def _count(broker, conf, url):
+    """Return how many consume the queue of requests; None without it."""
+    (_exchange, queue), *_ = declarations.of_server(conf, url)[0]
+    with broker.connected(TIMEOUT) as connection:
+        return queue.consumers(connection)
+
+
 def _look(broker, conf, url):
     """Return what a host of the broker has: _Found."""
     consumed = declarations.of_server(conf, url)

@@ -8,6 +8,8 @@ import os
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import rpc
+from nova_sched.options import checking
+from nova_sched.options import sections
 from nova_sched.options import spelling
 from nova_sched.plugins import drivers
 from nova_sched.plugins import loading as plugins
@@ -16,6 +18,10 @@ from nova_sched.scheduler import driver
 #: Exit status of a service that its configuration keeps from running.
 EXIT_CONFIGURATION = 2
 
+#: oslo.config ends the process on a wrong value of these when the files are
+#: read for plug-ins.
+_FATAL = {f'[DEFAULT] {name}' for name in sections.SWITCHES}
+
 
 def problems(conf):
     """Return what the service cannot run with: list of ConfigurationError.
@@ -23,10 +29,37 @@ def problems(conf):
     Reads every option, and loads the driver with its filters and weighers,
     and what speaks to the message broker.
     """
-    return config.check(conf) or _unloadable(conf)
+    return config.check(conf) or spelling.errors_as_written(_unloadable)(conf)
 
 
-@spelling.errors_as_written
+def all_problems(conf):
+    """Return all that ``problems`` would return one after the other: list.
+
+    An option that is found to be wrong counts as its default from then on,
+    so the ConfigOpts is for looking at afterwards, not for a service.
+    """
+    found, aside = [], set()
+    for stage in (checking.errors, _unloadable):
+        if aside & _FATAL:
+            break
+        while new := [error for error in stage(conf)
+                      if error.option not in aside]:
+            found += map(spelling.Spelling(conf).in_error, new)
+            for error in new:
+                aside.add(error.option)
+                _set_aside(conf, error.option)
+    return found
+
+
+def _set_aside(conf, option):
+    """Have the default of an ``[section] name`` count."""
+    section, _, name = option.removeprefix('[').partition('] ')
+    opt = sections.known_opts().get((section, name))
+    if opt is not None:
+        conf.set_override(opt.dest, opt.default,
+                          None if section == 'DEFAULT' else section)
+
+
 def _unloadable(conf):
     """Return what does not load, and what can reach no broker: errors."""
     try:

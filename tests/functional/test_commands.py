@@ -83,16 +83,18 @@ def test_request_call_asks_the_service(cloud, driver):
     assert {row['Host'] for row in rows} <= known
 
 
-@pytest.mark.parametrize('broker', ['a real one', 'none'])
-def test_request_call_gives_up_without_an_answer(stage, broker):
+@pytest.mark.parametrize(('broker', 'words'), [
+    ('a real one', 'Nobody takes requests from the queue '),
+    ('none', '127.0.0.1:1, virtual host /: ')])
+def test_request_call_gives_up_without_an_answer(stage, broker, words):
     """With a broker but no scheduler, and without a broker."""
     url = (stage.transport_url if broker == 'a real one'
            else 'rabbit://user:secret@127.0.0.1:1/')
     status, output, error = manage(
         '--config-file', stage.config_file(), '--transport-url', url,
         'request', 'call', '--timeout', '2')
-    assert (status, output) == (4, '')
-    assert 'No answer within 2 seconds by way of rabbit://' in error
+    assert (status, output) == (3, '')
+    assert words in error
     assert 'secret' not in error
     assert 'Traceback' not in error
 
@@ -121,12 +123,30 @@ def test_the_fake_cloud_stays_alive(stage):
         assert program.wait() == 0
 
 
+def test_a_ping_tells_whether_somebody_answers(cloud):
+    daemon = cloud.daemon(workers=2)
+    ping = ['--config-file', cloud.config_file(), 'ping', '--timeout', '2']
+    served = manage(*ping)
+    daemon.stop()
+    silent = manage(*ping)
+    broken = manage(*ping[:2], '--transport-url', 'rabbit://127.0.0.1:1/',
+                    'ping')
+
+    assert served[0] == 0
+    assert '2 consumer(s) of the queue ' in served[1]
+    assert 'A scheduler answers, within ' in served[1]
+    assert silent[0] == 1
+    assert '0 consumer(s) of the queue ' in silent[1]
+    assert broken[0] == 3
+    assert '127.0.0.1:1' in broken[2]
+
+
 def test_a_refused_request_prints_its_reasons(cloud):
     """And ends with a failure, without a traceback."""
     cloud.daemon()
     status, output, error = manage(
         '--config-file', cloud.config_file(), 'request', 'call', '--ram',
         '999999')
-    assert status == 3
+    assert status == 1
     assert '0 of 20 hosts: ' in error
     assert 'Traceback' not in output + error

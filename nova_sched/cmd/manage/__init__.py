@@ -14,6 +14,7 @@ from nova_sched import conf as configuration
 from nova_sched import exception
 from nova_sched import version
 from nova_sched.cmd import process
+from nova_sched.cmd.manage import exits
 from nova_sched.observe import logs
 from nova_sched.options import entry_points
 from nova_sched.options import spelling
@@ -51,7 +52,12 @@ class ManageApp(app.App):
         parser.add_argument(
             '--config-file', action='append', metavar='PATH',
             help='Configuration file; may be given more than once. Default: '
-                 'the files nova-sched itself reads.')
+                 'the files nova-sched itself reads, or nova-scheduler where '
+                 'it has none of its own.')
+        parser.add_argument(
+            '--config-dir', action='append', metavar='DIRECTORY',
+            help='Directory whose *.conf are read after these files; may be '
+                 'given more than once.')
         parser.add_argument(
             '--database', metavar='URL',
             help='Database to work on instead of [database] connection.')
@@ -62,13 +68,16 @@ class ManageApp(app.App):
 
     def initialize_app(self, argv):
         try:
-            self.conf = configuration.new_conf([], self.options.config_file)
+            self.conf = configuration.new_conf(
+                [word for option in ('config_file', 'config_dir')
+                 for path in getattr(self.options, option) or ()
+                 for word in (f'--{option.replace("_", "-")}', path)])
         except exception.ConfigurationError as error:
             if argv[:2] != ['config', 'check']:
                 raise
             # It says so of whatever the service does not start with.
             self.LOG.error('%s', error)
-            sys.exit(2)
+            sys.exit(exits.WRONG)
         if self.options.database:
             self.conf.set_override('connection', self.options.database,
                                    'database')
@@ -84,8 +93,9 @@ class ManageApp(app.App):
             logs.setup(self.conf, 'nova-sched-manage')
 
     def prepare_to_run_command(self, cmd):
-        """Have errors of the configuration name options as the files do."""
-        cmd.run = spelling.as_in_files(self.conf)(cmd.run)
+        """Have errors name options as the files do, and end as of ``exits``.
+        """
+        cmd.run = exits.coded(spelling.as_in_files(self.conf)(cmd.run), self)
         if type(cmd).__module__.startswith(f'{__name__}.'):
             # It names the package of a command that is not the program's
             # own, for which cliff looks through all that are installed.

@@ -8,12 +8,15 @@ from cliff import lister
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched.cmd.manage import exits
 from nova_sched.cmd.manage import forms
+from nova_sched.options import files
 from nova_sched.options import releases
 from nova_sched.preflight import differences
 from nova_sched.preflight import setup as setups
 from nova_sched.preflight import startup
 from nova_sched.preflight.rows import ERROR
+from nova_sched.preflight.rows import OK
 from nova_sched.preflight.rows import WARNING
 from nova_sched.preflight.rows import Row
 
@@ -25,12 +28,18 @@ _TITLES = ('Check', 'Outcome', 'Found', 'What to do')
 _KEYS = ('option', 'level', 'text', 'advice', 'value')
 
 
+#: Options that say what is asked, and how.
+_ADDRESSES = ('[database]', '[api_database]', '[placement]', '[neutron]',
+              '[oslo_messaging_rabbit]', '[DEFAULT] transport_url')
+
+
 class Check(lister.Lister):
     """Check the configuration and say what the service would run with.
 
     Changes nothing anywhere. Ends with exit code 2 when the service would
     refuse to start, and with 1 when --connect finds that something that it
-    needs does not answer or does not fit.
+    needs does not answer or does not fit, or --strict that there is something
+    to look at.
     """
 
     def get_parser(self, prog_name):
@@ -45,43 +54,58 @@ class Check(lister.Lister):
             help="Say what behaves otherwise than in that release's "
                  'nova-scheduler, Kilo to 2026.2. A name, a number or a '
                  'date: queens, 17 or 2018.1.')
+
+        parser.add_argument(
+            '--strict', action='store_true',
+            help='End with exit code 1 also when there are only warnings.')
         return parser
 
     def run(self, parsed_args):
         super().run(parsed_args)
         if self._refused:
             return startup.EXIT_CONFIGURATION
-        return int(any(row.outcome == ERROR for row in self._rows))
+        failures = {ERROR, WARNING} if parsed_args.strict else {ERROR}
+        return (exits.NO if failures & {row.outcome for row in self._rows}
+                else exits.DONE)
 
     def take_action(self, parsed_args):
-        problems = startup.problems(self.app.conf)
+        problems = startup.all_problems(self.app.conf)
         self._refused = bool(problems)
         self._rows = self._checked(self.app.conf, problems, parsed_args)
+        self._rows.append(_verdict(self._rows, self._refused))
         if forms.for_programs(parsed_args):
             return _KEYS, self._rows
         return _TITLES, [row[:len(_TITLES)] for row in self._rows]
 
     def _checked(self, conf, problems, parsed_args):
         """Return all rows: list."""
-        found = [_refused(error) for error in problems]
+        found = [_files(conf), *map(_refused, problems)]
         found += [
             Row(f'[{group}] {name}', WARNING, 'is no option',
                 f'Did you mean {nearest}?')
             for group, name, nearest in config.unknown_options(conf)]
-        if problems:
-            return found    # what follows can perhaps not be read
         found += [Row('options', WARNING, text)
                   for text in config.warnings(conf)]
         setup = setups.Setup(conf)
-        found += setup.rows()
+        if not problems:
+            found += setup.rows()
         if parsed_args.connect:
-            # The clients of all these services are for this alone.
-            from nova_sched.preflight import connectivity
-            with _hushed(self.app.options.verbose_level < 2):
-                found += connectivity.check(setup)
+            found += self._asked(setup, problems)
         if parsed_args.release:
             found += differences.rows(setup, parsed_args.release)
         return found
+
+    def _asked(self, setup, problems):
+        """Return the rows about what the service depends on: list."""
+        wrong = [error.option for error in problems
+                 if getattr(error, 'option', '').startswith(_ADDRESSES)]
+        if wrong:
+            return [Row('--connect', WARNING, 'nothing was asked, because '
+                        f'{", ".join(wrong)} must be right for that')]
+        # The clients of all these services are for this alone.
+        from nova_sched.preflight import connectivity
+        with _hushed(self.app.options.verbose_level < 2):
+            return connectivity.check(setup)
 
 
 @contextlib.contextmanager
@@ -96,6 +120,22 @@ def _hushed(hushed):
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+
+
+def _files(conf):
+    paths = files.config_files(conf)
+    return Row('files', OK if paths else WARNING,
+               ', '.join(paths) or 'none: all options have their defaults',
+               value=paths)
+
+
+def _verdict(rows, refused):
+    """Return the last row: what the others come to."""
+    count = sum(row.outcome in (ERROR, WARNING) for row in rows)
+    value = {'would_start': not refused, 'to_look_at': count}
+    return Row('verdict', ERROR if refused else OK,
+               f'would start: {"no" if refused else "yes"}; '
+               f'{count or "nothing"} to look at', value=value)
 
 
 def _refused(error):

@@ -2,19 +2,15 @@
 
 import json
 
-from amqp import exceptions as amqp
 from cliff import columns
 from cliff import lister
-from kombu import exceptions as kombu
-import oslo_messaging as messaging
 from oslo_utils import uuidutils
 
 from nova_sched import conf as config
 from nova_sched import context
-from nova_sched import deadline
 from nova_sched import exception
-from nova_sched import rpc
 from nova_sched.cloud import fake as fake_cloud
+from nova_sched.cmd.manage import asking
 from nova_sched.cmd.manage import specs
 from nova_sched.db import engine as db_engine
 from nova_sched.db import schema
@@ -29,15 +25,6 @@ COLUMNS = ('Instance', 'Host', 'Node', 'Zone', 'Limits', 'Alternates',
 SHOWN = 10
 
 _DATA = 'nova_object.data'
-
-
-class NoAnswer(exception.NovaSchedException):
-    """There is no broker, or no scheduler behind it."""
-
-
-#: How the command ends with which error; with any other it is 1.
-EXIT_CODES = {exception.InvalidInput: 2, exception.NoValidHost: 3,
-              NoAnswer: 4}
 
 
 class Limits(columns.FormattableColumn):
@@ -87,8 +74,8 @@ class Call(lister.Lister):
     Builds nothing and gives back what is claimed, unless --boot has the fake
     compute services of "cloud fake" take the instances over.
 
-    Ends with 0, 2 for a wrong request, 3 if there is no host for it, 4
-    without an answer, and 1 for any other error.
+    Ends with 0, 1 if there is no host for it or the scheduler fails, 2 for a
+    wrong request, and 3 without an answer.
     """
 
     def get_parser(self, prog_name):
@@ -114,9 +101,6 @@ class Call(lister.Lister):
         self._uuids, code = [], 1
         try:
             code = super().run(parsed_args)
-        except tuple(EXIT_CODES) as error:
-            self.app.LOG.error('%s', error)
-            code = EXIT_CODES[type(error)]
         finally:
             # What programs read of an answer says so itself.
             if code or parsed_args.formatter == 'table':
@@ -172,38 +156,16 @@ class Call(lister.Lister):
                     f'allocation delete UUID". {error}') from error
 
     def _answer(self, *args, **kwargs):
-        """Return the scheduler's answer; in vain without one in time.
-
-        oslo.messaging's own time-out begins only with a connection, for
-        which it waits for ever.
-        """
+        """Return the scheduler's answer; in vain without one in time."""
         conf = self.app.conf
-
-        def ask():
-            transport = rpc.get_transport(conf)
-            found = rpcapi.SchedulerAPI(
-                conf, transport).select_destinations(*args, **kwargs)
-            transport.cleanup()
-            return found
-
-        broker = config.masked(config.transport_url(conf))
-        try:
-            return deadline.run_within(conf.long_rpc_timeout + 1, ask)
-        except (deadline.DeadlineExceeded, TimeoutError,
-                messaging.MessagingTimeout):
-            raise NoAnswer(
-                f'No answer within {conf.long_rpc_timeout} seconds by way of '
-                f'{broker}: is that broker up, and does a scheduler serve '
-                f'the topic {conf.scheduler_topic} there?') from None
-        except messaging.RemoteError as exc:
-            # Its text has the traceback, too.
-            raise exception.NovaSchedException(
-                f'The scheduler failed with {exc.exc_type}: {exc.value}; its '
-                'log says more') from None
-        except (messaging.MessagingException, amqp.AMQPError,
-                kombu.KombuError, OSError) as exc:
-            raise NoAnswer(f'The broker at {broker} does not take the '
-                           f'request: {exc}') from None
+        if any(not count for _where, count in asking.consumers(conf)):
+            raise asking.NotServed(
+                f'Nobody takes requests from the queue {conf.scheduler_topic} '
+                f'of {config.masked(config.transport_url(conf))}')
+        return asking.answer(
+            conf, conf.long_rpc_timeout,
+            lambda transport: rpcapi.SchedulerAPI(
+                conf, transport).select_destinations(*args, **kwargs))
 
 
 def _name_instances(spec_obj):

@@ -112,7 +112,7 @@ def test_no_command_writes_to_a_database_of_nova(run, cloud, tmp_path,
 
     ended = run('--database', cloud.url, '--transport-url', 'fake://', *words)
 
-    assert ended.code == 1
+    assert ended.code == 2
     assert "probably it is Nova's own. Nothing was changed" in ended.err
     assert dump(cloud) == before
 
@@ -186,7 +186,7 @@ class TestExportAndLoad:
         cloud.execute("UPDATE compute_nodes SET created_at = 'at noon'")
         ended = run('--database', cloud.url, 'cloud', 'export')
 
-        assert ended.code == 1
+        assert ended.code == 3
         assert 'Table compute_nodes of database sqlite' in ended.err
         assert 'cannot be exported' in ended.err
         assert ended.err.count('\n') == 1
@@ -220,7 +220,7 @@ class TestExportAndLoad:
         ended = run('--database', f'sqlite:///{tmp_path}/text', 'cloud',
                     'export')
 
-        assert ended.code == 1
+        assert ended.code == 3
         assert ended.err.count('\n') == 1
         assert 'file is not a database' in ended.err
         assert not [line for line in caplog.records
@@ -229,5 +229,5 @@ class TestExportAndLoad:
     def test_of_a_database_without_tables_is_an_error(self, run, url):
         ended = run('--database', url, 'cloud', 'export')
 
-        assert ended.code == 1
+        assert ended.code == 3
         assert 'Traceback' not in ended.err

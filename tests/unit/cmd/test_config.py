@@ -144,7 +144,7 @@ class TestCheck:
                             'enabled_filters = RamFilte,JsonFilte\n').out,
                       'error')
 
-        assert len(errors) == 2
+        assert len(errors) == 2 + 1
         assert 'did you mean JsonFilter?' in errors[1]
 
     def test_shows_no_password(self, check):
@@ -224,6 +224,66 @@ class TestCheck:
         assert ended.code == 0
         assert '| Check ' in ended.out
         assert '| What to do ' in ended.out
+
+
+class TestCheckInOnePass:
+    """What is wrong hides nothing else that is wrong."""
+
+    WRONG = ('[DEFAULT]\nlog_dir = /nowhere\n'
+             '[scheduler]\nmax_attempts = many\ndriver = filter_schedular\n'
+             '[filter_scheduler]\nenabled_filters = RamFilters\n'
+             'scheduler_weight_classes = x\n'
+             '[metrics]\nweight_setting = a\n')
+
+    def test_finds_values_names_and_oddities_at_once(self, check):
+        ended = check(self.WRONG)
+
+        assert ended.code == 2
+        assert [row['option'] for row in ended.out
+                if row['level'] == 'error'] == [
+            '[scheduler] max_attempts', '[DEFAULT] log_dir',
+            '[scheduler] driver', '[filter_scheduler] enabled_filters',
+            'verdict']
+        assert len(told(ended.out, 'warning')) == 2
+        assert found(ended.out, 'verdict') == 'would start: no; 6 to look at'
+        assert value(ended.out, 'verdict') == {
+            'would_start': False, 'to_look_at': 6}
+
+    def test_says_nothing_of_what_would_run(self, check):
+        """Defaults in place of what is wrong would be no such thing."""
+        options = [row['option'] for row in check(self.WRONG).out]
+
+        assert {'driver', 'filters', 'workers'}.isdisjoint(options)
+
+    def test_asks_whatever_needs_no_option_that_is_wrong(self, check, url,
+                                                         run):
+        run('--database', url, 'db', 'sync')
+        ended = check(f'[database]\nconnection = {url}\n'
+                      '[DEFAULT]\ntransport_url = fake://\n'
+                      '[scheduler]\nmax_attempts = many\n', '--connect')
+
+        assert ended.code == 2
+        assert "this service's own" in found(ended.out, 'hosts')
+
+    def test_asks_nothing_by_defaults(self, check):
+        ended = check('[DEFAULT]\ntransport_url = kafka://\n', '--connect')
+
+        assert found(ended.out, '--connect') == (
+            'nothing was asked, because [DEFAULT] transport_url must be '
+            'right for that')
+
+    def test_ends_with_1_for_warnings_if_it_is_to_be_strict(self, check):
+        text = '[scheduler]\nmax_attemps = 3\n'
+
+        assert check(text).code == 0
+        assert check(text, '--strict').code == 1
+        assert check('', '--strict').code == 0
+
+    def test_ends_with_a_verdict_that_all_is_well(self, check):
+        last = check('').out[-1]
+
+        assert last['level'] == 'ok'
+        assert last['text'] == 'would start: yes; nothing to look at'
 
 
 class TestCheckFrom:
@@ -310,11 +370,11 @@ class TestAppOptions:
 
     def test_an_error_of_the_options_library_is_a_row(
             self, run, monkeypatch):
-        monkeypatch.setattr(config.startup, 'problems', lambda _: [
+        monkeypatch.setattr(config.startup, 'all_problems', lambda _: [
             cfg.ConfigFileValueError('it is odd')])
         ended = run('config', 'check', '-f', 'json')
 
         assert ended.code == 2
-        assert json.loads(ended.out) == [{
+        assert {
             'option': 'options', 'level': 'error', 'text': 'it is odd',
-            'advice': '', 'value': None}]
+            'advice': '', 'value': None} in json.loads(ended.out)

@@ -23,7 +23,7 @@ class TestSync:
 
         ended = run('--database', cloud.url, 'db', 'sync')
 
-        assert ended.code == 1
+        assert ended.code == 2
         assert 'database' in ended.err
 
     def test_of_the_configured_database_needs_no_url(self, run, url,
@@ -53,6 +53,6 @@ class TestVersion:
         ended = run('--database', f'sqlite:///{tmp_path}/no/where.sqlite',
                     'db', 'version')
 
-        assert ended.code == 1
+        assert ended.code == 3
         assert 'where.sqlite' in ended.err
         assert 'Traceback' not in ended.err

@@ -15,7 +15,7 @@ def path(tmp_path):
 def test_of_whatever_keeps_them_from_their_work(run, path, command):
     done = run('--config-file', path, *command.split())
 
-    assert done.code == 1
+    assert done.code == 2
     assert '[DEFAULT] sql_connection = ' in done.err
     assert '(the option is now [database] connection)' in done.err
     assert 'nonsense' not in done.err

@@ -121,10 +121,10 @@ class TestClaims:
 
 
 class TestRefusal:
-    def test_ends_with_code_3_and_the_reasons(self, call):
+    def test_ends_with_code_1_and_the_reasons(self, call):
         ended = call('--ram', 10 ** 6)
 
-        assert ended.code == 3
+        assert ended.code == 1
         assert ended.out == ''
         assert ('No valid host was found. There are not enough hosts '
                 'available. 0 of 6 hosts: 6 RamFilter (need 1000000 MB)'
@@ -153,7 +153,7 @@ class TestRefusal:
         ended = run('--database', database.url, '--transport-url', 'fake://',
                     'request', 'call', '--timeout', 1)
 
-        assert ended.code == 4
+        assert ended.code == 3
         assert 'No answer within 1 seconds' in ended.err
         assert 'Traceback' not in ended.err
 
@@ -188,7 +188,7 @@ class TestBoot:
         ended = call('--boot')
         database.execute('DROP TABLE alembic_version')
 
-        assert ended.code == 1
+        assert ended.code == 2
         assert "probably it is Nova's own" in ended.err
         assert len(scheduler.decisions) == before
 

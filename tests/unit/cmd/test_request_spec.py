@@ -157,7 +157,7 @@ class TestSpec:
         """No host of the fake cloud is made for Xen."""
         ended = call('--image-property', 'hypervisor_type=xen')
 
-        assert ended.code == 3
+        assert ended.code == 1
         assert 'ImagePropertiesFilter' in ended.err
 
     @pytest.mark.parametrize('bare, field, value', [

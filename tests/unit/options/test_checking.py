@@ -108,6 +108,20 @@ class TestUnknownOptions:
              'scheduler_default_filters'),
         ]
 
+    @pytest.mark.parametrize(('section', 'name', 'meant'), [
+        ('filter_scheduler', 'scheduler_default_filters',
+         '[filter_scheduler] enabled_filters'),
+        ('scheduler', 'scheduler_weight_classes',
+         '[filter_scheduler] weight_classes'),
+        ('scheduler', 'scheduler_driver', '[scheduler] driver'),
+        ('scheduler', 'filter_scheduler', '[scheduler] driver'),
+        ('filter_scheduler', 'max_attempts', '[scheduler] max_attempts')])
+    def test_names_of_another_section_or_release_are_known(
+            self, parsed, section, name, meant):
+        config = parsed(f'[{section}]\n{name} = x\n')
+
+        assert conf.unknown_options(config) == [(section, name, meant)]
+
     def test_everything_else_is_left_alone(self, parsed):
         """The file may be the real nova.conf."""
         config = parsed('[DEFAULT]\nmy_ip = 192.0.2.1\n'
@@ -154,6 +168,13 @@ class TestWarnings:
             '[DEFAULT] cell_worker_thread_pool_size, '
             '[database] slave_connection, '
             '[notifications] default_level']
+
+    @pytest.mark.parametrize('text', [
+        '[scheduler]\nquery_placement_for_availability_zone = true\n',
+        '[filter_scheduler]\ntrack_instance_changes = false\n'
+        'pci_in_placement = true\n', '[api_database]\nmax_retries = -1\n'])
+    def test_but_not_those_that_nobody_has_to_take_out(self, parsed, text):
+        assert conf.warnings(parsed(text)) == []
 
     def test_a_manager_of_one_s_own_is_told_what_takes_its_place(
             self, parsed):

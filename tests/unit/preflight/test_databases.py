@@ -55,6 +55,19 @@ def test_one_database_is_all_there_is_in_old_clouds(cloud):
     assert 'the only one' in found[1].found
 
 
+def test_two_that_are_swapped_are_called_that(mapped_cloud):
+    mapped_cloud.api.execute('DROP TABLE compute_nodes')
+    mapped_cloud.cell0.execute('DROP TABLE cell_mappings')
+    row, = rows(mapped_cloud.conf(
+        database__connection=mapped_cloud.api.url,
+        api_database__connection=mapped_cloud.cell0.url))
+
+    assert (row.check, row.outcome) == ('database', ERROR)
+    assert 'are swapped' in row.found
+    assert all('are swapped' not in row.found
+               for row in rows(mapped_cloud.conf()))
+
+
 def test_a_cell_that_does_not_answer_hides_no_other(cloud_of_three):
     cloud_of_three.change(CELL1, database_connection=GONE)
     lost, well = rows(cloud_of_three.conf())[-2:]

@@ -1,0 +1,58 @@
+"""``ping``: whether requests are answered."""
+
+import time
+
+from cliff import command
+import oslo_messaging as messaging
+
+from nova_sched import context
+from nova_sched.cmd.manage import asking
+from nova_sched.cmd.manage import exits
+
+
+class Ping(command.Command):
+    """Ask who takes requests, and a scheduler for a sign of life over RPC.
+
+    Decides nothing. Ends with 0 if a scheduler answers, 1 if none does, and 3
+    if the broker cannot be asked.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--timeout', type=int, default=5,
+                            metavar='SECONDS',
+                            help='How long to wait for an answer.')
+        parser.add_argument('--server', metavar='HOST',
+                            help='Ask the scheduler of one host instead of '
+                                 'whichever is free; its [DEFAULT] host.')
+        return parser
+
+    def take_action(self, parsed_args):
+        conf, seconds = self.app.conf, parsed_args.timeout
+        topic = conf.scheduler_topic
+        for where, count in asking.consumers(conf):
+            self._say(f'{where}: ' + (
+                f'no queue {topic}' if count is None else
+                f'{count} consumer(s) of the queue {topic}'))
+        target = messaging.Target(topic=topic, version='1.0',
+                                  namespace='baseapi',
+                                  server=parsed_args.server)
+
+        def ping(transport):
+            return messaging.get_rpc_client(
+                transport, target, timeout=seconds).call(
+                    context.RequestContext().to_dict(), 'ping', arg=None)
+
+        begin = time.monotonic()
+        try:
+            asking.answer(conf, seconds, ping)
+        except asking.NotServed as error:
+            self._say(str(error))
+            return exits.NO
+        took = (time.monotonic() - begin) * 1000
+        self._say(f'{parsed_args.server or "A scheduler"} answers, within '
+                  f'{took:.0f} ms')
+        return exits.DONE
+
+    def _say(self, text):
+        self.app.stdout.write(f'{text}\n')

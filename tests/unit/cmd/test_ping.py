@@ -1,0 +1,107 @@
+"""nova-sched-manage ping: whether somebody answers, and how it ends."""
+
+import pytest
+
+from nova_sched.cmd.manage import asking
+from nova_sched.cmd.manage import db
+from nova_sched.cmd.manage import exits
+from nova_sched.preflight import message_broker
+from nova_sched.preflight.rows import ERROR
+from nova_sched.preflight.rows import Row
+
+
+@pytest.fixture
+def ping(run, database):
+    return lambda *words: run('--database', database.url, '--transport-url',
+                              'fake://', 'ping', '--timeout', 1, *words)
+
+
+def test_of_a_service_that_answers_ends_with_0(run, scheduler, tmp_path):
+    path = tmp_path / 'client.conf'
+    path.write_text('[DEFAULT]\ntransport_url = fake://\n'
+                    'control_exchange = commands\n')
+    ended = run('--config-file', path, 'ping')
+
+    assert (ended.code, ended.err) == (0, '')
+    assert ended.out.startswith('A scheduler answers, within ')
+
+
+def test_without_a_service_ends_with_1(ping):
+    ended = ping()
+
+    assert ended.code == 1
+    assert ended.out.startswith('No answer within 1 seconds by way of fake:')
+
+
+@pytest.mark.parametrize('command', [('ping',), ('request', 'call')])
+def test_of_a_broker_that_cannot_be_asked_ends_with_3(
+        run, monkeypatch, command):
+    monkeypatch.setattr(message_broker, 'consumers', lambda conf: (
+        [], [Row('broker', ERROR, 'h:5672: refused', 'Check that it runs')]))
+    ended = run('--transport-url', 'rabbit://h', *command)
+
+    assert ended.code == 3
+    assert 'h:5672: refused. Check that it runs' in ended.err
+
+
+@pytest.mark.parametrize('count', [None, 0])
+def test_a_request_that_nobody_would_take_is_not_sent(
+        run, monkeypatch, count):
+    """A conductor's message would wait for a scheduler, and so would this."""
+    monkeypatch.setattr(message_broker, 'consumers',
+                        lambda conf: ([('h:5672', count)], []))
+    ended = run('--transport-url', 'fake://h', 'request', 'call')
+
+    assert ended.code == 3
+    assert 'Nobody takes requests from the queue scheduler of fake://h' in (
+        ended.err)
+
+
+def test_of_a_cluster_one_host_that_answers_is_enough(monkeypatch):
+    monkeypatch.setattr(message_broker, 'consumers', lambda conf: (
+        [('b:5672', 2), ('c:5672', 2)], [Row('broker', ERROR, 'a: refused')]))
+
+    assert asking.consumers(None) == [('b:5672', 2)]
+
+
+class TestExitCodes:
+    @pytest.mark.parametrize(('error', 'code'), [
+        (exits.exception.ConfigurationError('[a] b', 1, 'no'), 2),
+        (exits.exception.InvalidInput(reason='no'), 2),
+        (exits.exception.DatabaseUnavailable('no'), 3),
+        (exits.exception.PlacementError('no'), 3),
+        (asking.NotServed('no'), 3),
+        (exits.exception.NoValidHost(reason='no'), 1),
+        (LookupError('no'), 1)])
+    def test_go_by_what_a_command_fails_with(
+            self, run, monkeypatch, error, code):
+        def fail(self, parsed_args):
+            raise error
+        monkeypatch.setattr(db.Version, 'take_action', fail)
+        ended = run('--database', 'sqlite://', 'db', 'version')
+
+        assert ended.code == code
+        assert 'no' in ended.err
+        assert 'Traceback' not in ended.err
+
+    def test_hide_no_traceback_that_is_asked_for(self, run):
+        ended = run('--debug', '--database', 'sqlite:////nowhere/x', 'db',
+                    'version')
+
+        assert ended.code != 0
+        assert 'Traceback' in ended.err
+
+
+def test_a_directory_of_files_is_read_as_by_the_service(run, tmp_path):
+    """Behind the files, in the order of their names."""
+    (tmp_path / 'd').mkdir()
+    for name, text in (('a.conf', '[scheduler]\nmax_attempts = 1\n'),
+                       ('d/b.conf', '[scheduler]\nmax_attempts = many\n')):
+        (tmp_path / name).write_text(text)
+    ended = run('--config-file', tmp_path / 'a.conf',
+                '--config-dir', tmp_path / 'd', 'config', 'check',
+                '-f', 'value')
+
+    assert ended.code == 2
+    assert f'{tmp_path}/a.conf, {tmp_path}/d/b.conf' in ended.out
+    assert "'many'" in ended.out
