@@ -6,9 +6,6 @@
 # that this host has a scheduler, but its process gives way to nova-sched,
 # which reads nova's own configuration file.
 
-# What nova's file does not say, or not for this service.
-NOVA_SCHED_CONF=${NOVA_SCHED_CONF:-$NOVA_CONF_DIR/nova-sched-devstack.conf}
-
 # Save trace setting
 _XTRACE_NOVA_SCHED=$(set +o | grep xtrace)
 set +o xtrace
@@ -24,27 +21,16 @@ function configure_nova_sched {
     fi
 }
 
+# Cells and their databases are read from nova's API database; [database] in
+# nova's file is cell0's, where a scheduler has its record.
 function start_nova_sched {
-    local options="--config-file $NOVA_CONF"
-    local cell_conf
-    cell_conf=$(conductor_conf 1)
-    if [[ -r $cell_conf ]]; then
-        # With cells, [database] in nova's file is cell0, which has no
-        # compute nodes; those are in the first cell's.
-        iniset $NOVA_SCHED_CONF database connection \
-            "$(iniget $cell_conf database connection)"
-        options="$options --config-file $NOVA_SCHED_CONF"
-    fi
     stop_process n-sch
-    run_process nova-sched "$NOVA_BIN_DIR/nova-sched $options"
+    run_process nova-sched \
+        "$NOVA_BIN_DIR/nova-sched --config-file $NOVA_CONF"
 }
 
 function stop_nova_sched {
     stop_process nova-sched
-}
-
-function cleanup_nova_sched {
-    sudo rm -f $NOVA_SCHED_CONF
 }
 
 if is_service_enabled nova-sched; then
@@ -63,9 +49,6 @@ if is_service_enabled nova-sched; then
             ;;
         "unstack "*)
             stop_nova_sched
-            ;;
-        "clean "*)
-            cleanup_nova_sched
             ;;
     esac
 fi
