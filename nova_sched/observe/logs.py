@@ -11,6 +11,7 @@ An error's words stand in a line once: oslo.log's summary of the error at the
 end of a line is left out where the message says it.
 """
 
+import contextlib
 import copy
 import functools
 import json
@@ -60,7 +61,9 @@ def setup(conf, product=None):
     before = [(logger, logger.level, logger.propagate, logger.handlers[:])
               for logger in _loggers()]
     try:
-        logging.setup(conf, product or conf.project, version.version_string())
+        with _without_journal(conf):
+            logging.setup(conf, product or conf.project,
+                          version.version_string())
     except BaseException:
         for logger, level, logger.propagate, handlers in before:
             logger.setLevel(level)
@@ -70,6 +73,19 @@ def setup(conf, product=None):
     for logger in _loggers():
         for handler in logger.handlers:
             _protect(handler)
+
+
+@contextlib.contextmanager
+def _without_journal(conf):
+    """Have use_journal count for nothing in a block, if it cannot be used."""
+    if not log_files.lacks_journal(conf):
+        yield
+        return
+    conf.set_override('use_journal', False)
+    try:
+        yield
+    finally:
+        conf.clear_override('use_journal')
 
 
 def warn_of_no_log(conf, program='nova-sched'):

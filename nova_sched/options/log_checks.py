@@ -12,7 +12,6 @@ import subprocess
 import sys
 
 from oslo_log import formatters
-from oslo_log import handlers
 
 from nova_sched import context
 from nova_sched import exception
@@ -120,16 +119,6 @@ def check_facility(conf):
             + nearest.did_you_mean(facility, FACILITIES))
 
 
-def check_journal(conf):
-    """Check that the Python module that writes to the journal is there."""
-    if (conf.use_journal and not conf.log_config_append
-            and handlers.journal is None):
-        raise exception.ConfigurationError(
-            '[DEFAULT] use_journal', True, 'needs the Python module systemd: '
-            'pip install systemd-python, or take it out, for systemd keeps '
-            'stderr in the journal')
-
-
 def check_formats(conf):
     """Check that a line can be made of each format; else logging drops it."""
     if conf.log_config_append or conf.use_json:
@@ -158,4 +147,4 @@ def _make_lines(conf):
 
 
 CHECKS = (check_config_file, check_file, check_levels, check_facility,
-          check_journal, check_formats)
+          check_formats)

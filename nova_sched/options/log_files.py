@@ -6,6 +6,8 @@ It is the operator's, and often written for Nova. Nothing is set up here.
 import configparser
 import dataclasses
 
+from oslo_log import handlers
+
 from nova_sched import version
 
 #: The top of the service's loggers, under their own names and under Nova's.
@@ -47,6 +49,14 @@ def warnings(conf):
     return [f'[DEFAULT] log_config_append = {conf.log_config_append}: the '
             'service writes no line, because its loggers lead to no handler '
             f'of this file; give its logger {top}, or root, one that writes']
+
+
+def lacks_journal(conf):
+    """Return whether the journal is wanted and Python's module for it is not
+    there.
+    """
+    return bool(conf.use_journal and not conf.log_config_append
+                and handlers.journal is None)
 
 
 def _below(top, loggers):

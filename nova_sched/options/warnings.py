@@ -70,6 +70,12 @@ def warnings(conf):
     found += _unreadable_authorities(conf)
     found += _unknown_log_ins(conf)
     found += log_files.warnings(conf)
+    if log_files.lacks_journal(conf):
+        found.append(
+            '[DEFAULT] use_journal: Python has no module systemd, so the log '
+            'goes where it would without this option; systemd keeps stdout '
+            'and stderr in the journal. For the fields that the module adds, '
+            'install nova_sched[journal]')
     return [*map(spelling.Spelling(conf).in_words, found),
             *spelling.warnings(conf)]
 

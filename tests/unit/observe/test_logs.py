@@ -14,6 +14,7 @@ from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import exception
 from nova_sched.observe import logs
+from nova_sched.options import log_files
 
 LOG = oslo_log.getLogger('nova_sched.test_logs')
 
@@ -392,3 +393,16 @@ def test_a_factory_of_records_of_somebody_else_is_left_alone(set_up):
     LOG.info('a\nb')
     assert logging.getLogRecordFactory() is Own
     assert 'a\\nb' in said()
+
+
+def test_without_the_module_for_the_journal_lines_go_to_stdout(
+        monkeypatch, capsys):
+    """As OpenStack-Ansible writes it, on a machine without the module."""
+    monkeypatch.setattr(log_files.handlers, 'journal', None)
+    conf = config.new_conf([], [])
+    conf.set_default('use_journal', True)
+    logs.setup(conf)
+    LOG.warning('a line')
+
+    assert 'WARNING nova_sched.test_logs [-] a line' in capsys.readouterr().out
+    assert conf.use_journal

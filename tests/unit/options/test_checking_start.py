@@ -46,8 +46,6 @@ def refusals(parsed, text):
      "Formatting field not found in record: 'nosuch'"),
     ('logging_default_format_string = %(asctime',
      'no line can be made of it: incomplete format key'),
-    ('use_journal = true', '[DEFAULT] use_journal = True: needs the Python '
-     'module systemd'),
     ('[database]\nconnection = mysql+nodriver://u:hunter2@h/nova',
      "[database] connection = 'mysql+nodriver://****': its driver cannot be "
      'used: '),

@@ -43,6 +43,19 @@ def test_under_nova_s_name_they_are_taken():
         [], [], called=loading.NOVAS))
 
 
+@pytest.mark.parametrize(('text', 'module', 'told'), [
+    ('use_journal = true', None, True), ('use_journal = true', 'there', False),
+    ('', None, False)])
+def test_a_journal_that_cannot_be_written_is_told_of(
+        parsed, monkeypatch, text, module, told):
+    monkeypatch.setattr(log_files.handlers, 'journal', module)
+    found = [sentence for sentence in conf.warnings(
+        parsed(f'[DEFAULT]\n{text}\n')) if 'use_journal' in sentence]
+
+    assert len(found) == told
+    assert all('nova_sched[journal]' in sentence for sentence in found)
+
+
 @pytest.mark.parametrize('loggers', [
     {}, {'amqp': 'stdout'}, {'nova': ''}, {'nova': 'null'},
     {'nova_sched': 'null'}, {'nova': 'stdout', 'nova_sched': ''},
