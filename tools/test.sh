@@ -5,7 +5,7 @@
 #   ./tools/test.sh [--everything] [--require-all] [ARGUMENT OF PYTEST ...]
 #
 # --everything: also those of other releases of oslo.messaging and of what is
-# installed, twice as many questions to a real nova-scheduler, and in the end
+# installed, three times as many questions to a real nova-scheduler, and in the end
 # what takes hours: the search for NUMA cells on far more examples, a soak, and
 # mutation.
 # --require-all: tests that cannot run are a failure.
@@ -91,7 +91,7 @@ if [ -n "$missing" ] && may_install; then
 fi
 beside docs sphinx-build -q -W --keep-going -b html doc/source doc/build/html
 heading 'Unit tests'
-# A third of the time they wait.
+# They wait some of the time.
 pytest -n $((2 * cores)) tests/unit tests/properties "$@" || failed=1
 heading 'The documentation as a site'
 done_well docs || failed=1

@@ -72,7 +72,7 @@ def main(argv=None):
 
 def _prepare(conf):
     """Set up the log and reports, and log what is odd in the options."""
-    logs.warn_of_no_log(conf, conf.prog)
+    logs.warn_of_no_log(conf)
     logs.setup(conf)
     guru.answer_signals(conf)
     guru.watch_file(conf)

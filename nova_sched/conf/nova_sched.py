@@ -104,7 +104,9 @@ Whether loggers bear the names of Nova's, such as nova.scheduler.manager, so
 that default_log_levels, a file of log_config_append and scripts that were
 written for nova-scheduler go on working. Levels and handlers of nova_sched and
 of what is below it then count for nothing. A file of log_config_append that
-names loggers of nova and none of nova_sched is the same as true.
+names loggers of nova and none of nova_sched is the same as true, as is the
+name nova-scheduler for the program, unless such a file names loggers of
+nova_sched alone.
 """),
     cfg.ListOpt(
         'plugin_path', default=[], help="""

@@ -88,10 +88,10 @@ def _without_journal(conf):
         conf.clear_override('use_journal')
 
 
-def warn_of_no_log(conf, program='nova-sched'):
+def warn_of_no_log(conf):
     """Say on stderr if no line is written, which the log cannot say."""
     for nowhere in log_files.warnings(conf):
-        sys.stderr.write(f'{program}: warning: {nowhere}\n')
+        sys.stderr.write(f'{conf.prog}: warning: {nowhere}\n')
 
 
 def _loggers():

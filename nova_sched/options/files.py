@@ -12,14 +12,20 @@ from oslo_config import cfg
 
 
 def config_files(conf):
-    """Return the paths of all files that a ConfigOpts was read from: list."""
+    """Return the paths of all files that a ConfigOpts was read from: list.
+
+    In the order in which oslo.config reads them.
+    """
     if 'config_file' not in conf:    # nothing has been parsed yet
         return []
-    paths = list(conf.config_file or ())
-    for directory in conf.config_dir or ():
-        pattern = os.path.join(os.path.expanduser(directory), '*.conf')
-        paths.extend(sorted(glob.glob(pattern)))
-    return paths
+    paths, dirs = list(conf.config_file or ()), list(conf.config_dir or ())
+    in_dirs = [path for directory in dirs for path in sorted(glob.glob(
+        os.path.join(os.path.expanduser(directory), '*.conf')))]
+    # What is read by default is read before what the command line names.
+    if dirs == list(conf.default_config_dirs) and paths != list(
+            conf.default_config_files):
+        return in_dirs + paths
+    return paths + in_dirs
 
 
 def read(conf):

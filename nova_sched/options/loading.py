@@ -52,14 +52,15 @@ def program(path):
     return NOVAS if os.path.basename(path) == NOVAS.name else OURS
 
 
-def default_config_files(called=OURS):
+def default_paths(called=OURS):
     """Return (files, directories) to read when the command line names none.
 
     called: Program.  Where there is neither a file nor a directory of the
     service's own, Nova's count.
     """
-    if called is OURS and (files := OURS.config_files()):
-        return files, OURS.config_dirs()
+    own = OURS.config_files(), OURS.config_dirs()
+    if called is OURS and any(own):
+        return own
     return NOVAS.config_files(), NOVAS.config_dirs()
 
 
@@ -121,7 +122,7 @@ def parse(conf, args, paths, called=OURS):
     line; oslo.config has written why to stderr then.
     """
     py_logging.getLogger('oslo_config.cfg').addFilter(_is_news)
-    paths, dirs = (default_config_files(called) if paths is None
+    paths, dirs = (default_paths(called) if paths is None
                    else (list(paths), []))
     try:
         with _text_only():

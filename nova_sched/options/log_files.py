@@ -29,13 +29,17 @@ class _Logger:
 def takes_nova_names(conf):
     """Return whether the service's loggers bear the names of Nova's.
 
-    Because it runs under Nova's name, an option says so, or a file names
-    loggers of Nova's and none of the service's own.
+    Because an option says so, or because a file names loggers of Nova's and
+    none of the service's own.  Called by Nova's name it takes them unless a
+    file names loggers of its own alone.
     """
-    if conf.project == NOVAS or conf.nova_sched.nova_logger_names:
+    if conf.nova_sched.nova_logger_names:
         return True
     named = _loggers(conf)
-    return _below(NOVAS, named) != [] and _below(OURS, named) == []
+    novas, ours = _below(NOVAS, named) != [], _below(OURS, named) != []
+    if conf.project == NOVAS:
+        return novas or not ours
+    return novas and not ours
 
 
 def warnings(conf):

@@ -129,7 +129,11 @@ def _clamped(conf):
         if written is None:
             continue
         text = written[-1]
-        if opt.type.num_type(text) < opt.type.min:
+        try:
+            is_below = opt.type.num_type(text) < opt.type.min
+        except ValueError:
+            continue    # an error, or another file's value counts
+        if is_below:
             found.append(f'[{section}] {name} = {text} is below its minimum: '
                          f'{opt.type.min} is used')
     return found

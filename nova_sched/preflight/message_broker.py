@@ -155,19 +155,20 @@ class MessageBroker:
                 f'{_DELETE}')
 
 
-def consumers(conf):
+def consumers(conf, seconds):
     """Return how many take requests: a pair of lists.
 
     (host, number, None without a queue) of the hosts that answer, and a Row
     about each that does not.
+    seconds: that all of them may take, which are asked at the same time.
     """
     url = config.transport_url(conf)
     found, failures = [], []
-    for broker in brokers.brokers(conf, url):
+    for broker, call in [(broker, deadline.Call(
+            seconds, _count, broker, conf, url, name='preflight'))
+            for broker in brokers.brokers(conf, url)]:
         answers = []
-        row = _row('broker', broker, deadline.Call(
-            _ALL_STEPS, _count, broker, conf, url, name='preflight'), answers,
-            '[DEFAULT] transport_url')
+        row = _row('broker', broker, call, answers, '[DEFAULT] transport_url')
         found += [(broker.where, count) for count in answers]
         if row.outcome == ERROR:
             failures.append(row)

@@ -16,9 +16,10 @@ from nova_sched.preflight.rows import Row
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """A configuration that the service can start with.
+    """A configuration, and what comes of it.
 
-    conf: ConfigOpts of which startup.problems finds nothing.
+    conf: ConfigOpts of which startup.problems finds nothing, or of which
+        startup.all_problems has put aside what it has found.
     """
 
     conf: object

@@ -18,9 +18,11 @@ from nova_sched.scheduler import driver
 #: Exit status of a service that its configuration keeps from running.
 EXIT_CONFIGURATION = 2
 
-#: oslo.config ends the process on a wrong value of these when the files are
-#: read for plug-ins.
-_FATAL = {f'[DEFAULT] {name}' for name in sections.SWITCHES}
+#: Options that must be right before anything is loaded: oslo.config ends the
+#: process on a wrong value of a switch when the files are read for plug-ins,
+#: and without a directory of plug-ins all that lies there seems to be wrong.
+_BEFORE_LOADING = {'[nova_sched] plugin_path',
+                   *(f'[DEFAULT] {name}' for name in sections.SWITCHES)}
 
 
 def problems(conf):
@@ -33,14 +35,15 @@ def problems(conf):
 
 
 def all_problems(conf):
-    """Return all that ``problems`` would return one after the other: list.
+    """Return all that ``problems`` would return one after the other.
 
-    An option that is found to be wrong counts as its default from then on,
-    so the ConfigOpts is for looking at afterwards, not for a service.
+    A list of errors, and a set of the options that are wrong, by their names
+    of today.  Of each of these the default counts from then on, so the
+    ConfigOpts is for looking at afterwards, not for a service.
     """
     found, aside = [], set()
     for stage in (checking.errors, _unloadable):
-        if aside & _FATAL:
+        if aside & _BEFORE_LOADING:
             break
         while new := [error for error in stage(conf)
                       if error.option not in aside]:
@@ -48,7 +51,7 @@ def all_problems(conf):
             for error in new:
                 aside.add(error.option)
                 _set_aside(conf, error.option)
-    return found
+    return found, aside
 
 
 def _set_aside(conf, option):

@@ -68,22 +68,10 @@ class ManageApp(app.App):
 
     def initialize_app(self, argv):
         try:
-            self.conf = configuration.new_conf(
-                [word for option in ('config_file', 'config_dir')
-                 for path in getattr(self.options, option) or ()
-                 for word in (f'--{option.replace("_", "-")}', path)])
+            self.conf = self.configuration()
         except exception.ConfigurationError as error:
-            if argv[:2] != ['config', 'check']:
-                raise
-            # It says so of whatever the service does not start with.
             self.LOG.error('%s', error)
             sys.exit(exits.WRONG)
-        if self.options.database:
-            self.conf.set_override('connection', self.options.database,
-                                   'database')
-        if self.options.transport_url:
-            self.conf.set_override('transport_url',
-                                   self.options.transport_url)
         for name, level in _TALKATIVE.items():
             py_logging.getLogger(name).setLevel(
                 py_logging.NOTSET if self.options.verbose_level > 1
@@ -91,6 +79,24 @@ class ManageApp(app.App):
         if self.options.verbose_level > 1:
             self.conf.set_override('debug', True)
             logs.setup(self.conf, 'nova-sched-manage')
+
+    def configuration(self):
+        """Return a ConfigOpts that nobody else has, by the command line.
+
+        Raises ConfigurationError as of ``new_conf``.
+        """
+        files, dirs = self.options.config_file, self.options.config_dir
+        if dirs:
+            conf = configuration.new_conf(
+                [f'--config-file={path}' for path in files or ()]
+                + [f'--config-dir={path}' for path in dirs])
+        else:
+            conf = configuration.new_conf([], files)
+        if self.options.database:
+            conf.set_override('connection', self.options.database, 'database')
+        if self.options.transport_url:
+            conf.set_override('transport_url', self.options.transport_url)
+        return conf
 
     def prepare_to_run_command(self, cmd):
         """Have errors name options as the files do, and end as of ``exits``.

@@ -19,14 +19,15 @@ class NotServed(exits.NoAnswer):
     """The broker answers, and no scheduler does."""
 
 
-def consumers(conf):
+def consumers(conf, seconds):
     """Return who takes requests at the broker: list of (host, number).
 
     Of the hosts of a cluster the first that answers; none of a broker that is
     no RabbitMQ.  The number is None where there is no queue.
+    seconds: that it may take.
     Raises NoAnswer for a broker that cannot be asked.
     """
-    found, failures = message_broker.consumers(conf)
+    found, failures = message_broker.consumers(conf, seconds)
     if failures and not found:
         raise exits.NoAnswer('; '.join(
             f'{row.found}. {row.advice}' for row in failures))
@@ -54,9 +55,9 @@ def answer(conf, seconds, ask):
     except (deadline.DeadlineExceeded, TimeoutError,
             messaging.MessagingTimeout):
         raise NotServed(
-            f'No answer within {seconds} seconds by way of {broker}: does a '
-            f'scheduler serve the topic {conf.scheduler_topic} there?'
-        ) from None
+            f'No answer within {seconds} seconds by way of {broker}: is '
+            'that broker up, and does a scheduler serve the topic '
+            f'{conf.scheduler_topic} there?') from None
     except messaging.RemoteError as exc:
         # Its text has the traceback, too.
         raise exception.NovaSchedException(

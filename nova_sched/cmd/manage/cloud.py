@@ -13,6 +13,7 @@ from nova_sched import exception
 from nova_sched.cloud import export as cloud_export
 from nova_sched.cloud import fake as fake_cloud
 from nova_sched.cloud import file as cloud_file
+from nova_sched.cmd.manage import exits
 from nova_sched.db import engine as db_engine
 from nova_sched.db import schema
 
@@ -83,13 +84,12 @@ class Load(command.Command):
     def take_action(self, parsed_args):
         try:
             cloud = json.loads(pathlib.Path(parsed_args.file).read_text())
-        except (OSError, ValueError) as exc:
-            raise exception.NovaSchedException(
-                f'{parsed_args.file}: {exc}') from exc
-        schema.sync(self.app.conf)
-        database = db_engine.database(self.app.conf)
-        hosts = cloud_file.load(database.engine, cloud,
-                                shift=not parsed_args.as_saved)
+            schema.sync(self.app.conf)
+            database = db_engine.database(self.app.conf)
+            hosts = cloud_file.load(database.engine, cloud,
+                                    shift=not parsed_args.as_saved)
+        except (OSError, ValueError, cloud_file.NotACloud) as exc:
+            raise exits.WrongFile(f'{parsed_args.file}: {exc}') from exc
         self.app.stdout.write(
             f'{hosts} compute nodes loaded into {database.masked}\n')
 

@@ -30,7 +30,8 @@ _KEYS = ('option', 'level', 'text', 'advice', 'value')
 
 #: Options that say what is asked, and how.
 _ADDRESSES = ('[database]', '[api_database]', '[placement]', '[neutron]',
-              '[oslo_messaging_rabbit]', '[DEFAULT] transport_url')
+              '[oslo_messaging_', '[DEFAULT] transport_url',
+              '[DEFAULT] rpc_backend')
 
 
 class Check(lister.Lister):
@@ -63,22 +64,26 @@ class Check(lister.Lister):
     def run(self, parsed_args):
         super().run(parsed_args)
         if self._refused:
-            return startup.EXIT_CONFIGURATION
+            return exits.WRONG
         failures = {ERROR, WARNING} if parsed_args.strict else {ERROR}
         return (exits.NO if failures & {row.outcome for row in self._rows}
                 else exits.DONE)
 
     def take_action(self, parsed_args):
-        problems = startup.all_problems(self.app.conf)
+        conf = self.app.configuration()    # which defaults may be put into
+        problems, wrong = startup.all_problems(conf)
         self._refused = bool(problems)
-        self._rows = self._checked(self.app.conf, problems, parsed_args)
+        self._rows = self._checked(conf, problems, wrong, parsed_args)
         self._rows.append(_verdict(self._rows, self._refused))
         if forms.for_programs(parsed_args):
             return _KEYS, self._rows
         return _TITLES, [row[:len(_TITLES)] for row in self._rows]
 
-    def _checked(self, conf, problems, parsed_args):
-        """Return all rows: list."""
+    def _checked(self, conf, problems, wrong, parsed_args):
+        """Return all rows but the last: list.
+
+        problems, wrong: as returned by ``startup.all_problems``.
+        """
         found = [_files(conf), *map(_refused, problems)]
         found += [
             Row(f'[{group}] {name}', WARNING, 'is no option',
@@ -90,18 +95,18 @@ class Check(lister.Lister):
         if not problems:
             found += setup.rows()
         if parsed_args.connect:
-            found += self._asked(setup, problems)
+            found += self._asked(setup, wrong)
         if parsed_args.release:
             found += differences.rows(setup, parsed_args.release)
         return found
 
-    def _asked(self, setup, problems):
+    def _asked(self, setup, wrong):
         """Return the rows about what the service depends on: list."""
-        wrong = [error.option for error in problems
-                 if getattr(error, 'option', '').startswith(_ADDRESSES)]
-        if wrong:
+        addresses = sorted(option for option in wrong
+                           if option.startswith(_ADDRESSES))
+        if addresses:
             return [Row('--connect', WARNING, 'nothing was asked, because '
-                        f'{", ".join(wrong)} must be right for that')]
+                        f'{", ".join(addresses)} must be right for that')]
         # The clients of all these services are for this alone.
         from nova_sched.preflight import connectivity
         with _hushed(self.app.options.verbose_level < 2):

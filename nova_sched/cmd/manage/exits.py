@@ -18,9 +18,14 @@ class NoAnswer(exception.NovaSchedException):
     """There is no broker, or no scheduler behind it."""
 
 
+class WrongFile(exception.NovaSchedException):
+    """A file of the command line is not what it must be."""
+
+
 #: With any other error it is NO.
 _CODES = {exception.ConfigurationError: WRONG,
           exception.InvalidInput: WRONG,
+          WrongFile: WRONG,
           exception.DatabaseUnavailable: NOT_ASKED,
           exception.PlacementUnavailable: NOT_ASKED,
           exception.PlacementError: NOT_ASKED,

@@ -6,6 +6,7 @@ from cliff import command
 import oslo_messaging as messaging
 
 from nova_sched import context
+from nova_sched import exception
 from nova_sched.cmd.manage import asking
 from nova_sched.cmd.manage import exits
 
@@ -13,8 +14,8 @@ from nova_sched.cmd.manage import exits
 class Ping(command.Command):
     """Ask who takes requests, and a scheduler for a sign of life over RPC.
 
-    Decides nothing. Ends with 0 if a scheduler answers, 1 if none does, and 3
-    if the broker cannot be asked.
+    Decides nothing. Ends with 0 if a scheduler answers, whatever it says, 1
+    if none does, and 3 if the broker cannot be asked.
     """
 
     def get_parser(self, prog_name):
@@ -30,7 +31,8 @@ class Ping(command.Command):
     def take_action(self, parsed_args):
         conf, seconds = self.app.conf, parsed_args.timeout
         topic = conf.scheduler_topic
-        for where, count in asking.consumers(conf):
+        counted = asking.consumers(conf, seconds)
+        for where, count in counted:
             self._say(f'{where}: ' + (
                 f'no queue {topic}' if count is None else
                 f'{count} consumer(s) of the queue {topic}'))
@@ -48,7 +50,13 @@ class Ping(command.Command):
             asking.answer(conf, seconds, ping)
         except asking.NotServed as error:
             self._say(str(error))
-            return exits.NO
+            # Where nobody is counted, the broker may be down as well.
+            return exits.NO if counted else exits.NOT_ASKED
+        except exits.NoAnswer:
+            raise
+        except exception.NovaSchedException as error:
+            self._say(f'A scheduler is there. {error}')
+            return exits.DONE
         took = (time.monotonic() - begin) * 1000
         self._say(f'{parsed_args.server or "A scheduler"} answers, within '
                   f'{took:.0f} ms')

@@ -158,7 +158,8 @@ class Call(lister.Lister):
     def _answer(self, *args, **kwargs):
         """Return the scheduler's answer; in vain without one in time."""
         conf = self.app.conf
-        if any(not count for _where, count in asking.consumers(conf)):
+        if any(not count for _where, count in asking.consumers(
+                conf, conf.long_rpc_timeout)):
             raise asking.NotServed(
                 f'Nobody takes requests from the queue {conf.scheduler_topic} '
                 f'of {config.masked(config.transport_url(conf))}')

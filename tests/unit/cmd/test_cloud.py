@@ -177,7 +177,7 @@ class TestExportAndLoad:
 
         ended = run('--database', url, 'cloud', 'load', file)
 
-        assert ended.code == 1
+        assert ended.code == 2
         assert words in ended.err
         assert 'Traceback' not in ended.err
 

@@ -265,12 +265,38 @@ class TestCheckInOnePass:
         assert ended.code == 2
         assert "this service's own" in found(ended.out, 'hosts')
 
-    def test_asks_nothing_by_defaults(self, check):
-        ended = check('[DEFAULT]\ntransport_url = kafka://\n', '--connect')
+    @pytest.mark.parametrize(('text', 'option'), [
+        ('transport_url = kafka://', '[DEFAULT] transport_url'),
+        ('sql_connection = nonsense', '[database] connection'),
+        ('rabbit_use_ssl = maybe', '[oslo_messaging_rabbit] ssl'),
+        ('rpc_backend = zmq', '[DEFAULT] rpc_backend')])
+    def test_asks_nothing_by_defaults(self, check, text, option):
+        """Under whichever name the file has them."""
+        ended = check(f'[DEFAULT]\n{text}\n', '--connect')
 
         assert found(ended.out, '--connect') == (
-            'nothing was asked, because [DEFAULT] transport_url must be '
-            'right for that')
+            f'nothing was asked, because {option} must be right for that')
+
+    def test_blames_no_plug_in_for_a_directory(self, check, tmp_path):
+        ended = check(f'[nova_sched]\nplugin_path = {tmp_path}/no\n'
+                      '[filter_scheduler]\n'
+                      'available_filters = in_there.Filter\n')
+
+        assert [row['option'] for row in ended.out
+                if row['level'] == 'error'] == [
+            '[nova_sched] plugin_path', 'verdict']
+
+    def test_puts_no_default_in_the_way_of_what_follows(
+            self, tmp_path, capsys):
+        """In one process, as cliff's shell has it."""
+        file = tmp_path / 'nova.conf'
+        file.write_text('[scheduler]\nmax_attempts = many\n')
+        app = manage.ManageApp()
+        for _ in range(2):
+            assert app.run(['--config-file', str(file), 'config',
+                            'check']) == 2
+            with pytest.raises(ValueError):
+                _ = app.conf.scheduler.max_attempts
 
     def test_ends_with_1_for_warnings_if_it_is_to_be_strict(self, check):
         text = '[scheduler]\nmax_attemps = 3\n'
@@ -353,7 +379,7 @@ class TestAppOptions:
             self, run, tmp_path):
         ended = run('--config-file', tmp_path / 'none.conf', 'host', 'list')
 
-        assert ended.code == 1
+        assert ended.code == 2
         assert 'none.conf' in ended.err
 
     def test_libraries_are_hushed(self, run, levels, setups):
@@ -370,8 +396,8 @@ class TestAppOptions:
 
     def test_an_error_of_the_options_library_is_a_row(
             self, run, monkeypatch):
-        monkeypatch.setattr(config.startup, 'all_problems', lambda _: [
-            cfg.ConfigFileValueError('it is odd')])
+        monkeypatch.setattr(config.startup, 'all_problems', lambda _: (
+            [cfg.ConfigFileValueError('it is odd')], set()))
         ended = run('config', 'check', '-f', 'json')
 
         assert ended.code == 2

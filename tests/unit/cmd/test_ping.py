@@ -26,17 +26,33 @@ def test_of_a_service_that_answers_ends_with_0(run, scheduler, tmp_path):
     assert ended.out.startswith('A scheduler answers, within ')
 
 
-def test_without_a_service_ends_with_1(ping):
+@pytest.mark.parametrize(('counted', 'code'), [([('h:5672', 0)], 1), ([], 3)])
+def test_without_a_service_ends_with_1_if_there_is_a_broker(
+        ping, monkeypatch, counted, code):
+    """Whether there is one of another kind cannot be told."""
+    monkeypatch.setattr(message_broker, 'consumers',
+                        lambda conf, seconds: (counted, []))
     ended = ping()
 
-    assert ended.code == 1
-    assert ended.out.startswith('No answer within 1 seconds by way of fake:')
+    assert ended.code == code
+    assert 'No answer within 1 seconds by way of fake:' in ended.out
+    assert ('0 consumer(s)' in ended.out) == bool(counted)
+
+
+def test_a_scheduler_that_answers_with_an_error_is_there(ping, monkeypatch):
+    def fail(conf, seconds, ask):
+        raise exits.exception.NovaSchedException('It failed')
+    monkeypatch.setattr(asking, 'answer', fail)
+    ended = ping()
+
+    assert ended.code == 0
+    assert ended.out == 'A scheduler is there. It failed\n'
 
 
 @pytest.mark.parametrize('command', [('ping',), ('request', 'call')])
 def test_of_a_broker_that_cannot_be_asked_ends_with_3(
         run, monkeypatch, command):
-    monkeypatch.setattr(message_broker, 'consumers', lambda conf: (
+    monkeypatch.setattr(message_broker, 'consumers', lambda conf, seconds: (
         [], [Row('broker', ERROR, 'h:5672: refused', 'Check that it runs')]))
     ended = run('--transport-url', 'rabbit://h', *command)
 
@@ -49,7 +65,7 @@ def test_a_request_that_nobody_would_take_is_not_sent(
         run, monkeypatch, count):
     """A conductor's message would wait for a scheduler, and so would this."""
     monkeypatch.setattr(message_broker, 'consumers',
-                        lambda conf: ([('h:5672', count)], []))
+                        lambda conf, seconds: ([('h:5672', count)], []))
     ended = run('--transport-url', 'fake://h', 'request', 'call')
 
     assert ended.code == 3
@@ -58,10 +74,10 @@ def test_a_request_that_nobody_would_take_is_not_sent(
 
 
 def test_of_a_cluster_one_host_that_answers_is_enough(monkeypatch):
-    monkeypatch.setattr(message_broker, 'consumers', lambda conf: (
+    monkeypatch.setattr(message_broker, 'consumers', lambda conf, seconds: (
         [('b:5672', 2), ('c:5672', 2)], [Row('broker', ERROR, 'a: refused')]))
 
-    assert asking.consumers(None) == [('b:5672', 2)]
+    assert asking.consumers(None, 1) == [('b:5672', 2)]
 
 
 class TestExitCodes:

@@ -38,7 +38,7 @@ def made(home, *names):
     return [str(path) for path in paths]
 
 
-class TestDefaultConfigFiles:
+class TestDefaultPaths:
     NOVAS = ('share/nova-dist.conf', '.nova/nova.conf',
              '.nova/nova-scheduler.conf')
 
@@ -47,7 +47,7 @@ class TestDefaultConfigFiles:
         own = made(home, '.nova-sched/nova-sched.conf')
         made(home, '.nova-sched/nova-sched.conf.d/a.conf', *self.NOVAS)
 
-        assert loading.default_config_files() == (
+        assert loading.default_paths() == (
             own, [str(home / '.nova-sched/nova-sched.conf.d')])
 
     @pytest.mark.parametrize(('called', 'more'), [
@@ -63,13 +63,19 @@ class TestDefaultConfigFiles:
         made(home, '.nova/nova.conf.d/a.conf',
              '.nova/nova-scheduler.conf.d/a.conf', *more)
 
-        assert loading.default_config_files(loading.program(called)) == (
+        assert loading.default_paths(loading.program(called)) == (
             novas, [str(home / '.nova/nova.conf.d'),
                     str(home / '.nova/nova-scheduler.conf.d')])
 
+    def test_a_directory_of_its_own_is_enough(self, home):
+        made(home, '.nova-sched/nova-sched.conf.d/a.conf', *self.NOVAS)
+
+        assert loading.default_paths() == (
+            [], [str(home / '.nova-sched/nova-sched.conf.d')])
+
     def test_without_any_the_defaults(self, home):
         """No file is no error."""
-        assert loading.default_config_files() == ([], [])
+        assert loading.default_paths() == ([], [])
 
     def test_are_those_that_a_configuration_is_made_of(self, home):
         made(home, '.nova-sched/nova-sched.conf')
@@ -149,6 +155,15 @@ class TestConfigFiles:
             str(home / name) for name in ('one.conf', 'b.d/1.conf',
                                           'b.d/2.conf')]
         assert files.raw_values(conf, 'a', 'x') == ['1', '1', '1']
+
+    def test_of_default_directories_come_before_one_that_is_named(self, home):
+        """As the library reads them: the last one counts."""
+        made(home, '.nova/nova.conf.d/z.conf')
+        (home / 'one.conf').write_text('[A]\nx = 1\n')
+        conf = config.new_conf(['--config-file', str(home / 'one.conf')])
+
+        assert files.config_files(conf) == [
+            str(home / '.nova/nova.conf.d/z.conf'), str(home / 'one.conf')]
 
     def test_may_be_in_the_home_directory_of_the_user(self, home):
         (home / 'one.conf').write_text('[DEFAULT]\nx = 1\nx = 2\n')

@@ -38,9 +38,16 @@ def test_otherwise_an_option_says_whether_they_are(parsed, text, taken):
     assert log_files.takes_nova_names(parsed(text)) is taken
 
 
-def test_under_nova_s_name_they_are_taken():
-    assert log_files.takes_nova_names(conf.new_conf(
-        [], [], called=loading.NOVAS))
+@pytest.mark.parametrize(('loggers', 'taken'), [
+    ({}, True), ({'nova': 'stdout'}, True), ({'nova_sched': ''}, False),
+    ({'nova': 'stdout', 'nova_sched__filters': ''}, True)])
+def test_under_nova_s_name_only_a_file_of_ours_alone_keeps_ours(
+        tmp_path, loggers, taken):
+    config = conf.new_conf([], [], called=loading.NOVAS)
+    config.set_override('log_config_append', str(
+        logging_files.a_file(tmp_path, **loggers)))
+
+    assert log_files.takes_nova_names(config) is taken
 
 
 @pytest.mark.parametrize(('text', 'module', 'told'), [
