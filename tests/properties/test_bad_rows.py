@@ -4,7 +4,6 @@ import math
 
 from hypothesis import example
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 import pytest
 import sqlalchemy as sa
@@ -14,6 +13,7 @@ from nova_sched.plugins import loading as plugins
 from tests.builders.cloud_database import CloudDatabase
 from tests.builders.cloud_database import make_tables
 from tests.builders.drivers import picks
+from tests.builders.examples import examples
 from tests.builders.requests import a_request
 
 #: All columns of numbers, but those that say which row it is.
@@ -81,7 +81,7 @@ def driver(cloud):
     made.stop()
 
 
-@settings(max_examples=70, deadline=None)
+@examples(70)
 @given(data=st.data())
 def test_a_bad_value_in_a_row_leaves_the_other_hosts_placeable(
         cloud, driver, data):
@@ -111,7 +111,7 @@ def check_others(cloud, driver, column, value, held='?'):
                       before)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(column=st.sampled_from(REPORTS), meant=st.sampled_from(MEANT),
        odd=st.sampled_from(ODD))
 @example(column=tables.compute_nodes.c.cpu_info, meant=MEANT[3], odd='1e400')

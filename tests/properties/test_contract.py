@@ -20,6 +20,7 @@ from nova_sched.hosts import columns as host_columns
 from nova_sched.hosts.decision import Decision
 from nova_sched.plugins import loading as plugins
 from nova_sched.rules import nova_classes
+from tests.builders.examples import examples
 from tests.builders.hosts import hosts
 from tests.builders.hosts import one
 from tests.builders.rules import a_conf
@@ -30,8 +31,8 @@ from tests.properties.clouds import blocks
 from tests.properties.clouds import clouds
 from tests.properties.requests import requests
 
-ANY = settings(max_examples=200)
-FEWER = settings(max_examples=80)
+ANY = examples(200)
+FEWER = examples(80)
 RULES = st.sampled_from([
     {**named(filters), **named(weighers)}
     for filters, weighers in CONFIGURED])

@@ -9,7 +9,6 @@ import itertools
 import math
 
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from nova_sched import exception
@@ -22,6 +21,7 @@ from nova_sched.plugins.row_api.nova_scheduler import NovaSchedulerMixin
 from nova_sched.rules import ranking
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import select
+from tests.builders.examples import examples
 from tests.builders.requests import INSTANCE_UUID
 from tests.properties.built_ins import OPTIONS
 from tests.properties.built_ins import attested
@@ -31,7 +31,7 @@ from tests.properties.clouds import clouds
 from tests.properties.requests import in_groups
 from tests.properties.requests import requests
 
-ANY = settings(max_examples=120)
+ANY = examples(120)
 FILTERS = [cls.__name__ for cls in plugins.all_filters()]
 CAPACITY = ['RamFilter', 'CoreFilter', 'DiskFilter']
 ONE = [None, [INSTANCE_UUID], ['n1']]
@@ -236,7 +236,7 @@ def told(driver, case, seed):
 @given(drivers=st.sampled_from(PLAIN_ANEW_AND_ROWS),
        case=group_cases() | cases([*SOME, *MANY], 0, narrowing=True),
        seed=st.integers(0, 99))
-@settings(max_examples=200)
+@examples(200)
 def test_after_a_pick_the_same_is_decided_as_on_all_hosts_anew(
         drivers, case, seed):
     """With the same on record, each weight included."""

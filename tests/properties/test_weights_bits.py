@@ -1,17 +1,17 @@
 """Weights bit for bit as the formula gives them, whatever numbers come."""
 
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 
 from nova_sched import weights
+from tests.builders.examples import examples
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.requests import a_request
 
-MANY = settings(max_examples=300, deadline=None)
+MANY = examples(300)
 MOST = 4
 BLOCK = hosts(*(a_host() for _ in range(MOST)))
 NUMBERS = st.sampled_from([

@@ -5,7 +5,6 @@ import json
 import re
 
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 from oslo_versionedobjects import exception as ovo_exception
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from nova_sched import exception
 from nova_sched import objects
 from nova_sched.objects.legacy import kilo_mapping
+from tests.builders.examples import examples
 from tests.unit.objects import captures
 
 SPEC = captures.args('34-requested-destination-full')['spec_obj']
@@ -276,7 +276,7 @@ class TestAnyJson:
                ovo_exception.IncompatibleObjectVersion)
 
     @given(JSON | st.sampled_from([SPEC, NUMA_SPEC]).flatmap(mutated))
-    @settings(deadline=None, max_examples=400)
+    @examples(400)
     def test_as_spec_obj(self, value):
         """Also in use: mapping, writing and copying it do not fail."""
         try:
@@ -295,7 +295,7 @@ class TestAnyJson:
     @given(st.tuples(JSON, JSON)
            | st.sampled_from([KILO, CAPPED]).flatmap(mutated).map(
                lambda a: (a['request_spec'], a['filter_properties'])))
-    @settings(deadline=None, max_examples=400)
+    @examples(400)
     def test_as_legacy_dicts(self, dicts):
         """The same for the two dicts."""
         try:

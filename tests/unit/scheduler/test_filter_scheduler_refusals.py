@@ -3,7 +3,6 @@
 import re
 
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 import pytest
 
@@ -15,6 +14,7 @@ from tests.builders.drivers import CELL1
 from tests.builders.drivers import CELL2
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import select
+from tests.builders.examples import examples
 from tests.builders.hosts import a_host
 
 PREFIX = 'There are not enough hosts available. '
@@ -151,7 +151,7 @@ REQUEST = st.fixed_dictionaries({
 
 
 class TestEveryRequest:
-    @settings(max_examples=150, deadline=None)
+    @examples(150)
     @given(records=st.lists(HOST, max_size=len(NAMES)), asked=REQUEST,
            count=st.integers(1, 5))
     def test_is_placed_as_a_whole_or_accounts_for_every_host(
