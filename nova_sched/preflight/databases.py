@@ -22,7 +22,9 @@ _OWN_ADVICE = 'Check that it runs, and [database] connection'
 _CELL_ADVICE = ("Check that it runs, and the cell's URL: nova-manage cell_v2 "
                 'list_cells --verbose')
 _MAP_ADVICE = ('Run nova-manage cell_v2 discover_hosts, or set [scheduler] '
-               'discover_hosts_in_cells_interval')
+               'discover_hosts_in_cells_interval. Both leave out hosts whose '
+               'compute_nodes.mapped is 1, though their mapping is gone: set '
+               "it to 0 in the cell's database first")
 
 
 class Databases:

@@ -111,6 +111,7 @@ def test_hosts_of_no_cell_are_named(mapped_cloud):
 
     assert row.outcome == WARNING
     assert row.found == '2 hosts that are not mapped to a cell: a, b'
+    assert 'compute_nodes.mapped is 1' in row.advice
     assert 'discover_hosts' in row.advice
 
 
