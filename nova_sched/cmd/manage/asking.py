@@ -16,7 +16,7 @@ _BROKEN = (messaging.MessagingException, amqp.AMQPError, kombu.KombuError,
 
 
 class NotServed(exits.NoAnswer):
-    """The broker answers, and no scheduler does."""
+    """No scheduler answers, as far as can be told with a broker that does."""
 
 
 def consumers(conf, seconds):
