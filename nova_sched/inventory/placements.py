@@ -11,7 +11,7 @@ workers of the service (``shared_picks.py``) and to other daemons
    on them, by whomever.  The request's own instances do not count: a call
    that is repeated must not count twice.
 2. ``commit`` adds what was placed, unless another request has taken some of
-   it since the view; then the request is decided anew.
+   it since the view; then the request is decided anew, a few times.
 3. Each read of the hosts says which of their rows changed
    (``uuids_to_look_up``) and where the instances are that were placed there,
    as of the same moment (``rebase``).  A placement stops counting when its
@@ -262,20 +262,29 @@ class InFlightPlacements:
             return View(table, self._pending.view(without=own), own,
                         self._version, self._table)
 
-    def commit(self, view, placements, snapshot, related=frozenset()):
+    def commit(self, view, placements, snapshot, related=frozenset(),
+               anyway=False):
         """Put placements in flight; return False to have them decided anew.
 
         view: the View that they were decided on.  placements: list of
             InFlight.
         snapshot: HostSnapshot of the view with the placements consumed.
         related: keys of instances and groups that the decision depends on.
+        anyway: whether they are put in flight though others have taken it.
         """
         with self._lock:
             self._decision_lock.wait_for_exclusive()
             with self._sharing.alone():
                 self._catch_up()
-                if self._closed or self._is_taken(view, placements, related):
+                if self._closed:
                     return False
+                if self._is_taken(view, placements, related):
+                    if not anyway:
+                        return False
+                    LOG.info('Placed on %s though others were given room '
+                             'there while the request was decided, and each '
+                             'time before', ', '.join(sorted(
+                                 {placed.host for placed in placements})))
                 self._sharing.tell((view.own, placements, ()))
             places = self._places_of(placements)
             places |= self._replace(view.own, placements)

@@ -11,7 +11,7 @@
    one by one.
 5. Commit: what is not claimed is in flight from then on, for all requests to
    see (``HostManager.commit``).  Where another request has meanwhile taken
-   part of it, 3 to 5 are repeated (``_decide``).
+   part of it, 3 to 5 are repeated (``_decide``); the last try stands anyway.
 6. Answer with selections.
 """
 
@@ -31,8 +31,9 @@ from nova_sched.scheduler.claims import Claims
 
 LOG = logging.getLogger(__name__)
 
-#: The try from which on nobody else commits while a request is decided, and
-#: the number of tries.
+#: The try from which on nobody else in this process commits while a request is
+#: decided, and the number of tries.  The last one stands whatever others have
+#: taken meanwhile, as each one does in Nova: the computes claim as well.
 TRIES, MOST_TRIES = 3, 10
 
 
@@ -92,10 +93,8 @@ class FilterScheduler(driver.HostScheduler):
                     context, spec_obj, instance_uuids, return_alternates,
                     offer, record)
         raise exception.InvalidInput(reason=(
-            f'the request was decided {MOST_TRIES} times, and each time so '
-            'slowly that others were given meanwhile what it had chosen, or '
-            'hosts came or went; ask for less at a time, or once more when '
-            'there are fewer requests'))
+            f'the request was decided {MOST_TRIES} times, and each time hosts '
+            'came or went meanwhile; ask for fewer instances at a time'))
 
     def _get_configuration_options(self):
         """Return what filters and weighers get as ``config_options``: dict."""
@@ -187,7 +186,8 @@ class FilterScheduler(driver.HostScheduler):
                 if pausable and turn.is_over():
                     break
             return not remembered or manager.commit(
-                view, hosts, attempt.placed[before:], request)
+                view, hosts, attempt.placed[before:], request,
+                anyway=number == MOST_TRIES)
 
     @contextlib.contextmanager
     def _lock(self, attempt, record, number):

@@ -252,13 +252,15 @@ class HostManager:
         return [placed for placed in self._placements.of_group(
             request.group, group.members or ()) if placed.key not in own]
 
-    def commit(self, view, hosts, placed, request):
+    def commit(self, view, hosts, placed, request, anyway=False):
         """Put the placements of an attempt in flight; return whether it did.
 
-        It does not if others have meanwhile taken what they depend on.
+        It does not if others have meanwhile taken what they depend on, unless
+        that is to count for nothing: ``anyway``.
         view, hosts: that the attempt was made on.  placed: list of InFlight.
         """
-        return self._placements.commit(view, placed, hosts, request.related())
+        return self._placements.commit(view, placed, hosts, request.related(),
+                                       anyway)
 
     def is_remembered(self, request, claiming):
         """Return whether placements of a request are in flight.
