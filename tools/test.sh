@@ -6,7 +6,8 @@
 #
 # --everything: also those of other releases of oslo.messaging and of what is
 # installed, three times as many questions to a real nova-scheduler, properties
-# on twice as many examples, and in the end what takes hours: the search for
+# on twice as many examples, each program started for itself instead of forked
+# by one that has imported it, and in the end what takes hours: the search for
 # NUMA cells on far more examples, a soak, and mutation.
 # --require-all: tests that cannot run are a failure.
 #
@@ -102,6 +103,7 @@ missing=$(bindep --brief test)
 suites=(tests/functional)
 if [ -n "$everything" ]; then
     export NOVA_SCHED_TEST_EACH=${NOVA_SCHED_TEST_EACH:-7}
+    export NOVA_SCHED_TEST_EXEC=yes
 else
     suites+=(--ignore=tests/functional/test_messaging_versions.py
              --ignore=tests/functional/test_packaging.py)

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 
 from tests.builders import waiting
 from tests.builders.waiting import PATIENCE
+from tests.functional import forks
 from tests.functional import ports
 
 #: Seconds for what is not to wait for anything, such as a stop.
@@ -52,10 +54,9 @@ class Program:
         self.log = pathlib.Path(log)
         with self.log.open('ab') as output:
             self._begin = output.tell()
-            self._process = subprocess.Popen(
-                command_line(name, *arguments), stdin=subprocess.DEVNULL,
-                stdout=output, stderr=output, start_new_session=True,
-                env={**os.environ, **(environ or {})})
+        self._process = _started(
+            name, arguments, self.log, self.log,
+            {**os.environ, **(environ or {})})
         self.pid = self._process.pid
 
     def __repr__(self):
@@ -122,7 +123,7 @@ class Program:
                 self.stop(15)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
-        self._process.wait()
+        self._process.wait(PATIENCE)
 
 
 def _is_messenger(pid):
@@ -146,10 +147,28 @@ def running(*args, **kwargs):
 
 def run(name, *arguments):
     """Run a program to its end; returns (exit status, stdout, stderr)."""
-    ended = subprocess.run(
-        command_line(name, *arguments), stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=PATIENCE)
-    return ended.returncode, ended.stdout, ended.stderr
+    with tempfile.TemporaryDirectory() as directory:
+        files = [pathlib.Path(directory) / name for name in ('out', 'error')]
+        process = _started(name, arguments, *files, dict(os.environ))
+        try:
+            status = process.wait(PATIENCE)
+        finally:
+            process.send_signal(signal.SIGKILL)
+        return status, *(file.read_text() for file in files)
+
+
+def _started(name, arguments, output, error, environ):
+    """Start a program, with files for what it says: its process.
+
+    A program that is given by its path is another one than the project's.
+    """
+    command = command_line(name, *arguments)
+    if os.environ.get('NOVA_SCHED_TEST_EXEC') or '/' in name:
+        with open(output, 'ab') as out, open(error, 'ab') as err:
+            return subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                start_new_session=True, env=environ)
+    return forks.Fork(command, output, error, environ)
 
 
 class Door:

@@ -59,6 +59,7 @@ class Placement:
         self._directory = pathlib.Path(directory)
         self.database_url = database_url
         self._threads, self._count, self._processes = threads, processes, []
+        self._session, self._named = requests.Session(), set()
         self._python = pathlib.Path(os.environ.get(
             'NOVA_SCHED_TEST_NOVA', TOP / '.venv-nova/bin/python'))
         self._port = ports.free_port()
@@ -146,7 +147,7 @@ class Placement:
 
         Raises Refused, with its words, when it says no.
         """
-        answer = requests.request(
+        answer = self._session.request(
             method, self.url + path, json=body, timeout=PATIENCE, headers={
                 'X-Auth-Token': TOKEN,
                 'OpenStack-API-Version': f'placement {version}'})
@@ -164,48 +165,58 @@ class Placement:
         traits: those that are neither there nor standard are made.
         aggregates: uuids.  parent: uuid of another provider.
         """
-        self.ask('POST', '/resource_providers', {
-            'name': name, 'uuid': uuid, 'parent_provider_uuid': parent})
+        generation = self.ask('POST', '/resource_providers', {
+            'name': name, 'uuid': uuid, 'parent_provider_uuid': parent})[
+                'generation']
         if inventories:
-            self.inventories(uuid, inventories)
+            generation = self.inventories(uuid, inventories, generation)
         if traits:
-            for trait in traits:
-                if trait.startswith('CUSTOM_'):
-                    self.ask('PUT', f'/traits/{trait}')
-            self._set(uuid, 'traits', list(traits))
+            self._make('traits', traits)
+            generation = self._set(uuid, 'traits', list(traits), generation)
         if aggregates:
-            self._set(uuid, 'aggregates', list(aggregates))
+            self._set(uuid, 'aggregates', list(aggregates), generation)
         return uuid
 
-    def inventories(self, provider, inventories):
-        """Replace the inventories of a provider; as in ``provider``."""
-        for name in inventories:
-            if name.startswith('CUSTOM_'):
-                self.ask('PUT', f'/resource_classes/{name}')
-        self._set(provider, 'inventories', {
-            name: amount if isinstance(amount, dict) else {'total': amount}
-            for name, amount in inventories.items()})
+    def inventories(self, provider, inventories, generation=None):
+        """Replace the inventories of a provider; its generation then.
 
-    def _set(self, provider, what, value):
-        self.ask('PUT', f'/resource_providers/{provider}/{what}', {
-            what: value,
-            'resource_provider_generation': self.generation(provider)})
+        inventories: as of ``provider``.  generation: of before, if known.
+        """
+        self._make('resource_classes', inventories)
+        return self._set(provider, 'inventories', {
+            name: amount if isinstance(amount, dict) else {'total': amount}
+            for name, amount in inventories.items()}, generation)
+
+    def _make(self, what, names):
+        """Make the traits or resource classes that are not standard."""
+        for name in names:
+            if name.startswith('CUSTOM_') and (what, name) not in self._named:
+                self.ask('PUT', f'/{what}/{name}')
+                self._named.add((what, name))
+
+    def _set(self, provider, what, value, generation=None):
+        if generation is None:
+            generation = self.generation(provider)
+        return self.ask('PUT', f'/resource_providers/{provider}/{what}', {
+            what: value, 'resource_provider_generation': generation})[
+                'resource_provider_generation']
 
     def generation(self, provider):
         """How often a provider was changed: int."""
         return self.ask('GET', f'/resource_providers/{provider}')['generation']
 
-    def allocate(self, consumer, allocations, **fields):
+    def allocate(self, consumer, allocations, is_new=False, **fields):
         """Have a consumer hold allocations instead of those it has.
 
         allocations: provider uuid -> resource class -> amount; none of them
-            takes all away.  fields: of the request, such as mappings.
+            takes all away.  is_new: whether it is known to have none.
+        fields: of the request, such as mappings.
         """
         if not allocations:
             with contextlib.suppress(Refused):
                 self.ask('DELETE', f'/allocations/{consumer}')
             return
-        held = self.ask('GET', f'/allocations/{consumer}')
+        held = {} if is_new else self.ask('GET', f'/allocations/{consumer}')
         self.ask('PUT', f'/allocations/{consumer}', {
             'allocations': {provider: {'resources': resources}
                             for provider, resources in allocations.items()},

@@ -31,7 +31,7 @@ def hold(placement, held):
     """
     for consumer, amounts in held.items():
         if amounts:
-            placement.allocate(consumer, amounts)
+            placement.allocate(consumer, amounts, is_new=True)
 
 
 def forget(placement, consumers):

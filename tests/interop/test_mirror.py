@@ -19,7 +19,7 @@ from tests.interop.placement import open_placement
 
 #: How many requests are compared; far more of them with --everything.
 REQUESTS = int(os.environ.get('NOVA_SCHED_TEST_MIRRORED_REQUESTS', 150))
-HOSTS = 200
+HOSTS = 120
 TRAITS = ('HW_CPU_X86_AVX2', 'HW_CPU_X86_SGX', 'COMPUTE_NODE',
           'COMPUTE_STATUS_DISABLED', 'CUSTOM_GOLD', 'CUSTOM_SILVER')
 #: ... of which none has one.
@@ -57,7 +57,8 @@ def make_host(placement, number, chance):
     for _ in range(chance.choice((0, 0, 1, 3))):
         with contextlib.suppress(AssertionError):
             placement.allocate(a_consumer(), {provider: {
-                'VCPU': 1, 'MEMORY_MB': chance.choice((512, 1024, 3584))}})
+                'VCPU': 1, 'MEMORY_MB': chance.choice((512, 1024, 3584))}},
+                is_new=True)
 
 
 @pytest.fixture

@@ -1,0 +1,139 @@
+"""Programs of this project, forked by a process that has imported it all.
+
+The imports take longer than all else that a program does before it serves,
+and a test run starts hundreds.  NOVA_SCHED_TEST_EXEC has each of them started
+for itself instead, as an operator does.
+"""
+
+import atexit
+import functools
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import setproctitle
+
+PROJECT = 'nova_sched'
+#: What its programs import late, most of it libraries by their names.
+IMPORTED = (
+    'nova_sched.cmd.scheduler', 'nova_sched.cmd.manage',
+    'kombu.transport.pyamqp', 'oslo_messaging._drivers.impl_rabbit',
+    'sqlalchemy.dialects.mysql.pymysql')
+
+
+class Fork:
+    """A program in a session of its own; as subprocess.Popen.
+
+    command: words, the first the path of the program.  output, error: paths
+    of files that get what it says, behind what is in them.
+    environ: all that it has.
+    """
+
+    def __init__(self, command, output, error, environ):
+        self.args, self.returncode = command, None
+        self.pid = _parent().ask(start=[
+            command, [os.devnull, str(output), str(error)], environ])
+
+    def poll(self):
+        """Its exit status, or the signal that ended it, below 0; or None."""
+        if self.returncode is None:
+            self.returncode = _parent().ask(poll=self.pid)
+        return self.returncode
+
+    def wait(self, timeout):
+        """The same, once it has ended.  Raises TimeoutExpired."""
+        end = time.monotonic() + timeout
+        while self.poll() is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired(self.args, timeout)
+            time.sleep(0.02)
+        return self.returncode
+
+    def send_signal(self, number):
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+
+class _Parent:
+    """The process that forks, for all that a test process asks it."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._process = subprocess.Popen(
+            [sys.executable, '-P', __file__], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+    def ask(self, **question):
+        with self._lock:
+            self._process.stdin.write(json.dumps(question) + '\n')
+            self._process.stdin.flush()
+            return json.loads(self._process.stdout.readline())
+
+    def close(self):
+        self._process.communicate()
+
+
+@functools.cache
+def _parent():
+    parent = _Parent()
+    atexit.register(parent.close)
+    return parent
+
+
+# In the process that forks.
+
+
+def _main():
+    """Answer until nobody asks; in a child, return what it is to run."""
+    for name in IMPORTED:
+        importlib.import_module(name)
+    # While the environment stands where titles find room.
+    setproctitle.setproctitle('forks for tests')
+    programs, ended = {}, {}
+    for point in importlib.metadata.distribution(PROJECT).entry_points:
+        loaded = point.load()
+        if point.group == 'console_scripts':
+            programs[point.name] = loaded
+    for line in sys.stdin:
+        question, = json.loads(line).items()
+        match question:
+            case 'start', of:
+                answer = os.fork()
+                if not answer:
+                    return _become(*of, programs)
+            case 'poll', pid:
+                answer = _status(pid, ended)
+        print(json.dumps(answer), flush=True)    # noqa: T201
+    return int
+
+
+def _status(pid, ended):
+    if pid not in ended:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if not found:
+            return None
+        ended[pid] = os.waitstatus_to_exitcode(status)
+    return ended[pid]
+
+
+def _become(command, files, environ, programs):
+    """Be like a process that has just been started; what it is to run."""
+    os.setsid()
+    for descriptor, path in enumerate(files):
+        opened = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        os.dup2(opened, descriptor)
+        os.close(opened)
+    os.environ.clear()
+    os.environ.update(environ)
+    sys.argv = command
+    sys.path[:0] = filter(None, environ.get('PYTHONPATH', '').split(
+        os.pathsep))
+    return programs[os.path.basename(command[0])]
+
+
+if __name__ == '__main__':
+    sys.exit(_main()())
