@@ -148,10 +148,15 @@ def _tune_sqlite(engine, synchronous):
 
     ``db sync`` sets that mode, in which readers never wait for a writer.
     Text that is not in UTF-8 is read all the same: it is one row's fault.
-    A file is read also where the disk is full.
+    A file is read also where the disk is full.  One that is not there is made
+    by ``db sync`` alone: its path may be mistyped.
     """
     @event.listens_for(engine, 'do_connect')
     def on_do_connect(dialect, record, args, kwargs):
+        if is_file(engine.url) and not os.path.exists(args[0]):
+            raise sqlite3.OperationalError(
+                'there is no such file; if its name is right, '
+                '"nova-sched-manage db sync" makes it')
         opened = dialect.connect(*args, **kwargs)
         try:
             opened.execute('PRAGMA schema_version')
@@ -173,6 +178,12 @@ def _tune_sqlite(engine, synchronous):
             str, encoding='utf-8', errors='replace')
         if synchronous:
             dbapi_connection.execute('PRAGMA synchronous = NORMAL')
+
+
+def is_file(url):
+    """Return whether a SQLAlchemy URL is that of a file of SQLite."""
+    return (url.get_backend_name() == 'sqlite' and bool(url.database)
+            and ':' not in url.database)
 
 
 def _is_all_there(path):

@@ -1,6 +1,6 @@
 """Creates and upgrades the scheduler's own database (``db sync|version``)."""
 
-import os
+import pathlib
 
 import alembic.command
 import alembic.config
@@ -44,7 +44,7 @@ def version(conf):
 def sync_database(db):
     """Create or upgrade the tables in an engine.Database, as ``sync`` does.
     """
-    _make_directory(db)
+    _make_file(db)
     if present := _tables(db):
         _check_owner(db, present)
     if db.engine.dialect.name == 'sqlite':
@@ -84,18 +84,17 @@ def _tables(db):
         return set(sa.inspect(connection).get_table_names())
 
 
-def _make_directory(db):
-    """Create the directory of a SQLite file, which SQLite does not."""
-    path = db.url.database
-    if db.url.get_backend_name() != 'sqlite' or not path or ':' in path:
+def _make_file(db):
+    """Create the file of a SQLite database, and its directory."""
+    if not db_engine.is_file(db.url):
         return
-    directory = os.path.dirname(os.path.abspath(path))
+    path = pathlib.Path(db.url.database)
     try:
-        os.makedirs(directory, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
     except OSError as error:
         raise exception.DatabaseUnavailable(
-            f'Database {db.masked}: its directory cannot be made: '
-            f'{error}') from error
+            f'Database {db.masked}: it cannot be made: {error}') from error
 
 
 def _use_write_ahead_log(db):
@@ -116,7 +115,7 @@ def _version(connection):
 
 def _alembic_config():
     config = alembic.config.Config()
-    here = os.path.join(os.path.dirname(__file__), 'migrations')
+    here = str(pathlib.Path(__file__).parent / 'migrations')
     config.set_main_option('script_location', here.replace('%', '%%'))
     config.set_main_option('path_separator', 'os')
     config.attributes['version_table'] = VERSION_TABLE

@@ -4,8 +4,6 @@ import argparse
 import contextlib
 import logging
 
-from cliff import lister
-
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.cmd.manage import exits
@@ -27,14 +25,13 @@ _TALKATIVE = ('nova_sched', 'keystoneauth', 'amqp')
 _TITLES = ('Check', 'Outcome', 'Found', 'What to do')
 _KEYS = ('option', 'level', 'text', 'advice', 'value')
 
-
 #: Options that say what is asked, and how.
 _ADDRESSES = ('[database]', '[api_database]', '[placement]', '[neutron]',
               '[oslo_messaging_', '[DEFAULT] transport_url',
               '[DEFAULT] rpc_backend')
 
 
-class Check(lister.Lister):
+class Check(forms.Lister):
     """Check the configuration and say what the service would run with.
 
     Changes nothing anywhere. Ends with exit code 2 when the service would

@@ -1,7 +1,6 @@
 """``db``: the scheduler's own database."""
 
 from cliff import command
-from cliff import show
 
 from nova_sched.cmd.manage import forms
 from nova_sched.db import schema
@@ -18,7 +17,7 @@ class Sync(command.Command):
         self.app.stdout.write(f'{schema.sync(self.app.conf)}\n')
 
 
-class Version(show.ShowOne):
+class Version(forms.ShowOne):
     """Print the schema version of [database] connection.
 
     Prints "none" before the first sync; with -f json and yaml the version is

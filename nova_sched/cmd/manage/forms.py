@@ -1,9 +1,14 @@
 """Values in the two forms that commands write: for people, for programs."""
 
-from cliff import columns
+import json
 
-#: Formatters of cliff whose output programs read as values.
-_VALUES = ('json', 'yaml')
+from cliff import columns
+from cliff import lister
+from cliff import show
+
+#: Formatters of cliff whose output programs read as values, and those whose
+#: output they read as texts.
+_VALUES, _TEXTS = ('json', 'yaml'), ('csv', 'shell', 'value')
 
 _GIBIBYTE = 1024
 
@@ -18,6 +23,49 @@ class Shown(columns.FormattableColumn):
     def human_readable(self):
         """Return the text."""
         return self._text
+
+
+class Lister(lister.Lister):
+    """A command that lists rows.
+
+    empty: what people read where there are none.
+    """
+
+    empty = 'There are none.'
+
+    def produce_output(self, parsed_args, column_names, data):
+        """Write rows, each of as many values as there are columns."""
+        rows = list(data)
+        if not rows and parsed_args.formatter == 'table':
+            self.app.stdout.write(f'{self.empty}\n')
+            return 0
+        return super().produce_output(
+            parsed_args, column_names, [_in_form(parsed_args, row)
+                                        for row in rows])
+
+
+class ShowOne(show.ShowOne):
+    """A command that shows the values of one thing."""
+
+    def produce_output(self, parsed_args, column_names, data):
+        """Write as many values as there are columns."""
+        return super().produce_output(parsed_args, column_names,
+                                      _in_form(parsed_args, data))
+
+
+def _in_form(parsed_args, values):
+    """Return values as the formatter takes them: tuple.
+
+    cliff makes texts of Python of what it gets; numbers stay numbers, and
+    lists and objects are JSON.
+    """
+    if parsed_args.formatter not in _TEXTS:
+        return tuple(values)
+    plain = (value.machine_readable()
+             if isinstance(value, columns.FormattableColumn) else value
+             for value in values)
+    return tuple(json.dumps(value) if isinstance(value, dict | list) else value
+                 for value in plain)
 
 
 def for_programs(parsed_args):

@@ -1,8 +1,5 @@
 """``host``: the hosts as the scheduler sees them."""
 
-from cliff import lister
-from cliff import show
-
 from nova_sched import exception
 from nova_sched.cmd.manage import facts
 from nova_sched.cmd.manage import forms
@@ -19,11 +16,14 @@ def _states(conf):
                             manager.instances()).block().states()
 
 
-class List(lister.Lister):
+class List(forms.Lister):
     """List hosts: service state, zone, and what is used of each.
 
     All hosts, or those of which all is true that is asked for.
     """
+
+    empty = ('There is no such host. Those of which a compute service has '
+             'written a record are listed.')
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
@@ -49,18 +49,13 @@ class List(lister.Lister):
         conf = self.app.conf
         states = _chosen(list(_states(conf)), conf, parsed_args)
         return (
-            ('Host', 'Node', 'Service', 'Zone', 'VCPUs', 'Free RAM (MB)',
-             'Free disk (GB)', 'Instances'),
+            ('Host', 'Node', 'Service', 'Zone', 'VCPUs', 'Used VCPUs',
+             'Free RAM (MB)', 'Free disk (GB)', 'Instances'),
             [(state.host, state.nodename, facts.status(state),
-              ', '.join(facts.zones(state, conf)), _vcpus(state),
-              state.free_ram_mb, state.free_disk_mb // _MEBIBYTES,
-              state.num_instances) for state in states])
-
-
-def _vcpus(state):
-    return forms.Shown(
-        {'used': state.vcpus_used, 'total': state.vcpus_total},
-        f'{state.vcpus_used}/{state.vcpus_total}')
+              ', '.join(facts.zones(state, conf)), state.vcpus_total,
+              state.vcpus_used, state.free_ram_mb,
+              state.free_disk_mb // _MEBIBYTES, state.num_instances)
+             for state in states])
 
 
 def _chosen(states, conf, wanted):
@@ -102,7 +97,7 @@ def _full(state):
         total and used >= total * ratio for total, used, ratio in amounts)
 
 
-class Show(show.ShowOne):
+class Show(forms.ShowOne):
     """Show all the scheduler knows of one host or node.
 
     Traits are Placement's to know.

@@ -3,7 +3,6 @@
 import json
 
 from cliff import columns
-from cliff import lister
 from oslo_utils import uuidutils
 
 from nova_sched import conf as config
@@ -11,6 +10,7 @@ from nova_sched import context
 from nova_sched import exception
 from nova_sched.cloud import fake as fake_cloud
 from nova_sched.cmd.manage import asking
+from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import specs
 from nova_sched.db import engine as db_engine
 from nova_sched.db import schema
@@ -68,7 +68,7 @@ def rows(request_id, instance_uuids, selection_lists):
                request_id)
 
 
-class Call(lister.Lister):
+class Call(forms.Lister):
     """Ask the scheduler for hosts: a real RPC call over the broker.
 
     Builds nothing and gives back what is claimed, unless --boot has the fake

@@ -1,18 +1,18 @@
 """``shadow``: what a scheduler that only watches has found."""
 
-from cliff import lister
-
 from nova_sched.cmd.manage import forms
 from nova_sched.shadow import compare
 from nova_sched.shadow import report
 
 
-class Report(lister.Lister):
+class Report(forms.Lister):
     """Count the requests that a shadow has compared, by what came of them.
 
     FILE is that of [nova_sched] shadow_report. A verdict that is no agreement
     stands with the filter, or whatever else, that it comes from.
     """
+
+    empty = 'The file tells of no such request.'
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)

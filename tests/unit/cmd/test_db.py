@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from nova_sched.db import engine
 
 
@@ -36,10 +38,13 @@ class TestSync:
 
 
 class TestVersion:
-    def test_is_none_before_the_first_sync(self, run, url):
+    def test_is_none_before_the_first_sync(self, run, url, tmp_path):
+        (tmp_path / 'new.sqlite').touch()
         assert run('--database', url, 'db', 'version') == (0, 'none\n', '')
 
-    def test_is_an_object_for_programs(self, run, url):
+    def test_is_an_object_for_programs(self, run, url, tmp_path):
+        (tmp_path / 'new.sqlite').touch()
+
         def version():
             return json.loads(run('--database', url, 'db', 'version', '-f',
                                   'json').out)
@@ -56,3 +61,13 @@ class TestVersion:
         assert ended.code == 3
         assert 'where.sqlite' in ended.err
         assert 'Traceback' not in ended.err
+
+    @pytest.mark.parametrize('words', [
+        ('db', 'version'), ('host', 'list'), ('cloud', 'export')])
+    def test_of_a_mistyped_file_is_an_error_and_makes_none(
+            self, run, url, tmp_path, words):
+        ended = run('--database', url, *words)
+
+        assert ended.code != 0
+        assert 'there is no such file' in ended.err
+        assert not (tmp_path / 'new.sqlite').exists()

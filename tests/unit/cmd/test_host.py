@@ -56,7 +56,7 @@ class TestList:
             ('a', 'up', 'north'), ('b', 'disabled', 'nova'),
             ('c', 'down', 'nova')]
         assert hosts[0]['Node'] == 'a-node'
-        assert hosts[0]['VCPUs'] == {'used': 3, 'total': 16}
+        assert (hosts[0]['Used VCPUs'], hosts[0]['VCPUs']) == (3, 16)
         assert hosts[0]['Free RAM (MB)'] == 32256
         assert hosts[0]['Free disk (GB)'] == 475
 
@@ -64,7 +64,18 @@ class TestList:
         ended = run(*database, 'host', 'list')
 
         assert '| Host | Node   | Service  |' in ended.out
-        assert '| 3/16 ' in ended.out
+
+    def test_has_numbers_for_a_spreadsheet(self, run, database):
+        ended = run(*database, 'host', 'list', '-f', 'csv', '--up')
+
+        assert ended.out.splitlines()[1:] == [
+            '"a","a-node","up","north",16,3,32256,475,0']
+
+    def test_says_so_where_it_lists_none(self, run, database):
+        ended = run(*database, 'host', 'list', '--full', '--up')
+
+        assert ended.code == 0
+        assert ended.out.startswith('There is no such host.')
 
     @pytest.mark.parametrize(('options', 'names'), [
         (['--up'], 'a'), (['--down'], 'c'), (['--disabled'], 'b'),
@@ -106,6 +117,15 @@ class TestShow:
         assert host['instances'] == [clouds.a_uuid(9)]
         assert host['ram_allocation_ratio'] == 1.0
         assert host['service'] == 'up'
+
+    def test_is_json_in_the_variables_of_a_shell(self, run, cloud, database):
+        report(cloud)
+        ended = run(*database, 'host', 'show', '-f', 'shell', 'a')
+
+        shown = dict(line.split('=', 1) for line in ended.out.splitlines())
+        assert shown['free_ram_mb'] == '"32256"'
+        [metric] = json.loads(json.loads(shown['metrics']))
+        assert metric['name'] == 'cpu.frequency'
 
     def test_tells_why_a_host_gets_nothing(self, run, database):
         host = json.loads(run(*database, 'host', 'show', '-f', 'json',

@@ -39,6 +39,15 @@ def test_each_disagreement_can_be_listed(run, file):
     assert set(row['Here']) == set(row['Live']) == {'outcome', 'hosts'}
 
 
+def test_none_to_list_is_said(run, tmp_path):
+    path = tmp_path / 'shadow.jsonl'
+    path.write_text(json.dumps(lines.an_entry(lines.SAME)) + '\n')
+
+    ended = run('shadow', 'report', '--each', path)
+
+    assert ended == (0, 'The file tells of no such request.\n', '')
+
+
 def test_a_copy_of_placement_is_counted_by_how_far_it_agrees(run, tmp_path):
     path = tmp_path / 'shadow.jsonl'
     path.write_text(''.join(

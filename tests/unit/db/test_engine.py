@@ -306,6 +306,7 @@ class TestOtherDatabases:
     def test_are_safe_from_a_crash_of_a_process(
             self, tmp_path, options, mode):
         """NORMAL is enough for that, with SQLite's log; OFF is a choice."""
+        (tmp_path / 'x.sqlite').touch()
         made = engine.connect(f'sqlite:///{tmp_path}/x.sqlite', options)
         with made.connect() as connection:
             assert connection.exec_driver_sql(

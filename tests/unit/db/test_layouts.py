@@ -13,6 +13,7 @@ class TestLayouts:
     def tables(self, tmp_path):
         """Function of tables and their columns: a Database of them."""
         def tables(**columns):
+            (tmp_path / 'era.sqlite').touch()
             made = engine.Database(
                 f'sqlite:///{tmp_path}/era.sqlite')
             with made.writing() as connection:

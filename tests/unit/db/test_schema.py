@@ -82,12 +82,12 @@ class TestSync:
         schema.sync(conf)
         assert os.path.exists(tmp_path / 'a' / 'b' / 'c.sqlite')
 
-    def test_says_which_directory_it_cannot_make(self, conf, tmp_path):
+    def test_says_which_file_it_cannot_make(self, conf, tmp_path):
         (tmp_path / 'file').write_text('')
         conf.set_override('connection', f'sqlite:///{tmp_path}/file/c.sqlite',
                           'database')
         with pytest.raises(exception.DatabaseUnavailable,
-                           match='its directory cannot be made'):
+                           match='it cannot be made: .*file'):
             schema.sync(conf)
 
     def test_lets_readers_and_a_writer_work_side_by_side(self, db):
@@ -103,6 +103,7 @@ class TestSync:
         'alembic_version', 'users'])
     def test_leaves_a_database_of_others_alone(self, conf, tmp_path, table):
         """Of a cell, of Nova's API, empty so far, or of somebody else."""
+        (tmp_path / 'test.sqlite').touch()
         db = engine.database(conf)
         with db.writing() as connection:
             connection.exec_driver_sql(
@@ -119,7 +120,8 @@ class TestOurs:
     def test_is_what_was_synchronized(self, conf, db):
         schema.check_own_schema(db)
 
-    def test_is_not_what_is_empty(self, conf):
+    def test_is_not_what_is_empty(self, conf, tmp_path):
+        (tmp_path / 'test.sqlite').touch()
         with pytest.raises(exception.ConfigurationError,
                            match='holds no tables'):
             schema.check_own_schema(engine.database(conf))
@@ -134,5 +136,6 @@ class TestOurs:
 
 
 class TestVersion:
-    def test_is_none_before_the_first_sync(self, conf):
+    def test_is_none_before_the_first_sync(self, conf, tmp_path):
+        (tmp_path / 'test.sqlite').touch()
         assert schema.version(conf) is None

@@ -73,7 +73,7 @@ def test_a_cell_that_does_not_answer_hides_no_other(cloud_of_three):
     lost, well = rows(cloud_of_three.conf())[-2:]
 
     assert (lost.outcome, well.outcome) == (ERROR, OK)
-    assert 'unable to open database file' in lost.found
+    assert 'there is no such file' in lost.found
     assert 'nova-manage cell_v2 list_cells' in lost.advice
 
 
