@@ -242,4 +242,9 @@ def _overdue_decision(request, problem):
         return compare.LiveDecision(
             unseen='the instance has nothing but what it had when its '
                    'request was read')
+    if request.record.outcome != decision.REFUSED:
+        # "request call" gives back at once what was claimed.
+        return compare.LiveDecision(
+            unseen='the instance shows neither on a host nor in cell0: it '
+                   'was given back, deleted, or not decided at all')
     return compare.LiveDecision()

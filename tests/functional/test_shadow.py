@@ -136,7 +136,7 @@ def test_it_answers_nothing(stage, options, shadow):
         caller.ask()
 
     told = processes.until(watching.told, 'a line about it')
-    assert told[0]['verdict'] == compare.NONE_THERE
+    assert told[0]['verdict'] == compare.NOT_COMPARABLE
 
 
 @each_kind

@@ -96,13 +96,24 @@ def test_an_instance_in_error_without_a_host_was_refused(stage):
     assert stage.verdict() == (compare.NONE_THERE, 'refused there', 'here: a')
 
 
-def test_an_instance_of_which_nothing_shows_in_time_was_refused(stage):
+def test_an_instance_of_which_nothing_shows_in_time_is_not_compared(stage):
+    """Its claim may have been given back before anybody looked."""
     stage.ask()
     stage.later(PATIENCE - 1)
     assert stage.told() == []
     stage.later(2)
 
-    assert stage.verdict()[0] == compare.NONE_THERE
+    verdict, rule, why = stage.verdict()
+    assert (verdict, rule) == (compare.NOT_COMPARABLE, 'not seen')
+    assert 'neither on a host nor in cell0' in why
+
+
+def test_that_nothing_shows_agrees_with_a_refusal_here(stage):
+    offer(stage.server, '')
+    stage.ask()
+    stage.later(PATIENCE + 1)
+
+    assert stage.verdict()[0] == compare.BOTH_REFUSE
 
 
 def test_both_may_refuse(stage):
