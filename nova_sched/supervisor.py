@@ -99,6 +99,17 @@ class Worker(service.SchedulerService):
         self._notifier.waiting(what)
 
 
+def check_semaphores():
+    """Raise OSError where the system has no semaphores for workers."""
+    try:
+        multiprocessing.get_context('fork').Lock()
+    except OSError as error:
+        raise OSError(
+            error.errno, f'{error.strerror}: workers need semaphores; have '
+            'this user write to a tmpfs there, as in any container that an '
+            'engine runs', '/dev/shm') from error
+
+
 class Supervisor:
     """The parent process.
 

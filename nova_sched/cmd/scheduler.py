@@ -54,6 +54,8 @@ def main(argv=None):
         if conf.shadow and not problems:
             problems = shadow.problems(conf)
         if not problems:
+            if not (conf.shadow or conf.no_fork):
+                supervisor.check_semaphores()
             _prepare(conf)
     except (cfg.Error, exception.ConfigurationError, OSError,
             logging.LogConfigError) as error:

@@ -85,6 +85,17 @@ def test_a_wheel_asks_for_all_that_the_service_needs(wheel):
         (TOP / 'requirements.txt').read_text().splitlines())
 
 
+def test_a_wheel_leaves_the_name_to_nova(wheel):
+    """A distribution of its own has that script."""
+    with zipfile.ZipFile(wheel) as files:
+        [name] = [name for name in files.namelist()
+                  if name.endswith('.dist-info/entry_points.txt')]
+        told = files.read(name).decode()
+
+    scripts = re.findall('^(\\S+) = nova_sched.cmd:', told, re.MULTILINE)
+    assert scripts == ['nova-sched', 'nova-sched-manage']
+
+
 def test_an_sdist_has_the_pages_and_what_is_below_etc(sdist):
     with tarfile.open(sdist) as files:
         found = {name.partition('/')[2] for name in files.getnames()}

@@ -1,3 +1,4 @@
+import multiprocessing
 import signal
 import subprocess
 import sys
@@ -92,6 +93,20 @@ def test_under_nova_s_name_it_speaks_by_that(run, monkeypatch):
 def test_each_wrong_value_has_a_line(run, text):
     _status, errors, _started = run(text)
     assert errors.count('nova-sched: error: ') == 2
+
+
+def test_a_container_without_semaphores_is_told_in_one_line(run, monkeypatch):
+    def refused(context):
+        raise PermissionError(13, 'Permission denied')
+    monkeypatch.setattr(multiprocessing.get_context('fork').__class__, 'Lock',
+                        refused)
+
+    status, errors, started = run('')
+
+    assert (status, started) == (2, [])
+    assert errors.startswith('nova-sched: error: [Errno 13] Permission denied')
+    assert "'/dev/shm'" in errors
+    assert errors.count('\n') == 1
 
 
 def test_a_wrong_command_line_is_told_with_the_usage(capsys):

@@ -87,7 +87,7 @@ class TestSync:
         conf.set_override('connection', f'sqlite:///{tmp_path}/file/c.sqlite',
                           'database')
         with pytest.raises(exception.DatabaseUnavailable,
-                           match='it cannot be made: .*file'):
+                           match=r'it cannot be made: .*file'):
             schema.sync(conf)
 
     def test_lets_readers_and_a_writer_work_side_by_side(self, db):

@@ -1,0 +1,75 @@
+"""What deployers ask of a process that is called nova-scheduler.
+
+The logic of the health checks of kolla-ansible, openstack-helm and
+nova-operator, as their templates of 2026 have it.
+"""
+
+import contextlib
+import pathlib
+import re
+
+import oslo_messaging as messaging
+import psutil
+
+from nova_sched import context
+from tests.builders import messages
+from tests.functional import processes
+
+NAME = 'nova-scheduler'
+
+
+def named():
+    """Processes whose command lines have the name."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if NAME in ' '.join(process.cmdline()):
+                yield process
+
+
+def ports():
+    """The ports to which a process of the name has a connection."""
+    found = set()
+    for process in named():
+        with contextlib.suppress(psutil.Error):
+            found |= {link.raddr.port for link
+                      in process.net_connections('tcp')
+                      if link.status == psutil.CONN_ESTABLISHED}
+    return found
+
+
+def is_running():
+    """Whether ``pgrep -r DRST nova-scheduler`` finds something.
+
+    It goes by the process's name, which has 15 characters.
+    """
+    states = {psutil.STATUS_DISK_SLEEP, psutil.STATUS_RUNNING,
+              psutil.STATUS_SLEEPING, psutil.STATUS_STOPPED}
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            name = pathlib.Path(f'/proc/{process.pid}/comm').read_text()
+            if re.search(NAME, name) and process.status() in states:
+                return True
+    return False
+
+
+def is_alive(stage, host):
+    """Whether the daemon of a host answers a ping within seconds."""
+    client = messages.raw_client(
+        stage.transport(), exchange=stage.conf.control_exchange,
+        server=host, namespace='baseapi', version='1.1')
+    try:
+        client.prepare(timeout=5).call(context.RequestContext(), 'ping',
+                                       arg=None)
+    except messaging.MessagingTimeout:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def doors(stage):
+    """Doors to the broker and the database, which one daemon goes through."""
+    broker = stage.door_to_broker()
+    broker.open()
+    database = processes.door_to_database(stage.database_url)
+    yield {'broker': broker, 'database': database}
+    database.close()

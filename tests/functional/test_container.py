@@ -1,0 +1,115 @@
+"""The Containerfile, carried out in a bare Debian, beside real servers."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from tests.functional import containers
+from tests.functional import probes
+from tests.functional import processes
+
+pytestmark = pytest.mark.real
+
+TOP = pathlib.Path(__file__).parents[2]
+HOST = 'contained'
+
+
+@pytest.fixture(scope='module')
+def container(tmp_path_factory):
+    made = containers.Container(TOP, tmp_path_factory.mktemp('image') / 'root')
+    made.build()
+    yield made
+    shutil.rmtree(made.root)
+
+
+@pytest.fixture
+def doors(stage):
+    with probes.doors(stage) as doors:
+        yield doors
+
+
+class Contained(processes.Program):
+    """A container that runs; ``pid`` is its first process, as seen here."""
+
+    def __init__(self, container, log):
+        program, *words = container.program()
+        super().__init__(shutil.which(program), words, log)
+        self.pid, = processes.until(lambda: self._children, 'its process 1')
+
+    @property
+    def is_one(self):
+        """Whether it is process 1 of its own."""
+        status = pathlib.Path(f'/proc/{self.pid}/status').read_text()
+        [inside] = [line.split()[-1] for line in status.splitlines()
+                    if line.startswith('NSpid:')]
+        return inside == '1'
+
+    def signal(self, number):
+        os.kill(self.pid, number)
+
+    def end(self):
+        if self.running:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.stop(15)
+        self._process.kill()
+        self._process.wait(processes.PATIENCE)
+
+
+@pytest.fixture
+def contained(stage, doors, container, tmp_path):
+    """The container at work, with the file of a Nova."""
+    stage.cloud(4, live=False)
+    file = stage.config_file(
+        'nova', DEFAULT__host=HOST, scheduler__workers=2,
+        DEFAULT__transport_url=stage.url_through(doors['broker']),
+        database__connection=doors['database'].url)
+    shutil.copy(file, container.root / 'etc/nova/nova.conf')
+    program = Contained(container, tmp_path / 'log')
+    try:
+        program.wait_until_said('Serving requests', times=2)
+        yield program
+    finally:
+        program.end()
+
+
+def test_it_serves_as_nova_and_ends_as_it_should(
+        stage, doors, container, contained):
+    """As process 1, without an environment, and not as root."""
+    user, = {process.username() for process in probes.named()
+             if process.pid in (contained.pid, *contained.workers)}
+    uid = int(container.run('id', '-u', 'nova'))
+
+    assert stage.client().ask()
+    assert contained.is_one
+    assert user in (str(uid), 'nova')
+    assert {door.port for door in doors.values()} <= probes.ports()
+    assert probes.is_running()
+    assert probes.is_alive(stage, HOST)
+    assert contained.said('nova.cmd.scheduler [-] Starting')
+
+    workers = contained.workers
+    os.killpg(contained.pid, signal.SIGHUP)     # as dumb-init does
+    contained.wait_until_said('Configuration read again', times=2)
+    assert contained.workers == workers
+    assert stage.client().ask()
+
+    assert contained.stop()[0] == 0
+
+
+def test_the_commands_are_beside_it(container):
+    assert 'config check' in container.run('nova-sched-manage', 'help')
+
+
+def test_the_name_can_be_removed_alone(container):
+    pip = '/opt/nova-sched/bin/pip'
+    container.run(pip, 'uninstall', '--yes', 'nova_sched_as_nova_scheduler')
+
+    programs = container.root / 'opt/nova-sched/bin'
+    assert not (programs / 'nova-scheduler').exists()
+    assert 'usage: nova-sched' in container.run(
+        '/opt/nova-sched/bin/nova-sched', '--help')
