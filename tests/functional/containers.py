@@ -21,11 +21,12 @@ class Container:
 
     context: directory with the Containerfile.  root: directory to make.
     user: whom the program runs as.  command: its words.
+    environ: what it has where an engine runs it.
     """
 
     def __init__(self, context, root):
         self._context, self.root = pathlib.Path(context), pathlib.Path(root)
-        self.user, self.command = 'root', []
+        self.user, self.command, self.environ = 'root', [], {}
 
     def build(self):
         """Carry out each instruction."""
@@ -68,6 +69,10 @@ class Container:
 
     def _user(self, name):
         self.user = name
+
+    def _env(self, words):
+        name, _, value = words.partition('=')
+        self.environ[name] = value
 
     def _cmd(self, words):
         self.command = re.findall('"([^"]*)"', words)

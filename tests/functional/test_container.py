@@ -105,6 +105,11 @@ def test_the_commands_are_beside_it(container):
     assert 'config check' in container.run('nova-sched-manage', 'help')
 
 
+def test_its_python_has_what_a_probe_of_helm_imports(container):
+    container.run('env', f'PATH={container.environ["PATH"]}', 'python', '-c',
+                  'import oslo_config, oslo_db, oslo_messaging, psutil')
+
+
 def test_the_name_can_be_removed_alone(container):
     pip = '/opt/nova-sched/bin/pip'
     container.run(pip, 'uninstall', '--yes', 'nova_sched_as_nova_scheduler')
