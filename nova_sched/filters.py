@@ -145,7 +145,8 @@ class BaseFilter:
 class BaseFilterHandler(loadables.BaseLoader):
     """Runs filters on host states, for plug-ins that do so themselves."""
 
-    def get_filtered_objects(self, filters, objs, spec_obj, index=0):
+    def get_filtered_objects(self, filters, objs, spec_obj, index=0,
+                             context=None):
         """Return the objects that pass every filter: list, None if one says to
         stop.
 

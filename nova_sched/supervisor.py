@@ -100,14 +100,17 @@ class Worker(service.SchedulerService):
 
 
 def check_semaphores():
-    """Raise OSError where the system has no semaphores for workers."""
+    """Raise OSError where the system has no semaphores for workers.
+
+    glibc makes them in /dev/shm.
+    """
     try:
         multiprocessing.get_context('fork').Lock()
     except OSError as error:
         raise OSError(
             error.errno, f'{error.strerror}: workers need semaphores; have '
             'this user write to a tmpfs there, as in any container that an '
-            'engine runs', '/dev/shm') from error
+            'engine runs', '/dev/shm') from error  # noqa: S108
 
 
 class Supervisor:

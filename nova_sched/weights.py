@@ -205,7 +205,8 @@ class BaseWeightHandler(loadables.BaseLoader):
 
     object_class = WeighedObject
 
-    def get_weighed_objects(self, weighers, obj_list, weighing_properties):
+    def get_weighed_objects(self, weighers, obj_list, weighing_properties,
+                            context=None):
         """Return the objects with their weights, best first: list of
         object_class.
 

@@ -55,6 +55,18 @@ if [ "${1:-}" = --inside ]; then
     export EVENTLET_NO_GREENDNS=yes
     exec "$@"
 fi
+# Not every PATH has what the servers are in.
+export PATH=$PATH:/usr/sbin
+missing=()
+command -v rabbitmq-server >/dev/null || missing+=(rabbitmq-server)
+command -v mariadbd >/dev/null || missing+=(mariadb-server)
+command -v pg_virtualenv >/dev/null || missing+=(postgresql)
+if [ ${#missing[@]} != 0 ]; then
+    echo "Install these packages, as with apt-get, and run this again:" \
+        "${missing[*]}. Without them, tox -e embedded runs the tests that" \
+        'need no server' >&2
+    exit 1
+fi
 # PostgreSQL refuses to run as root, which pifpaf's would have to; Debian's
 # own tool has it run as another user then.  What pifpaf itself says of its
 # servers is of no interest unless they fail.

@@ -34,12 +34,14 @@ class FakeCloud:
     hosts: their number.  seed: of the random values; equal seeds give equal
         clouds.
     servers_per_host: average number of small servers at the start.
+    hardware: keywords of fake_hardware.compute_node.
     With 20 hosts or more the last one is dead and the one before it disabled;
     with 100 or more the third from the end is forced down.
     """
 
-    def __init__(self, engine, hosts=20, seed=1, servers_per_host=0):
-        self.engine = engine
+    def __init__(self, engine, hosts=20, seed=1, servers_per_host=0,
+                 **hardware):
+        self.engine, self._hardware = engine, hardware
         self.hosts = hosts
         self._seed = seed
         self._servers_per_host = servers_per_host
@@ -70,7 +72,8 @@ class FakeCloud:
         now = cloud_file.utcnow()
         stamp = now.isoformat()
         numbers = range(1, self.hosts + 1)
-        nodes = [fake_hardware.compute_node(number, rng, stamp)
+        nodes = [fake_hardware.compute_node(number, rng, stamp,
+                                            **self._hardware)
                  for number in numbers]
         servers = self._servers(nodes, rng, stamp)
         held = _by_node(servers)

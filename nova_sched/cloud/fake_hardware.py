@@ -43,10 +43,12 @@ def host_name(number):
     return f'fake-{number:04d}'
 
 
-def compute_node(number, rng, now):
+def compute_node(number, rng, now, huge_pages=0, ram_ratio=1.0):
     """Return a row of compute_nodes without instances.
 
     rng: random.Random for the profile and the uuid.  now: text.
+    huge_pages: percent of the memory of NUMA cells in pages of 2 MB.
+    ram_ratio: how often memory is given away.
     """
     profile = rng.choices(PROFILES, [p.weight for p in PROFILES])[0]
     row = {
@@ -64,12 +66,12 @@ def compute_node(number, rng, now):
                    f'.{number & 255}',
         'metrics': '[]',
         'cpu_allocation_ratio': 4.0,
-        'ram_allocation_ratio': 1.0,
+        'ram_allocation_ratio': ram_ratio,
         'disk_allocation_ratio': 1.0,
         'mapped': 1,
         'created_at': now,
         'updated_at': now,
-        **_texts(profile),
+        **_texts(profile, huge_pages),
     }
     row.update(usage(row, []))
     return row
@@ -81,7 +83,7 @@ def random_uuid(rng):
 
 
 @functools.cache
-def _texts(profile):
+def _texts(profile, huge_pages):
     cpu_info = {
         'arch': profile.arch, 'model': profile.model,
         'vendor': profile.vendor,
@@ -91,7 +93,8 @@ def _texts(profile):
     return {
         'cpu_info': json.dumps(cpu_info),
         'supported_instances': json.dumps(_SUPPORTED[profile.arch]),
-        'numa_topology': _numa(profile) if profile.numa else None,
+        'numa_topology': (_numa(profile, huge_pages)
+                          if profile.numa else None),
         'pci_stats': json.dumps(_object(
             'PciDevicePoolList', '1.1',
             {'objects': [_pci_pool()] if profile.pci else []})),
@@ -111,12 +114,14 @@ def _pci_pool():
         'count': 16})
 
 
-def _numa(profile):
+def _numa(profile, huge_pages):
     """Return a NUMA topology with a cell per socket: JSON text.
 
     The threads of core n are n, n + cores, and so on.
+    huge_pages: percent of a cell's memory.
     """
     per_cell = profile.memory_mb // profile.sockets
+    huge = per_cell * huge_pages // 100 // 2
     all_cores = profile.sockets * profile.cores
     cells = []
     for cell in range(profile.sockets):
@@ -129,7 +134,8 @@ def _numa(profile):
             'pcpuset': [],
             'memory': per_cell, 'cpu_usage': 0, 'memory_usage': 0,
             'pinned_cpus': [], 'siblings': siblings,
-            'mempages': [_pages(4, per_cell * 256), _pages(2048, 0)],
+            'mempages': [_pages(4, (per_cell - 2 * huge) * 256),
+                         _pages(2048, huge)],
             'network_metadata': _object('NetworkMetadata', '1.0', {
                 'physnets': ['physnet0'], 'tunneled': False}),
             'socket': cell}))

@@ -50,12 +50,8 @@ def main(argv=None):
         if conf.no_fork:
             # For all that goes by how many processes decide.
             conf.set_override('workers', 1, 'scheduler')
-        problems = startup.problems(conf)
-        if conf.shadow and not problems:
-            problems = shadow.problems(conf)
+        problems = _problems(conf)
         if not problems:
-            if not (conf.shadow or conf.no_fork):
-                supervisor.check_semaphores()
             _prepare(conf)
     except (cfg.Error, exception.ConfigurationError, OSError,
             logging.LogConfigError) as error:
@@ -70,6 +66,16 @@ def main(argv=None):
     if conf.no_fork:
         return supervisor.Foreground(conf, notifier).run()
     return supervisor.Supervisor(conf, new_conf, notifier).run()
+
+
+def _problems(conf):
+    """Return what this configuration, or system, cannot run with: list."""
+    found = startup.problems(conf)
+    if conf.shadow and not found:
+        found = shadow.problems(conf)
+    if not (found or conf.shadow or conf.no_fork):
+        supervisor.check_semaphores()
+    return found
 
 
 def _prepare(conf):

@@ -37,6 +37,7 @@ class DriverCall:
         claimed, that was chosen for it so far.
     attempts: list of the SchedulingAttempts made for it; what they placed
         is taken back if the driver fails after all.
+    is_told: whether the service sends the notifications of it.
     """
 
     offer: object = PLACEMENT_NOT_USED
@@ -46,6 +47,7 @@ class DriverCall:
     alternates: bool = False
     claimed: dict = dataclasses.field(default_factory=dict)
     attempts: list = dataclasses.field(default_factory=list)
+    is_told: bool = False
 
     @property
     def mapping(self):
@@ -389,7 +391,7 @@ class _NovaSignature:
                             return_alternates=False,
                             offer=PLACEMENT_NOT_USED, record=None):
         call = DriverCall(offer, record, spec_obj, instance_uuids,
-                    return_alternates)
+                          return_alternates, is_told=self.NOTIFIES)
         try:
             with answering(call), self._making_hosts():
                 found = super().select_destinations(

@@ -58,13 +58,19 @@ MODULES = {
     'nova.openstack.common.units': 'oslo_utils.units',
     'nova.openstack.common.uuidutils': 'oslo_utils.uuidutils',
     'nova.rpc': 'nova_sched.plugins.nova.rpc',
+    'nova.scheduler.caching_scheduler':
+        'nova_sched.plugins.nova.caching_scheduler',
+    'nova.scheduler.chance': 'nova_sched.plugins.nova.chance',
     'nova.scheduler.client': 'nova_sched.plugins.nova.client',
     'nova.scheduler.driver': 'nova_sched.plugins.nova.driver',
     'nova.scheduler.filter_scheduler':
         'nova_sched.plugins.nova.filter_scheduler',
     'nova.scheduler.filters': 'nova_sched.scheduler.filters',
     'nova.scheduler.host_manager': 'nova_sched.plugins.nova.host_manager',
+    'nova.scheduler.ironic_host_manager':
+        'nova_sched.plugins.nova.ironic_host_manager',
     'nova.scheduler.manager': 'nova_sched.plugins.nova.manager',
+    'nova.scheduler.rpcapi': 'nova_sched.plugins.nova.rpcapi',
     'nova.scheduler.scheduler_options':
         'nova_sched.plugins.nova.scheduler_options',
     'nova.scheduler.utils': 'nova_sched.plugins.nova.scheduler_utils',

@@ -4,6 +4,7 @@ Wire forms in, wire forms out; every historical form of a request becomes one
 ``RequestSpec`` here, and the answer takes the form its caller speaks.
 """
 
+import bdb
 import dataclasses
 import functools
 
@@ -340,6 +341,9 @@ def _close(record, exc):
     if isinstance(exc, _EXPECTED) and not isinstance(
             exc, exception.NoValidHost):
         LOG.error('Request not answered: %s', exc)
+    elif isinstance(exc, bdb.BdbQuit):
+        LOG.error('A debugger in a filter, weigher or driver has no terminal '
+                  'in a worker; run "nova-sched --no-fork" in one')
     record.close(decision.REFUSED if isinstance(exc, _REFUSALS)
                  else decision.FAILED, record.reason or _words(exc))
 

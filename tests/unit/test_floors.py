@@ -39,6 +39,7 @@ FLOORS = {
     'nova_sched.plugins': DECISION,
     'nova_sched.plugins.nova.client': DOOR,
     'nova_sched.plugins.nova.manager': PROCESS,
+    'nova_sched.plugins.nova.rpcapi': DOOR,
     'nova_sched.preflight': PROCESS,
     'nova_sched.rpc': PORTS,
     'nova_sched.rules': RULES,

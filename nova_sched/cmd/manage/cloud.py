@@ -33,6 +33,14 @@ class Fake(command.Command):
                             help='How many compute nodes (default: 20).')
         parser.add_argument('--seed', type=int, default=1, metavar='N',
                             help='The same seed makes the same cloud.')
+        parser.add_argument('--huge-pages', type=_percent, default=0,
+                            metavar='PERCENT',
+                            help='Share of the memory of hosts with NUMA '
+                                 'cells that is in pages of 2 MB.')
+        parser.add_argument('--ram-ratio', type=_ratio, default=1.0,
+                            metavar='R',
+                            help='ram_allocation_ratio of each host '
+                                 '(default: 1.0).')
         parser.add_argument('--interval', type=float, default=5.0,
                             metavar='SECONDS',
                             help='Time between heartbeats (default: 5).')
@@ -44,7 +52,9 @@ class Fake(command.Command):
         schema.sync(self.app.conf)
         database = db_engine.database(self.app.conf)
         cloud = fake_cloud.FakeCloud(database.engine, parsed_args.hosts,
-                                     seed=parsed_args.seed)
+                                     seed=parsed_args.seed,
+                                     huge_pages=parsed_args.huge_pages,
+                                     ram_ratio=parsed_args.ram_ratio)
         cloud.create()
         self.app.stdout.write(
             f'{parsed_args.hosts} fake compute nodes in {database.masked}\n')
@@ -65,6 +75,23 @@ def _positive(text):
     if number < 1:
         raise argparse.ArgumentTypeError(
             f'{text} is no whole number of 1 or more')
+    return number
+
+
+def _percent(text):
+    if text.isdecimal() and int(text) <= 100:
+        return int(text)
+    raise argparse.ArgumentTypeError(
+        f'{text} is no whole number from 0 to 100')
+
+
+def _ratio(text):
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
+    if not 0 < number < float('inf'):
+        raise argparse.ArgumentTypeError(f'{text} is no number above 0')
     return number
 
 

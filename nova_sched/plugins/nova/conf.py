@@ -38,6 +38,10 @@ def follow(conf):
         else:
             CONF([], project=conf.project, prog=conf.prog,
                  default_config_files=files, default_config_dirs=dirs)
+        # Plug-ins expect a list; here it depends on whether Placement is
+        # asked where it is not set.
+        CONF.set_default('enabled_filters', list(config.enabled_filters(conf)),
+                         'filter_scheduler')
     except (cfg.Error, OSError, UnicodeDecodeError) as error:
         LOG.warning('Plug-ins do not see what the configuration files hold: '
                     '%s', error)

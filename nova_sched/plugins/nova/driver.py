@@ -1,5 +1,7 @@
 """As ``nova.scheduler.driver``: what a driver of one's own derives from."""
 
+import functools
+
 from nova_sched import exception
 from nova_sched.plugins import driver_results
 from nova_sched.plugins import driver_signatures
@@ -51,6 +53,22 @@ class OfNova:
             if not state.service['disabled']
             and self.servicegroup_api.service_is_up(state.service)))
 
+    def states_of(self, context):
+        """Return a function that returns the states of all hosts."""
+        return functools.partial(self.host_manager.get_all_host_states,
+                                 context)
+
+    def in_form(self, form, context, found):
+        """Return lists of Selection as a release's driver answers.
+
+        form: driver_signatures.DriverSignature of the release.
+        """
+        if form is driver_signatures.QUEENS:
+            return found
+        if form is driver_signatures.PIKE:
+            return driver_results.as_states(found, self.states_of(context))
+        return driver_results.as_dicts(found)
+
     def as_selections(self, context, found):
         """Return what any release's driver answers, as lists of Selection.
 
@@ -58,8 +76,7 @@ class OfNova:
         Raises NoValidHost for less.
         """
         found = driver_results.as_selections(
-            found or [], lambda: self.host_manager.get_all_host_states(
-                context), type(self).__name__)
+            found or [], self.states_of(context), type(self).__name__)
         call = driver_signatures.current()
         wanted = self.count(call.spec_obj, call.instance_uuids)
         placed = list(filter(None, found[:wanted]))

@@ -13,7 +13,7 @@ from nova_sched.plugins.row_api.nova_scheduler import NovaSchedulerMixin
 from nova_sched.scheduler import filter_scheduler
 
 
-class FilterScheduler(driver.OfNova, NovaSchedulerMixin, row_api.RowApi,
+class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
                       filter_scheduler.FilterScheduler):
     """The filter scheduler, asked as by Nova of any release to Wallaby.
 
@@ -59,11 +59,7 @@ class FilterScheduler(driver.OfNova, NovaSchedulerMixin, row_api.RowApi,
         with driver_signatures.answering(call):
             found = self.as_selections(context, self._schedule(
                 context, *self._signature().arguments_of(call)))
-        if form is driver_signatures.QUEENS:
-            return found
-        if form is driver_signatures.PIKE:
-            return driver_results.as_states(found, self._states(context))
-        return driver_results.as_dicts(found)
+        return self.in_form(form, context, found)
 
     def _schedule(self, context, *args, **kwargs):
         """Return the same, before notifications; with WeighedObjects for
@@ -82,8 +78,8 @@ class FilterScheduler(driver.OfNova, NovaSchedulerMixin, row_api.RowApi,
         if form is driver_signatures.QUEENS:
             return found
         if form is driver_signatures.PIKE:
-            return driver_results.as_states(found, self._states(context))
-        return driver_results.as_weighed(found, self._states(context))
+            return driver_results.as_states(found, self.states_of(context))
+        return driver_results.as_weighed(found, self.states_of(context))
 
     def _attempt(self, request, record):
         """As of the base class; an override may fail after it."""
@@ -103,10 +99,6 @@ class FilterScheduler(driver.OfNova, NovaSchedulerMixin, row_api.RowApi,
     def _signature(self):
         """Return the Form of its _schedule."""
         return driver_signatures.signature_of(type(self)._schedule)
-
-    def _states(self, context):
-        return functools.partial(self.host_manager.get_all_host_states,
-                                 context)
 
 
 def _begin_anew(record):

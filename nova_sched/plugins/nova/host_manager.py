@@ -56,11 +56,16 @@ class HostManager(NovaHostManagerMixin, host_manager.HostManager):
         super().__init__(self.conf)
 
     def check_set_up(self):
-        """Raise TypeError if it was not made by its base classes."""
+        """Raise TypeError if it was not made by its base classes.
+
+        Raises as well what is wrong with its filters and weighers.
+        """
         if not hasattr(self, '_reader'):
             raise TypeError(
                 'its __init__ does not call super().__init__(), which reads '
                 'what there is to manage')
+        # Whatever is wrong with them shows at the start.
+        self.rules  # noqa: B018
 
 
 class Lent(NovaHostManagerMixin):

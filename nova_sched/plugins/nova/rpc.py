@@ -6,11 +6,25 @@ import oslo_messaging as messaging
 
 from nova_sched import conf as config
 from nova_sched import rpc
+from nova_sched.plugins import driver_signatures
 from nova_sched.plugins.nova import reach
 from nova_sched.plugins.nova.conf import CONF
 from nova_sched.rpc import driver
 
+#: What the service tells of a request that a driver decides by itself.
+_TOLD = tuple(f'scheduler.select_destinations.{phase}'
+              for phase in ('start', 'end'))
+
 _transports = {}
+
+
+class Notifier(messaging.Notifier):
+    """Leaves out what the service has told of a request, or will tell."""
+
+    def info(self, ctxt, event_type, payload):
+        """Send a notification of priority INFO."""
+        if not (event_type in _TOLD and driver_signatures.current().is_told):
+            super().info(ctxt, event_type, payload)
 
 
 def get_notifier(service, host=None, publisher_id=None):
@@ -25,11 +39,11 @@ def get_notifier(service, host=None, publisher_id=None):
 
 
 def notifier(conf, publisher_id):
-    """Return a messaging.Notifier of a publisher; conf: ConfigOpts."""
+    """Return the Notifier of a publisher; conf: ConfigOpts."""
     # What plug-ins send is of the form before the versioned one.
     muted = (reach.is_limited() or
              conf.notifications.notification_format == 'versioned')
-    return messaging.Notifier(
+    return Notifier(
         _transport(conf), publisher_id, driver='noop' if muted else None,
         serializer=rpc.ContextSerializer())
 

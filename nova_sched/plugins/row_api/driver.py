@@ -49,9 +49,7 @@ class RowApi:
             for name in nova_methods.overridden(each, names)]
         if own or nova_methods.overridden(manager, nova_methods.RULES):
             manager = self._steps.host_manager
-            self.ranker = row_rules.ranker(
-                _configured(manager.running_filters(), self.conf),
-                _configured(manager.weighers, self.conf))
+            self.ranker = row_rules.ranker(*manager.rules)
         if not own:
             return SchedulingAttempt
         LOG.info('Requests are decided host state by host state, because of '
@@ -66,10 +64,3 @@ class RowApi:
         made = NovaSchedulerMixin()
         made.conf, made.host_manager = self.conf, self.host_manager
         return made
-
-
-def _configured(rules, conf):
-    """Configure rules that somebody else may have made; return the list."""
-    for rule in rules:
-        getattr(rule, 'configure', lambda conf: None)(conf)
-    return rules

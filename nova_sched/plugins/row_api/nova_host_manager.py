@@ -28,7 +28,8 @@ _MAKING = ('host_state_cls', '_get_computes_for_cells', '_get_host_states',
 class FilterHandler(filters.HostFilterHandler):
     """Runs filters on host states: by columns where these are of a table."""
 
-    def get_filtered_objects(self, filters, objs, spec_obj, index=0):
+    def get_filtered_objects(self, filters, objs, spec_obj, index=0,
+                             context=None):
         states = list(objs)
         hosts = host_states.block_of(states) if states else None
         if hosts is None:
@@ -49,7 +50,8 @@ class FilterHandler(filters.HostFilterHandler):
 class WeightHandler(weights.HostWeightHandler):
     """Weighs host states: by columns where these are of a table."""
 
-    def get_weighed_objects(self, weighers, obj_list, weighing_properties):
+    def get_weighed_objects(self, weighers, obj_list, weighing_properties,
+                            context=None):
         states = list(obj_list)
         hosts = host_states.block_of(states) if states else None
         if hosts is None:
@@ -106,6 +108,21 @@ class NovaHostManagerMixin:
         """The weighers that run, in their order: list."""
         return loading.load_weighers(self.conf)
 
+    #: The cells of the hosts, once ``_load_cells`` was called: list of
+    #: CellMapping.
+    cells = None
+
+    @functools.cached_property
+    def rules(self):
+        """The filters and weighers that run, configured: two lists.
+
+        Whoever overrides how they are chosen may have made them.
+        """
+        found = list(self.running_filters()), list(self.weighers)
+        for rule in (*found[0], *found[1]):
+            getattr(rule, 'configure', lambda conf: None)(self.conf)
+        return found
+
     def _load_filters(self):
         """Return names of the filters that are to run: list."""
         return list(config.enabled_filters(self.conf))
@@ -114,13 +131,16 @@ class NovaHostManagerMixin:
         """Return the filters of these names, which are made once: list.
 
         filter_cls_names: list of class names, or one.
-        Raises SchedulerHostFilterNotFound.
+        Raises SchedulerHostFilterNotFound, which names all that are not there.
         """
         names = ([filter_cls_names] if isinstance(filter_cls_names, str)
                  else filter_cls_names)
+        unknown = [name for name in names if name not in self.filter_obj_map
+                   and name not in self.filter_cls_map]
+        if unknown:
+            raise exception.SchedulerHostFilterNotFound(
+                filter_name=', '.join(unknown))
         for name in names:
-            if name not in self.filter_cls_map:
-                raise exception.SchedulerHostFilterNotFound(filter_name=name)
             if name not in self.filter_obj_map:
                 self.filter_obj_map[name] = loading.make_filter(
                     self.filter_cls_map[name], self.conf)
@@ -151,7 +171,7 @@ class NovaHostManagerMixin:
             elif isinstance(arg, (str, list, tuple)):
                 filter_class_names = arg
         states, spec = list(hosts), given.request_of(spec_obj)
-        block = host_states.block_of(states) if states else None
+        block = self._block_of(states)
         if block is not None:
             block, is_forced = narrowing.narrowed(
                 block, spec, index, request.current().record)
@@ -162,6 +182,22 @@ class NovaHostManagerMixin:
                   else self._choose_host_filters(filter_class_names))
         return self.filter_handler.get_filtered_objects(
             chosen, states, spec_obj, index)
+
+    def _block_of(self, states):
+        """Return the HostBlock of host states; None for hosts that there are
+        not.
+
+        Those that an override has made are rows of the table from then on.
+        """
+        block = host_states.block_of(states) if states else None
+        if block is None and states and all(
+                isinstance(state, host_state.HostState) for state in states):
+            snapshot = self._hosts()
+            there = host_states.by_name(snapshot)
+            if all(host_states.names_of(state) in there for state in states):
+                block = snapshot.block(host_states.rows_of(
+                    states, snapshot, 'get_all_host_states'))
+        return block
 
     def get_weighed_hosts(self, hosts, spec_obj, context=None):
         """Return host states with their weights, best first: list of
@@ -196,8 +232,7 @@ class NovaHostManagerMixin:
             if compute_uuids is not None:
                 hosts = hosts.where(hosts.named('uuid', compute_uuids))
             return iter(hosts.states())
-        cells = [objects.CellMapping(uuid=uuid) for uuid
-                 in dict.fromkeys(hosts.objects('cell_uuid'))]
+        cells = _cells_of(hosts)
         with request.on(hosts.snapshot):
             nodes, services = host_states.asked(
                 self._get_computes_for_cells, context, cells, compute_uuids)
@@ -260,6 +295,28 @@ class NovaHostManagerMixin:
         """
         return host_state.HostState(host, node, cell)
 
+    @nova_methods.to_call_alone
+    def _load_cells(self, context):
+        """Set ``cells``, as they are now."""
+        self.cells = _cells_of(self._hosts().block())
+
+    @nova_methods.to_call_alone
+    def _get_instance_info(self, context, compute):
+        """Return the instances of a compute node's host: uuid -> Instance."""
+        return self._hosts().instances.on_host(compute.host)
+
+    @nova_methods.to_call_alone
+    def _get_instances_by_host(self, context, host_name):
+        """Return the same, by the host's name."""
+        return self._hosts().instances.on_host(host_name)
+
     def _get_aggregates_info(self, host):
         """Return the aggregates of a host by its name: list of Aggregate."""
         return self._hosts().aggregates_of(host)
+
+
+def _cells_of(hosts):
+    """Return the cells that hosts of a HostBlock are in: list of CellMapping.
+    """
+    return [objects.CellMapping(uuid=uuid) for uuid
+            in dict.fromkeys(hosts.objects('cell_uuid'))]

@@ -72,6 +72,9 @@ class NovaSchedulerMixin:
 
         From then on the host is in the request's server group, too.
         """
+        if request.current().refuse is None:
+            # In a loop of somebody else's; a SchedulingAttempt tells it.
+            LOG.debug('Selected host: %(host)s', {'host': selected_host})
         theirs = nova_methods.overridden(selected_host, (
             'consume_from_instance', 'consume_from_request'))
         if theirs == ['consume_from_instance']:  # as before Mitaka
@@ -99,6 +102,25 @@ class NovaSchedulerMixin:
         raise exception.NoValidHost(reason=(
             f'{exception.NoValidHost.nova} {len(hosts)} of {required_count} '
             'instances could be placed'))
+
+    @nova_methods.to_call_alone
+    def _legacy_find_hosts(self, context, num_instances, spec_obj, hosts,
+                           num_alts):
+        """Return what ``_get_alternate_hosts`` does, without claims.
+
+        hosts: HostStates that may be chosen.  num_alts: alternates for each.
+        Raises NoValidHost.
+        """
+        selected, index = [], 0
+        for index in range(num_instances):
+            hosts = self._get_sorted_hosts(spec_obj, hosts, index)
+            if not hosts:
+                break
+            selected.append(hosts[0])
+            self._consume_selected_host(hosts[0], spec_obj)
+        self._ensure_sufficient_hosts(context, selected, num_instances)
+        return self._get_alternate_hosts(selected, spec_obj, hosts, index,
+                                         num_alts)
 
     @nova_methods.to_call_alone
     def _cleanup_allocations(self, *args):

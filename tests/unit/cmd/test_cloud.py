@@ -59,6 +59,32 @@ class TestFake:
         for number, handler in before.items():
             signal.signal(number, handler)
 
+    def test_may_have_huge_pages_and_give_away_more_memory(self, run, url):
+        run('--database', url, 'cloud', 'fake', '--hosts', 30, '--once',
+            '--huge-pages', 25, '--ram-ratio', 1.5)
+
+        listed = json.loads(run('--database', url, 'host', 'list', '-f',
+                                'json').out)
+        hosts = [json.loads(run('--database', url, 'host', 'show', '-f',
+                                'json', host['Host']).out)
+                 for host in listed[:6]]
+        assert {host['ram_allocation_ratio'] for host in hosts} == {1.5}
+        cells = [cell for host in hosts for cell in host['numa_cells']]
+        assert cells
+        for cell in cells:
+            small, huge = cell['pages']
+            assert huge['total'] * 2 == cell['memory_mb'] // 4
+            assert small['total'] * 4 // 1024 == cell['memory_mb'] * 3 // 4
+
+    @pytest.mark.parametrize('words', [
+        ['--huge-pages', 'half'], ['--huge-pages', 101], ['--ram-ratio', 0],
+        ['--ram-ratio', 'inf']])
+    def test_of_impossible_hardware_is_refused(self, run, url, words):
+        ended = run('--database', url, 'cloud', 'fake', '--once', *words)
+
+        assert ended.code == 2
+        assert f'{words[1]} is no ' in ended.err
+
     def test_replaces_what_was_there(self, run, cloud):
         cloud.load(['old'])
 

@@ -1,5 +1,6 @@
 """The door: every form of a request in, the caller's form of answer out."""
 
+import bdb
 import json
 
 import oslo_messaging as messaging
@@ -238,6 +239,20 @@ class TestWrongRequest:
         ask(door, spec_obj=requests.a_request(memory_mb=1000))
         assert door.recorder.decisions[-1].picks[0].host == 'a'
         assert drivers.free_ram_mb(caching) == {'a': 31256}
+
+
+def test_a_debugger_without_a_terminal_is_told_where_it_has_one(caplog):
+    """A pdb.set_trace() in a plug-in, in a worker: its input is at its end.
+    """
+    class Traced(RecordingScheduler):
+        def select_destinations(self, *args, **kwargs):
+            raise bdb.BdbQuit
+
+    with pytest.raises(bdb.BdbQuit):
+        ask(drivers.door(Traced(rules.a_conf())),
+            spec_obj=requests.a_request())
+
+    assert 'run "nova-sched --no-fork" in one' in caplog.text
 
 
 JUNK = [None, 5, 'text', [], {}, [None], {'nova_object.name': 'Aggregate'},

@@ -1,7 +1,6 @@
 """As ``nova.scheduler.client.query``: asking the scheduler."""
 
-from nova_sched.plugins.nova import reach
-from nova_sched.plugins.nova.conf import CONF
+from nova_sched.plugins.nova import rpcapi
 from nova_sched.scheduler.client import query
 
 
@@ -9,7 +8,4 @@ class SchedulerQueryClient(query.SchedulerQueryClient):
     """As of this service, by the process's configuration."""
 
     def __init__(self):
-        if reach.is_limited():
-            raise RuntimeError('a shadow asks no scheduler, which would '
-                               'claim what it answers')
-        super().__init__(CONF)
+        self.scheduler_rpcapi = rpcapi.SchedulerAPI()
