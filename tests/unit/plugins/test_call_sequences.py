@@ -10,12 +10,14 @@ import pytest
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched.context import RequestContext
 from nova_sched.observe import notifications as observe
 from nova_sched.plugins import nova_names
 from nova_sched.plugins.nova import conf as nova_conf
 from nova_sched.scheduler import driver as drivers
 from tests.builders import http_placement
 from tests.builders import notifications
+from tests.builders import requests
 from tests.builders import rules
 from tests.builders.clouds import a_compute_node
 from tests.builders.clouds import a_uuid
@@ -101,9 +103,12 @@ class TestKilo:
         endpoint = manager('KiloScheduler', asks=False,
                            scheduler_default_filters='RamFilter')
 
-        found = endpoint.driver.select_destinations
-        assert found
-        assert ask(endpoint) == [['a']]
+        [found] = endpoint.select_destinations(
+            RequestContext(), instance_uuids=[a_uuid()],
+            spec_obj=requests.a_request().obj_to_primitive())
+
+        assert (found['host'], found['limits']) == (
+            'a', {'memory_mb': 90000.0})
 
     @pytest.mark.parametrize('driver', ['filter_scheduler', 'KiloScheduler'])
     def test_a_host_manager_runs_filters_and_weighers(self, manager, driver):
