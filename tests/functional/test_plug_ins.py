@@ -6,6 +6,7 @@ The filter of Kilo's tutorial has a file of its own, test_kilo_plugin.py.
 
 import pathlib
 
+import oslo_messaging as messaging
 import pytest
 
 from nova_sched import exception
@@ -111,3 +112,25 @@ def test_a_host_manager_and_a_driver_of_queens(caller, options):
     with pytest.raises(exception.NoValidHost, match='No valid host'):
         ask(of(4097))
     assert stages.names(ask(of(4096)))[0] == ['c']
+
+
+@pytest.mark.real
+def test_a_debugger_in_a_worker_is_told_where_it_has_a_terminal(
+        stage, tmp_path):
+    """The request fails, the worker goes on."""
+    (tmp_path / 'traced.py').write_text(
+        'import pdb\n\nfrom nova.scheduler import filters\n\n\n'
+        'class TracedFilter(filters.BaseHostFilter):\n'
+        '    def host_passes(self, host_state, spec_obj):\n'
+        '        pdb.set_trace()\n        return True\n')
+    stage.load(clouds.a_cloud(3))
+    daemon = stage.daemon(
+        environ={'PYTHONPATH': str(tmp_path)},
+        filter_scheduler__available_filters=[ALL_FILTERS,
+                                             'traced.TracedFilter'],
+        filter_scheduler__enabled_filters='TracedFilter')
+
+    with pytest.raises(messaging.RemoteError, match='BdbQuit'):
+        stage.client().ask()
+
+    daemon.wait_until_said('run "nova-sched --no-fork" in one')
