@@ -144,6 +144,24 @@ def test_a_wrong_password_is_told_and_not_shown(tmp_path, placement):
     assert http_keystone.PASSWORD not in str(row)
 
 
+@pytest.mark.parametrize('path', ['/', '/allocation_candidates'])
+def test_a_401_is_told_as_one_after_one_more_log_in(tmp_path, placement, path):
+    """Where Placement takes no token, though Keystone gives one."""
+    placement.on('GET', path, Answer(401, {'error': {
+        'code': 401, 'message': 'The request requires authentication.'}}))
+    with http_keystone.keystone(http_keystone.an_endpoint(
+            placement.url)) as keystone:
+        conf = http_placement.a_conf(
+            tmp_path, auth_type='password', auth_url=keystone.url,
+            **http_keystone.USER)
+        found = http_services.Placement(conf).rows([])
+
+    [row] = [row for row in found if row.outcome == ERROR][:1]
+    assert 'It answered 401: ' in row.found
+    assert len(placement.to('GET', path)) <= 4
+    assert len(keystone.to('POST', '/v3/auth/tokens')) <= 3
+
+
 def test_neutron_is_left_alone_where_nothing_is_asked_of_it(tmp_path):
     row, = http_services.Neutron(config.new_conf([], [])).rows()
 
