@@ -70,29 +70,29 @@ def home(wheel, tmp_path_factory):
     return path
 
 
+def said(wheel, name):
+    """What a file of a wheel's metadata holds."""
+    with zipfile.ZipFile(wheel) as files:
+        [path] = [path for path in files.namelist()
+                  if path.endswith(f'.dist-info/{name}')]
+        return files.read(path).decode()
+
+
 def test_an_archive_without_git_has_the_version_that_comes_next(wheel):
     assert wheel.name == 'nova_sched-0.1.0.dev0-py3-none-any.whl'
 
 
 def test_a_wheel_asks_for_all_that_the_service_needs(wheel):
-    with zipfile.ZipFile(wheel) as files:
-        [name] = [name for name in files.namelist()
-                  if name.endswith('.dist-info/METADATA')]
-        told = files.read(name).decode()
-
-    needs = re.findall('^Requires-Dist: [^;\n]+$', told, re.MULTILINE)
+    needs = re.findall('^Requires-Dist: [^;\n]+$',
+                       said(wheel, 'METADATA'), re.MULTILINE)
     assert len(needs) == len(
         (TOP / 'requirements.txt').read_text().splitlines())
 
 
 def test_a_wheel_leaves_the_name_to_nova(wheel):
     """A distribution of its own has that script."""
-    with zipfile.ZipFile(wheel) as files:
-        [name] = [name for name in files.namelist()
-                  if name.endswith('.dist-info/entry_points.txt')]
-        told = files.read(name).decode()
-
-    scripts = re.findall('^(\\S+) = nova_sched.cmd:', told, re.MULTILINE)
+    scripts = re.findall('^(\\S+) = nova_sched.cmd:',
+                         said(wheel, 'entry_points.txt'), re.MULTILINE)
     assert scripts == ['nova-sched', 'nova-sched-manage']
 
 
