@@ -37,6 +37,14 @@ _ONE_WAY = ('kafka',)
 #: The driver that stands behind rabbit, which is no scheme to be written.
 _OURS = 'nova_sched_rabbit'
 
+#: What makes queues and exchanges of another form, which the broker refuses
+#: while they are there in the present one.
+QUEUE_FORMS = frozenset((
+    'amqp_durable_queues', 'amqp_auto_delete', 'rabbit_quorum_queue',
+    'rabbit_quorum_delivery_limit', 'rabbit_quorum_max_memory_length',
+    'rabbit_quorum_max_memory_bytes', 'rabbit_transient_quorum_queue',
+    'rabbit_stream_fanout', 'rabbit_transient_queues_ttl'))
+
 #: rpc_backend values of all eras -> scheme of a transport URL.
 BACKENDS = {
     'rabbit': 'rabbit',

@@ -10,6 +10,8 @@ import os
 
 from oslo_config import cfg
 
+_FILE, _DIR = '--config-file', '--config-dir'
+
 
 def config_files(conf):
     """Return the paths of all files that a ConfigOpts was read from: list.
@@ -18,14 +20,24 @@ def config_files(conf):
     """
     if 'config_file' not in conf:    # nothing has been parsed yet
         return []
-    paths, dirs = list(conf.config_file or ()), list(conf.config_dir or ())
-    in_dirs = [path for directory in dirs for path in sorted(glob.glob(
-        os.path.join(os.path.expanduser(directory), '*.conf')))]
+    given = list(_given(conf._args or ()))
     # What is read by default is read before what the command line names.
-    if dirs == list(conf.default_config_dirs) and paths != list(
-            conf.default_config_files):
-        return in_dirs + paths
-    return paths + in_dirs
+    for option, by_default in ((_DIR, conf.default_config_dirs),
+                               (_FILE, conf.default_config_files)):
+        if option not in (named for named, _path in given):
+            given[:0] = [(option, path) for path in by_default]
+    return [path for option, value in given for path in (
+        [value] if option == _FILE else sorted(glob.glob(
+            os.path.join(os.path.expanduser(value), '*.conf'))))]
+
+
+def _given(args):
+    """Yield what a command line names: (_FILE or _DIR, path), in order."""
+    args = iter(args)
+    for arg in args:
+        option, equals, value = arg.partition('=')
+        if option in (_FILE, _DIR):
+            yield option, value if equals else next(args)
 
 
 def read(conf):

@@ -9,9 +9,11 @@ SENTENCE = 'This release accepts this option but does not act on it.'
 
 _DATABASE = (
     'backend', 'slave_connection', 'asyncio_connection',
-    'asyncio_slave_connection', 'synchronous_reader', 'use_db_reconnect',
-    'db_retry_interval', 'db_inc_retry_interval', 'db_max_retry_interval',
-    'db_max_retries')
+    'asyncio_slave_connection', 'synchronous_reader', 'use_db_reconnect')
+
+#: How use_db_reconnect tries again; without it they do nothing in Nova either.
+_RECONNECT = ('db_retry_interval', 'db_inc_retry_interval',
+              'db_max_retry_interval', 'db_max_retries')
 
 #: Section -> options. [database] is oslo.db's own, and so is its help; some
 #: of its options are not in every release of it.
@@ -23,8 +25,9 @@ OPTIONS = {
         'query_placement_for_availability_zone',),
     'filter_scheduler': (
         'track_instance_changes', 'pci_in_placement'),
-    'database': _DATABASE,
-    'api_database': (*_DATABASE, 'max_retries', 'retry_interval'),
+    'database': (*_DATABASE, *_RECONNECT),
+    'api_database': (
+        *_DATABASE, *_RECONNECT, 'max_retries', 'retry_interval'),
     'notifications': ('default_level',),
     'upgrade_levels': ('baseapi',),
     'workarounds': (
@@ -38,7 +41,9 @@ FOR_OTHERS = frozenset({
     ('scheduler', 'query_placement_for_availability_zone'),
     ('filter_scheduler', 'track_instance_changes'),
     ('filter_scheduler', 'pci_in_placement'),
-    ('api_database', 'max_retries')})
+    ('api_database', 'max_retries'),
+    *((section, name) for section in ('database', 'api_database')
+      for name in _RECONNECT)})
 
 
 def options():

@@ -211,4 +211,5 @@ def _older_names(conf):
                 found.append(f'[{place}] {name}')
     if found:
         yield ('These options are deprecated, and count all the same: '
-               + ', '.join(found))
+               + ', '.join(found)
+               + '; write the newer names, and leave what has none')

@@ -101,7 +101,8 @@ def _ignored_options(conf):
     if not found:
         return []
     return ['This release accepts these options but does not act on them: '
-            + ', '.join(found)]
+            + ', '.join(found)
+            + '; take them out, unless another service reads this file']
 
 
 def _overfilled_hosts(conf):

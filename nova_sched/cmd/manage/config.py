@@ -8,6 +8,7 @@ from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.cmd.manage import exits
 from nova_sched.cmd.manage import forms
+from nova_sched.conf import messaging
 from nova_sched.options import files
 from nova_sched.options import releases
 from nova_sched.preflight import differences
@@ -84,7 +85,7 @@ class Check(forms.Lister):
         found = [_files(conf), *map(_refused, problems)]
         found += [
             Row(f'[{group}] {name}', WARNING, 'is no option',
-                f'Did you mean {nearest}?')
+                _meant(nearest))
             for group, name, nearest in config.unknown_options(conf)]
         found += [Row('options', WARNING, text)
                   for text in config.warnings(conf)]
@@ -129,6 +130,16 @@ def _files(conf):
     return Row('files', OK if paths else WARNING,
                ', '.join(paths) or 'none: all options have their defaults',
                value=paths)
+
+
+def _meant(nearest):
+    """Return what to do about an option that is probably this one."""
+    question = f'Did you mean {nearest}?'
+    if nearest not in messaging.QUEUE_FORMS:
+        return question
+    return (f'{question} Set it for all services of Nova at once, while they '
+            'are stopped, and delete their queues and exchanges before they '
+            'start: the broker refuses those that are there in another form')
 
 
 def _verdict(rows, refused):

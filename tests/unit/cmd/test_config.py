@@ -180,6 +180,15 @@ class TestCheck:
             '[filter_scheduler] enabled_filter: is no option: Did you mean '
             'enabled_filters?']
 
+    @pytest.mark.parametrize('option', [
+        'rabbit_quorum_queues', 'amqp_durable_queue'])
+    def test_warns_that_one_service_alone_cannot_change_its_queues(
+            self, check, option):
+        ended = check(f'[oslo_messaging_rabbit]\n{option} = true\n')
+
+        [text] = told(ended.out, 'warning')
+        assert 'Set it for all services of Nova at once' in text
+
     @pytest.mark.parametrize('text', [
         None, b'garbage', b'\x7fELF\xff\xfe'])
     def test_of_a_file_that_cannot_be_read_is_an_error(self, run, tmp_path,

@@ -167,12 +167,14 @@ class TestWarnings:
             'This release accepts these options but does not act on them: '
             '[DEFAULT] cell_worker_thread_pool_size, '
             '[database] slave_connection, '
-            '[notifications] default_level']
+            '[notifications] default_level; '
+            'take them out, unless another service reads this file']
 
     @pytest.mark.parametrize('text', [
         '[scheduler]\nquery_placement_for_availability_zone = true\n',
         '[filter_scheduler]\ntrack_instance_changes = false\n'
-        'pci_in_placement = true\n', '[api_database]\nmax_retries = -1\n'])
+        'pci_in_placement = true\n', '[api_database]\nmax_retries = -1\n',
+        '[database]\ndb_max_retries = -1\ndb_retry_interval = 10\n'])
     def test_but_not_those_that_nobody_has_to_take_out(self, parsed, text):
         assert conf.warnings(parsed(text)) == []
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import pathlib
 
 from oslo_config import cfg
 import pytest
@@ -164,6 +165,27 @@ class TestConfigFiles:
 
         assert files.config_files(conf) == [
             str(home / '.nova/nova.conf.d/z.conf'), str(home / 'one.conf')]
+
+    @pytest.mark.parametrize(('words', 'order'), [
+        ('--config-dir=b.d --config-dir c.d --config-file one.conf',
+         'b.d/b.conf c.d/c.conf one.conf'),
+        ('--config-file one.conf --config-dir .nova/nova.conf.d',
+         'one.conf .nova/nova.conf.d/z.conf'),
+        ('--config-dir b.d', '.nova/nova.conf b.d/b.conf')])
+    def test_are_in_the_order_of_the_command_line(
+            self, home, monkeypatch, words, order):
+        """Of default ones, and of several directories, as well."""
+        paths = made(home, 'b.d/b.conf', 'c.d/c.conf', 'one.conf',
+                     '.nova/nova.conf', '.nova/nova.conf.d/z.conf')
+        for path in paths:
+            pathlib.Path(path).write_text(f'[DEFAULT]\nhost = {path}\n')
+        monkeypatch.chdir(home)
+
+        conf = config.new_conf(words.split())
+
+        found = [os.path.abspath(path) for path in files.config_files(conf)]
+        assert found == [str(home / path) for path in order.split()]
+        assert conf.host == found[-1]
 
     def test_may_be_in_the_home_directory_of_the_user(self, home):
         (home / 'one.conf').write_text('[DEFAULT]\nx = 1\nx = 2\n')

@@ -80,8 +80,10 @@ def test_older_names_are_told_in_one_line(parsed, caplog):
     assert conf.check(config) == []
 
     line, = conf.warnings(config)
-    start, _, listed = line.partition(': ')
+    start, _, rest = line.partition(': ')
+    listed, _, advice = rest.partition('; ')
     assert start == 'These options are deprecated, and count all the same'
+    assert advice == 'write the newer names, and leave what has none'
     assert sorted(listed.split(', ')) == [
         '[DEFAULT] rabbit_host (now [oslo_messaging_rabbit] rabbit_host)',
         '[DEFAULT] scheduler_driver (now [scheduler] driver)',
