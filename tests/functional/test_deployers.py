@@ -1,0 +1,203 @@
+"""The configuration of each deployer, started and checked as it stands.
+
+A second file says where this test's broker, database, Placement, log and
+other files are, and nothing else.
+"""
+
+import json
+import pathlib
+import shutil
+import types
+
+from oslo_log import handlers
+import pytest
+
+from nova_sched import conf as config
+from nova_sched import rpc
+from nova_sched.options import loading
+from nova_sched.scheduler.client import query
+from tests.builders import clouds
+from tests.builders import http_placement
+from tests.builders import http_server
+from tests.functional import processes
+from tests.functional import stage as stages
+
+pytestmark = pytest.mark.real
+
+_FILES = pathlib.Path(__file__).parents[1] / 'data' / 'deployers'
+
+HOSTS = {host: clouds.a_uuid(number)
+         for number, host in enumerate('abcd', 1)}
+
+#: What each starts nova-scheduler with, where {} is /etc/nova, and the file
+#: there that says where things are, which counts last.
+COMMANDS = {
+    'kolla-ansible': ('', 'nova-scheduler.conf.d/where.conf'),
+    'openstack-ansible': ('', 'nova-scheduler.conf.d/where.conf'),
+    'openstack-helm': (
+        '--config-file {}/nova.conf --config-dir {}/nova.conf.d',
+        'nova.conf.d/where.conf'),
+    'charm': (
+        '--config-file={}/nova.conf --log-file={}/nova-scheduler.log '
+        '--config-file={}/where.conf', 'where.conf'),
+    'nova-operator': ('', 'nova.conf.d/where.conf'),
+    'devstack': (
+        '--config-file {}/nova.conf --config-file {}/where.conf',
+        'where.conf'),
+    # Without an argument it reads the same, but the first from /usr/share.
+    'rdo': (
+        '--config-file {}/nova-dist.conf --config-file {}/nova.conf '
+        '--config-dir {}/nova-scheduler.conf.d',
+        'nova-scheduler.conf.d/where.conf'),
+}
+
+#: Where the files and directories of one alone are.
+ELSEWHERE = {
+    'kolla-ansible': {'DEFAULT__log_dir': '{}'},
+    'openstack-helm': {'DEFAULT__log_config_append': '{}/logging.conf'},
+    'charm': {'DEFAULT__log_dir': '{}'},
+    'nova-operator': {'DEFAULT__log_file': '{}/nova-scheduler.log',
+                      'oslo_reports__file_event_handler': '{}'},
+    'rdo': {'DEFAULT__log_dir': '{}'},
+}
+
+#: What it finds where Python lacks what the journal needs.
+_NO_JOURNAL = [] if handlers.journal else [
+    ('options', 'warning',
+     '[DEFAULT] use_journal: Python has no module systemd',
+     'install nova_sched[journal]')]
+
+#: All that config check finds: option, level, words of the text, and words
+#: of what to do, which the text or the advice says.
+FINDINGS = {
+    'kolla-ansible': [],
+    'openstack-ansible': _NO_JOURNAL,
+    'openstack-helm': [
+        ('[oslo_messaging_rabbit] rabbit_quorum_queues', 'warning',
+         'is no option', 'rabbit_quorum_queue? Set it for all services')],
+    'charm': [
+        ('[filter_scheduler] max_attempts', 'warning',
+         'is no option', 'Did you mean [scheduler] max_attempts?'),
+        ('options', 'warning', 'deprecated, and count all the same: '
+         '[DEFAULT] logdir (now [DEFAULT] log_dir)',
+         'write the newer names')],
+    'nova-operator': [],
+    'devstack': [],
+    'rdo': [],
+}
+
+
+@pytest.fixture(params=COMMANDS)
+def deployer(request):
+    return request.param
+
+
+@pytest.fixture
+def placement():
+    """A Placement that offers all hosts and takes every claim."""
+    with http_placement.placement() as server:
+        server.on('GET', '/allocation_candidates', http_placement.candidates(
+            *map(http_placement.a_candidate, HOSTS.values())))
+        yield server
+
+
+@pytest.fixture
+def deployed(deployer, stage, placement, monkeypatch):
+    """What the deployer has put on a host.
+
+    etc: the directory of the files.  arguments: of nova-scheduler.
+    """
+    monkeypatch.setenv('HOME', str(stage.directory))
+    etc = stage.directory / '.nova'
+    shutil.copytree(_FILES / deployer, etc)
+    command, where = COMMANDS[deployer]
+    (etc / where).parent.mkdir(exist_ok=True)
+    stages.write_config(etc / where, **_where(stage, placement), **{
+        name: value.format(etc)
+        for name, value in ELSEWHERE.get(deployer, {}).items()})
+    return types.SimpleNamespace(
+        etc=etc, arguments=command.replace('{}', str(etc)).split())
+
+
+def _where(stage, placement):
+    """Where all is that this test has: options, as ``group__option``."""
+    own = stage.conf.control_exchange
+    return {
+        'DEFAULT__transport_url': stage.transport_url,
+        'DEFAULT__control_exchange': own,
+        'DEFAULT__scheduler_topic': f'{own}-scheduler',
+        'DEFAULT__host': stage.conf.host,
+        # The broker of the tests has no certificate.
+        'oslo_messaging_rabbit__ssl': False,
+        'oslo_messaging_rabbit__rabbit_transient_queues_ttl': 60,
+        'oslo_messaging_notifications__transport_url': stage.transport_url,
+        'oslo_messaging_notifications__topics': f'{own}-notifications',
+        'notifications__versioned_notifications_topics': f'{own}-versioned',
+        'database__connection': stage.database_url,
+        'api_database__connection': stage.database_url,
+        'placement__auth_type': 'none',
+        'placement__endpoint_override': placement.url,
+        **{f'{service}__cafile': http_server.CERTIFICATE
+           for service in ('placement', 'neutron', 'service_user')},
+        'oslo_concurrency__lock_path': stage.directory}
+
+
+@pytest.fixture
+def daemon(deployed, stage):
+    """The service, called nova-scheduler, with ``logged``: all it writes."""
+    stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
+        clouds.a_compute_node(host, uuid=uuid)
+        for host, uuid in HOSTS.items()]))
+    link = stage.directory / 'nova-scheduler'
+    link.symlink_to(*processes.command_line('nova-sched'))
+    with processes.running(str(link), deployed.arguments,
+                           stage.directory / 'output') as daemon:
+        daemon.logged = lambda: daemon.text + ''.join(
+            path.read_text() for path in deployed.etc.glob('*.log'))
+        yield daemon
+
+
+@pytest.fixture
+def caller(deployed, daemon):
+    """A caller of the same configuration, as Nova's conductor is."""
+    conf = config.new_conf(deployed.arguments, called=loading.NOVAS)
+    transport = rpc.get_transport(conf)
+    yield stages.Caller(query.SchedulerQueryClient(conf, transport))
+    transport.cleanup()
+
+
+def test_what_a_deployer_has_written_starts_the_service(
+        daemon, caller, placement):
+    """It claims what it chooses, and stops when it is told to."""
+    processes.until(
+        lambda: not daemon.running or 'Serving requests' in daemon.logged(),
+        'it serves')
+    assert daemon.running, daemon.text
+
+    assert caller.pick() in HOSTS
+
+    [instance] = caller.asked
+    assert http_placement.written(placement, claims=True) == [
+        f'/allocations/{instance}']
+    assert daemon.stop()[0] == 0
+    assert ' nova.observe.log_line ' in daemon.logged()
+    assert 'Traceback' not in daemon.logged()
+
+
+def test_config_check_finds_what_is_wrong_and_what_to_do(
+        deployer, deployed):
+    """And nothing else."""
+    status, output, _ = processes.run(
+        'nova-sched-manage', *(
+            word for word in deployed.arguments
+            if not word.startswith('--log-file')),
+        'config', 'check', '-f', 'json')
+    found = [row for row in json.loads(output) if row['level'] != 'ok']
+
+    assert status == 0
+    assert [(row['option'], row['level']) for row in found] == [
+        wanted[:2] for wanted in FINDINGS[deployer]]
+    for row, (_, _, words, remedy) in zip(
+            found, FINDINGS[deployer], strict=True):
+        assert words in row['text']
+        assert remedy in row['advice'] or remedy in row['text']
