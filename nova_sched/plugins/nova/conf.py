@@ -9,6 +9,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from nova_sched import conf as config
+from nova_sched.options import files
 
 LOG = logging.getLogger(__name__)
 
@@ -26,18 +27,17 @@ def follow(conf):
     if program not in (None, conf.prog):
         return
     CONF.contents = conf.contents
-    files, dirs = list(conf.config_file or ()), list(conf.config_dir or ())
+    paths = files.config_files(conf)
     try:
         if program is None:
             logging.register_options(CONF)
             config.register_opts(CONF)
-        if program is not None and (files, dirs) == (
-                CONF.config_file, CONF.config_dir):
+        if program is not None and paths == files.config_files(CONF):
             # Leaves no moment without values, unlike reading from scratch.
             CONF.reload_config_files()
         else:
             CONF([], project=conf.project, prog=conf.prog,
-                 default_config_files=files, default_config_dirs=dirs)
+                 default_config_files=paths, default_config_dirs=[])
         # Plug-ins expect a list; here it depends on whether Placement is
         # asked where it is not set.
         CONF.set_default('enabled_filters', list(config.enabled_filters(conf)),

@@ -47,6 +47,23 @@ class TestConf:
 
         assert cfg.CONF.of_plug_in.where == 'there'
 
+    def test_holds_what_all_directories_hold_in_their_order(self, tmp_path):
+        """Each directory behind the file before it, as the service reads."""
+        for name, text in (('one', 'where = one\nelse = one\n'),
+                           ('two', 'where = two\n')):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / 'own.conf').write_text(f'[of_plug_in]\n{text}')
+        cfg.CONF.register_opts([cfg.StrOpt('else')], 'of_plug_in')
+        nova_names.provide(config.new_conf([
+            f'--config-dir={tmp_path}/two', f'--config-dir={tmp_path}/one']))
+
+        assert cfg.CONF.of_plug_in.where == 'one'
+        assert cfg.CONF.of_plug_in['else'] == 'one'
+        nova_names.provide(config.new_conf([
+            f'--config-dir={tmp_path}/one', f'--config-dir={tmp_path}/two']))
+        assert cfg.CONF.of_plug_in.where == 'two'
+        assert cfg.CONF.of_plug_in['else'] == 'one'
+
     @pytest.mark.parametrize('text', [None, b'garbage', b'\x7fELF\xff'])
     def test_keeps_its_values_when_the_files_are_gone(self, path, text):
         """And what placement_configured looks for in them."""
