@@ -33,6 +33,19 @@ class NotFound(NovaException):
     code = 404
 
 
+class Invalid(NovaException):
+    """Something that was given is wrong."""
+
+    msg_fmt = 'Bad Request - Invalid Parameters'
+    code = 400
+
+
+class InvalidHypervisorVirtType(Invalid):
+    """There is no such type of hypervisor."""
+
+    msg_fmt = 'Hypervisor virtualization type %(hv_type)r is none of those.'
+
+
 class HostNotFound(NotFound):
     """A host does not exist."""
 

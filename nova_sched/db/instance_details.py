@@ -19,6 +19,11 @@ _extra = sa.table('instance_extra', *map(sa.column, (
 _PAIRS = {name: sa.table(f'instance_{name}', *map(sa.column, (
     *_ROW, 'key', 'value'))) for name in ('metadata', 'system_metadata')}
 
+_DEVICES = sa.table('block_device_mapping', *map(sa.column, (
+    *_ROW, 'device_name', 'source_type', 'destination_type', 'guest_format',
+    'boot_index', 'volume_id', 'volume_size', 'image_id',
+    'delete_on_termination', 'no_device')))
+
 #: The column that narrows a statement to hosts.
 HOST = _instances.c.host
 
@@ -30,9 +35,11 @@ class InstanceDetails:
         self._columns = {}
 
     def statement(self, schema, name):
-        """Return a SELECT of (uuid, value), of metadata (uuid, key, value).
+        """Return a SELECT of (uuid, value), of metadata (uuid, key, value),
+        of block devices their uuid and columns.
 
-        schema: statements.Schema.  name: of a column, or of metadata.
+        schema: statements.Schema.  name: of a column, of metadata, or
+            ``block_device_mapping``.
         None where the database lacks the table or the column.
         """
         table, wanted = _source(name)
@@ -50,10 +57,15 @@ class InstanceDetails:
 
 
 def by_uuid(rows):
-    """Return the rows of a statement as {uuid: value}; metadata as dicts."""
+    """Return the rows of a statement as {uuid: value}; metadata as dicts,
+    block devices as lists of dicts.
+    """
     found = {}
     for uuid, *value in rows:
-        if len(value) == 1:
+        if len(value) == len(_DEVICES.c) - len(_ROW):
+            found.setdefault(uuid, []).append(dict(zip(
+                _DEVICES.c.keys()[len(_ROW):], value, strict=True)))
+        elif len(value) == 1:
             found[uuid], = value
         else:
             key, text = value
@@ -66,5 +78,7 @@ def _source(name):
     if name in _PAIRS:
         table = _PAIRS[name]
         return table, (table.c.key, table.c.value)
+    if name == _DEVICES.name:
+        return _DEVICES, list(_DEVICES.c)[len(_ROW):]
     table = _extra if name in _extra.c else _instances
     return table, (table.c[name],)

@@ -3,6 +3,7 @@
 import datetime
 
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
+from nova_sched.objects.monitor_metric import MonitorMetricList
 
 _ZERO = ('total_usable_ram_mb', 'total_usable_disk_gb', 'disk_mb_used',
          'free_ram_mb', 'free_disk_mb', 'vcpus_total', 'vcpus_used',
@@ -64,6 +65,8 @@ def of_compute(compute):
             free if least is None else min(free, least))
     if hasattr(compute, 'local_gb_used'):
         made['disk_mb_used'] = compute.local_gb_used * 1024
+    if hasattr(compute, 'metrics'):
+        made['metrics'] = MonitorMetricList.from_json(compute.metrics)
     stats = made.get('stats') or {}
     for ours, theirs in (('num_instances', 'num_instances'),
                          ('num_io_ops', 'io_workload'),

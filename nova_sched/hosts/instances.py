@@ -117,6 +117,12 @@ class Instances:
         unreported = self._unreported_by_host()
         return self._reported(host) | unreported.get(host, {})
 
+    def detail(self, uuid, name):
+        """Return a detail of an instance that is on a host, as
+        instance_details.InstanceDetails.of does; None without.
+        """
+        return self._kept.of(uuid, name)
+
     def _reported(self, host):
         """Return those that were read; their objects are made once."""
         if host not in self._made:

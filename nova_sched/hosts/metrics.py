@@ -7,13 +7,9 @@ import math
 
 from nova_sched.hardware import reports
 from nova_sched.objects import fields
+from nova_sched.objects import monitor_metric
 
 _COLUMN = 'metrics'
-
-#: Metrics that are reported as fractions and count as whole percents.
-_PERCENTS = frozenset((
-    'cpu.percent', 'cpu.user.percent', 'cpu.kernel.percent',
-    'cpu.idle.percent', 'cpu.iowait.percent'))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +72,15 @@ class HostMetrics:
                      if isinstance(metric, dict)
                      and isinstance(metric.get('name'), str))
 
+    def objects(self):
+        """Return the same for plug-ins, who may change them:
+        MonitorMetricList.
+        """
+        return monitor_metric.MonitorMetricList.holding(
+            monitor_metric.MonitorMetric.known({
+                name: value for name, value in vars(metric).items()
+                if value is not None}) for metric in self.metrics)
+
     def listed(self):
         """Return the metrics as they were reported: list."""
         if not self.text:
@@ -101,7 +106,7 @@ def _read(metric):
         name, value = metric['name'], metric.get('value')
         if value is None:       # a table of memory bandwidths
             return None, None
-        if name in _PERCENTS:
+        if name in monitor_metric.PERCENTS:
             value = float(value) * 100
         return name, float(int(value))
     except (AttributeError, LookupError, OverflowError, TypeError,

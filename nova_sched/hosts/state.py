@@ -261,8 +261,8 @@ class HostState:
 
     @_shown
     def metrics(self):
-        """Return what monitors measure: list of host_metrics.Metric."""
-        return list(self._snapshot.cell('metrics', self._row).metrics)
+        """Return what monitors measure: MonitorMetricList."""
+        return self._snapshot.cell('metrics', self._row).objects()
 
     @_shown
     def pci_stats(self):

@@ -9,6 +9,8 @@ from nova_sched.objects import selection
 from nova_sched.objects.aggregate import Aggregate
 from nova_sched.objects.aggregate import AggregateList
 from nova_sched.objects.aggregate import aggregates_from_wire
+from nova_sched.objects.block_device import BlockDeviceMapping
+from nova_sched.objects.block_device import BlockDeviceMappingList
 from nova_sched.objects.cell_mapping import CellMapping
 from nova_sched.objects.compute_node import ComputeNode
 from nova_sched.objects.compute_node import ComputeNodeList
@@ -21,6 +23,8 @@ from nova_sched.objects.instance import Instance
 from nova_sched.objects.instance import InstanceList
 from nova_sched.objects.instance_group import InstanceGroup
 from nova_sched.objects.limits import SchedulerLimits
+from nova_sched.objects.monitor_metric import MonitorMetric
+from nova_sched.objects.monitor_metric import MonitorMetricList
 from nova_sched.objects.network import NetworkMetadata
 from nova_sched.objects.network import NetworkRequest
 from nova_sched.objects.network import NetworkRequestList
@@ -43,6 +47,8 @@ from nova_sched.objects.service import ServiceList
 __all__ = (
     'Aggregate',
     'AggregateList',
+    'BlockDeviceMapping',
+    'BlockDeviceMappingList',
     'CellMapping',
     'ComputeNode',
     'ComputeNodeList',
@@ -58,6 +64,8 @@ __all__ = (
     'InstanceNUMATopology',
     'InstancePCIRequest',
     'InstancePCIRequests',
+    'MonitorMetric',
+    'MonitorMetricList',
     'NUMATopologyLimits',
     'NetworkMetadata',
     'NetworkRequest',

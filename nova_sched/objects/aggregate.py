@@ -12,6 +12,7 @@ class Aggregate(base.NovaObject, base.DictCompat):
     """A named set of hosts with metadata (text to text)."""
 
     VERSION = '1.3'
+    obj_extra_fields = ['availability_zone', 'metadetails']
     fields = {
         'id': Field(fields.INTEGER),
         'uuid': Field(fields.NAME, since='1.2'),
@@ -26,6 +27,11 @@ class Aggregate(base.NovaObject, base.DictCompat):
     def availability_zone(self):
         """The zone the aggregate makes its hosts part of, or None."""
         return (self.metadata or {}).get('availability_zone')
+
+    @property
+    def metadetails(self):
+        """The metadata, as rows of ``nova.db`` name it: dict."""
+        return dict(self.metadata or {})
 
 
 @base.Registry.register

@@ -322,6 +322,8 @@ class NovaObject(ovo_base.VersionedObject):
 
     def obj_attr_is_set(self, attrname):
         """Return whether a field is set.  AttributeError if it is no field."""
+        if attrname in self.obj_extra_fields:
+            return True
         if attrname not in self.fields:
             raise AttributeError(
                 f'{self.obj_name()} has no field {attrname!r}')

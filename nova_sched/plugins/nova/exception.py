@@ -15,19 +15,14 @@ NoValidHost = exception.NoValidHost
 ComputeHostNotFound = nova_exception.ComputeHostNotFound
 HostNotFound = nova_exception.HostNotFound
 InstanceNotFound = nova_exception.InstanceNotFound
+Invalid = nova_exception.Invalid
+InvalidHypervisorVirtType = nova_exception.InvalidHypervisorVirtType
 NotFound = nova_exception.NotFound
 NovaException = nova_exception.NovaException
 ResourceProviderRetrievalFailed = (
     nova_exception.ResourceProviderRetrievalFailed)
 ResourceProviderTraitRetrievalFailed = (
     nova_exception.ResourceProviderTraitRetrievalFailed)
-
-
-class Invalid(NovaException):
-    """Something that was given is wrong."""
-
-    msg_fmt = 'Bad Request - Invalid Parameters'
-    code = 400
 
 
 class Forbidden(NovaException):

@@ -67,11 +67,15 @@ def test_is_updated_when_it_is_given_an_instance():
 
 
 @pytest.mark.parametrize(('name', 'value'), [
-    ('stats', {}), ('metrics', []), ('supported_instances', None),
+    ('stats', {}), ('supported_instances', None),
     ('updated', None), ('pci_stats', None), ('numa_topology', None),
     ('uuid', None), ('free_ram_mb', 0)])
 def test_that_never_reported_has(name, value):
     assert getattr(a_state(**NEVER_REPORTED), name) == value
+
+
+def test_that_never_reported_has_no_metrics():
+    assert a_state(**NEVER_REPORTED).metrics.to_list() == []
 
 
 def test_shows_aggregates_and_instances():
