@@ -59,6 +59,7 @@ class RequestIdentity:
     def of(cls, context):
         """Return that of a request's context, without its token."""
         return cls(getattr(context, 'global_request_id', None)
+                   or getattr(context, 'global_id', None)
                    or getattr(context, 'request_id', None),
                    getattr(context, 'user_id', None))
 

@@ -16,10 +16,13 @@ class Method(typing.NamedTuple):
 
     instead: what to do where it is not called.
     called: when it is; None if it never is.
+    served_by: the method that is asked in its place, if a class has that one
+        as well.
     """
 
     instead: str
     called: str | None = None
+    served_by: str | None = None
 
 
 def _of_driver(called):
@@ -52,9 +55,11 @@ DRIVER = {
         'once per request, in the form of its release'),
     'run_periodic_tasks': _of_driver(
         'every [scheduler] periodic_task_interval seconds'),
-    'schedule_run_instance': Method('write select_destinations'),
-    'schedule_prep_resize': Method('write select_destinations'),
-    'schedule_live_migration': Method('write select_destinations'),
+    **dict.fromkeys(
+        ('schedule_run_instance', 'schedule_prep_resize',
+         'schedule_live_migration'),
+        Method('write select_destinations, beside which it may stand',
+               served_by='select_destinations')),
 }
 
 #: What one that derives from FilterScheduler may override besides.
@@ -212,11 +217,13 @@ def check(given, option):
     theirs = [vars(base) for base in cls.__mro__ if not is_ours(base)]
     if given is not cls:
         theirs.append(vars(given))
-    for name in methods:
-        if not is_asked(cls, name) and any(name in own for own in theirs):
+    for name, method in methods.items():
+        if not is_asked(cls, name) and any(
+                name in own for own in theirs) and not any(
+                method.served_by in own for own in theirs):
             raise exception.ConfigurationError(
                 option, f'{cls.__module__}.{cls.__qualname__}',
-                f'its {name} would never be called: {methods[name].instead}; '
+                f'its {name} would never be called: {method.instead}; '
                 'if it is your own, give it another name; see '
                 'doc/source/nova-methods.rst')
 

@@ -15,6 +15,7 @@ The names are looked up when they are imported (``_Finder``): those of
 ``MODULES``, what is below a package among them, and then the parts.
 """
 
+import builtins
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -27,14 +28,20 @@ import types
 
 from nova_sched.plugins import dotted_oslo
 from nova_sched.plugins.nova import conf as nova_conf
+from nova_sched.plugins.nova import i18n
 
 #: Nova's module -> the one here, or the library's that it became.  The
 #: modules in a package come with it, under the names that they have here.
 MODULES = {
+    'nova.api.openstack.common': 'nova_sched.plugins.nova.api_common',
     'nova.availability_zones': 'nova_sched.plugins.nova.availability_zones',
+    'nova.cache_utils': 'nova_sched.plugins.nova.cache_utils',
+    'nova.compute': 'nova_sched.plugins.nova.compute',
     'nova.compute.api': 'nova_sched.plugins.nova.compute_api',
+    'nova.compute.hv_type': 'nova_sched.plugins.nova.hv_type',
     'nova.compute.power_state': 'nova_sched.plugins.nova.power_state',
     'nova.compute.provider_tree': 'nova_sched.placement.provider_tree',
+    'nova.compute.rpcapi': 'nova_sched.plugins.nova.compute_rpcapi',
     'nova.compute.task_states': 'nova_sched.plugins.nova.task_states',
     'nova.compute.vm_states': 'nova_sched.plugins.nova.vm_states',
     'nova.conf': 'nova_sched.plugins.nova.conf',
@@ -51,7 +58,7 @@ MODULES = {
     'nova.openstack.common.importutils': 'oslo_utils.importutils',
     'nova.openstack.common.jsonutils': 'oslo_serialization.jsonutils',
     'nova.openstack.common.lockutils': 'oslo_concurrency.lockutils',
-    'nova.openstack.common.log': 'oslo_log.log',
+    'nova.openstack.common.log': 'nova_sched.plugins.nova.log',
     'nova.openstack.common.processutils': 'oslo_concurrency.processutils',
     'nova.openstack.common.strutils': 'oslo_utils.strutils',
     'nova.openstack.common.timeutils': 'oslo_utils.timeutils',
@@ -75,8 +82,10 @@ MODULES = {
         'nova_sched.plugins.nova.scheduler_options',
     'nova.scheduler.utils': 'nova_sched.plugins.nova.scheduler_utils',
     'nova.scheduler.weights': 'nova_sched.scheduler.weights',
+    'nova.service_auth': 'nova_sched.plugins.nova.service_auth',
     'nova.servicegroup': 'nova_sched.plugins.nova.servicegroup',
     'nova.utils': 'nova_sched.plugins.nova.utils',
+    'nova.volume.cinder': 'nova_sched.plugins.nova.cinder',
     'nova.weights': 'nova_sched.weights',
 }
 #: Modules in these packages that have other names here.
@@ -90,8 +99,8 @@ RENAMED = {
     'nova.objects.virt_cpu_topology': 'nova_sched.objects.numa',
 }
 _NAMES_OF_OURS = {ours: name for name, ours in reversed(MODULES.items())}
-_PACKAGES = ('nova', 'nova.compute', 'nova.openstack',
-             'nova.openstack.common', 'nova.scheduler')
+_PACKAGES = ('nova', 'nova.api', 'nova.api.openstack', 'nova.openstack',
+             'nova.openstack.common', 'nova.scheduler', 'nova.volume')
 
 #: What a Nova has in ``nova/scheduler``, in all of its releases.
 _NOVA_S_OWN = ('manager', 'host_manager')
@@ -150,7 +159,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """
         find = importlib.machinery.PathFinder.find_spec
         if self.is_ours() and not find(name, path) and (
-                nova_name in RENAMED or find(
+                nova_name in MODULES or nova_name in RENAMED or find(
                     nova_name, _beside(nova_name.rpartition('.')[0]))):
             return importlib.machinery.ModuleSpec(name, self, origin=nova_name)
         return None
@@ -178,6 +187,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return spec is not None and spec.loader is self
 
     def exec_module(self, module):
+        if module.__name__ == 'nova':
+            # As Nova's start scripts did until Grizzly.
+            vars(builtins).setdefault('_', i18n._)
         ours = module.__spec__.origin
         if ours is not None:
             # The import goes on with what it finds under the name then.
@@ -240,6 +252,15 @@ def hint(error):
         name = _nova_name(module.__name__)
         return name and f'; {name}.{lacks} {NOT_OFFERED}'
     return ''
+
+
+def explain(error):
+    """Add the hint to the text of an error that a plug-in raises at work."""
+    text = hint(error)
+    if text and not str(error).endswith(text):
+        error.args = (f'{error}{text}',)
+        if isinstance(error, ImportError):
+            error.msg = error.args[0]
 
 
 def _nova_name(name):

@@ -21,6 +21,7 @@ from nova_sched import weights as base_weights
 from nova_sched.objects import current_hosts
 from nova_sched.objects.legacy import given
 from nova_sched.objects.legacy import kilo_mapping
+from nova_sched.plugins import nova_names
 from nova_sched.rules import ranking
 
 LOG = logging.getLogger(__name__)
@@ -106,6 +107,9 @@ class _PlugIn:
         except exception.InvalidInput as refusal:
             if not refusal.is_budget_spent:
                 refusal.refused_by = type(self).__name__
+            raise
+        except Exception as error:
+            nova_names.explain(error)
             raise
 
 

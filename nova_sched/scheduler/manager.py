@@ -18,6 +18,7 @@ from nova_sched.hosts import decision
 from nova_sched.objects import arguments
 from nova_sched.objects import bounds
 from nova_sched.objects import selection
+from nova_sched.plugins import nova_names
 from nova_sched.rpc import undo
 from nova_sched.scheduler import claims
 from nova_sched.scheduler import driver
@@ -338,6 +339,7 @@ def _give_back_if_lost(offer, record):
 
 def _close(record, exc):
     """Close the record of a request that ended with an exception."""
+    nova_names.explain(exc)
     if isinstance(exc, _EXPECTED) and not isinstance(
             exc, exception.NoValidHost):
         LOG.error('Request not answered: %s', exc)

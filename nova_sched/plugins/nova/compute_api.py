@@ -4,24 +4,37 @@ Answered from the hosts that are decided on, as by Nova's objects.  What it
 does to instances is Nova's API's, and is refused.
 """
 
+from nova_sched import nova_exception
 from nova_sched import objects
 from nova_sched.objects import current_hosts
 
 
-class _Telling:
+class NotOffered(current_hosts.NotAnswered, AttributeError):
+    """A method would do something to a cloud, or is not needed here."""
+
+
+class Telling:
+    """Made with any arguments; refuses by name what it has not."""
+
+    MODULE = 'nova.compute.api'
+    INSTEAD = "ask Nova's API for it"
+
+    def __init__(self, *args, **kwargs):
+        pass
+
     def __getattr__(self, name):
         if name.startswith('_'):
             raise AttributeError(name)
-        raise current_hosts.NotAnswered(
-            f'nova.compute.api.{type(self).__name__}.{name} is none of a '
-            "scheduler's: ask Nova's API for it")
+        raise NotOffered(
+            f'{self.MODULE}.{type(self).__name__}.{name} is none of a '
+            f"scheduler's: {self.INSTEAD}")
 
 
-class API(_Telling):
+class API(Telling):
     """Instances.  Raises InstanceNotFound, current_hosts.NoCurrentHosts."""
 
     def get(self, context, instance_id, expected_attrs=None,
-            cell_down_support=False):
+            cell_down_support=False, want_objects=True):
         """Return the Instance of a uuid."""
         return objects.Instance.get_by_uuid(context, instance_id)
 
@@ -32,8 +45,20 @@ class API(_Telling):
             context, {**(search_opts or {}), 'deleted': False}, limit=limit,
             marker=marker, sort_keys=sort_keys, sort_dirs=sort_dirs)
 
+    def get_instance_metadata(self, context, instance):
+        """Return an instance's metadata: dict of texts.
 
-class HostAPI(_Telling):
+        instance: Instance, or a dict with its uuid.
+        """
+        try:
+            if not isinstance(instance, objects.Instance):
+                instance = self.get(context, instance['uuid'])
+        except nova_exception.InstanceNotFound:
+            return {}
+        return dict(instance.metadata or {})
+
+
+class HostAPI(Telling):
     """Hosts.  Raises ComputeHostNotFound, current_hosts.NoCurrentHosts."""
 
     def service_get_all(self, context, filters=None, set_zones=False,

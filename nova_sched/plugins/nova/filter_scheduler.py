@@ -24,10 +24,18 @@ class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
     CLAIMS = True
     NOVA_SIGNATURES = ('select_destinations', '_schedule')
 
-    @property
+    @functools.cached_property
     def options(self):
         """The operator's JSON file: scheduler_options.SchedulerOptions."""
         return self._options
+
+    def _get_configuration_options(self):
+        """Return what filters get as ``config_options``: dict.
+
+        Of ``options``, even of others that a driver has set.
+        """
+        return getattr(self.options, 'get_configuration',
+                       self._options.get_configuration)()
 
     @functools.cached_property
     def notifier(self):

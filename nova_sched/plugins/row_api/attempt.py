@@ -10,6 +10,7 @@ from nova_sched import exception
 from nova_sched import weights
 from nova_sched.hosts import decision
 from nova_sched.objects.legacy import kilo_mapping
+from nova_sched.plugins import nova_names
 from nova_sched.plugins.row_api import host_states
 from nova_sched.plugins.row_api import request
 from nova_sched.rules import narrowing
@@ -91,6 +92,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         except (exception.NoValidHost, exception.InvalidInput):
             raise
         except Exception as error:
+            nova_names.explain(error)
             LOG.error('%(name)s of %(cls)s, or what it calls, failed: '
                       '%(error)r', {'name': name, 'error': error,
                                     'cls': type(self._nova).__name__})

@@ -1,6 +1,7 @@
 """What tests of plug-ins under Nova's names share."""
 
 import sys
+import types
 
 import pytest
 
@@ -28,7 +29,19 @@ def wild_plug_ins(monkeypatch):
 
 
 @pytest.fixture
-def nova_names_anew():
+def cinderclient(monkeypatch):
+    """A library of that name; what is asked for a Client returns it."""
+    client = types.ModuleType('cinderclient.client')
+    client.Client = lambda version, **kwargs: {'version': version, **kwargs}
+    for name, module in (('cinderclient', types.ModuleType('cinderclient')),
+                         ('cinderclient.client', client)):
+        monkeypatch.setitem(sys.modules, name, module)
+    yield client
+    sys.modules.pop('nova_sched.plugins.nova.cinder', None)
+
+
+@pytest.fixture
+def nova_names_anew(cinderclient):
     """The names, provided; nothing is imported by them yet."""
     def take():
         return {name: sys.modules.pop(name) for name in list(sys.modules)

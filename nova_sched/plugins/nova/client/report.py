@@ -1,5 +1,8 @@
 """As ``nova.scheduler.client.report``: asking Placement."""
 
+import functools
+import threading
+
 from nova_sched.placement import nova_methods
 from nova_sched.plugins.nova import reach
 from nova_sched.plugins.nova.conf import CONF
@@ -7,15 +10,36 @@ from nova_sched.scheduler.client import report
 
 TraitInfo = nova_methods.TraitInfo
 
+_lock = threading.Lock()
+
 
 class SchedulerReportClient(report.SchedulerReportClient):
-    """As of this service, by the process's configuration."""
+    """As of this service, by the process's configuration.
 
-    def __new__(cls):
+    adapter: None; the way to Placement is that of [placement].
+    """
+
+    def __new__(cls, adapter=None):
         if reach.is_limited() and cls is SchedulerReportClient:
             # Of another class, so that it is not initialised once more.
             return reach.only
         return super().__new__(cls)
 
-    def __init__(self):
+    def __init__(self, adapter=None):
+        if adapter is not None:
+            raise TypeError('SchedulerReportClient takes no adapter here; '
+                            'Placement is asked as [placement] says')
         super().__init__(CONF, reach.only and reach.only._adapter)
+
+
+def report_client_singleton():
+    """Return the SchedulerReportClient of the process, made when it is first
+    asked for.
+    """
+    with _lock:
+        return _singleton(reach.only)
+
+
+@functools.cache
+def _singleton(limited):
+    return SchedulerReportClient()
