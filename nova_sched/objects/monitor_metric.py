@@ -1,6 +1,7 @@
 """What the monitors of a host measure, as plug-ins see it."""
 
 import json
+import typing
 
 from nova_sched.objects import base
 from nova_sched.objects import fields
@@ -10,6 +11,14 @@ from nova_sched.objects.fields import Field
 PERCENTS = frozenset((
     'cpu.percent', 'cpu.user.percent', 'cpu.kernel.percent',
     'cpu.idle.percent', 'cpu.iowait.percent'))
+
+
+class MetricItem(typing.NamedTuple):
+    """A metric of a host, of Kilo: the value as it is reported."""
+
+    value: float | None
+    timestamp: str | None
+    source: str | None
 
 
 @base.Registry.register
@@ -46,7 +55,11 @@ class MonitorMetric(base.NovaObject):
 
 @base.Registry.register
 class MonitorMetricList(base.NovaObjectList):
-    """The metrics of a host."""
+    """The metrics of a host.
+
+    It is a list from Liberty on, and asked by a name what Kilo's dict of
+    MetricItem was asked: ``metrics['name']``, ``get`` and ``in``.
+    """
 
     VERSION = '1.1'
     fields = {'objects': Field(
@@ -68,3 +81,24 @@ class MonitorMetricList(base.NovaObjectList):
     def to_list(self):
         """Return them as they are reported: list of dicts."""
         return [metric.to_dict() for metric in self.objects]
+
+    def get(self, name, default=None):
+        """Return the MetricItem of a name, the last one; default for none."""
+        return next((
+            MetricItem(metric.get('value'), metric['timestamp'],
+                       metric['source'])
+            for metric in reversed(self.to_list())
+            if metric['name'] == name), default)
+
+    def __getitem__(self, index):
+        if not isinstance(index, str):
+            return super().__getitem__(index)
+        found = self.get(index)
+        if found is None:
+            raise KeyError(index)
+        return found
+
+    def __contains__(self, value):
+        if isinstance(value, str):
+            return self.get(value) is not None
+        return super().__contains__(value)

@@ -10,6 +10,7 @@ import datetime
 import functools
 
 from nova_sched.hosts import state as host_state
+from nova_sched.objects import monitor_metric
 from nova_sched.plugins import nova_methods
 from nova_sched.plugins.row_api.nova_host_manager import NovaHostManagerMixin
 from nova_sched.scheduler import host_manager
@@ -17,8 +18,7 @@ from nova_sched.scheduler import host_manager
 HostState = host_state.HostState
 #: Name of a lock, which plug-ins may take; nobody else does here.
 HOST_INSTANCE_SEMAPHORE = 'host_instance'
-#: A metric of a host, of Kilo.
-MetricItem = collections.namedtuple('MetricItem', 'value timestamp source')
+MetricItem = monitor_metric.MetricItem
 
 
 class ReadOnlyDict(collections.UserDict):

@@ -228,6 +228,19 @@ class TestMetrics:
         assert not metrics[2].obj_attr_is_set('value')
         assert len(metrics) == 3
 
+    def test_are_found_by_name_as_in_kilo(self):
+        from nova.scheduler import host_manager
+        metrics = self.of_host()
+
+        assert metrics['cpu.percent'] == metrics.get('cpu.percent') == (
+            host_manager.MetricItem(0.37, '2026-01-02T03:04:05.500000', 's'))
+        assert metrics['numa.membw.max'].value is None
+        assert metrics.get('other', 1) == 1
+        assert 'cpu.percent' in metrics and 'other' not in metrics
+        assert metrics[1] in metrics
+        with pytest.raises(KeyError, match='other'):
+            metrics['other']
+
     @pytest.mark.parametrize('text', [None, '', '[]'])
     def test_are_none_without_any(self, text):
         from nova import objects
