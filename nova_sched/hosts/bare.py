@@ -3,7 +3,7 @@
 import datetime
 
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
-from nova_sched.objects.monitor_metric import MonitorMetricList
+from nova_sched.hosts.metrics import HostMetrics
 
 _ZERO = ('total_usable_ram_mb', 'total_usable_disk_gb', 'disk_mb_used',
          'free_ram_mb', 'free_disk_mb', 'vcpus_total', 'vcpus_used',
@@ -66,7 +66,7 @@ def of_compute(compute):
     if hasattr(compute, 'local_gb_used'):
         made['disk_mb_used'] = compute.local_gb_used * 1024
     if hasattr(compute, 'metrics'):
-        made['metrics'] = MonitorMetricList.from_json(compute.metrics)
+        made['metrics'] = HostMetrics(compute.metrics).objects()
     stats = made.get('stats') or {}
     for ours, theirs in (('num_instances', 'num_instances'),
                          ('num_io_ops', 'io_workload'),

@@ -2,9 +2,11 @@
 
 import datetime
 import json
+import types
 
 import pytest
 
+from nova_sched.hosts import state
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from tests.builders.hosts import NEVER_REPORTED
 from tests.builders.hosts import NOW
@@ -145,3 +147,12 @@ def test_prints_as_nova_does():
     assert str(state) == text
     state._snapshot.offer = NO_CANDIDATES
     assert str(state) == text + ', allocation_candidates: 0'
+
+
+@pytest.mark.parametrize('text', ['no json', '{"a": 1}', '[5]', None])
+def test_metrics_that_cannot_be_read_are_none(text):
+    made = state.HostState('host', 'node', None)
+
+    made.update(types.SimpleNamespace(host='host', metrics=text))
+
+    assert list(made.metrics) == []

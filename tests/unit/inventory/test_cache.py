@@ -180,7 +180,7 @@ class TestOddRows:
 
         state = refreshed(cache).snapshot(None).state(0)
 
-        assert getattr(state, name) == []
+        assert list(getattr(state, name)) == []
 
     def test_says_once_what_cannot_be_read(self, cloud, cache, caplog):
         cloud.load_nodes(*(clouds.a_compute_node(host, stats='{unreadable')
