@@ -18,6 +18,7 @@ leaves open is done here:
 ``Foreground`` is for debugging, and does without all of it but the reload.
 """
 
+import errno
 import gc
 import multiprocessing
 import os
@@ -41,6 +42,10 @@ LOG = logging.getLogger(__name__)
 
 #: What ends a service in the foreground: of a supervisor, and Ctrl-C.
 _ENDS = (signal.SIGTERM, signal.SIGINT)
+
+
+#: What a directory that cannot be written, or is not there, fails with.
+_NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
 
 
 class Worker(service.SchedulerService):
@@ -107,6 +112,8 @@ def check_semaphores():
     try:
         multiprocessing.get_context('fork').Lock()
     except OSError as error:
+        if error.errno not in _NOT_WRITABLE:
+            raise
         raise OSError(
             error.errno, f'{error.strerror}: workers need semaphores; have '
             'this user write to a tmpfs there, as in any container that an '

@@ -276,15 +276,9 @@ class InFlightPlacements:
             self._decision_lock.wait_for_exclusive()
             with self._sharing.alone():
                 self._catch_up()
-                if self._closed:
+                taken = self._is_taken(view, placements, related)
+                if self._closed or (taken and not anyway):
                     return False
-                if self._is_taken(view, placements, related):
-                    if not anyway:
-                        return False
-                    LOG.info('Placed on %s though others were given room '
-                             'there while the request was decided, and each '
-                             'time before', ', '.join(sorted(
-                                 {placed.host for placed in placements})))
                 self._sharing.tell((view.own, placements, ()))
             places = self._places_of(placements)
             places |= self._replace(view.own, placements)
@@ -297,7 +291,12 @@ class InFlightPlacements:
             self._note(places, placements)
             self._table = (snapshot.as_table() if unchanged
                            else self._redone(self._table, places))
-            return True
+        if taken:
+            LOG.info('Placed on %s though other requests have changed, each '
+                     'time that this one was decided, what it depends on: '
+                     'room there, or a server group',
+                     ', '.join(sorted({host for host, _ in places})))
+        return True
 
     def _catch_up(self):
         """Put in flight what others have told; lock held."""

@@ -93,8 +93,8 @@ class FilterScheduler(driver.HostScheduler):
                     context, spec_obj, instance_uuids, return_alternates,
                     offer, record)
         raise exception.InvalidInput(reason=(
-            f'the request was decided {MOST_TRIES} times, and each time hosts '
-            'came or went meanwhile; ask for fewer instances at a time'))
+            f'the request was decided {MOST_TRIES} times, and hosts came or '
+            'went meanwhile; ask for fewer instances at a time, or once more'))
 
     def _get_configuration_options(self):
         """Return what filters and weighers get as ``config_options``: dict."""

@@ -7,6 +7,7 @@ Wire forms in, wire forms out; every historical form of a request becomes one
 import bdb
 import dataclasses
 import functools
+import sys
 
 from oslo_log import log as logging
 import oslo_messaging as messaging
@@ -343,7 +344,8 @@ def _close(record, exc):
     if isinstance(exc, _EXPECTED) and not isinstance(
             exc, exception.NoValidHost):
         LOG.error('Request not answered: %s', exc)
-    elif isinstance(exc, bdb.BdbQuit):
+    elif isinstance(exc, bdb.BdbQuit) and not (
+            sys.stdin and sys.stdin.isatty()):
         LOG.error('A debugger in a filter, weigher or driver has no terminal '
                   'in a worker; run "nova-sched --no-fork" in one')
     record.close(decision.REFUSED if isinstance(exc, _REFUSALS)

@@ -9,14 +9,14 @@ import random
 
 from nova import exception
 from nova import rpc
-from nova.scheduler import caching_scheduler  # noqa: F401
-from nova.scheduler import chance  # noqa: F401
+from nova.scheduler import caching_scheduler
+from nova.scheduler import chance
 from nova.scheduler import client
 from nova.scheduler import driver
 from nova.scheduler import filter_scheduler
 from nova.scheduler import filters
 from nova.scheduler import host_manager
-from nova.scheduler import ironic_host_manager  # noqa: F401
+from nova.scheduler import ironic_host_manager
 from nova.scheduler import rpcapi  # noqa: F401
 from nova.scheduler import scheduler_options
 from nova.scheduler import utils
@@ -182,6 +182,37 @@ class QueensLoop(QueensScheduler):
                  else list(provider_summaries))
         return self.host_manager.get_host_states_by_uuids(context, uuids,
                                                           spec_obj)
+
+
+class QueensCaching(caching_scheduler.CachingScheduler):
+    """Hands on what it is asked."""
+
+    def select_destinations(self, context, spec_obj, instance_uuids,
+                            *placement):
+        return super().select_destinations(context, spec_obj, instance_uuids,
+                                           *placement)
+
+
+class MitakaChance(chance.ChanceScheduler):
+    """Answers with dicts."""
+
+    def select_destinations(self, context, spec_obj):
+        return super().select_destinations(context, spec_obj)
+
+
+class KiloChance(chance.ChanceScheduler):
+    """The same, of a request in two dicts."""
+
+    def select_destinations(self, context, request_spec, filter_properties):
+        return super().select_destinations(context, request_spec,
+                                           filter_properties)
+
+
+class IronManager(ironic_host_manager.IronicHostManager):
+    """Hands on what it is asked."""
+
+    def get_all_host_states(self, context):
+        return super().get_all_host_states(context)
 
 
 class QueensHostManager(host_manager.HostManager):

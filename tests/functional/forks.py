@@ -36,7 +36,8 @@ class Fork:
     def __init__(self, command, output, error, environ):
         self.args, self.returncode = command, None
         self.pid = _parent().ask(start=[
-            command, [os.devnull, str(output), str(error)], environ])
+            command, [os.devnull, str(output), str(error)], environ,
+            os.getcwd(), _umask()])
 
     def poll(self):
         """Its exit status, or the signal that ended it, below 0; or None."""
@@ -77,8 +78,23 @@ class _Parent:
         self._process.communicate()
 
 
-@functools.cache
+def _umask():
+    """The umask of this process, which can be read by setting one alone."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+_lock = threading.Lock()
+
+
 def _parent():
+    with _lock:
+        return _only_parent()
+
+
+@functools.cache
+def _only_parent():
     parent = _Parent()
     atexit.register(parent.close)
     return parent
@@ -102,9 +118,17 @@ def _main():
         question, = json.loads(line).items()
         match question:
             case 'start', of:
+                become, became = os.pipe()
                 answer = os.fork()
                 if not answer:
-                    return _become(*of, programs)
+                    program = _become(*of, programs)
+                    os.close(become)
+                    os.close(became)
+                    return program
+                os.close(became)
+                # Until it is in a session of its own.
+                os.read(become, 1)
+                os.close(become)
             case 'poll', pid:
                 answer = _status(pid, ended)
         print(json.dumps(answer), flush=True)    # noqa: T201
@@ -120,9 +144,11 @@ def _status(pid, ended):
     return ended[pid]
 
 
-def _become(command, files, environ, programs):
+def _become(command, files, environ, directory, umask, programs):
     """Be like a process that has just been started; what it is to run."""
     os.setsid()
+    os.umask(umask)
+    os.chdir(directory)
     for descriptor, path in enumerate(files):
         opened = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         os.dup2(opened, descriptor)

@@ -37,28 +37,30 @@ def ports():
     return found
 
 
-def is_running():
-    """Whether ``pgrep -r DRST nova-scheduler`` finds something.
+def running(pids):
+    """Those of some processes that ``pgrep -r DRST nova-scheduler`` finds.
 
     It goes by the process's name, which has 15 characters.
     """
     states = {psutil.STATUS_DISK_SLEEP, psutil.STATUS_RUNNING,
               psutil.STATUS_SLEEPING, psutil.STATUS_STOPPED}
-    for process in psutil.process_iter():
+    found = set()
+    for pid in pids:
         with contextlib.suppress(psutil.Error, OSError):
-            name = pathlib.Path(f'/proc/{process.pid}/comm').read_text()
-            if re.search(NAME, name) and process.status() in states:
-                return True
-    return False
+            name = pathlib.Path(f'/proc/{pid}/comm').read_text()
+            if re.search(NAME, name) and (
+                    psutil.Process(pid).status() in states):
+                found.add(pid)
+    return found
 
 
-def is_alive(stage, host):
-    """Whether the daemon of a host answers a ping within seconds."""
+def is_alive(stage, host, seconds=processes.PATIENCE):
+    """Whether the daemon of a host answers a ping in that time."""
     client = messages.raw_client(
         stage.transport(), exchange=stage.conf.control_exchange,
         server=host, namespace='baseapi', version='1.1')
     try:
-        client.prepare(timeout=5).call(context.RequestContext(), 'ping',
+        client.prepare(timeout=seconds).call(context.RequestContext(), 'ping',
                                        arg=None)
     except messaging.MessagingTimeout:
         return False

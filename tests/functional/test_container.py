@@ -88,7 +88,7 @@ def test_it_serves_as_nova_and_ends_as_it_should(
     assert contained.is_one
     assert user in (str(uid), 'nova')
     assert {door.port for door in doors.values()} <= probes.ports()
-    assert probes.is_running()
+    assert probes.running([contained.pid]) == {contained.pid}
     assert probes.is_alive(stage, HOST)
     assert contained.said('nova.cmd.scheduler [-] Starting')
 

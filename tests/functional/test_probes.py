@@ -32,20 +32,27 @@ def daemon(stage, doors, tmp_path):
         yield daemon
 
 
+def ours(daemon):
+    """The ids of its processes."""
+    return {daemon.pid, daemon.messenger, *daemon.workers}
+
+
 def test_one_that_serves_passes_all(stage, daemon, doors):
     """Before the first request, and after one."""
     for _ in range(2):
         assert {door.port for door in doors.values()} <= probes.ports()
-        assert probes.is_running()
+        assert probes.running(ours(daemon)) == ours(daemon)
         assert probes.is_alive(stage, HOST)
         assert stage.client().ask()
 
 
 def test_one_that_is_stopped_passes_none(stage, daemon, doors):
+    before = ours(daemon)
     daemon.stop()
 
     assert not probes.ports() & {door.port for door in doors.values()}
-    assert not probes.is_alive(stage, HOST)
+    assert not probes.running(before)
+    assert not probes.is_alive(stage, HOST, seconds=2)
 
 
 @pytest.mark.parametrize('name', ['broker', 'database'])
@@ -56,6 +63,4 @@ def test_one_without_a_server_is_seen_to_be(daemon, doors, name):
 
 
 def test_each_of_its_processes_has_the_name(daemon):
-    ours = {daemon.pid, daemon.messenger, *daemon.workers}
-
-    assert ours <= {process.pid for process in probes.named()}
+    assert ours(daemon) <= {process.pid for process in probes.named()}

@@ -20,8 +20,8 @@ class Sync(command.Command):
 class Version(forms.ShowOne):
     """Print the schema version of [database] connection.
 
-    Prints "none" before the first sync; with -f json and yaml the version is
-    null then.
+    Prints "none" before the first sync of a database that is there; with -f
+    json and yaml the version is null then.
     """
 
     @property

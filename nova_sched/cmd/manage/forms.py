@@ -36,7 +36,8 @@ class Lister(lister.Lister):
     def produce_output(self, parsed_args, column_names, data):
         """Write rows, each of as many values as there are columns."""
         rows = list(data)
-        if not rows and parsed_args.formatter == 'table':
+        if not (rows or parsed_args.print_empty
+                or parsed_args.formatter != 'table'):
             self.app.stdout.write(f'{self.empty}\n')
             return 0
         return super().produce_output(

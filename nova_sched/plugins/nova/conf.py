@@ -32,12 +32,13 @@ def follow(conf):
         if program is None:
             logging.register_options(CONF)
             config.register_opts(CONF)
-        if program is not None and paths == files.config_files(CONF):
-            # Leaves no moment without values, unlike reading from scratch.
-            CONF.reload_config_files()
-        else:
+        if program is None:
             CONF([], project=conf.project, prog=conf.prog,
                  default_config_files=paths, default_config_dirs=[])
+        else:
+            # Leaves no moment without values, unlike reading from scratch.
+            CONF.default_config_files, CONF.default_config_dirs = paths, []
+            CONF.reload_config_files()
         # Plug-ins expect a list; here it depends on whether Placement is
         # asked where it is not set.
         CONF.set_default('enabled_filters', list(config.enabled_filters(conf)),

@@ -58,14 +58,15 @@ class HostManager(NovaHostManagerMixin, host_manager.HostManager):
     def check_set_up(self):
         """Raise TypeError if it was not made by its base classes.
 
-        Raises as well what is wrong with its filters and weighers.
+        Raises as well what is wrong with filters and weighers of its own.
         """
         if not hasattr(self, '_reader'):
             raise TypeError(
                 'its __init__ does not call super().__init__(), which reads '
                 'what there is to manage')
-        # Whatever is wrong with them shows at the start.
-        self.rules  # noqa: B018
+        if nova_methods.overridden(self, nova_methods.RULES):
+            # Whatever is wrong with them shows at the start.
+            self.rules  # noqa: B018
 
 
 class Lent(NovaHostManagerMixin):

@@ -3,6 +3,7 @@
 from nova_sched import conf as config
 from nova_sched.objects import selection
 from nova_sched.observe import recorder
+from nova_sched.options import files
 from nova_sched.plugins.nova import reach
 from nova_sched.plugins.nova.conf import CONF
 from nova_sched.scheduler import driver
@@ -24,10 +25,8 @@ class SchedulerManager(manager.SchedulerManager):
     """
 
     def __init__(self, scheduler_driver=None, *args, **kwargs):
-        conf = config.new_conf([
-            f'--{kind}={path}' for kind, paths in (
-                ('config-file', CONF.config_file),
-                ('config-dir', CONF.config_dir)) for path in paths or ()], [])
+        conf = config.new_conf([f'--config-file={path}' for path
+                                in files.config_files(CONF)], [])
         if scheduler_driver is not None:
             conf.set_override('driver', scheduler_driver, 'scheduler')
         made = driver.load_driver(conf)

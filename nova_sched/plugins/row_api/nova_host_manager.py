@@ -297,8 +297,8 @@ class NovaHostManagerMixin:
 
     @nova_methods.to_call_alone
     def _load_cells(self, context):
-        """Set ``cells``, as they are now."""
-        self.cells = _cells_of(self._hosts().block())
+        """Set ``cells``, as they are now, without disabled ones."""
+        self.cells = _cells_of(narrowing.in_cells(self._hosts().block(), None))
 
     @nova_methods.to_call_alone
     def _get_instance_info(self, context, compute):

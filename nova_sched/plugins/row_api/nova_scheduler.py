@@ -105,10 +105,11 @@ class NovaSchedulerMixin:
 
     @nova_methods.to_call_alone
     def _legacy_find_hosts(self, context, num_instances, spec_obj, hosts,
-                           num_alts):
+                           num_alts, instance_uuids=None):
         """Return what ``_get_alternate_hosts`` does, without claims.
 
         hosts: HostStates that may be chosen.  num_alts: alternates for each.
+        instance_uuids: of the instances, if known.
         Raises NoValidHost.
         """
         selected, index = [], 0
@@ -117,7 +118,9 @@ class NovaSchedulerMixin:
             if not hosts:
                 break
             selected.append(hosts[0])
-            self._consume_selected_host(hosts[0], spec_obj)
+            self._consume_selected_host(
+                hosts[0], spec_obj,
+                instance_uuids[index] if instance_uuids else None)
         self._ensure_sufficient_hosts(context, selected, num_instances)
         return self._get_alternate_hosts(selected, spec_obj, hosts, index,
                                          num_alts)

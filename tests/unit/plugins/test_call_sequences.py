@@ -157,6 +157,28 @@ class TestQueens:
         assert ask(manager(driver, 'QueensHostManager'))[0][0] == 'a'
 
 
+class TestOtherDrivers:
+    @pytest.mark.parametrize('host_manager', [None, 'IronManager'])
+    @pytest.mark.parametrize(('driver', 'hosts'), [
+        ('QueensCaching', 'a'), ('MitakaChance', 'abc'),
+        ('KiloChance', 'abc')])
+    def test_may_be_derived_from(self, manager, driver, hosts, host_manager):
+        endpoint = manager(driver, host_manager)
+        endpoint.driver.run_periodic_tasks(RequestContext())
+
+        [chosen] = ask(endpoint)
+
+        assert chosen[0] in hosts
+
+
+class TestHostManagers:
+    def test_a_mistyped_filter_is_not_the_host_managers_fault(self, manager):
+        with pytest.raises(exception.ConfigurationError,
+                           match=r'enabled_filters.*no such filter'):
+            manager('filter_scheduler', 'IronManager',
+                    scheduler_default_filters='RamFilter,Nope')
+
+
 class TestNames:
     def test_the_filter_scheduler_is_one_of_nova_s_drivers(self):
         nova_names.provide(rules.a_conf())

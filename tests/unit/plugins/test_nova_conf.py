@@ -64,6 +64,18 @@ class TestConf:
         assert cfg.CONF.of_plug_in.where == 'two'
         assert cfg.CONF.of_plug_in['else'] == 'one'
 
+    def test_is_not_read_from_scratch_when_a_file_is_added(
+            self, tmp_path, monkeypatch):
+        """Whoever reads it meanwhile would see defaults."""
+        (tmp_path / 'one.conf').write_text('[of_plug_in]\nwhere = one\n')
+        args = [f'--config-dir={tmp_path}']
+        nova_names.provide(config.new_conf(args))
+        (tmp_path / 'two.conf').write_text('[of_plug_in]\nwhere = two\n')
+        monkeypatch.setattr(cfg.CONF, 'clear', None)
+        nova_names.provide(config.new_conf(args))
+
+        assert cfg.CONF.of_plug_in.where == 'two'
+
     @pytest.mark.parametrize('text', [None, b'garbage', b'\x7fELF\xff'])
     def test_keeps_its_values_when_the_files_are_gone(self, path, text):
         """And what placement_configured looks for in them."""

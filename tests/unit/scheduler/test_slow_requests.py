@@ -116,7 +116,7 @@ def test_is_answered_though_it_never_comes_first(cloud, driver_name,
 
     assert answered == [True] * filter_scheduler.MOST_TRIES
     assert record.tries == filter_scheduler.MOST_TRIES
-    assert 'Placed on h0 though others were given room there' in caplog.text
+    assert 'Placed on h0 though other requests have changed' in caplog.text
 
 
 def test_has_longer_each_time_that_it_is_decided_alone(cloud, driver_name,
