@@ -39,6 +39,18 @@ def placement(version='1.39', tls=False, server=None):
         yield server
 
 
+@contextlib.contextmanager
+def offering(*uuids, others=()):
+    """A Server that takes every claim and offers these providers.
+
+    others: providers of no candidate.
+    """
+    with placement() as server:
+        server.on('GET', '/allocation_candidates', candidates(
+            *map(a_candidate, uuids), others=others))
+        yield server
+
+
 def written(server, claims):
     """Paths of the consumers that were claimed for, or else released: list.
 

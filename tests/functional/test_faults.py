@@ -103,9 +103,7 @@ def test_a_broker_that_restarts_has_no_call_decided_twice(broker_stage):
 @pytest.fixture
 def placement():
     """A Placement that offers all hosts and takes every claim."""
-    with http_placement.placement() as server:
-        server.on('GET', '/allocation_candidates', http_placement.candidates(
-            *map(http_placement.a_candidate, HOSTS.values())))
+    with http_placement.offering(*HOSTS.values()) as server:
         yield server
 
 

@@ -33,9 +33,7 @@ MISSING = 1
 @pytest.fixture
 def placement():
     """A Placement that offers all hosts and takes every claim."""
-    with http_placement.placement() as server:
-        server.on('GET', '/allocation_candidates', http_placement.candidates(
-            *map(http_placement.a_candidate, HOSTS.values())))
+    with http_placement.offering(*HOSTS.values()) as server:
         yield server
 
 

@@ -41,9 +41,7 @@ def plug_ins(monkeypatch):
 
 @pytest.fixture
 def placement():
-    with http_placement.placement() as server:
-        server.on('GET', '/allocation_candidates', http_placement.candidates(
-            *map(http_placement.a_candidate, (A, B))))
+    with http_placement.offering(A, B) as server:
         yield server
 
 

@@ -44,9 +44,7 @@ def cloud(tables, tmp_path):
 @pytest.fixture
 def server():
     """A Placement that offers the hosts c and b."""
-    with http_placement.placement() as server:
-        server.on('GET', '/allocation_candidates', http_placement.candidates(
-            *map(http_placement.a_candidate, (C, B)), others=[a_uuid()]))
+    with http_placement.offering(C, B, others=[a_uuid()]) as server:
         yield server
 
 
