@@ -249,8 +249,8 @@ def test_a_line_tells_now_and_then_how_it_stands(
             instance_uuids=[requests.INSTANCE_UUID])
         for line in ('Shadow: 0 of 0 comparable requests agree; 1 without a '
                      'live decision yet, 0 waiting at the broker',
-                     'Shadow: 0 of 1 comparable requests agree (1 no host '
-                     'there); 0 without a live decision yet'):
+                     'Shadow: 0 of 0 comparable requests agree (1 not '
+                     'comparable); 0 without a live decision yet'):
             processes.until(lambda line=line: line in caplog.text, line)
     finally:
         shadow.stop()
