@@ -110,6 +110,15 @@ def test_its_python_has_what_a_probe_of_helm_imports(container):
                   'import oslo_config, oslo_db, oslo_messaging, psutil')
 
 
+def test_without_servers_the_tests_say_what_to_install(container):
+    shutil.copy(TOP / 'tools/with-services.sh', container.root / 'tmp')
+
+    with pytest.raises(AssertionError, match=(
+            'Install these packages.*: rabbitmq-server mariadb-server '
+            r'postgresql\. Without them, tox -e embedded')):
+        container.run('bash', '/tmp/with-services.sh', 'true')
+
+
 def test_the_name_can_be_removed_alone(container):
     pip = '/opt/nova-sched/bin/pip'
     container.run(pip, 'uninstall', '--yes', 'nova_sched_as_nova_scheduler')
