@@ -295,7 +295,7 @@ class InFlightPlacements:
             LOG.info('Placed on %s though other requests have changed, each '
                      'time that this one was decided, what it depends on: '
                      'room there, or a server group',
-                     ', '.join(sorted({host for host, _ in places})))
+                     ', '.join(sorted({each.host for each in placements})))
         return True
 
     def _catch_up(self):
