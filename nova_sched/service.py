@@ -33,6 +33,7 @@ from nova_sched import rpc
 from nova_sched import version
 from nova_sched.db import engine
 from nova_sched.inventory import shared_picks
+from nova_sched.observe import decision_endpoint
 from nova_sched.observe import logs
 from nova_sched.observe import notifications
 from nova_sched.observe import option_values
@@ -58,8 +59,6 @@ START_GRACE = 1
 # [scheduler] periodic_task_interval = 0 means this many seconds.
 DEFAULT_PERIOD = 60
 
-MEBIBYTE = 2 ** 20
-
 # What a log that cannot be set up raises.
 _NO_LOG = (OSError, logging.LogConfigError)
 
@@ -83,8 +82,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
 
     def __init__(self, conf, workers=1, tells=False):
         self.conf = conf
-        self._recorder = recorder.Recorder(
-            conf.nova_sched.decision_memory * MEBIBYTE)
+        #: The observe.recorder.Recorder of what is decided.
+        self.recorder = recorder.Recorder(conf)
         self._notifications = notifications.Notifications(conf)
         self._background = background_tasks.BackgroundTasks(conf)
         self._option_values = option_values.OptionValues(conf)
@@ -117,7 +116,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         try:
             started = self._start_driver()
             self._manager = manager.SchedulerManager(
-                started, self._candidate_source(started), self._recorder,
+                started, self._candidate_source(started), self.recorder,
                 self._notifications, self.conf.nova_sched.no_valid_host_text,
                 manager.Limits.of(self.conf))
             self._warn_of_no_hosts()
@@ -147,11 +146,6 @@ class SchedulerService(backend.get_component('ServiceBase')):
         """The driver that decides, once started."""
         return self._manager.driver
 
-    @property
-    def decisions(self):
-        """The records of what was decided, oldest first: list of Decision."""
-        return self._recorder.decisions
-
     def stop(self, graceful=True):
         """Take no more requests, answer the accepted ones, and disconnect.
 
@@ -167,6 +161,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         if self._serving.wait(START_GRACE):
             self._drain(self.conf.manager_shutdown_timeout if graceful else 0)
         self._notifications.stop()
+        self.recorder.stop()
         self._stopped.set()
 
     def wait(self):
@@ -260,7 +255,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
                 self._manager.serve(
                     fresh, asking, self.conf.nova_sched.no_valid_host_text,
                     manager.Limits.of(self.conf))
-                self._recorder.reloaded()
+                self.recorder.reloaded()
                 self._periodic, periodic = periodic, self._periodic
         except BaseException:
             _stop_driver(fresh, periodic)
@@ -335,7 +330,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
         """
         self._server = rpc.get_server(
             self._transport, self.conf,
-            [manager.BaseRPCEndpoint(rpc.TOPIC), self._manager],
+            [manager.BaseRPCEndpoint(rpc.TOPIC), self._manager,
+             decision_endpoint.DecisionEndpoint(self.recorder)],
             self._taken_calls)
         answered = threading.Event()
         threading.Thread(target=_report_silence, args=(url, answered),

@@ -298,6 +298,21 @@ class Weighed:
         best = self.order if most is None else self.head(most)[:most]
         return self.given[best].astype(np.int32), self.values[best]
 
+    def part_columns(self):
+        """Return what each weigher gave the hosts, beside ``columns()``.
+
+        A tuple of (raw, normalized, multiplier): float64 (n,), or a number.
+        Later picks leave them as they are.
+        """
+        found = tuple(zip(self.raw, self.normalized, self.multipliers,
+                          strict=True))
+        self.owned.clear()
+        if self.ties is None:
+            return found
+        return tuple(
+            tuple(column[self.order] if getattr(column, 'ndim', 0)
+                  else column for column in columns) for columns in found)
+
     def weight(self, row):
         """Return the weight of a table row."""
         return self.values.item(self.position(row))

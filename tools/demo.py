@@ -16,8 +16,7 @@ import shlex
 import sys
 import tempfile
 import threading
-
-import prettytable
+import time
 
 from nova_sched import conf as config
 from nova_sched import service
@@ -25,6 +24,7 @@ from nova_sched.cloud import fake as fake_cloud
 from nova_sched.cmd import manage
 from nova_sched.db import engine as db_engine
 from nova_sched.hosts.decision import REFUSED
+from nova_sched.observe import recorder
 
 HOSTS = 20
 
@@ -32,6 +32,7 @@ _CONFIG = """
 [DEFAULT]
 transport_url = {transport_url}
 host = demo
+state_path = {directory}
 # Keeps apart from a scheduler on the same broker.
 control_exchange = nova_sched_demo
 [database]
@@ -55,6 +56,8 @@ class Tour:
     def __init__(self, config_file):
         self._config_file = str(config_file)
         self.conf = config.new_conf([], [self._config_file])
+        #: Number of the decision that was looked at last.
+        self.last = None
 
     def say(self, text):
         """Print a heading."""
@@ -71,10 +74,23 @@ class Tour:
 
     def hosts(self):
         """Return the rows of "host list": {host: {column: value}}."""
-        listed = io.StringIO()
-        with contextlib.redirect_stdout(listed):
-            self.expect(self._manage('host list -f json') == 0, 'no hosts')
-        return {row['Host']: row for row in json.loads(listed.getvalue())}
+        return {row['Host']: row for row in self._json('host list')}
+
+    def last_decision(self):
+        """Return what is kept of the last request of "request call": dict."""
+        # What has just been answered is kept within a moment.
+        time.sleep(2 * recorder.INTERVAL)
+        [row] = self._json('decision list --limit 1')
+        self.last = row['Number']
+        return self._json(f'decision show {self.last}')
+
+    def _json(self, command):
+        """Return what a command writes as JSON."""
+        written = io.StringIO()
+        with contextlib.redirect_stdout(written):
+            code = self._manage(f'{command} -f json')
+        self.expect(code == 0, f'exit code {code} of {command}')
+        return json.loads(written.getvalue())
 
     def expect(self, condition, found):
         """Raise UnexpectedAnswer, saying what was found, unless it holds."""
@@ -108,38 +124,15 @@ class Tour:
         scheduler = service.SchedulerService(self.conf)
         scheduler.start()
         try:
-            yield scheduler
+            yield
         finally:
             scheduler.stop()
 
 
-def last_decision(scheduler):
-    """Return the record of the service's last decision."""
-    return scheduler.decisions[-1]
-
-
-def show_decision(decision):
-    """Print the record of a decision as two tables."""
-    steps = prettytable.PrettyTable(['Filter', 'Hosts before', 'Hosts after'])
-    for step in decision.steps:
-        if step.index == 0:
-            steps.add_row([step.name, step.before, step.after])
-    print(steps)
-    for pick in decision.picks[:1]:
-        parts = prettytable.PrettyTable(
-            ['Weigher', 'Raw value', 'Normalized', 'Multiplier', 'Score'],
-            title=f'{pick.host}: weight {pick.weight:.4f}, '
-                  f'seed {decision.seed}')
-        for part in decision.parts(pick.index):
-            parts.add_row([part.name, f'{part.raw:.12g}',
-                           number(part.normalized),
-                           f'{part.multiplier:.12g}', number(part.score)])
-        print(parts)
-
-
-def number(value):
-    """Format a number with four decimals; -0.00001 is 0.0000."""
-    return f'{round(value, 4) + 0:.4f}'
+def picked(decision):
+    """Return the hosts of a decision, and how many alternates it has."""
+    return ([pick['host'] for pick in decision['picks']],
+            decision['alternates'])
 
 
 def show(tour):
@@ -147,29 +140,30 @@ def show(tour):
     tour.say(f'A fake cloud of {HOSTS} hosts')
     tour.run('db sync')
     tour.run(f'cloud fake --hosts {HOSTS} --once')
-    with tour.heartbeats() as cloud, tour.service() as scheduler:
+    with tour.heartbeats() as cloud, tour.service():
         tour.run('host list')
         tour.expect(len(tour.hosts()) == HOSTS, f'{len(tour.hosts())} hosts')
 
         tour.say('One instance, with alternates')
         tour.run('request call --vcpus 2 --ram 4096 --disk 20 --boot')
-        decision = last_decision(scheduler)
-        tour.expect(len(decision.picks) == 1 and decision.alternates,
-                    f'{len(decision.picks)} hosts and '
-                    f'{decision.alternates} alternates')
         tour.say('Why that host')
-        show_decision(decision)
+        hosts, alternates = picked(tour.last_decision())
+        tour.expect(len(hosts) == 1 and alternates,
+                    f'{len(hosts)} hosts and {alternates} alternates')
+        tour.run(f'decision show {tour.last} -c outcome -c picks -c best '
+                 '-c filters -c rejected -c seed')
 
         tour.say('Four instances in one zone, each with alternates')
         tour.run('request call --count 4 --ram 8192 --disk 40 --zone az1 '
                  '--boot')
         cloud.audit()
-        decision, hosts = last_decision(scheduler), tour.hosts()
-        zones = [hosts[pick.host]['Zone'] for pick in decision.picks]
-        tour.expect(zones == ['az1'] * 4 and decision.alternates >= 4,
-                    f'zones {zones}, {decision.alternates} alternates')
+        names, alternates = picked(tour.last_decision())
+        hosts = tour.hosts()
+        zones = [hosts[name]['Zone'] for name in names]
+        tour.expect(zones == ['az1'] * 4 and alternates >= 4,
+                    f'zones {zones}, {alternates} alternates')
         tour.say('What the fake compute node made of it')
-        selected = decision.picks[0].host
+        selected = names[0]
         tour.run(f'host show {selected} -c host -c free_ram_mb '
                  '-c num_instances -c instances')
         tour.expect(hosts[selected]['Instances'], 'no instance')
@@ -177,10 +171,11 @@ def show(tour):
         tour.say('A request that no host can take, and why')
         tour.run(f'request call --ram {TOO_MUCH_RAM_MB} --disk 20',
                  succeeds=False)
-        decision = last_decision(scheduler)
-        tour.expect(decision.outcome == REFUSED, f'it was {decision.outcome}')
-        tour.say('What the log says of it, with numbers')
-        print(decision.reason)
+        outcome = tour.last_decision()['outcome']
+        tour.expect(outcome == REFUSED, f'it was {outcome}')
+        tour.say('What is kept of it, with numbers')
+        tour.run(f'decision show {tour.last} -c outcome -c reason -c filters '
+                 '-c rejected')
     print('\nThat was the tour.')
 
 
@@ -196,7 +191,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix='nova-sched-demo-') as directory:
         config_file = pathlib.Path(directory) / 'nova-sched.conf'
         config_file.write_text(_CONFIG.format(
-            transport_url=args.transport_url,
+            transport_url=args.transport_url, directory=directory,
             database_url=f'sqlite:///{directory}/nova_sched.sqlite'))
         try:
             show(Tour(config_file))

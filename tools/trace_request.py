@@ -102,7 +102,7 @@ def traced(driver_name, hosts):
         made = driver.load_driver(conf)
         made.start()
         door = manager.SchedulerManager(
-            made, CandidateSource(conf, made), recorder.Recorder(1 << 24))
+            made, CandidateSource(conf, made), recorder.Recorder())
         trace = Trace()
         for _ in range(2):
             _ask(door)

@@ -25,8 +25,9 @@ when the host name may change, or to let one machine take over from another.
 """),
     cfg.StrOpt(
         'state_path', default='/var/lib/nova-sched', help="""
-Directory of the embedded database, which is used when [database] connection
-is unset. It must exist and be writable for the service's user.
+Directory of the decisions that are kept, and of the embedded database, which
+is used when [database] connection is unset. It must exist and be writable for
+the service's user.
 """),
     cfg.IntOpt(
         'report_interval', default=10, help="""

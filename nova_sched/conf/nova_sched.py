@@ -39,11 +39,16 @@ the hosts of this cell are left out, and nobody waits for it again until it
 answers. In place of the API database, what was last read of it serves.
 """),
     cfg.IntOpt(
-        'decision_memory', default=32, min=1, help="""
-How many MB of memory each worker keeps of the decisions it has made, to
-explain them, each with the weights of the best ten hosts. The oldest lose what
-Placement offered first, then the names of the hosts that were rejected, and
-are then forgotten.
+        'decisions_kept', default=604800, min=60, help="""
+How many seconds decisions are kept, for "nova-sched-manage decision" to
+explain them, in a file of SQLite in [DEFAULT] state_path. It holds those of
+all workers, outlives restarts, and may be read while they serve. Where no file
+can be written, each worker keeps its own in memory.
+"""),
+    cfg.IntOpt(
+        'decisions_max_mb', default=512, min=1, help="""
+How many MB the file of decisions may take, about: of more, the oldest are
+forgotten. A decision takes 3 to 6 KB. In memory they are 32 MB at most.
 """),
     cfg.StrOpt(
         'candidates', default='mirror',

@@ -3,8 +3,7 @@
 ``PLACEMENT_NOT_USED``: Placement is not asked.  ``NoCandidates``: Placement
 offers nothing, for a reason; ``NO_CANDIDATES`` has the usual one.
 ``AllocationCandidates``: what Placement offers, or what a copy of it has
-(``SingleProviders``); records keep it as ``PackedCandidates`` or
-``PackedProviders``.
+(``SingleProviders``).
 """
 
 import collections.abc
@@ -12,9 +11,7 @@ import copy
 import dataclasses
 import functools
 import itertools
-import json
 import typing
-import zlib
 
 import numpy as np
 
@@ -69,48 +66,8 @@ class AllocationCandidates:
         """Return a private copy of a provider's allocation requests: list."""
         return copy.deepcopy(self.by_provider.get(provider_uuid, []))
 
-    def packed(self):
-        """Return ``PackedCandidates``, for the record of a past request."""
-        if isinstance(self.by_provider, SingleProviders):
-            return self.by_provider.packed(self.version)
-        return PackedCandidates(zlib.compress(json.dumps(
-            [self.by_provider, sorted(self.providers)]).encode(), 1),
-            self.version)
-
     def __str__(self):
         return f'{len(self.providers)} provider(s)'
-
-
-@dataclasses.dataclass(frozen=True)
-class PackedCandidates:
-    """Compressed ``AllocationCandidates``; nothing can be claimed."""
-
-    _packed: bytes = dataclasses.field(repr=False)
-    version: str
-
-    asked = True
-
-    @property
-    def by_provider(self):
-        return self._unpacked()[0]
-
-    @property
-    def providers(self):
-        return frozenset(self._unpacked()[1])
-
-    def forgotten(self):
-        """Return the same without any allocation request."""
-        return dataclasses.replace(self, _packed=b'')
-
-    @property
-    def nbytes(self):
-        """The size in bytes."""
-        return len(self._packed)
-
-    def _unpacked(self):
-        if not self._packed:
-            return {}, ()
-        return json.loads(zlib.decompress(self._packed))
 
 
 class SingleProviders(collections.abc.Mapping):
@@ -144,46 +101,6 @@ class SingleProviders(collections.abc.Mapping):
 
     def __len__(self):
         return int(np.count_nonzero(self._fits()))
-
-    def packed(self, version):
-        """Return ``PackedProviders``; version: of the requests."""
-        return PackedProviders(self._rows, tuple(
-            (resources, np.packbits(fits))
-            for resources, fits in self._offers), version)
-
-
-@dataclasses.dataclass(frozen=True)
-class PackedProviders:
-    """``SingleProviders`` for the record of a past request.
-
-    What its rows are is shared by all records of the same providers.
-    """
-
-    _rows: dict = dataclasses.field(repr=False)
-    _offers: tuple = dataclasses.field(repr=False)
-    version: str
-
-    asked = True
-
-    @property
-    def by_provider(self):
-        size = len(self._rows)
-        return SingleProviders(self._rows, [
-            (resources, np.unpackbits(fits, count=size).view(np.bool_))
-            for resources, fits in self._offers]) if self._offers else {}
-
-    @property
-    def providers(self):
-        return frozenset(self.by_provider)
-
-    def forgotten(self):
-        """Return the same without any allocation request."""
-        return dataclasses.replace(self, _rows={}, _offers=())
-
-    @property
-    def nbytes(self):
-        """The size in bytes."""
-        return sum(fits.nbytes for _, fits in self._offers)
 
 
 def _of_one(uuid, resources):

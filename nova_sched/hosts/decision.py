@@ -5,14 +5,12 @@ The error text, the log line and whatever explains or repeats a choice are
 made from it. It holds plain data, and references to values that nobody
 changes.
 
-What grows with the cloud or the request is kept in arrays, and can be given
-up in steps: ``forget_weights``, ``forget_offer``, ``forget_rejected``.
+What grows with the cloud or the request is kept in arrays.
 """
 
 import array
 import collections.abc
 import dataclasses
-import sys
 import time
 
 import numpy as np
@@ -32,17 +30,10 @@ BEST = 10
 #: are kept of further instances, and beyond twice as many none.
 MOST_WEIGHTS = 4 << 20
 
-#: About what a small object and its place in a list take, in bytes.
-_ITEM = 64
 #: Characters of a uuid, and about as many as are kept of a huge request.
 _UUID = 36
 #: Characters of a request id that are kept.
 _REQUEST_ID = 255
-#: What a pick in flight keeps of its request: 2.1 to 5.9 KB of those of real
-#: conductors.
-_DEMAND = 3 << 10
-#: What a request takes of which nothing is known.
-_REQUEST = 32 << 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,11 +95,14 @@ class Weights:
         in order.  values: float64 (n,), their weights.
     parts: float64 (weighers, 3): raw, normalized and multiplier of the picked
         host; None when it is not kept.
+    columns: of each weigher (raw, normalized, multiplier), arrays beside
+        ``given`` or a number; () when they are not kept.  Nobody changes them.
     """
 
     given: np.ndarray
     values: np.ndarray
     parts: np.ndarray | None
+    columns: tuple = ()
 
     @property
     def rows(self):
@@ -125,13 +119,16 @@ class Weights:
 
     @property
     def nbytes(self):
-        return (self.given.nbytes + self.values.nbytes + 8 * _ITEM
-                + (0 if self.parts is None else self.parts.nbytes))
+        """About how many bytes they take."""
+        return self.given.nbytes + self.values.nbytes
 
-    def cut(self):
-        """Keep the best hosts only."""
-        best = sorting.best(self.values, BEST)[:BEST]
-        self.given, self.values = self.given[best], self.values[best]
+    def numbers_at(self, place):
+        """Return raw, normalized and multiplier of each weigher: list.
+
+        place: of the host in ``given``.
+        """
+        return [tuple(column if np.isscalar(column) else column.item(place)
+                      for column in columns) for columns in self.columns]
 
 
 @dataclasses.dataclass
@@ -150,8 +147,7 @@ class Decision:
         request, clock and seed give the same answer.
     in_flight: what was placed before and counted though no host reported it:
         a collection of InFlight (inventory).
-    offer: what Placement offered: a value of hosts.allocation_candidates, or
-        PackedCandidates.
+    offer: what Placement offered: a value of hosts.allocation_candidates.
     copy_age: seconds since the copy of what Placement knows, which the offer
         is from, was compared with it; None of what Placement listed.
     claims: in order.
@@ -159,6 +155,7 @@ class Decision:
         not answer before the request was decided once more.
     hosts: how many hosts there were to begin with.
     picks: one an instance that got a host.  alternates: how many in all.
+    selections: what is answered: a list of Selection an instance.
     weighers: names of those that ran.  weighed: Weights, one an instance.
     tries: how often it was decided; more than once when another request took
         meanwhile what this one had chosen.
@@ -187,6 +184,7 @@ class Decision:
     hosts: int = 0
     picks: list = dataclasses.field(default_factory=list)
     alternates: int = 0
+    selections: list = dataclasses.field(default_factory=list, repr=False)
     weighers: tuple = ()
     weighed: list = dataclasses.field(default_factory=list)
     tries: int = 1
@@ -239,6 +237,11 @@ class Decision:
         """
         for rule, parts in self._rejected.items():
             yield rule, np.concatenate(parts)
+
+    @property
+    def weights_size(self):
+        """About how many bytes the weights take."""
+        return self._weights_size
 
     @property
     def room_for_weights(self):
@@ -298,7 +301,7 @@ class Decision:
             self.reason = None if reason is None else str(reason)
 
     def pack(self):
-        """Keep the request, and what Placement offered, in one piece each.
+        """Keep the request in one piece.
 
         A request with objects instead of plain JSON, from a caller in this
         process, stays as it is.
@@ -306,8 +309,6 @@ class Decision:
         # Whatever its sender has in this place.
         self.request_id = (self.request_id[:_REQUEST_ID] if isinstance(
             self.request_id, str) else None)
-        if isinstance(self.offer, AllocationCandidates):
-            self.offer = self.offer.packed()
         if not isinstance(self.request, packed.Packed) and (
                 self._packed is not None or self.as_json()):
             self.request = self._packed
@@ -332,56 +333,9 @@ class Decision:
         self.instance_uuid = self.instance_uuid and self.instance_uuid[:_UUID]
 
     def forget_offer(self):
-        """Keep nothing of what Placement offered; the bytes given up."""
-        freed = getattr(self.offer, 'nbytes', 0)
-        if freed:
-            self.offer = self.offer.forgotten()
-        return freed
-
-    def forget_weights(self):
-        """Keep the weights of the best hosts only; the bytes given up."""
-        before = sum(kept.nbytes for kept in self.weighed)
-        for kept in self.weighed:
-            kept.cut()
-        return before - sum(kept.nbytes for kept in self.weighed)
-
-    def forget_rejected(self):
-        """Keep of the rejected hosts their counts only; the bytes given up.
-
-        The counts are in ``steps``.
-        """
-        freed = self._rejected_size()
-        self._rejected.clear()
-        return freed
-
-    def size(self):
-        """Return about how many bytes the record takes, names of hosts apart.
-
-        Of a request that is not packed it is a guess.
-        """
-        return (
-            1024 + self._request_size() + _ITEM * len(self.milliseconds)
-            + sum(kept.nbytes for kept in self.weighed)
-            + self._rejected_size() + sys.getsizeof(self._steps)
-            + sys.getsizeof(self.in_flight)
-            + getattr(self.offer, 'nbytes', 0)
-            + (_DEMAND + 2 * _ITEM) * len(self.picks)
-            + 2 * _ITEM * len(self.claims)
-            + sum(map(sys.getsizeof, self._texts())))
-
-    def _texts(self):
-        """Return texts of any length, whoever made them up."""
-        yield from (self.reason, self.request_id, self.instance_uuid)
-        yield from (pick.instance_uuid for pick in self.picks)
-
-    def _request_size(self):
-        if isinstance(self.request, packed.Packed):
-            return self.request.nbytes
-        return _REQUEST
-
-    def _rejected_size(self):
-        return sum(part.nbytes + 2 * _ITEM
-                   for parts in self._rejected.values() for part in parts)
+        """Keep nothing of what Placement offered, but that it did."""
+        if isinstance(self.offer, AllocationCandidates):
+            self.offer = None
 
     def timed(self, name):
         """Return a context manager that adds its block's time under ``name``.

@@ -128,19 +128,6 @@ class Labels:
         return Labels(self.codes, values, {
             value: code for code, value in enumerate(values)}, derived)
 
-    def coded_as(self, other):
-        """Return the same column with the values of another, which is added
-        to; the other itself if it is the same.
-
-        other: a column that nobody else adds to.
-        """
-        if other._is_worn(len(self)):
-            other = Labels.of(())
-        codes = np.fromiter((_code(item, other.values, other._index)
-                             for item in self.items()), dtype=np.int32)
-        return (other if np.array_equal(codes, other.codes)
-                else other._with(codes))
-
     def code(self, value):
         """Return the code of ``value``; -1 when no row ever had it."""
         return self._index.get(value, -1)

@@ -1,114 +1,158 @@
 """The records of the requests that this process has ended.
 
-Of what was weighed they keep the best hosts.  They are bounded in bytes: when
-there are more, the oldest give up what Placement offered, when none has that
-the rows of rejected hosts; at last the oldest are forgotten.
+Each has a line in the log, and is kept in the store of decisions.  No request
+waits for the store: a thread writes to it now and then, and what comes while
+it cannot be written is lost.
 """
 
 import collections
+import contextlib
 import threading
+import time
 
-from nova_sched.hosts import decision
-from nova_sched.hosts import labels
+from oslo_log import log as logging
+
+from nova_sched import exception
+from nova_sched.observe import decision_store
 from nova_sched.observe import log_line
 
-#: A record that takes more than one in so many bytes keeps no request.
-_SHARE = 8
+LOG = logging.getLogger(__name__)
 
-#: Bytes of one name in the two columns that the rows of records are of.
-_PER_NAME = 4
+#: Seconds between two writes.
+INTERVAL = 0.25
+#: Seconds after which what is too old, or too much, makes room.
+ROOM_INTERVAL = 10
+#: Records that wait to be written, at most, and the bytes of their weights.
+MOST_WAITING, MOST_WEIGHTS = 2000, 64 << 20
+#: Seconds that a stop waits for the last write.
+LAST_WRITE = 5
+
+#: How a file fails that cannot be written.
+_FAILURES = (OSError, exception.DatabaseUnavailable)
 
 
 class Recorder:
-    """The closed Decisions that are kept, and the log line of each.
+    """The closed Decisions: a log line of each, and the store.
 
-    memory: bytes that the records may take.
+    conf: ConfigOpts that says where they are kept, and how long; None to keep
+        none.
     """
 
-    def __init__(self, memory):
-        self._memory, self._lock = memory, threading.Lock()
-        self._records = collections.deque()
-        # How a record gives something up -> those that still can, oldest
-        # first; in the order in which it is missed least.
-        self._with = {give_up: collections.deque() for give_up in (
-            decision.Decision.forget_offer,
-            decision.Decision.forget_rejected)}
-        self._sizes, self._names = {}, collections.Counter()
-        # Columns of names as the last record had them -> as they are kept.
-        self._last_names = ((), ())
-        #: About how many bytes the records take.
-        self.size = 0
+    def __init__(self, conf=None):
+        self._conf, self._store = conf, None
+        self._waiting, self._lock = collections.deque(), threading.Lock()
+        self._weights, self._lost = 0, 0
+        self._thread, self._stopped = None, threading.Event()
+        self._writing, self._room_made = threading.Lock(), 0.0
+        self._is_failing = False
         #: Of the configuration: 1 at the start, one more each reload.
         self.generation = 1
-
-    @property
-    def decisions(self):
-        """The records there are, oldest first: list of Decision."""
-        with self._lock:
-            return list(self._records)
 
     def reloaded(self):
         """Count one more reload of the configuration."""
         self.generation += 1
 
     def add(self, record):
-        """Keep the record of a request that has ended, and log it."""
+        """Log a request that has ended, and have its record kept."""
         log_line.write(record)
-        record.forget_weights()
-        record.pack()
-        size = record.size()
-        if size > self._memory // _SHARE:
-            # One huge call must not cost the records of all others.
-            record.forget_request()
-            size = record.size()
+        if self._conf is None:
+            return
         with self._lock:
-            record.names = self._kept_names(record.names)
-            for kept in (self._records, *self._with.values()):
-                kept.append(record)
-            self._sizes[id(record)] = size
-            self.size += size + self._count_names(record, 1)
-            while self.size > self._memory and self._records:
-                self._shrink()
+            self._waiting.append(record)
+            self._weights += record.weights_size
+            while (len(self._waiting) > MOST_WAITING
+                    or self._weights > MOST_WEIGHTS):
+                self._weights -= self._waiting.popleft().weights_size
+                self._lost += 1
+            if self._thread is None:
+                # In the process that serves: threads do not survive a fork.
+                self._thread = threading.Thread(
+                    target=self._write_on, name='decisions', daemon=True)
+                self._thread.start()
 
-    def _shrink(self):
-        """Drop the least useful part of what is kept."""
-        for give_up, records in self._with.items():
+    def stop(self):
+        """Write what is there, and let go of the store."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join(LAST_WRITE)
+
+    @contextlib.contextmanager
+    def reading(self):
+        """Open the store with all that has been added: a context.
+
+        Raises DatabaseUnavailable while it cannot be read.
+        """
+        self._write()
+        if not self._writing.acquire(timeout=LAST_WRITE):
+            raise exception.DatabaseUnavailable(
+                'The store of decisions is being written to for long')
+        try:
+            yield self._opened()
+        finally:
+            self._writing.release()
+
+    def _write_on(self):
+        while not self._stopped.wait(INTERVAL):
+            self._write()
+        self._write()
+        if self._store is not None:
+            self._store.close()
+
+    def _write(self):
+        """Write what waits; what cannot be written is lost."""
+        if not self._writing.acquire(timeout=LAST_WRITE):
+            return
+        try:
+            with self._lock:
+                records, self._waiting = self._waiting, collections.deque()
+                lost, self._weights, self._lost = self._lost, 0, 0
             if records:
-                record = records.popleft()
-                freed = give_up(record)
-                self._sizes[id(record)] -= freed
-                self.size -= freed
-                return
-        record = self._records.popleft()
-        self.size -= (self._sizes.pop(id(record))
-                      - self._count_names(record, -1))
+                self._write_some(list(records), lost)
+        finally:
+            self._writing.release()
 
-    def _kept_names(self, names):
-        """Return columns of the recorder's own for the names of a record.
+    def _write_some(self, records, lost):
+        try:
+            store = self._opened()
+            store.add(records)
+            now = time.time()
+            if abs(now - self._room_made) > ROOM_INTERVAL:
+                self._room_made, bounds = now, self._conf.nova_sched
+                store.make_room(now - bounds.decisions_kept,
+                                bounds.decisions_max_mb << 20)
+        except _FAILURES as error:
+            self._tell(error, len(records) + lost)
+        except Exception:
+            # The next ones are to be kept all the same.
+            LOG.exception('%d decision(s) are not kept', len(records))
+        else:
+            self._tell(None, lost)
 
-        With each reload all names are read anew, and records of many reloads
-        would keep as many of each.
-        """
-        if not names:
-            return ()
-        last, kept = self._last_names
-        if [*map(id, names)] != [*map(id, last)]:
-            kept = tuple(
-                column.coded_as(before) for column, before in zip(
-                    names, kept or (labels.Labels.of(()),) * len(names),
-                    strict=True))
-            self._last_names = names, kept
-        return kept
+    def _opened(self):
+        """Return the store; in memory where no file can be written."""
+        if self._store is None:
+            try:
+                self._store = decision_store.DecisionStore.in_file(self._conf)
+            except _FAILURES as error:
+                LOG.warning(
+                    'Decisions are kept in memory alone, where '
+                    '"nova-sched-manage decision" finds them with --service: '
+                    '%(path)s cannot be written: %(error)s. [DEFAULT] '
+                    'state_path must be a directory that this service may '
+                    'write to; a file that is damaged may be removed',
+                    {'path': decision_store.path(self._conf), 'error': error})
+                self._store = decision_store.DecisionStore.in_memory(
+                    self._conf)
+        return self._store
 
-    def _count_names(self, record, change):
-        """Return the bytes gained or lost by host names that records share.
-        """
-        total = 0
-        for column in record.names:
-            before = self._names[id(column)]
-            self._names[id(column)] += change
-            if not before or not self._names[id(column)]:
-                total += change * _PER_NAME * len(column)
-            if not self._names[id(column)]:
-                del self._names[id(column)]
-        return total
+    def _tell(self, error, lost):
+        """Log, once, that decisions are not kept, and that they are again."""
+        if error is not None and not self._is_failing:
+            LOG.warning('Decisions are not kept until the store can be '
+                        'written again, requests are answered all the same: '
+                        '%s', error)
+        elif error is None and self._is_failing:
+            LOG.info('Decisions are kept again')
+        self._is_failing = error is not None
+        if lost:
+            LOG.debug('%d decision(s) are not kept', lost)

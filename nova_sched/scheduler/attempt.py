@@ -343,7 +343,7 @@ class SchedulingAttempt:
                           node, weighed.weight(row)),
             weighed.names, decision.Weights(
                 *weighed.columns(self._record.room_for_weights),
-                weighed.parts(row)))
+                weighed.parts(row), () if index else weighed.part_columns()))
         self.placed.append(InFlight(
             key, host, node, self._spec_obj.demand(),
             limits.get('numa_topology'), self.request.group,

@@ -230,6 +230,7 @@ class SchedulerManager:
             # What the driver has not given back itself.
             claims.give_back(offer, _claimed(record))
             raise
+        record.selections = selections
         record.close(decision.PLACED)
         _give_back_if_lost(offer, record)
         told.ended(ctxt, spec_obj, record.picks)

@@ -3,7 +3,7 @@
 from nova_sched import context
 from nova_sched.hosts.decision import Decision
 from nova_sched.inventory.placements import View
-from nova_sched.observe import recorder
+from nova_sched.observe import log_line
 from nova_sched.plugins import drivers as plugins
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import manager
@@ -49,8 +49,21 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
 
 
 
-def door(driver, memory=1 << 24, conf=None, **kwargs):
-    """The RPC endpoint before a driver, with a recorder of so many bytes.
+class Records:
+    """A recorder that keeps the records themselves, oldest first."""
+
+    generation = 1
+
+    def __init__(self):
+        self.decisions = []
+
+    def add(self, record):
+        log_line.write(record)
+        self.decisions.append(record)
+
+
+def door(driver, conf=None, **kwargs):
+    """The RPC endpoint before a driver, which keeps ``Records``.
 
     conf: ConfigOpts that says where Placement is; by default there is none.
     kwargs: of SchedulerManager.
@@ -58,7 +71,7 @@ def door(driver, memory=1 << 24, conf=None, **kwargs):
     driver = adapted(driver)
     return manager.SchedulerManager(
         driver, CandidateSource(conf or rules.a_conf(), driver),
-        recorder.Recorder(memory), **kwargs)
+        Records(), **kwargs)
 
 
 def adapted(driver):

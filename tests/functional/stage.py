@@ -77,6 +77,7 @@ class Stage:
             'DEFAULT__transport_url': transport_url,
             'DEFAULT__control_exchange': f'nova-{unique}',
             'DEFAULT__host': f'sched-{unique}',
+            'DEFAULT__state_path': self.directory,
             'database__connection': database_url,
             'scheduler__workers': 1,
             **options}

@@ -36,14 +36,6 @@ def unreachable(tmp_path):
         database__max_retries=0, database__retry_interval=0.01)
 
 
-def test_records_may_take_as_many_mebibytes_as_is_set(monkeypatch):
-    given = []
-    monkeypatch.setattr(service.recorder, 'Recorder', given.append)
-    service.SchedulerService(rules.a_conf(
-        DEFAULT__transport_url='fake://', nova_sched__decision_memory=3))
-    assert given == [3 * 1024 * 1024]
-
-
 class NoHosts(driver.Scheduler):
     """A driver with no idea of hosts."""
 

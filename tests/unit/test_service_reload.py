@@ -126,7 +126,9 @@ class TestReset:
         select(conf)
         running.reset()
         select(conf)
-        assert [record.generation for record in running.decisions] == [1, 2]
+        with running.recorder.reading() as store:
+            assert [store.document(number)['configuration']
+                    for number in (1, 2)] == [1, 2]
 
     def test_a_driver_that_cannot_be_built_leaves_the_old_one(
             self, conf, running, monkeypatch):

@@ -10,8 +10,6 @@ from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
 from nova_sched.scheduler.candidates import CandidateSource
 
-MEBIBYTE = 2 ** 20
-
 
 class SchedulerManager(manager.SchedulerManager):
     """This service's, made as Nova's is; it sends no notifications.
@@ -33,7 +31,7 @@ class SchedulerManager(manager.SchedulerManager):
         made.start()
         super().__init__(
             made, CandidateSource(conf, made, reach.only),
-            recorder.Recorder(conf.nova_sched.decision_memory * MEBIBYTE),
+            recorder.Recorder(),
             text=conf.nova_sched.no_valid_host_text,
             limits=manager.Limits.of(conf))
 

@@ -89,6 +89,13 @@ def call(run, scheduler, database, tmp_path):
     return call
 
 
+def decisions(scheduler):
+    """What a SchedulerService has decided: documents, the newest first."""
+    with scheduler.recorder.reading() as store:
+        return [store.document(summary.number)
+                for summary in store.summaries(1000)]
+
+
 def table(ended):
     """The rows that a command wrote as JSON."""
     assert ended.code == 0, ended.err

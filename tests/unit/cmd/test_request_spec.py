@@ -44,7 +44,7 @@ class TestRequest:
                      'hw_disk_bus=ide')
 
         assert ended.code == 0
-        assert scheduler.decisions[-1].instances == 1
+        assert conftest.decisions(scheduler)[0]['instances'] == 1
 
     def test_has_the_names_it_is_given(self):
         """Of flavor, image and project; rules compare them with others."""

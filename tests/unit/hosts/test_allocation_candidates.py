@@ -33,9 +33,9 @@ def test_gives_each_provider_a_copy_of_its_own():
 
 
 @pytest.mark.parametrize('made, asked', [
-    (an_offer(), True), (an_offer().packed(), True),
+    (an_offer(), True),
     (NO_CANDIDATES, True), (PLACEMENT_NOT_USED, False)],
-    ids=['found', 'past', 'nothing', 'not asked'])
+    ids=['found', 'nothing', 'not asked'])
 def test_tells_whether_placement_was_asked(made, asked):
     assert made.asked is asked
 
@@ -65,22 +65,9 @@ def test_has_summaries_only_where_they_are_wanted():
     assert an_offer({'a': {}}).summaries == {'a': {}}
 
 
-def test_that_is_past_has_what_was_offered():
-    past = an_offer().packed()
-
-    assert past.by_provider == BY_PROVIDER
-    assert past.providers == frozenset('abc')
-    assert past.version == '1.36'
-
-
-def test_that_is_past_prints_none_of_its_bytes():
-    assert repr(an_offer().packed()) == "PackedCandidates(version='1.36')"
-
-
 def test_is_changed_by_nobody():
     """Requests, and records of them, share it."""
     for made, name in ((an_offer(), 'version'),
-                       (an_offer().packed(), 'version'),
                        (NoCandidates(), 'reason')):
         assert made.of('x') == [] if name == 'reason' else made.providers
         with pytest.raises(dataclasses.FrozenInstanceError):

@@ -39,33 +39,6 @@ def test_codes_of_an_older_column_stay_right():
     assert changed.code('c') == 2
 
 
-def test_a_column_is_that_other_one_which_has_the_same_items():
-    other = Labels.of(['a', 'b'])
-
-    assert Labels.of(['a', 'b']).coded_as(other) is other
-
-
-@pytest.mark.parametrize('values', [
-    ['b', 'a'], ['b', 'c', 'a'], ['a'], [], [1, 2, 3, 4, 5, 6, 7]])
-def test_a_column_shares_the_values_that_another_one_has(values):
-    other = Labels.of(['a', 'b'])
-
-    column = Labels.of(values).coded_as(other)
-
-    assert items(column) == values
-    assert items(other) == ['a', 'b']
-    assert column.values is other.values
-    column._check()
-
-
-def test_values_that_are_out_of_use_are_not_shared():
-    other = Labels.of(map(str, range(100))).without([*range(1, 100)])
-
-    column = Labels.of(['a', 'b']).coded_as(other)
-
-    assert column.values == ['a', 'b']
-
-
 def test_a_value_that_no_row_ever_had_has_no_code():
     assert Labels.of(['a']).code('b') == -1
 

@@ -1,180 +1,202 @@
-"""The records of ended requests: bounded in bytes, one log line each."""
+"""The records of ended requests are logged, and kept without delay."""
 
+import contextlib
 import logging
+import os
+import threading
 
-import numpy as np
 import pytest
 
-from nova_sched.hosts import decision
-from nova_sched.hosts.decision import Decision
-from nova_sched.hosts.decision import Pick
-from nova_sched.hosts.labels import Labels
+from nova_sched import exception
+from nova_sched.observe import decision_store
+from nova_sched.observe import recorder
 from nova_sched.observe.recorder import Recorder
-from nova_sched.weights import Weighed
-
-UUIDS = [f'00000000-0000-4000-8000-{number:012}' for number in range(300)]
-
-
-def a_record(hosts=1000, names=(), instances=1):
-    """A closed record that weighed so many hosts and rejected as many."""
-    record = Decision(instances=instances, hosts=2 * hosts, names=names,
-                      request={'instance_uuids': UUIDS[:instances]})
-    weights = np.zeros(hosts)
-    weighed = Weighed(np.arange(hosts), weights, ('RAMWeigher',),
-                      weights[np.newaxis], weights[np.newaxis], [1.0])
-    for index in range(instances):
-        record.picked(Pick(index, UUIDS[index], f'h{index}', f'h{index}'),
-                      weighed.names, decision.Weights(
-                          *weighed.columns(record.room_for_weights),
-                          weighed.parts(0)))
-    record.step(0, 'SizeFilter', np.arange(2 * hosts), np.arange(hosts))
-    record.close(decision.PLACED)
-    record.pack()
-    return record
+from tests.builders import decisions
+from tests.builders import rules
+from tests.builders import waiting
+from tests.builders.decisions import NOW
+from tests.builders.decisions import a_record
 
 
-def kept(recorder):
-    """Whether the records still have rejected hosts, oldest first."""
-    return [bool(list(record.rejected())) for record in recorder.decisions]
+@pytest.fixture
+def conf(tmp_path):
+    return rules.a_conf(DEFAULT__state_path=str(tmp_path / 'state'))
 
 
-class TestMemory:
-    def test_keeps_all_while_there_is_room(self):
-        recorder = Recorder(1 << 20)
-        for _ in range(10):
-            recorder.add(a_record())
-
-        assert kept(recorder) == [True] * 10
-        assert recorder.size == sum(
-            record.size() for record in recorder.decisions)
-
-    def test_gives_up_rejected_hosts_first_and_then_records(self):
-        """Of the oldest in each case."""
-        size = a_record().size()
-        recorder, seen = Recorder(size), []
-        for _ in range(40):
-            recorder.add(a_record())
-            seen.append(kept(recorder))
-
-        assert seen[0] == [True]
-        first = next(state for state in seen if False in state)
-        assert first == sorted(first)
-        assert len(seen[-1]) < 40
-
-    def test_is_the_same_for_a_request_at_any_number_of_hosts(self):
-        """But for rejected ones."""
-        few, many = a_record(hosts=100), a_record(hosts=10000)
-        for record in (few, many):
-            Recorder(1 << 20).add(record)
-            record.forget_rejected()
-
-        assert few.size() == many.size() < 10 << 10
-        assert many.weighed[0].rows.tolist() == list(range(decision.BEST))
-
-    @pytest.mark.parametrize('hosts, instances', [(10, 1), (1000, 30),
-                                                  (5000, 200)])
-    def test_is_never_exceeded(self, hosts, instances):
-        recorder = Recorder(1 << 20)
-        for _ in range(20):
-            recorder.add(a_record(hosts, instances=instances))
-
-            assert recorder.size <= 1 << 20
-            assert recorder.size == sum(
-                record.size() for record in recorder.decisions)
-
-    def test_counts_names_that_records_share_once(self):
-        names = tuple(Labels.of([f'h{i}' for i in range(1000)])
-                      for _ in range(2))
-        recorder, record = Recorder(1 << 24), a_record(names=names)
-        recorder.add(record)
-        one = recorder.size
-        recorder.add(a_record(names=names))
-
-        assert recorder.size - one == record.size()
-        assert one - record.size() == 2 * 4 * 1000
-
-    def test_has_the_names_of_many_tables_once(self):
-        """As each reload reads them anew, mostly the same."""
-        def names(*more):
-            return tuple(Labels.of([*(f'h{i}' for i in range(100)), *more])
-                         for _ in range(2))
-        recorder = Recorder(1 << 24)
-        for more in ((), (), ('new',), ('new',)):
-            recorder.add(a_record(names=names(*more)))
-
-        records = recorder.decisions
-        assert records[0].names == records[1].names
-        assert records[2].names == records[3].names
-        assert len({id(record.names[0].values) for record in records}) == 1
-        assert [record.host_of(99) for record in records] == [
-            ('h99', 'h99')] * 4
-        assert records[2].host_of(100) == ('new', 'new')
-
-    def test_leaves_the_names_of_a_table_alone(self):
-        """Whoever refreshes it adds to them."""
-        names = Labels.of('abc'), Labels.of('abc')
-        recorder = Recorder(1 << 24)
-        recorder.add(a_record(names=names))
-        recorder.add(a_record(names=(Labels.of('abcd'), Labels.of('abcd'))))
-
-        assert names[0].values == ['a', 'b', 'c']
-
-    def test_is_free_again_when_records_are_forgotten(self):
-        recorder = Recorder(1)
-        recorder.add(a_record(names=(Labels.of('abc'), Labels.of('abc'))))
-
-        assert recorder.decisions == []
-        assert recorder.size == 0
+@pytest.fixture
+def state(tmp_path):
+    """The directory of the file."""
+    made = tmp_path / 'state'
+    made.mkdir()
+    return made
 
 
-class TestLine:
-    def lines(self, caplog, record):
-        with caplog.at_level(logging.INFO, 'nova_sched'):
-            Recorder(1 << 20).add(record)
-        return caplog.messages
-
-    def test_names_each_instance_with_its_host(self, caplog):
-        [line] = self.lines(caplog, a_record(instances=3))
-
-        assert line.startswith(
-            f'Request for 3 instance(s) placed: {UUIDS[0]} on h0, '
-            f'{UUIDS[1]} on h1, '
-            f'{UUIDS[2]} on h2; 0 alternate(s), 2000 hosts')
-
-    def test_counts_those_beyond_the_first_hundred(self, caplog):
-        [line] = self.lines(caplog, a_record(10, instances=250))
-
-        assert f'{UUIDS[99]} on h99 and 150 more; ' in line
-        assert UUIDS[100] not in line
-
-    @pytest.mark.parametrize('outcome', [decision.REFUSED, decision.FAILED])
-    def test_names_the_instances_that_were_not_placed_and_why(self, caplog,
-                                                              outcome):
-        record = Decision(instances=2, seed=7, milliseconds={'state': 1.25},
-                          request={'instance_uuids': UUIDS[:2]})
-        record.close(outcome, 'no hosts')
-
-        assert self.lines(caplog, record) == [
-            f'Request for 2 instance(s) ({UUIDS[0]}, {UUIDS[1]}) {outcome}: '
-            'no hosts; 0 alternate(s), 0 hosts, state 1.2 ms, seed 7']
-
-    def test_tells_how_old_the_copy_of_placement_was(self, caplog):
-        record = a_record()
-        record.copy_age = 1.44
-
-        [line] = self.lines(caplog, record)
-
-        assert '2000 hosts, candidates from a copy 1.4 s old, ' in line
+@pytest.fixture
+def made(conf):
+    made = Recorder(conf)
+    yield made
+    made.stop()
 
 
-@pytest.mark.parametrize(('times', 'kept_whole'), [(9, True), (7, False)])
-def test_a_request_above_an_eighth_of_the_memory_is_not_kept(
-        times, kept_whole):
-    """One huge call must not cost the records of all others."""
-    record = a_record()
-    record.forget_weights()
-    whole = record.request
-    recorder = Recorder(times * record.size())
-    recorder.add(record)
-    assert (record.request is whole) is kept_whole
-    assert recorder.size == record.size()
+def kept(made):
+    """The request ids of what is kept, oldest first."""
+    with made.reading() as store:
+        return [each.request_id for each in store.summaries(10000)][::-1]
+
+
+def in_file(conf):
+    with decision_store.opened(conf) as store:
+        return [each.request_id for each in store.summaries(10000)]
+
+
+def test_what_is_added_is_in_the_file_within_a_second(conf, state, made):
+    made.add(a_record())
+
+    def is_there():
+        with contextlib.suppress(exception.NovaSchedException):
+            return in_file(conf) == ['req-1']
+
+    waiting.until(is_there)
+
+
+def test_a_stop_writes_what_waits(conf, state):
+    made = Recorder(conf)
+    made.add(a_record())
+    made.stop()
+
+    assert in_file(conf) == ['req-1']
+
+
+def test_who_reads_finds_all_that_was_added(state, made):
+    made.add(a_record(request_id='req-1', arrived=NOW))
+    assert kept(made) == ['req-1']
+    made.add(a_record(request_id='req-2', arrived=NOW + 1))
+    assert kept(made) == ['req-1', 'req-2']
+
+
+def test_each_process_has_a_thread_and_connections_of_its_own(conf, state,
+                                                              made):
+    """Workers are forked from the process that has made it."""
+    child = os.fork()
+    if not child:
+        made.add(a_record(request_id='req-child'))
+        made.stop()
+        os._exit(0)
+    os.waitpid(child, 0)
+
+    made.add(a_record(request_id='req-parent'))
+    assert set(kept(made)) == {'req-child', 'req-parent'}
+
+
+def test_without_a_configuration_none_is_kept(caplog):
+    with caplog.at_level(logging.INFO):
+        Recorder().add(a_record())
+
+    assert 'Request for 1 instance(s) placed' in caplog.text
+    assert 'decisions' not in [thread.name for thread
+                               in threading.enumerate()]
+
+
+class TestWithoutAFile:
+    """There is no directory state."""
+
+    def test_they_are_kept_in_memory_and_that_is_said_once(self, made,
+                                                           caplog):
+        for _ in range(2):
+            made.add(a_record())
+            kept(made)
+
+        assert kept(made) == ['req-1', 'req-1']
+        assert caplog.text.count('kept in memory alone') == 1
+        assert 'state_path must be a directory' in caplog.text
+
+    def test_they_are_bounded_there_as_well(self, made, monkeypatch):
+        monkeypatch.setattr(decision_store, 'IN_MEMORY', 1 << 20)
+        monkeypatch.setattr(recorder, 'ROOM_INTERVAL', 0)
+
+        reason = decisions.noise()
+        for _ in range(6):
+            for _ in range(50):
+                made.add(decisions.a_refusal(reason))
+            count = len(kept(made))
+
+        assert 10 < count < 250
+
+
+class TestThatCannotBeWritten:
+    @pytest.fixture
+    def failing(self, state, made, monkeypatch):
+        """Function: have writes fail, or not."""
+        whole = decision_store.DecisionStore.add
+        states = {'fails': False}
+
+        def add(self, records):
+            if states['fails']:
+                raise exception.DatabaseUnavailable('the disk is full')
+            whole(self, records)
+
+        monkeypatch.setattr(decision_store.DecisionStore, 'add', add)
+        return lambda fails: states.update(fails=fails)
+
+    def test_is_said_once_and_when_it_is_over(self, made, failing, caplog):
+        caplog.set_level(logging.INFO, 'nova_sched.observe.recorder')
+        failing(True)
+        for number in range(3):
+            made.add(a_record(request_id=f'req-{number}'))
+            kept(made)
+        assert caplog.text.count('the disk is full') == 1
+        failing(False)
+        made.add(a_record(request_id='req-9'))
+
+        assert kept(made) == ['req-9']
+        assert caplog.text.count('Decisions are kept again') == 1
+
+    def test_costs_memory_within_bounds(self, made, monkeypatch):
+        """Whatever the disk does, requests go on."""
+        monkeypatch.setattr(recorder, 'MOST_WAITING', 5)
+        with made._writing:
+            for number in range(20):
+                made.add(a_record(request_id=f'req-{number}',
+                                  arrived=NOW + number))
+
+        assert kept(made)[-5:] == [f'req-{number}' for number
+                                   in range(15, 20)]
+
+    def test_costs_no_more_than_so_many_bytes_of_weights(self, made,
+                                                         monkeypatch):
+        size = a_record().weights_size
+        monkeypatch.setattr(recorder, 'MOST_WEIGHTS', 3 * size)
+        with made._writing:
+            for number in range(20):
+                made.add(a_record(request_id=f'req-{number}',
+                                  arrived=NOW + number))
+
+        assert kept(made)[-3:] == ['req-17', 'req-18', 'req-19']
+
+    def test_and_cannot_be_read_says_so(self, made, monkeypatch):
+        monkeypatch.setattr(recorder, 'LAST_WRITE', 0.01)
+        with (made._writing, pytest.raises(exception.DatabaseUnavailable),
+              made.reading()):
+            pass
+
+
+def test_what_is_too_old_makes_room(conf, state, made, monkeypatch):
+    monkeypatch.setattr(recorder, 'ROOM_INTERVAL', 0)
+    made.add(a_record(request_id='req-old', arrived=1.0))
+    made.add(decisions.a_refusal())
+
+    assert kept(made) == ['req-2']
+
+
+def test_an_error_of_ours_costs_no_later_record(state, made, monkeypatch,
+                                                caplog):
+    whole = decision_store.DecisionStore.add
+    monkeypatch.setattr(decision_store.DecisionStore, 'add',
+                        lambda self, records: 1 / 0)
+    made.add(a_record(request_id='req-1'))
+    kept(made)
+    monkeypatch.setattr(decision_store.DecisionStore, 'add', whole)
+    made.add(a_record(request_id='req-2'))
+
+    assert kept(made) == ['req-2']
+    assert '1 decision(s) are not kept' in caplog.text

@@ -11,7 +11,8 @@ from tests.unit.options import documented
 #: What only this service has: its defaults.
 OURS = {
     'pick_lifetime': 300, 'tell_picks': True, 'spread_near_equal': None,
-    'cell_timeout': 60, 'decision_memory': 32, 'candidates': 'mirror',
+    'cell_timeout': 60, 'decisions_kept': 604800, 'decisions_max_mb': 512,
+    'candidates': 'mirror',
     'no_valid_host_text': 'filters', 'max_instances_per_request': 1000,
     'request_time_budget': 10, 'plugin_path': [], 'nova_logger_names': False,
     'shadow_report': None, 'shadow_patience': 60,
@@ -24,7 +25,8 @@ REFUSED = [
     ('neutron', 'http_retries', 0), ('neutron', 'extension_sync_interval', 0),
     ('nova_sched', 'pick_lifetime', 0), ('nova_sched', 'cell_timeout', 1),
     ('nova_sched', 'spread_near_equal', 0),
-    ('nova_sched', 'decision_memory', 1),
+    ('nova_sched', 'decisions_kept', 60),
+    ('nova_sched', 'decisions_max_mb', 1),
     ('nova_sched', 'max_instances_per_request', 1),
     ('nova_sched', 'request_time_budget', 0),
     ('nova_sched', 'shadow_patience', 1), ('nova_sched', 'shadow_queue', 1)]

@@ -8,7 +8,6 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.context import RequestContext
-from nova_sched.hosts.allocation_candidates import PackedProviders
 from nova_sched.scheduler import claims
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
 from tests.builders import http_placement
@@ -129,7 +128,7 @@ class TestRequests:
 
         record = last_record(manager)
         assert 0 <= record.copy_age < 60
-        assert isinstance(record.offer, PackedProviders)
+        assert record.offer.age == record.copy_age
         assert {NAMES[uuid] for uuid in record.offer.providers} == set(HOSTS)
 
     def test_are_listed_until_the_copy_is_complete(self, manager_of, server,

@@ -9,9 +9,9 @@ import pytest
 from nova_sched import context
 from nova_sched import exception
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
-from nova_sched.observe import recorder
 from nova_sched.scheduler import host_manager
 from nova_sched.scheduler import manager
+from tests.builders import drivers
 from tests.builders import requests
 
 UUID = '11111111-0000-4000-8000-000000000001'
@@ -49,7 +49,7 @@ def ask(cloud, caplog):
     cloud.load(['node1', 'node2', 'node3'])
     driver = cloud.driver(enabled_filters=['ComputeFilter', 'RamFilter'])
     door = manager.SchedulerManager(driver, NotAsked(),
-                                    recorder.Recorder(1 << 24))
+                                    drivers.Records())
 
     def asked(**request):
         caplog.clear()

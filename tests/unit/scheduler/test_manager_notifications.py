@@ -8,12 +8,12 @@ from nova_sched import context
 from nova_sched import exception
 from nova_sched import objects
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
-from nova_sched.observe import recorder
 from nova_sched.scheduler import caching_scheduler
 from nova_sched.scheduler import chance
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
 from tests.builders import clouds
+from tests.builders import drivers
 from tests.builders import requests
 from tests.builders import rules
 from tests.builders.drivers import MemoryScheduler
@@ -89,7 +89,7 @@ def ask(told, asked=None, offers=None, without='id', **request):
         enabled_filters=['RamFilter'])
     asked = adapted(asked)
     door = manager.SchedulerManager(
-        asked, offers or CandidateSource(), recorder.Recorder(1 << 24), told)
+        asked, offers or CandidateSource(), drivers.Records(), told)
     spec_obj = requests.a_request(**request).obj_to_primitive()
     spec_obj['nova_object.data'].pop(without, None)
     return door.select_destinations(

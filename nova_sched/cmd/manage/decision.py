@@ -1,0 +1,241 @@
+"""``decision``: what the scheduler has decided, and why."""
+
+import time
+
+import oslo_messaging as messaging
+
+from nova_sched import context
+from nova_sched import exception
+from nova_sched.cmd.manage import asking
+from nova_sched.cmd.manage import forms
+from nova_sched.hosts import decision
+from nova_sched.observe import decision_document
+from nova_sched.observe import decision_endpoint
+from nova_sched.observe import decision_store
+from nova_sched.observe import recorder
+
+#: Instances, steps and hosts that people read of each.
+SHOWN = 10
+
+
+def _add_service_arguments(parser):
+    parser.add_argument(
+        '--service', metavar='HOST',
+        help='Ask the scheduler of this host, its [DEFAULT] host, over RPC '
+             'instead of reading the file of this machine.')
+    parser.add_argument('--timeout', type=int, default=10, metavar='SECONDS',
+                        help='How long to wait for its answer.')
+
+
+def _asked(conf, parsed_args, method, **arguments):
+    """Return what the scheduler of --service answers."""
+    target = messaging.Target(
+        topic=conf.scheduler_topic, server=parsed_args.service,
+        namespace=decision_endpoint.NAMESPACE,
+        version=decision_endpoint.VERSION)
+    admin = context.RequestContext(is_admin=True).to_dict()
+    return asking.answer(
+        conf, parsed_args.timeout,
+        lambda transport: messaging.get_rpc_client(
+            transport, target, timeout=parsed_args.timeout).call(
+                admin, method, **arguments))
+
+
+class List(forms.Lister):
+    """List decisions, the newest first.
+
+    Those of all schedulers that keep them in the state_path of this machine,
+    or with --service those that one scheduler tells of.
+    """
+
+    empty = 'No decision is kept, or none of these.'
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--limit', type=int, default=20, metavar='N',
+                            help='How many at most (default: 20).')
+        outcome = parser.add_mutually_exclusive_group()
+        for name, words in (
+                (decision.PLACED, 'found hosts'),
+                (decision.REFUSED, 'found none, or were wrong'),
+                (decision.FAILED, 'ended in an error')):
+            outcome.add_argument(
+                f'--{name}', dest='outcome', action='store_const', const=name,
+                help=f'Requests that {words}.')
+        parser.add_argument('--host', metavar='NAME',
+                            help='Requests with an instance on this host.')
+        parser.add_argument('--minutes', type=float, metavar='N',
+                            help='Requests of the last N minutes.')
+        _add_service_arguments(parser)
+        return parser
+
+    def take_action(self, parsed_args):
+        wanted = {
+            'outcome': parsed_args.outcome, 'host': parsed_args.host,
+            'since': (None if parsed_args.minutes is None
+                      else time.time() - 60 * parsed_args.minutes)}
+        return (('Number', 'Time', 'Request', 'Service', 'Outcome',
+                 'Instances', 'Hosts', 'Reason'),
+                [_row(summary) for summary
+                 in self._summaries(parsed_args, wanted)])
+
+    def _summaries(self, parsed_args, wanted):
+        conf, limit = self.app.conf, max(0, parsed_args.limit)
+        if parsed_args.service is not None:
+            return [decision_store.Summary(**found) for found in _asked(
+                conf, parsed_args, 'list_decisions', limit=limit, **wanted)]
+        with decision_store.opened(conf) as store:
+            return store.summaries(limit, **wanted)
+
+
+def _row(summary):
+    hosts, reason = list(summary.hosts), summary.reason or ''
+    more = summary.instances - len(hosts) if hosts else 0
+    return (summary.number, decision_document.iso(summary.arrived),
+            summary.request_id, summary.service, summary.outcome,
+            summary.instances,
+            forms.Shown(hosts, _and_more(hosts, more)),
+            forms.Shown(summary.reason, reason if len(reason) <= 80
+                        else f'{reason[:77]}...'))
+
+
+def _and_more(texts, more):
+    return ', '.join(texts) + (f' and {more} more' if more > 0 else '')
+
+
+class Show(forms.ShowOne):
+    """Show all that is kept of one decision.
+
+    By its number, the id of a request or the uuid of an instance; of several
+    the newest.  -f json gives the request, too.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('decision', metavar='NUMBER|REQUEST_ID|INSTANCE')
+        parser.add_argument('--rejected', action='store_true',
+                            help='Name all hosts that were rejected, not '
+                                 f'{decision_document.NAMED} of each rule.')
+        _add_service_arguments(parser)
+        return parser
+
+    def take_action(self, parsed_args):
+        found = self._document(parsed_args)
+        names = [*found]
+        if not forms.for_programs(parsed_args):
+            names = [name for name in _FIELDS
+                     if found[name] not in (None, [])]
+        return tuple(names), tuple(
+            _FORMS[name](found[name]) if name in _FORMS else found[name]
+            for name in names)
+
+    def _document(self, parsed_args):
+        conf = self.app.conf
+        if parsed_args.service is not None:
+            return _asked(conf, parsed_args, 'show_decision',
+                          key=parsed_args.decision,
+                          every=parsed_args.rejected)
+        try:
+            return _newest(conf, parsed_args)
+        except exception.InvalidInput:
+            # Perhaps it was made a moment ago.
+            time.sleep(2 * recorder.INTERVAL)
+            return _newest(conf, parsed_args)
+
+
+def _newest(conf, parsed_args):
+    with decision_store.opened(conf) as store:
+        return decision_store.newest(store, parsed_args.decision,
+                                     parsed_args.rejected)
+
+
+def _lines(values, text):
+    """Return a list; for people a line for each of the first ones."""
+    values = list(values)
+    texts = [text(value) for value in values[:SHOWN]]
+    more = len(values) - SHOWN
+    return forms.lines(values, [*texts, f'and {more} more']
+                       if more > 0 else texts)
+
+
+def _state(state):
+    cells = ''.join(f'\ncell {cell["cell"]} read at {cell["read"]}'
+                    for cell in state['cells'])
+    lost = ''.join(f'\nwithout cell {lost["cell"]}: {lost["why"]}'
+                   for lost in state['lost_cells'])
+    return forms.Shown(state, (
+        f'{state["hosts"]} hosts, {state["in_flight"]} placements in flight '
+        f'beside them{cells}{lost}'))
+
+
+def _candidates(found):
+    if found['source'] == 'none':
+        text = 'Placement was not asked'
+    elif found['source'] == 'copy':
+        text = (f'{found["providers"]} providers, from a copy of what '
+                f'Placement knows, {found["age_seconds"]:.1f} s old')
+    else:
+        text = f'{found["providers"]} providers, listed by Placement'
+    why = found.get('why_none')
+    return forms.Shown(found, text + (f': {why}' if why else ''))
+
+
+def _filter(step):
+    instance = f'instance {step["instance"] + 1}, ' if step['instance'] else ''
+    return f'{instance}{step["name"]}: {step["before"]} -> {step["after"]}'
+
+
+def _pick(pick):
+    others = ', '.join(other['host'] for other in pick['alternates'])
+    return (f'{pick["instance"] or "instance"} on {_host(pick)}, '
+            f'{_weight(pick)}' + (f'; alternates {others}' if others else ''))
+
+
+def _weight(host):
+    """Return a weight and what it is made of: text."""
+    parts = ' '.join(
+        f'{part["name"]} {_signed(part["score"])}'
+        for part in host['weighers'] if part['score'])
+    return f'weight {_signed(host["weight"])}' + (
+        f' = {parts}' if parts else '')
+
+
+def _signed(number):
+    return f'{float(number):+.4g}'
+
+
+def _host(found):
+    host, node = found['host'], found['node']
+    return host if host == node else f'{host} ({node})'
+
+
+def _rejection(found):
+    named = [_host(host) for host in found['named']]
+    return (f'{found["rule"]}: {found["hosts"]} hosts: '
+            + _and_more(named, found['hosts'] - len(named)))
+
+
+def _claim(claim):
+    said = {True: 'granted', False: 'refused', None: 'not answered in time'}
+    return (f'{claim["instance"]} on {_host(claim)}: '
+            f'{said[claim["taken"]]}')
+
+
+#: What people read, unless it is empty, in this order.
+_FIELDS = (
+    'number', 'request_id', 'instance_uuids', 'arrived', 'service', 'worker',
+    'outcome', 'reason', 'picks', 'best', 'filters', 'rejected', 'candidates',
+    'claims', 'state', 'tries', 'milliseconds', 'seed', 'configuration',
+    'others')
+#: Field -> what people read of it.
+_FORMS = {
+    'instance_uuids': lambda found: _lines(found, str),
+    'milliseconds': forms.pairs, 'state': _state, 'candidates': _candidates,
+    'filters': lambda found: _lines(found, _filter),
+    'picks': lambda found: _lines(found, _pick),
+    'best': lambda found: _lines(
+        found, lambda host: f'{_host(host)}: {_weight(host)}'),
+    'claims': lambda found: _lines(found, _claim),
+    'rejected': lambda found: forms.lines(found, map(_rejection, found)),
+    'others': lambda found: forms.listed([*map(str, found)]),
+}

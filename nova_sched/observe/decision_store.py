@@ -1,0 +1,415 @@
+"""The decisions that the schedulers of a machine have made, in a file.
+
+It is a file of SQLite in ``[DEFAULT] state_path``, which all workers write and
+anybody may read meanwhile.  It is bounded in time and size: the oldest
+decisions make room.  Its name has the version of its tables, so that services
+of two releases that share a directory do not misread each other.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import pathlib
+import sqlite3
+import zlib
+
+import numpy as np
+from oslo_log import log as logging
+import sqlalchemy as sa
+
+from nova_sched import exception
+from nova_sched.db import engine as db_engine
+from nova_sched.hosts import packed
+from nova_sched.observe import decision_document
+
+LOG = logging.getLogger(__name__)
+
+#: Of the tables; with another one the file has another name.
+VERSION = 1
+_NAME = 'nova_sched_decisions_{}.sqlite'
+
+#: Bytes that are kept in memory where no file can be written.
+IN_MEMORY = 32 << 20
+
+#: Octets of a request that is kept, as JSON: real ones have 3 to 8 KB.
+MOST_REQUEST = 256 << 10
+#: Characters of a reason in a list, and of other texts.
+_REASON, _LONGEST = 1000, 255
+#: Decisions that make room at a time, at least.
+_CHUNK = 20
+#: Seconds that one waits for another worker that writes.
+_PATIENCE = '5'
+
+_metadata = sa.MetaData()
+
+_host_names = sa.Table(
+    'host_names', _metadata,
+    sa.Column('id', sa.Integer, primary_key=True),
+    sa.Column('digest', sa.LargeBinary, nullable=False, unique=True),
+    sa.Column('names', sa.LargeBinary, nullable=False))
+
+_decisions = sa.Table(
+    'decisions', _metadata,
+    sa.Column('id', sa.Integer, primary_key=True),
+    sa.Column('request_id', sa.Text, index=True),
+    sa.Column('arrived', sa.Float, nullable=False, index=True),
+    sa.Column('outcome', sa.Text),
+    sa.Column('instances', sa.Integer, nullable=False),
+    sa.Column('reason', sa.Text),
+    sa.Column('service', sa.Text),
+    sa.Column('host_names_id', sa.Integer),
+    sa.Column('document', sa.LargeBinary, nullable=False),
+    sa.Column('rejected', sa.LargeBinary),
+    sa.Column('request', sa.LargeBinary),
+    # Numbers of decisions that are gone are nobody else's.
+    sqlite_autoincrement=True)
+
+_instances = sa.Table(
+    'instances', _metadata,
+    sa.Column('decision_id', sa.Integer, nullable=False, index=True),
+    sa.Column('uuid', sa.Text, index=True),
+    sa.Column('host', sa.Text, index=True))
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """A decision in a list.
+
+    number: by which it is shown.  arrived: seconds since the epoch.
+    service: name of the host whose service has decided.
+    hosts: names of the hosts of its first instances: tuple.
+    reason: why nothing was placed, cut; None for what was.
+    """
+
+    number: int
+    request_id: str | None
+    arrived: float
+    outcome: str
+    instances: int
+    service: str
+    hosts: tuple
+    reason: str | None
+
+
+def path(conf):
+    """Return the path of the file: pathlib.Path."""
+    return pathlib.Path(conf.state_path, _NAME.format(VERSION))
+
+
+def others(conf):
+    """Return the paths of files of other versions beside it: list."""
+    found = pathlib.Path(conf.state_path).glob(_NAME.format('*'))
+    return sorted(set(found) - {path(conf)})
+
+
+class DecisionStore:
+    """Decisions in a database, of one process.
+
+    database: db.engine.Database of an SQLite.
+    service: name of the host that what is added is of.
+    most_bytes: how large the database may become at most, whatever is said.
+    """
+
+    def __init__(self, database, service=None, most_bytes=math.inf):
+        self._database, self._service = database, service
+        self._most_bytes = most_bytes
+        # Columns of names as the last record had them -> their id.
+        self._last_names = (), None
+
+    @classmethod
+    def in_file(cls, conf):
+        """Return the store to write to, in a file that is there then.
+
+        Raises OSError and DatabaseUnavailable where it cannot be written.
+        """
+        where = path(conf)
+        # The requests in it are for the service's group alone.
+        os.close(os.open(where, os.O_CREAT | os.O_RDWR, 0o640))
+        store = cls(_database(where), conf.host)
+        store._create()
+        return store
+
+    @classmethod
+    def in_memory(cls, conf):
+        """Return a store that this process alone knows."""
+        store = cls(db_engine.Database('sqlite://'), conf.host, IN_MEMORY)
+        store._create()
+        return store
+
+    @classmethod
+    def to_read(cls, conf):
+        """Return the store that is there.  Raises InvalidInput without one."""
+        where = path(conf)
+        if not where.exists():
+            raise exception.InvalidInput(reason=(
+                f'there is no {where}: has the scheduler of this machine '
+                'decided anything yet, and is [DEFAULT] state_path its own?'
+                + ''.join(f' {other} is of another release.'
+                          for other in others(conf))))
+        return cls(_database(where))
+
+    def close(self):
+        """Let go of the file."""
+        self._database.close()
+
+    def _create(self):
+        self._pragmas('auto_vacuum = INCREMENTAL', 'journal_mode = WAL')
+        with self._database.writing() as connection:
+            _metadata.create_all(connection)
+
+    def add(self, records):
+        """Keep closed Decisions, a list.  Raises DatabaseUnavailable."""
+        entries = []
+        for record in records:
+            try:
+                entries.append((record.names, *self._entry(record)))
+            except Exception:
+                # The others are to be kept all the same.
+                LOG.exception('The record of request %s is not kept',
+                              record.request_id)
+        with self._database.writing() as connection:
+            for names, row, instances in entries:
+                row['host_names_id'] = self._names_id(connection, names)
+                number = connection.execute(
+                    _INSERT, row).inserted_primary_key[0]
+                if instances:
+                    connection.execute(_INSERT_INSTANCES, [
+                        {'decision_id': number, 'uuid': uuid, 'host': host}
+                        for uuid, host in instances])
+
+    def _entry(self, record):
+        """Return the row of a Decision, and (uuid, host) of its instances."""
+        record.pack()
+        document = decision_document.of(record)
+        rules, codes = decision_document.rejecting_rules(record)
+        document |= {'service': self._service, 'worker': os.getpid(),
+                     'rejecting': rules}
+        uuids, picks = document['instance_uuids'], document['picks']
+        request = (bytes(record.request) if isinstance(
+            record.request, packed.Packed) else b'')
+        return {
+            'request_id': _text(record.request_id),
+            'arrived': record.arrived, 'outcome': record.outcome,
+            'instances': record.instances,
+            'reason': _text(record.reason, _REASON),
+            'service': self._service, 'document': _packed(document),
+            'rejected': None if codes is None else _compressed(
+                codes.tobytes()),
+            # One huge call must not cost the decisions on all others.
+            'request': (_compressed(request)
+                        if 0 < len(request) <= MOST_REQUEST else None),
+        }, [(_text(pick['instance']), _text(pick['host']))
+            for pick in picks] or [(_text(uuid), None) for uuid in uuids]
+
+    def _names_id(self, connection, columns):
+        """Return the id of these names of hosts, which are kept then."""
+        if not columns:
+            return None
+        last, number = self._last_names
+        if [*map(id, columns)] != [*map(id, last)] or number is None:
+            number = self._kept_names(connection, columns)
+            self._last_names = columns, number
+        return number
+
+    @staticmethod
+    def _kept_names(connection, columns):
+        text = _packed(decision_document.host_names(columns))
+        digest = hashlib.sha256(text).digest()
+        found = connection.execute(sa.select(_host_names.c.id).where(
+            _host_names.c.digest == digest)).scalar()
+        if found is not None:
+            return found
+        return connection.execute(_host_names.insert().values(
+            digest=digest, names=text)).inserted_primary_key[0]
+
+    def make_room(self, earliest, most_bytes):
+        """Forget what is too old, and the oldest of what is too much.
+
+        earliest: seconds since the epoch when a decision arrived that stays.
+        most_bytes: how large the database may be, about.
+        Raises DatabaseUnavailable.
+        """
+        most_bytes = min(most_bytes, self._most_bytes)
+        with self._database.writing() as connection:
+            gone = _remove(connection,
+                           _decisions.c.arrived < earliest)
+            while self._used(connection) > most_bytes:
+                least = connection.execute(sa.select(
+                    sa.func.min(_decisions.c.id))).scalar()
+                if least is None:
+                    break
+                count = connection.execute(sa.select(
+                    sa.func.count()).select_from(_decisions)).scalar()
+                gone += _remove(connection, _decisions.c.id < (
+                    least + max(_CHUNK, count // 20)))
+            if gone:
+                connection.execute(_host_names.delete().where(
+                    _host_names.c.id.not_in(
+                        sa.select(_decisions.c.host_names_id).distinct()
+                        .where(_decisions.c.host_names_id.is_not(None)))))
+                self._last_names = (), None
+        if gone:
+            self._pragmas('incremental_vacuum', 'wal_checkpoint(TRUNCATE)')
+
+    def _pragmas(self, *pragmas):
+        """Carry out what SQLite does outside of transactions only."""
+        try:
+            with contextlib.closing(
+                    self._database.engine.raw_connection()) as connection:
+                # Only a script goes on with what is done in many steps.
+                connection.dbapi_connection.executescript(';'.join(
+                    f'PRAGMA {pragma}' for pragma in pragmas))
+        except sqlite3.Error as error:
+            raise exception.DatabaseUnavailable(
+                f'Database {self._database.masked}: {error}') from error
+
+    @staticmethod
+    def _used(connection):
+        """Return how many bytes of the database are in use."""
+        count, free, size = (
+            connection.exec_driver_sql(f'PRAGMA {name}').scalar()
+            for name in ('page_count', 'freelist_count', 'page_size'))
+        return (count - free) * size
+
+    def summaries(self, most, outcome=None, host=None, since=None):
+        """Return the newest decisions, the newest first: list of Summary.
+
+        most: how many.  outcome: of which all are then.
+        host: that one of their instances was placed on.
+        since: seconds since the epoch when they arrived, at the earliest.
+        Raises DatabaseUnavailable.
+        """
+        columns = _decisions.c
+        statement = sa.select(
+            columns.id, columns.request_id, columns.arrived, columns.outcome,
+            columns.instances, columns.service, columns.reason).order_by(
+                columns.arrived.desc(), columns.id.desc()).limit(most)
+        if outcome is not None:
+            statement = statement.where(columns.outcome == outcome)
+        if since is not None:
+            statement = statement.where(columns.arrived >= since)
+        if host is not None:
+            statement = statement.where(columns.id.in_(
+                sa.select(_instances.c.decision_id).where(
+                    _instances.c.host == _text(host))))
+        with self._database.reading() as connection:
+            rows = connection.execute(statement).all()
+            return [Summary(row.id, row.request_id, row.arrived, row.outcome,
+                            row.instances, row.service,
+                            _first_hosts(connection, row.id), row.reason)
+                    for row in rows]
+
+    def numbers(self, key):
+        """Return the numbers of the decisions by a key, the newest last: list.
+
+        key: a number of one, the id of a request, or the uuid of an instance.
+        Raises InvalidInput if there is none, and DatabaseUnavailable.
+        """
+        columns, key = _decisions.c, _text(key)
+        found = sa.or_(columns.request_id == key, columns.id.in_(
+            sa.select(_instances.c.decision_id).where(
+                _instances.c.uuid == key)))
+        if key.isascii() and key.isdecimal() and len(key) < 19:
+            found = sa.or_(found, columns.id == int(key))
+        with self._database.reading() as connection:
+            numbers = connection.execute(sa.select(columns.id).where(
+                found).order_by(columns.arrived, columns.id)).scalars().all()
+        if not numbers:
+            raise exception.InvalidInput(reason=(
+                f'no decision {key:.80} is kept: write the number of one, the '
+                'id of a request or the uuid of an instance; '
+                '"nova-sched-manage decision list" lists what is kept'))
+        return list(numbers)
+
+    def document(self, number, every=False):
+        """Return a decision as plain JSON, see decision_document: dict.
+
+        every: whether to name all rejected hosts.
+        Raises InvalidInput and DatabaseUnavailable.
+        """
+        columns = _decisions.c
+        with self._database.reading() as connection:
+            row = connection.execute(sa.select(
+                columns.document, columns.rejected, columns.request,
+                _host_names.c.names).select_from(_decisions.outerjoin(
+                    _host_names, columns.host_names_id == _host_names.c.id)
+            ).where(columns.id == number)).first()
+        if row is None:
+            raise exception.InvalidInput(
+                reason=f'decision {number} is not kept any more')
+        return {'number': number} | decision_document.whole(
+            _unpacked(row.document), _codes(row.rejected),
+            _unpacked(row.names) or [], every) | {
+                'request': _unpacked(row.request)}
+
+
+_INSERT = _decisions.insert()
+_INSERT_INSTANCES = _instances.insert()
+
+
+def _database(where):
+    url = sa.URL.create('sqlite', database=str(where),
+                        query={'timeout': _PATIENCE})
+    return db_engine.Database(url)
+
+
+def _remove(connection, condition):
+    """Remove the decisions for which a condition holds: how many."""
+    connection.execute(_instances.delete().where(
+        _instances.c.decision_id.in_(
+            sa.select(_decisions.c.id).where(condition))))
+    return connection.execute(_decisions.delete().where(condition)).rowcount
+
+
+def _first_hosts(connection, number):
+    return tuple(connection.execute(
+        sa.select(_instances.c.host).where(
+            _instances.c.decision_id == number,
+            _instances.c.host.is_not(None))
+        .limit(decision_document.NAMED)).scalars())
+
+
+def _text(value, longest=_LONGEST):
+    """Return a text that a database takes, cut; None for None."""
+    return value and value[:longest].encode(errors='replace').decode()
+
+
+def _compressed(data):
+    return zlib.compress(data, 1)
+
+
+def _packed(value):
+    return _compressed(json.dumps(value).encode())
+
+
+def _unpacked(data):
+    return data and json.loads(zlib.decompress(data))
+
+
+def _codes(data):
+    if data is None:
+        return np.zeros(0, dtype=np.int16)
+    return np.frombuffer(zlib.decompress(data), dtype=np.int16)
+
+
+def newest(store, key, every=False):
+    """Return the newest decision of a DecisionStore by a key: dict.
+
+    It has the numbers of the others as ``others``, a list.
+    Arguments, and what is raised: as of its methods.
+    """
+    *others, number = store.numbers(key)
+    return store.document(number, every) | {'others': others}
+
+
+@contextlib.contextmanager
+def opened(conf):
+    """Open the store that is there, to read: a context."""
+    store = DecisionStore.to_read(conf)
+    try:
+        yield store
+    finally:
+        store.close()

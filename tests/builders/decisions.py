@@ -1,0 +1,60 @@
+"""Closed records of decisions."""
+
+import random
+import time
+
+import numpy as np
+
+from nova_sched.hosts import decision
+from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.decision import Pick
+from nova_sched.hosts.labels import Labels
+from nova_sched.weights import Weighed
+
+#: When they arrive, in seconds since the epoch.
+NOW = time.time()
+
+UUIDS = [f'00000000-0000-4000-8000-{number:012}' for number in range(300)]
+
+
+def names(count):
+    """Columns of hosts h0, h1 ... whose nodes have the same names."""
+    return tuple(Labels.of([f'h{row}' for row in range(count)])
+                 for _ in range(2))
+
+
+def a_record(hosts=1000, names=(), instances=1, request_id='req-1', **fields):
+    """A record that weighed so many hosts, each a point lighter than the one
+    before, and rejected as many behind them.
+
+    names: columns of the names of all of them.
+    """
+    record = Decision(instances=instances, hosts=2 * hosts, names=names,
+                      request_id=request_id,
+                      request={'instance_uuids': UUIDS[:instances]}, **fields)
+    weights = -np.arange(hosts, dtype=np.float64)
+    weighed = Weighed(np.arange(hosts), weights, ('RAMWeigher',),
+                      weights[np.newaxis], weights[np.newaxis], [1.0])
+    for index in range(instances):
+        record.picked(
+            Pick(index, UUIDS[index], f'h{index}', f'h{index}',
+                 weights.item(index)), weighed.names, decision.Weights(
+                *weighed.columns(record.room_for_weights),
+                weighed.parts(index),
+                () if index else weighed.part_columns()))
+    record.step(0, 'SizeFilter', np.arange(2 * hosts), np.arange(hosts))
+    record.close(decision.PLACED)
+    return record
+
+
+def noise(size=20000):
+    """A text of so many characters of which half are hard to compress."""
+    return random.Random(size).randbytes(size // 2).hex()
+
+
+def a_refusal(reason='no hosts', request_id='req-2', **fields):
+    """A record of a request for two instances that found no host."""
+    record = Decision(instances=2, request_id=request_id,
+                      request={'instance_uuids': UUIDS[:2]}, **fields)
+    record.close(decision.REFUSED, reason)
+    return record

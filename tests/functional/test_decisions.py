@@ -1,0 +1,145 @@
+"""What is kept of decisions is what was answered, whatever happens next."""
+
+import json
+import os
+import re
+import signal
+import time
+
+import pytest
+
+from nova_sched import exception
+from tests.functional import processes
+from tests.functional import stage as stages
+
+pytestmark = pytest.mark.real
+
+#: How many requests are asked, of five kinds in turn.
+REQUESTS = int(os.environ.get('NOVA_SCHED_TEST_DECISIONS', '60'))
+
+#: Arguments of Caller.ask of each kind; the last one finds no host.
+KINDS = ({}, {'memory_mb': 2048, 'vcpus': 2}, {'count': 3},
+         {'alternates': False}, {'memory_mb': 10 ** 9})
+
+#: Seconds after which an answered request is kept.
+KEPT = 1
+
+_LINE = re.compile(r'\[(?:\S+ )*(req-\d+)[ \]].* Request for (?P<count>\d+) '
+                   r'instance\(s\).* seed (?P<seed>\d+)')
+
+
+def ask_all(caller, first=0, number=REQUESTS):
+    """Ask so many requests: {request id: (instance uuids, answer)}.
+
+    The answer is lists of names of hosts; None for a refusal.
+    """
+    answered = {}
+    for index in range(first, first + number):
+        request_id = f'req-{index}'
+        try:
+            answer = stages.names(caller.ask(
+                request_id=request_id, **KINDS[index % len(KINDS)]))
+        except exception.NoValidHost:
+            answer = None
+        answered[request_id] = caller.asked, answer
+    return answered
+
+
+def told(stage, *words):
+    """What a command about decisions tells, as JSON."""
+    status, output, errors = processes.run(
+        'nova-sched-manage', '--config-file', stage.config_file('stage'),
+        'decision', *words, '-f', 'json')
+    assert status == 0, errors
+    return json.loads(output)
+
+
+def answer_in(found):
+    """The answer that a kept decision tells of, as ``ask_all`` has it."""
+    if found['outcome'] != 'placed':
+        return None
+    return [[pick['host'], *(other['host'] for other in pick['alternates'])]
+            for pick in found['picks']]
+
+
+def seeds(daemon):
+    """{request id: seed} as the log tells."""
+    return {match[1]: int(match['seed'])
+            for match in map(_LINE.search, daemon.text.splitlines()) if match}
+
+
+def check(stage, answered, some):
+    """Check that decisions tell what was answered.
+
+    some: request ids of which all is compared, one instance each.
+    """
+    rows = {row['Request']: row for row
+            in told(stage, 'list', '--limit', '100000')}
+    assert rows.keys() >= answered.keys()
+    for request_id, (uuids, answer) in answered.items():
+        row = rows[request_id]
+        assert row['Instances'] == len(uuids)
+        assert (row['Outcome'] == 'placed') is (answer is not None)
+        assert row['Hosts'] == [names[0] for names in answer or ()]
+    for request_id in some:
+        uuids, answer = answered[request_id]
+        found = told(stage, 'show', request_id)
+        assert found == told(stage, 'show', uuids[-1])
+        assert answer_in(found) == answer
+        assert found['instance_uuids'] == uuids
+        yield found
+
+
+@pytest.mark.parametrize('driver', stages.DRIVERS)
+def test_all_that_is_answered_is_kept_as_answer_and_log_have_it(stage,
+                                                                driver):
+    """Of two workers, which may both be killed a second later."""
+    stage.cloud(8)
+    daemon = stage.daemon(2, scheduler__driver=driver)
+    answered = ask_all(stage.client())
+    time.sleep(KEPT)
+    for worker in daemon.workers:
+        os.kill(worker, signal.SIGKILL)
+    daemon.signal(signal.SIGKILL)
+    daemon.wait()
+
+    by_log = seeds(daemon)
+    for found in check(stage, answered, [f'req-{n}' for n in range(5)]):
+        assert found['seed'] == by_log[found['request_id']]
+        assert found['service'] == stage.conf.host
+        assert found['state']['hosts'] == 8
+
+
+def test_what_was_kept_is_there_after_a_restart(stage):
+    stage.cloud(4)
+    daemon = stage.daemon()
+    answered = ask_all(stage.client(), number=5)
+    daemon.stop()
+    daemon = stage.daemon(name='again')
+    answered |= ask_all(stage.client(), first=5, number=5)
+    daemon.stop()
+
+    assert len([*check(stage, answered, answered)]) == 10
+
+
+def test_a_running_service_tells_of_all_its_workers(stage):
+    stage.cloud(4)
+    stage.daemon(2)
+    answered = ask_all(stage.client(), number=10)
+    time.sleep(KEPT)
+
+    rows = told(stage, 'list', '--service', stage.conf.host)
+    assert {row['Request'] for row in rows} == answered.keys()
+    assert answer_in(told(stage, 'show', 'req-2', '--service',
+                          stage.conf.host)) == answered['req-2'][1]
+
+
+def test_without_a_place_for_the_file_requests_are_answered(stage, tmp_path):
+    """And that is said once."""
+    stage.cloud(4)
+    daemon = stage.daemon(DEFAULT__state_path=tmp_path / 'missing')
+    answered = ask_all(stage.client(), number=5)
+
+    assert len(daemon.said('Decisions are kept in memory alone')) == 1
+    rows = told(stage, 'list', '--service', stage.conf.host)
+    assert {row['Request'] for row in rows} == answered.keys()

@@ -1,0 +1,175 @@
+"""``decision``: what the scheduler has decided, and why."""
+
+import json
+
+import pytest
+
+from nova_sched.observe import decision_store
+from tests.builders import decisions
+from tests.builders import rules
+from tests.builders.decisions import NOW
+from tests.builders.decisions import UUIDS
+from tests.unit.cmd import conftest
+
+ROW = ('Number', 'Request', 'Outcome', 'Instances', 'Hosts', 'Reason')
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store with two decisions, and one of another day."""
+    conf = rules.a_conf(DEFAULT__state_path=str(tmp_path),
+                        DEFAULT__host='here')
+    made = decision_store.DecisionStore.in_file(conf)
+    made.add([
+        decisions.a_record(20, decisions.names(40), 5, arrived=NOW - 86400),
+        decisions.a_refusal('0 of 20 hosts: 20 RamFilter', arrived=NOW),
+        decisions.a_refusal('x' * 100, 'req-3', arrived=NOW + 1)])
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def decision(run, tmp_path):
+    """Function: a command about the decisions of this directory."""
+    file = tmp_path / 'mine.conf'
+    file.write_text(f'[DEFAULT]\nstate_path = {tmp_path}\nhost = here\n')
+
+    def decision(*words):
+        return run('--config-file', file, 'decision', *words)
+    return decision
+
+
+def fields(ended):
+    """What people read: {field: its lines}."""
+    found, name = {}, None
+    for line in ended.out.splitlines():
+        cells = [cell.strip() for cell in line.split('|')]
+        if len(cells) == 4 and cells[1:3] != ['Field', 'Value']:
+            name = cells[1] or name
+            found.setdefault(name, []).append(cells[2])
+    return found
+
+
+class TestList:
+    def test_has_the_newest_first(self, decision, store):
+        rows = conftest.table(decision('list', '-f', 'json'))
+
+        assert [[row[name] for name in ROW] for row in rows] == [
+            [3, 'req-3', 'refused', 2, [], 'x' * 100],
+            [2, 'req-2', 'refused', 2, [], '0 of 20 hosts: 20 RamFilter'],
+            [1, 'req-1', 'placed', 5, ['h0', 'h1', 'h2'], None]]
+
+    def test_cuts_for_people_what_is_long(self, decision, store):
+        ended = decision('list')
+
+        assert 'h0, h1, h2 and 2 more' in ended.out
+        assert 'x' * 77 + '...' in ended.out
+
+    @pytest.mark.parametrize('options, numbers', [
+        (['--limit', 1], [3]), (['--refused'], [3, 2]), (['--placed'], [1]),
+        (['--failed'], []), (['--host', 'h1'], [1]), (['--minutes', 60],
+                                                      [3, 2])])
+    def test_has_those_that_are_asked_for(self, decision, store, options,
+                                          numbers):
+        rows = conftest.table(decision('list', '-f', 'json', *options))
+
+        assert [row['Number'] for row in rows] == numbers
+
+    def test_says_that_there_are_none(self, decision, store):
+        ended = decision('list', '--failed')
+
+        assert (ended.code, ended.out) == (
+            0, 'No decision is kept, or none of these.\n')
+
+    def test_without_a_file_says_where_it_was_looked_for(self, decision,
+                                                         tmp_path):
+        ended = decision('list')
+
+        assert ended.code == 2
+        assert f'{tmp_path}/nova_sched_decisions_1.sqlite' in ended.err
+
+
+class TestShow:
+    @pytest.mark.parametrize('key', ['1', 'req-1', UUIDS[4]])
+    def test_is_asked_by_number_request_or_instance(self, decision, store,
+                                                    key):
+        shown = fields(decision('show', key))
+
+        assert shown['request_id'] == ['req-1']
+        assert shown['outcome'] == ['placed']
+
+    def test_tells_people_what_each_rule_has_rejected(self, decision, store):
+        shown = fields(decision('show', '1'))
+
+        assert shown['filters'] == ['SizeFilter: 40 -> 20']
+        assert shown['rejected'] == [
+            'SizeFilter: 20 hosts: h20, h21, h22 and 17 more']
+
+    def test_tells_people_what_weights_are_made_of(self, decision, store):
+        shown = fields(decision('show', '1'))
+
+        assert shown['picks'][1] == (
+            f'{UUIDS[1]} on h1, weight -1 = RAMWeigher -1')
+        assert shown['best'][9] == 'h9: weight -9 = RAMWeigher -9'
+
+    def test_leaves_out_what_is_empty(self, decision, store):
+        shown = fields(decision('show', '2'))
+
+        assert shown['reason'] == ['0 of 20 hosts: 20 RamFilter']
+        assert not {'picks', 'best', 'claims', 'request'} & shown.keys()
+
+    def test_names_all_rejected_hosts_if_wanted(self, decision, store):
+        ended = decision('show', '1', '--rejected', '-f', 'json')
+
+        [rejected] = json.loads(ended.out)['rejected']
+        assert len(rejected['named']) == 20
+
+    def test_gives_programs_the_document_with_the_request(self, decision,
+                                                          store):
+        found = json.loads(decision('show', '2', '-f', 'json').out)
+
+        assert found == decision_store.newest(store, '2')
+        assert found['request'] == {'instance_uuids': UUIDS[:2]}
+
+    def test_of_several_names_the_others(self, decision, store):
+        assert fields(decision('show', UUIDS[0]))['others'] == ['1, 2']
+
+    def test_of_none_says_what_to_write(self, decision, store):
+        ended = decision('show', 'req-9')
+
+        assert ended.code == 2
+        assert 'no decision req-9 is kept' in ended.err
+
+
+class TestOfARunningService:
+    """With --service it is asked over RPC."""
+
+    @pytest.fixture
+    def asked(self, call, run, scheduler, database, tmp_path):
+        """Function: a command about what it has decided."""
+        assert call('--request-id', 'req-asked').code == 0
+        host = scheduler.conf.host
+
+        def asked(*words, host=host):
+            return run('--config-file', tmp_path / 'client.conf', 'decision',
+                       *words, '--service', host)
+        return asked
+
+    def test_tells_the_same_as_the_log(self, asked):
+        found = json.loads(asked('show', 'req-asked', '-f', 'json').out)
+
+        assert (found['outcome'], found['state']['hosts']) == ('placed', 6)
+        rows = conftest.table(asked('list', '--limit', 1, '-f', 'json'))
+        assert rows[0]['Hosts'] == [found['picks'][0]['host']]
+
+    def test_says_what_is_not_kept(self, asked):
+        ended = asked('show', 'req-9')
+
+        assert ended.code == 2
+        assert 'no decision req-9 is kept' in ended.err
+
+    def test_of_another_host_has_no_answer(self, asked):
+        ended = asked('list', '--timeout', 1, host='elsewhere')
+
+        assert ended.code == 3
+        assert 'No answer within 1 seconds' in ended.err

@@ -1,0 +1,183 @@
+"""A past decision as plain JSON."""
+
+import json
+
+import numpy as np
+import pytest
+
+from nova_sched import objects
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
+from nova_sched.hosts.allocation_candidates import AllocationCandidates
+from nova_sched.hosts.allocation_candidates import NoCandidates
+from nova_sched.hosts.decision import Claim
+from nova_sched.hosts.decision import Decision
+from nova_sched.observe import decision_document
+from tests.builders import decisions
+from tests.builders.decisions import UUIDS
+from tests.builders.decisions import a_record
+
+NAMES = decisions.names(40)
+
+
+def of(record):
+    """The document of a record, through JSON."""
+    return json.loads(json.dumps(decision_document.of(record),
+                                 allow_nan=False))
+
+
+def whole(record, **kwargs):
+    rules, codes = decision_document.rejecting_rules(record)
+    return decision_document.whole(
+        of(record) | {'rejecting': rules}, codes,
+        decision_document.host_names(record.names), **kwargs)
+
+
+def test_tells_the_request_and_how_it_ended():
+    found = of(a_record(arrived=1000.5, seed=7, tries=2, generation=3,
+                        milliseconds={'filter': 1.5}))
+
+    assert (found['version'], found['request_id'], found['outcome'],
+            found['reason'], found['instances']) == (
+        '1.0', 'req-1', 'placed', None, 1)
+    assert found['instance_uuids'] == UUIDS[:1]
+    assert found['arrived'] == '1970-01-01T00:16:40.500+00:00'
+    assert (found['seed'], found['tries'], found['configuration']) == (7, 2, 3)
+    assert found['milliseconds'] == {'filter': 1.5}
+
+
+def test_tells_why_there_was_no_host():
+    found = of(decisions.a_refusal('0 of 20 hosts'))
+
+    assert (found['outcome'], found['reason']) == ('refused', '0 of 20 hosts')
+    assert found['instance_uuids'] == UUIDS[:2]
+    assert found['picks'] == found['best'] == found['filters'] == []
+
+
+def test_tells_what_state_it_rests_on():
+    found = of(a_record(clock=60.0, reads=(('c1', 59.0),),
+                        lost=(('c2', 'it is silent'),), in_flight=[1, 2]))
+
+    assert found['state'] == {
+        'decided': '1970-01-01T00:01:00.000+00:00', 'hosts': 2000,
+        'in_flight': 2,
+        'cells': [{'cell': 'c1', 'read': '1970-01-01T00:00:59.000+00:00'}],
+        'lost_cells': [{'cell': 'c2', 'why': 'it is silent'}]}
+
+
+@pytest.mark.parametrize('offer, age, expected', [
+    (None, None, {'source': 'none', 'providers': None, 'age_seconds': None}),
+    (PLACEMENT_NOT_USED, None,
+     {'source': 'none', 'providers': None, 'age_seconds': None}),
+    (NoCandidates('why'), None,
+     {'source': 'placement', 'providers': 0, 'age_seconds': None,
+      'why_none': 'why'}),
+    (AllocationCandidates({}, frozenset('ab'), '1.36', None, None), None,
+     {'source': 'placement', 'providers': 2, 'age_seconds': None}),
+    (AllocationCandidates({}, frozenset('ab'), '1.36', None, None), 1.5,
+     {'source': 'copy', 'providers': 2, 'age_seconds': 1.5})])
+def test_tells_where_the_candidates_came_from(offer, age, expected):
+    assert of(a_record(offer=offer, copy_age=age))['candidates'] == expected
+
+
+def test_tells_each_filter_with_hosts_before_and_after():
+    assert of(a_record(20))['filters'] == [
+        {'instance': 0, 'name': 'SizeFilter', 'before': 40, 'after': 20}]
+
+
+def test_tells_each_pick_with_the_parts_of_its_weight_and_alternates():
+    record = a_record(20, NAMES, instances=2)
+    record.selections = [
+        [objects.Selection(service_host=name, nodename=name)
+         for name in names] for names in (('h0', 'h5', 'h6'), ('h1',))]
+
+    first, second = of(record)['picks']
+
+    assert (first['instance'], first['host'], first['node']) == (
+        UUIDS[0], 'h0', 'h0')
+    assert first['alternates'] == [{'host': 'h5', 'node': 'h5'},
+                                   {'host': 'h6', 'node': 'h6'}]
+    assert (second['host'], second['weight'], second['alternates']) == (
+        'h1', -1.0, [])
+    assert second['weighers'] == [
+        {'name': 'RAMWeigher', 'raw': -1.0, 'normalized': -1.0,
+         'multiplier': 1.0, 'score': -1.0}]
+
+
+def test_tells_the_ten_best_hosts_with_the_parts_of_their_weights():
+    best = of(a_record(20, NAMES))['best']
+
+    assert [host['host'] for host in best] == [f'h{i}' for i in range(10)]
+    assert best[3]['weight'] == -3.0
+    assert best[3]['weighers'] == [
+        {'name': 'RAMWeigher', 'raw': -3.0, 'normalized': -3.0,
+         'multiplier': 1.0, 'score': -3.0}]
+
+
+def test_of_many_instances_tells_of_all_where_they_are():
+    """And of a hundred how they came there."""
+    record = a_record(20, NAMES, instances=20)
+    record.picks *= 10
+    record.weighed *= 10
+
+    picks = of(record)['picks']
+
+    assert len(picks) == 200
+    assert picks[99]['weighers'] and not picks[100]['weighers']
+
+
+@pytest.mark.parametrize('number, text', [
+    (float('nan'), 'nan'), (float('inf'), 'inf'), (-float('inf'), '-inf')])
+def test_tells_what_is_no_number_of_json_in_words(number, text):
+    record = a_record(20, NAMES)
+    record.weighed[0].parts[0, 0] = number
+
+    assert of(record)['picks'][0]['weighers'][0]['raw'] == text
+
+
+def test_tells_what_placement_said_to_each_claim():
+    record = a_record()
+    record.claims += [Claim(UUIDS[0], 'h1', 'n1', False),
+                      Claim(UUIDS[0], 'h0', 'n0', None)]
+
+    assert of(record)['claims'] == [
+        {'instance': UUIDS[0], 'host': 'h1', 'node': 'n1', 'taken': False},
+        {'instance': UUIDS[0], 'host': 'h0', 'node': 'n0', 'taken': None}]
+
+
+class TestRejected:
+    def test_are_counted_and_the_first_ones_named(self):
+        [rejected] = whole(a_record(20, NAMES))['rejected']
+
+        assert (rejected['rule'], rejected['hosts']) == ('SizeFilter', 20)
+        assert rejected['named'] == [{'host': f'h{i}', 'node': f'h{i}'}
+                                     for i in (20, 21, 22)]
+
+    def test_are_all_named_if_wanted(self):
+        [rejected] = whole(a_record(20, NAMES), every=True)['rejected']
+
+        assert len(rejected['named']) == rejected['hosts'] == 20
+
+    def test_add_up_to_all_hosts_with_those_left(self):
+        record = a_record(20, NAMES)
+        record.step(0, 'ZoneFilter', np.arange(20), np.arange(5))
+
+        found = whole(record)['rejected']
+
+        assert [(each['rule'], each['hosts']) for each in found] == [
+            ('SizeFilter', 20), ('ZoneFilter', 15)]
+
+    def test_of_a_host_tell_the_rule(self):
+        record = a_record(20, NAMES)
+        rules, codes = decision_document.rejecting_rules(record)
+        hosts = decision_document.host_names(NAMES)
+
+        def of_host(name):
+            return decision_document.rule_of({'rejecting': rules}, codes,
+                                             hosts, name)
+
+        assert of_host('h30') == {'h30': 'SizeFilter'}
+        assert of_host('h3') == {'h3': None}
+        assert of_host('other') == {}
+
+    def test_without_names_there_are_none(self):
+        assert decision_document.rejecting_rules(Decision()) == ([], None)

@@ -1,0 +1,89 @@
+"""What may be asked about past decisions over RPC."""
+
+import json
+
+import oslo_messaging as messaging
+import pytest
+
+from nova_sched import context
+from nova_sched import exception
+from nova_sched.observe.decision_endpoint import DecisionEndpoint
+from nova_sched.observe.recorder import Recorder
+from tests.builders import rules
+from tests.builders.decisions import NOW
+from tests.builders.decisions import UUIDS
+from tests.builders.decisions import a_record
+from tests.builders.decisions import a_refusal
+
+ADMIN = context.RequestContext(is_admin=True)
+
+
+@pytest.fixture
+def endpoint(tmp_path):
+    recorder = Recorder(rules.a_conf(DEFAULT__state_path=str(tmp_path),
+                                     DEFAULT__host='here'))
+    recorder.add(a_record(arrived=NOW))
+    recorder.add(a_refusal(arrived=NOW + 20))
+    yield DecisionEndpoint(recorder)
+    recorder.stop()
+
+
+def refused(call, *args, **kwargs):
+    """What an expected exception of a call is."""
+    with pytest.raises(messaging.ExpectedException) as expected:
+        call(*args, **kwargs)
+    return expected.value.exc_info[1]
+
+
+def test_lists_the_newest_first_as_plain_json(endpoint):
+    found = endpoint.list_decisions(ADMIN, 10)
+
+    assert [each['request_id'] for each in found] == ['req-2', 'req-1']
+    assert json.loads(json.dumps(found))[1] == {
+        'number': 1, 'request_id': 'req-1', 'arrived': NOW,
+        'outcome': 'placed', 'instances': 1, 'service': 'here',
+        'hosts': ['h0'], 'reason': None}
+
+
+@pytest.mark.parametrize('wanted, numbers', [
+    ({'limit': 1}, [2]), ({'limit': -5}, []), ({'limit': 10 ** 30}, [2, 1]),
+    ({'limit': 9, 'outcome': 'placed'}, [1]),
+    ({'limit': 9, 'host': 'h0'}, [1]),
+    ({'limit': 9, 'since': NOW + 10}, [2])])
+def test_lists_those_that_are_asked_for(endpoint, wanted, numbers):
+    assert [each['number'] for each
+            in endpoint.list_decisions(ADMIN, **wanted)] == numbers
+
+
+def test_shows_the_newest_by_a_key(endpoint):
+    found = endpoint.show_decision(ADMIN, UUIDS[0])
+
+    assert (found['number'], found['others']) == (2, [1])
+    json.dumps(found)
+
+
+def test_tells_administrators_alone(endpoint):
+    for call in (lambda ctxt: endpoint.list_decisions(ctxt, 1),
+                 lambda ctxt: endpoint.show_decision(ctxt, '1')):
+        error = refused(call, context.RequestContext())
+        assert isinstance(error, exception.Forbidden)
+        assert 'administrators' in str(error)
+
+
+@pytest.mark.parametrize('call', [
+    lambda endpoint: endpoint.show_decision(ADMIN, 'req-9'),
+    lambda endpoint: endpoint.show_decision(ADMIN, 7),
+    lambda endpoint: endpoint.show_decision(ADMIN, None),
+    lambda endpoint: endpoint.list_decisions(ADMIN, '5'),
+    lambda endpoint: endpoint.list_decisions(ADMIN, True),
+    lambda endpoint: endpoint.list_decisions(ADMIN, 5, outcome=[]),
+    lambda endpoint: endpoint.list_decisions(ADMIN, 5, since='now')])
+def test_refuses_what_is_wrong(endpoint, call):
+    assert isinstance(refused(call, endpoint), exception.InvalidInput)
+
+
+def test_nothing_else_of_it_can_be_called():
+    assert sorted(DecisionEndpoint.CALLS) == ['list_decisions',
+                                              'show_decision']
+    assert (DecisionEndpoint.target.namespace,
+            DecisionEndpoint.target.version) == ('nova_sched', '1.0')

@@ -1,0 +1,253 @@
+"""The decisions of a machine's schedulers, in a file of SQLite."""
+
+import sqlite3
+import stat
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.observe import decision_store
+from nova_sched.observe.decision_store import DecisionStore
+from tests.builders import decisions
+from tests.builders import rules
+from tests.builders.decisions import UUIDS
+from tests.builders.decisions import a_record
+from tests.builders.decisions import a_refusal
+
+MEBIBYTE = 1 << 20
+
+
+@pytest.fixture
+def conf(tmp_path):
+    return rules.a_conf(DEFAULT__state_path=str(tmp_path),
+                        DEFAULT__host='here')
+
+
+@pytest.fixture(params=['file', 'memory'])
+def store(request, conf):
+    made = getattr(DecisionStore, f'in_{request.param}')(conf)
+    yield made
+    made.close()
+
+
+def ids(found):
+    """The request ids of summaries."""
+    return [summary.request_id for summary in found]
+
+
+class TestList:
+    def test_has_the_newest_first(self, store):
+        store.add([a_record(request_id=f'req-{i}', arrived=float(i))
+                   for i in (2, 3, 1)])
+
+        assert ids(store.summaries(2)) == ['req-3', 'req-2']
+
+    def test_tells_where_instances_are_or_why_not(self, store):
+        store.add([a_record(instances=5, arrived=2.0),
+                   a_refusal('no room', arrived=1.0)])
+
+        placed, refused = store.summaries(10)
+
+        assert (placed.outcome, placed.instances, placed.hosts,
+                placed.reason) == ('placed', 5, ('h0', 'h1', 'h2'), None)
+        assert (refused.outcome, refused.hosts, refused.reason) == (
+            'refused', (), 'no room')
+        assert placed.service == refused.service == 'here'
+
+    @pytest.mark.parametrize('wanted, found', [
+        ({'outcome': 'refused'}, ['req-2']),
+        ({'host': 'h1'}, ['req-1']), ({'host': 'h7'}, []),
+        ({'since': 15.0}, ['req-2'])])
+    def test_is_of_those_that_are_asked_for(self, store, wanted, found):
+        store.add([a_record(instances=2, arrived=10.0),
+                   a_refusal(arrived=20.0)])
+
+        assert ids(store.summaries(10, **wanted)) == found
+
+
+class TestFinding:
+    @pytest.mark.parametrize('key', ['1', 'req-1', UUIDS[0], UUIDS[2]])
+    def test_is_by_number_request_and_each_instance(self, store, key):
+        store.add([a_record(instances=3)])
+
+        assert decision_store.newest(store, key)['request_id'] == 'req-1'
+
+    def test_of_several_is_the_newest_and_tells_of_the_others(self, store):
+        store.add([a_record(arrived=1.0), a_refusal(arrived=2.0)])
+
+        found = decision_store.newest(store, UUIDS[0])
+
+        assert (found['number'], found['others']) == (2, [1])
+
+    @pytest.mark.parametrize('key', ['2', 'req-9', '', '9' * 30, '\ud800',
+                                     "'; --"])
+    def test_of_none_says_what_to_write(self, store, key):
+        store.add([a_record()])
+
+        with pytest.raises(exception.InvalidInput, match='is kept: write the'):
+            store.numbers(key)
+
+    def test_of_one_that_has_made_room_meanwhile(self, store):
+        with pytest.raises(exception.InvalidInput, match='any more'):
+            store.document(7)
+
+
+class TestDocument:
+    def test_has_the_request_and_the_hosts_that_were_rejected(self, store):
+        store.add([a_record(20, decisions.names(40))])
+
+        found = store.document(1)
+
+        assert found['request'] == {'instance_uuids': UUIDS[:1]}
+        assert found['service'] == 'here'
+        assert [(each['rule'], each['hosts'], len(each['named']))
+                for each in found['rejected']] == [('SizeFilter', 20, 3)]
+        assert len(store.document(1, every=True)['rejected'][0][
+            'named']) == 20
+
+    def test_of_a_decision_without_hosts_has_none(self, store):
+        store.add([a_refusal()])
+
+        assert store.document(1)['rejected'] == []
+
+    def test_has_the_names_as_they_were_then(self, store):
+        """Names of hosts are kept once for all decisions on them."""
+        few, many = decisions.names(4), decisions.names(40)
+        store.add([a_record(2, few), a_record(20, many), a_record(2, few)])
+
+        for number, first in ((1, 'h2'), (2, 'h20'), (3, 'h2')):
+            [rejected] = store.document(number)['rejected']
+            assert rejected['named'][0]['host'] == first
+
+    @pytest.mark.parametrize('fields', [
+        {'request_id': ['a list']}, {'request_id': 'x' * 10000},
+        {'request_id': 'req-\ud800\x00'}, {'reason': '\udfff'}])
+    def test_of_what_callers_made_up_is_kept(self, store, fields):
+        store.add([a_record(**fields)])
+
+        assert store.document(1)['outcome'] == 'placed'
+        assert len(store.summaries(1)[0].request_id or '') <= 255
+
+
+def test_one_huge_call_does_not_cost_the_decisions_on_all_others(store):
+    huge = decisions.a_refusal(decisions.noise(1 << 20))
+    huge.request = {'instance_uuids': [decisions.noise(1 << 20)],
+                    'spec_obj': decisions.noise(3 << 20)}
+    store.add([a_record(), huge])
+
+    found = store.document(2)
+    assert found['request'] is None
+    assert len(str(found)) < 30000
+
+
+def test_a_record_that_cannot_be_kept_costs_no_other(store, caplog):
+    store.add([a_record(request_id='req-8', milliseconds={'x': object()}),
+               a_record(request_id='req-9')])
+
+    assert ids(store.summaries(10)) == ['req-9']
+    assert 'The record of request req-8 is not kept' in caplog.text
+
+
+class TestRoom:
+    def test_is_made_by_what_is_too_old(self, store):
+        store.add([a_record(request_id=f'req-{at}', arrived=float(at))
+                   for at in (10, 20, 30)])
+
+        store.make_room(20.0, MEBIBYTE)
+
+        assert ids(store.summaries(10)) == ['req-30', 'req-20']
+        with pytest.raises(exception.InvalidInput):
+            store.numbers('req-10')
+
+    def test_is_made_by_the_oldest_of_what_is_too_much(self, store):
+        reason = decisions.noise()
+        store.add([a_refusal(reason, f'req-{at}', arrived=float(at))
+                   for at in range(1, 300)])
+
+        store.make_room(0.0, MEBIBYTE)
+
+        left = ids(store.summaries(300))
+        assert 10 < len(left) < 250
+        assert left[0] == 'req-299' and left[-1] == f'req-{300 - len(left)}'
+
+    def test_is_given_back_to_the_disk(self, conf, tmp_path):
+        store = DecisionStore.in_file(conf)
+        store.add([a_refusal(decisions.noise()) for _ in range(200)])
+        store.make_room(0.0, MEBIBYTE)
+        store.close()
+
+        size = decision_store.path(conf).stat().st_size
+        assert size < 1.2 * MEBIBYTE
+
+    def test_takes_the_names_of_hosts_that_no_decision_needs(self, store):
+        store.add([a_record(2, decisions.names(4), arrived=1.0)])
+        store.make_room(2.0, MEBIBYTE)
+        store.add([a_record(2, decisions.names(4), arrived=3.0)])
+
+        assert store.document(2)['rejected'][0]['named'][0]['host'] == 'h2'
+
+    def test_is_never_made_by_numbers_that_return(self, store):
+        """Who has noted one does not find another decision by it."""
+        store.add([a_record(arrived=1.0)])
+        store.make_room(2.0, MEBIBYTE)
+        store.add([a_record(arrived=3.0)])
+
+        assert store.numbers('req-1') == [2]
+
+
+class TestFile:
+    def test_is_read_while_others_write_it(self, conf):
+        """Each worker has it open, and commands read it."""
+        workers = [DecisionStore.in_file(conf) for _ in range(2)]
+        for number, worker in enumerate(workers):
+            worker.add([a_record(request_id=f'req-{number}',
+                                 arrived=float(number))])
+            with decision_store.opened(conf) as reader:
+                assert ids(reader.summaries(1)) == [f'req-{number}']
+
+    def test_outlives_whoever_wrote_it(self, conf):
+        store = DecisionStore.in_file(conf)
+        store.add([a_record()])
+        store.close()
+
+        again = DecisionStore.in_file(conf)
+        again.add([a_record()])
+        assert len(again.summaries(10)) == 2
+
+    def test_is_not_for_everybody(self, conf):
+        DecisionStore.in_file(conf)
+
+        mode = decision_store.path(conf).stat().st_mode
+        assert stat.S_IMODE(mode) & 0o007 == 0
+
+    def test_of_another_version_is_left_alone_and_named(self, conf,
+                                                        tmp_path):
+        other = tmp_path / 'nova_sched_decisions_99.sqlite'
+        other.write_bytes(b'of another release')
+
+        with pytest.raises(exception.InvalidInput,
+                           match=r'_99\.sqlite is of another release'):
+            DecisionStore.to_read(conf)
+        DecisionStore.in_file(conf).add([a_record()])
+        assert other.read_bytes() == b'of another release'
+
+    def test_that_is_not_there_is_not_made_by_reading(self, conf, tmp_path):
+        with pytest.raises(exception.InvalidInput, match='state_path'):
+            DecisionStore.to_read(conf)
+        assert not list(tmp_path.iterdir())
+
+    def test_that_is_none_of_sqlite_is_an_error(self, conf):
+        decision_store.path(conf).write_bytes(b'something else' * 100)
+
+        with pytest.raises(exception.DatabaseUnavailable):
+            DecisionStore.in_file(conf)
+
+    def test_has_plain_tables(self, conf):
+        """Who has questions of his own may ask them in SQL."""
+        DecisionStore.in_file(conf).add([a_record(instances=2)])
+
+        with sqlite3.connect(decision_store.path(conf)) as connection:
+            assert connection.execute(
+                'SELECT d.request_id, i.uuid, i.host FROM decisions d '
+                'JOIN instances i ON i.decision_id = d.id').fetchall() == [
+                ('req-1', UUIDS[0], 'h0'), ('req-1', UUIDS[1], 'h1')]
