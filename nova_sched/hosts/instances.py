@@ -6,6 +6,7 @@ Either is answered by one statement, made when first asked and remembered for
 the rest of the request.
 """
 
+import copy
 import dataclasses
 import itertools
 
@@ -76,6 +77,15 @@ class Instances:
         self._by_host, self._made = None, {}
         self._kept = instance_details.InstanceDetails(details)
         self._values = {}
+
+    def copy(self):
+        """Return the same with placements of its own from now on.
+
+        What is read is known to both.
+        """
+        twin = copy.copy(self)
+        twin._placed, twin._unreported_hosts = dict(self._placed), None
+        return twin
 
     def located(self, uuids, placed=True):
         """Return {uuid: host name} of those of the instances that rules see.

@@ -3,6 +3,7 @@
 It shares every column with the table until the request first writes to it.
 """
 
+import copy
 import math
 
 import numpy as np
@@ -235,6 +236,25 @@ class HostSnapshot:
             self._columns[name] = self._columns[name].copy()
             self._owned.add(name)
         return self._columns[name]
+
+    def copy(self):
+        """Return another snapshot of the hosts as they are now.
+
+        Neither shows what is changed in the other from then on.  What plug-ins
+        have set on host states is in both; that filters have judged is not.
+        """
+        twin = copy.copy(self)
+        if self.instances is not None:
+            twin.instances = self.instances.copy()
+        twin._columns = {
+            name: column.copy() if name in self._owned and isinstance(
+                column, np.ndarray) else column
+            for name, column in self._columns.items()}
+        twin._read, twin._owned = set(), set(self._owned)
+        twin._written, twin.judges = dict(self._written), {}
+        twin._states = {row: state.copied_to(twin)
+                        for row, state in self._states.items()}
+        return twin
 
     def as_table(self):
         """Return the snapshot with all that was consumed, as a new generation.

@@ -1,5 +1,6 @@
 """One host as plug-ins see it: a view of one row of the host table."""
 
+import copy
 import datetime
 import functools
 import json
@@ -91,6 +92,15 @@ class HostState:
             if name not in _ITS_OWN and (
                     name not in unset or value != unset[name]):
                 self._learn(name, value)
+
+    def copied_to(self, snapshot):
+        """Return the state of the same row of a copy of its HostSnapshot."""
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(vars(self), _snapshot=snapshot)
+        for name in ('limits', 'allocation_candidates'):
+            if name in vars(self):
+                twin.__dict__[name] = copy.copy(vars(self)[name])
+        return twin
 
     def update(self, compute=None, service=None, aggregates=None,
                inst_dict=None):
