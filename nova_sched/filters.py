@@ -51,6 +51,9 @@ class BaseFilter:
     #: writes: tenants are not told of such filters then.  None: it may.
     judges_by_hints = None
 
+    #: Whether it asks other services over the network, or has them asked.
+    asks_others = False
+
     #: The columns of instances that it compares those of all hosts by.  They
     #: are read before the request's turn.
     instance_columns = ()
@@ -132,6 +135,14 @@ class BaseFilter:
         when a request fails or somebody asks.
         """
         return ''
+
+    def figures(self, hosts, spec_obj):
+        """Return the amounts that the verdict rests on: list of
+        rules.figures.Figure, each with what every row of a HostBlock has.
+
+        A host that has too little, by any of them, is rejected.
+        """
+        return []
 
     def describe_request(self, spec_obj):
         """Return what the filter looks at in a request, in words, or ''.
@@ -254,12 +265,20 @@ def _leaves_limits(filter_):
     return getattr(filter_.limits, '__func__', None) is not BaseFilter.limits
 
 
+def why_not(filter_, host_state, spec_obj):
+    """Return why a filter has rejected one host, in words, or ''.
+
+    Raises what the filter does.
+    """
+    if hasattr(filter_, 'why_not'):
+        return filter_.why_not(host_state, spec_obj)
+    return filter_.reason(host_state.block(), spec_obj)
+
+
 def _log_rejected(filter_, name, hosts, spec_obj):
     for state in hosts.states():
         try:
-            why = (filter_.why_not(state, spec_obj)
-                   if hasattr(filter_, 'why_not')
-                   else filter_.reason(state.block(), spec_obj))
+            why = why_not(filter_, state, spec_obj)
         except Exception as error:
             # No request fails over the words for its hosts.
             why = f'it cannot say why: {error!r}'

@@ -123,6 +123,7 @@ class _FilterAdapter(_Adapter, base_filters.BaseFilter):
         self.logs_rejected = rule.logs_rejected
         self.instance_columns = rule.instance_columns
         self.judges_by_hints = rule.judges_by_hints
+        self.asks_others = rule.asks_others or hasattr(rule, 'asks')
 
     def run_filter_for_index(self, index):
         return self.rule.run_filter_for_index(index)
@@ -144,6 +145,9 @@ class PlugInFilter(_PlugIn, _FilterAdapter):
 
     def reason(self, hosts, spec_obj):
         return self._called(self.rule.reason, hosts, spec_obj)
+
+    def figures(self, hosts, spec_obj):
+        return self._called(self.rule.figures, hosts, spec_obj)
 
     def why_not(self, host_state, spec_obj):
         why_not = getattr(self.rule, 'why_not', None)
@@ -171,6 +175,9 @@ class BuiltInFilter(_FilterAdapter):
 
     def reason(self, hosts, spec_obj):
         return self.rule.reason(hosts, spec_obj)
+
+    def figures(self, hosts, spec_obj):
+        return self.rule.figures(hosts, _as_written(spec_obj))
 
     def why_not(self, host_state, spec_obj):
         return self.rule.why_not(host_state, spec_obj)

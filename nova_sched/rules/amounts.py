@@ -13,6 +13,7 @@ from oslo_log import log as logging
 
 from nova_sched.hosts import budget
 from nova_sched.rules import aggregates as aggregate_values
+from nova_sched.rules import figures
 from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ class Resource:
     limit: its name among limits, which counts in ``per_limit`` units.
     """
 
+    name: str
     unit: str
     needed: typing.Callable
     total: typing.Callable
@@ -47,19 +49,19 @@ class Resource:
 
 #: An instance's disk is root, ephemeral and swap.
 DISK = Resource(
-    'MB', limit='disk_gb', per_limit=1024,
+    'disk', 'MB', limit='disk_gb', per_limit=1024,
     needed=lambda spec_obj: (
         (spec_obj.root_gb + spec_obj.ephemeral_gb) * 1024 + spec_obj.swap),
     total=lambda hosts: hosts.total_usable_disk_gb * 1024,
     free=lambda hosts: hosts.free_disk_mb)
 
 RAM = Resource(
-    'MB', limit='memory_mb', needed=lambda spec_obj: spec_obj.memory_mb,
+    'RAM', 'MB', limit='memory_mb', needed=lambda spec_obj: spec_obj.memory_mb,
     total=lambda hosts: hosts.total_usable_ram_mb,
     free=lambda hosts: hosts.free_ram_mb)
 
 CPUS = Resource(
-    'VCPUs', limit='vcpu', needed=lambda spec_obj: spec_obj.vcpus,
+    'VCPUs', 'VCPUs', limit='vcpu', needed=lambda spec_obj: spec_obj.vcpus,
     total=lambda hosts: hosts.vcpus_total,
     free=lambda hosts: hosts.vcpus_total - hosts.vcpus_used)
 
@@ -191,6 +193,22 @@ class BaseCapacityFilter(BaseSettingFilter):
             return {}
         return {self.resource.limit: int(limit)}
 
+    def figures(self, hosts, spec_obj):
+        needed = self.resource.needed(spec_obj)
+        total = self.resource.total(hosts).astype(np.float64)
+        limit = self._limit(hosts, spec_obj)
+        left, exempt = self._usable(hosts, limit), self._exempt(hosts)
+        large = self._large(total, limit, needed) | exempt
+        holds = self._holds(left, needed) | exempt
+        # A host without a limit lacks nothing; one whose ratio is none has
+        # nothing.
+        total[large & (total < needed)] = np.inf
+        left[np.isnan(left)] = -np.inf
+        left[holds & (left < needed)] = np.inf
+        of = self.resource.name, self.resource.unit
+        return [figures.Figure(*of, needed, total, figures.TOTAL),
+                figures.Figure(*of, needed, left, figures.LEFT)]
+
     def describe_request(self, spec_obj):
         return f'need {self.resource.text(self.resource.needed(spec_obj))}'
 
@@ -215,6 +233,12 @@ class BaseExactFilter(filters.ColumnFilter):
     def limits(self, hosts, spec_obj):
         total = self.resource.total(hosts).item(0)
         return {self.resource.limit: total // self.resource.per_limit}
+
+    def figures(self, hosts, spec_obj):
+        return [figures.Figure(
+            self.resource.name, self.resource.unit,
+            self.resource.needed(spec_obj),
+            self.resource.free(hosts).astype(np.float64), figures.EXACT)]
 
     def describe_request(self, spec_obj):
         needed = self.resource.needed(spec_obj)
@@ -256,6 +280,14 @@ class BaseCountFilter(BaseSettingFilter):
                                     each[~passes].tolist(), strict=True):
                 LOG.debug(self.too_many, {'host': state, 'most': int(limit)})
         return passes
+
+    def figures(self, hosts, spec_obj):
+        # One more must be below what may be a fraction.
+        room = (np.ceil(self._settings(hosts, spec_obj))
+                - getattr(hosts, self.column))
+        return [figures.Figure(
+            self.noun, self.noun, 1, np.where(np.isnan(room), -np.inf, room),
+            figures.ROOM)]
 
     def describe_hosts(self, hosts, spec_obj):
         # How few there must be is an option's, or an aggregate's, to say.

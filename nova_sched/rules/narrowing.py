@@ -5,10 +5,14 @@ Rules and log texts are those of Nova's host manager.
 
 from oslo_log import log as logging
 
+from nova_sched.rules import phrases
+
 LOG = logging.getLogger(__name__)
 
-#: What the first step is called in the record of a request.
-CELL = 'cell'
+#: What the steps are called in the record of a request.
+CELL, DESTINATION, IGNORED, FORCED_HOSTS, FORCED_NODES = (
+    'cell', 'requested destination', 'ignore_hosts', 'force_hosts',
+    'force_nodes')
 
 
 def in_cells(hosts, wanted):
@@ -84,10 +88,10 @@ def _forced(hosts, mask, kind, names):
 
 #: What a request may name, in the order in which it is looked at.
 _NARROWING = ((CELL, _cell),
-              ('requested destination', _requested),
-              ('ignore_hosts', _ignored),
-              ('force_hosts', _forced_hosts),
-              ('force_nodes', _forced_nodes))
+              (DESTINATION, _requested),
+              (IGNORED, _ignored),
+              (FORCED_HOSTS, _forced_hosts),
+              (FORCED_NODES, _forced_nodes))
 
 #: What the steps are called in the record of a request.
 NAMES = frozenset(name for name, _ in _NARROWING)
@@ -108,6 +112,49 @@ def narrowed(hosts, spec_obj, index, decision):
             decision.step(index, name, before.rows, hosts.rows)
         if narrow is _ignored and spec_obj.ignore_hosts and not len(hosts):
             return hosts, True
+    return hosts, is_forced(spec_obj)
+
+
+def is_forced(spec_obj):
+    """Return whether a request forces hosts, so that no filter is asked."""
     forced = spec_obj.force_hosts or spec_obj.force_nodes
-    return hosts, bool(
+    return bool(
         forced and not spec_obj.get_scheduler_hint('_nova_check_type'))
+
+
+def asked(hosts, spec_obj):
+    """Return the steps that a request asks for, in their order: list.
+
+    hosts: HostBlock.
+    Of (name, which of the hosts the step leaves if it is asked alone); the
+    latter a HostBlock.
+    """
+    wanted = spec_obj.requested_destination
+    is_asked = {
+        CELL: ((wanted is not None and wanted.cell is not None)
+               or hosts.snapshot.cells.disabled),
+        DESTINATION: wanted is not None and wanted.host is not None,
+        IGNORED: spec_obj.ignore_hosts, FORCED_HOSTS: spec_obj.force_hosts,
+        FORCED_NODES: spec_obj.force_nodes}
+    return [(name, narrow(hosts, spec_obj)) for name, narrow in _NARROWING
+            if is_asked[name]]
+
+
+def reason(name, spec_obj):
+    """Return why a step rejects a host, in words.
+
+    name: of one of the steps that ``asked`` returns.
+    """
+    wanted = spec_obj.requested_destination
+    if name == CELL:
+        return ('the request is bound to another cell'
+                if wanted is not None and wanted.cell is not None
+                else 'its cell is disabled')
+    if name == DESTINATION:
+        node = f', node {wanted.node}' if wanted.node else ''
+        return f'the request is bound to host {wanted.host}{node}'
+    if name == IGNORED:
+        return 'the request ignores it'
+    kind, names = (('host', spec_obj.force_hosts) if name == FORCED_HOSTS
+                   else ('node', spec_obj.force_nodes))
+    return f'the request is forced to {kind} {phrases.some(names)}'

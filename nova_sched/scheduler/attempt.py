@@ -224,21 +224,7 @@ class SchedulingAttempt:
         unknown = _unknown_host(self.hosts, self._spec_obj)
         if unknown:
             self._raise(nova=unknown)
-        self._prepare_group()
-
-    def _prepare_group(self):
-        """Give the server group lists of members and hosts of its own.
-
-        The hosts of its members are looked up for callers that send none.
-        """
-        group = self._spec_obj.instance_group
-        if group is None:
-            return
-        if group.hosts is None:
-            located = self.hosts.instances.running(group.members or ())
-            group.hosts = sorted(set(located.values()))
-        group.members = list(group.members or ())
-        group.hosts = list(group.hosts)
+        complete_group(self._spec_obj, self.hosts)
 
     def _join(self, siblings):
         """Add placements in flight to the server group.
@@ -399,6 +385,22 @@ class SchedulingAttempt:
             ranked.rows(), most, self.claims.first_of)
         self._record.alternates = sum(map(len, found))
         return found
+
+
+def complete_group(spec_obj, hosts):
+    """Give a server group lists of members and hosts of its own.
+
+    The hosts of its members are looked up for callers that send none.
+    spec_obj: RequestSpec, whose group is changed.  hosts: HostSnapshot.
+    """
+    group = spec_obj.instance_group
+    if group is None:
+        return
+    if group.hosts is None:
+        located = hosts.instances.running(group.members or ())
+        group.hosts = sorted(set(located.values()))
+    group.members = list(group.members or ())
+    group.hosts = list(group.hosts)
 
 
 def join_group(spec_obj, instance_uuid, hosts, host):

@@ -1,5 +1,7 @@
 """ExactCoreFilter: bare metal with exactly the right CPUs."""
 
+import numpy as np
+
 from nova_sched.rules import amounts
 
 
@@ -14,6 +16,11 @@ class ExactCoreFilter(amounts.BaseExactFilter):
 
     def mask(self, hosts, spec_obj):
         return ~amounts.without_cpus(hosts) & super().mask(hosts, spec_obj)
+
+    def figures(self, hosts, spec_obj):
+        figure, = super().figures(hosts, spec_obj)
+        figure.have[hosts.vcpus_total == 0] = np.nan
+        return [figure]
 
     def describe_hosts(self, hosts, spec_obj):
         reporting = hosts.where(hosts.vcpus_total != 0)

@@ -1,11 +1,14 @@
 """PciPassthroughFilter: free PCI devices of the kinds asked for."""
 
+import functools
+
 import numpy as np
 from oslo_log import log as logging
 
 from nova_sched.hardware.pci import devices as pci_devices
 from nova_sched.hardware.pci.requests import DeviceRequests
 from nova_sched.hosts import budget
+from nova_sched.rules import figures
 from nova_sched.rules import offered
 from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
@@ -44,6 +47,19 @@ class PciPassthroughFilter(filters.ColumnFilter):
                           '(%(requests)s)',
                           {'host': state, 'requests': said})
         return passes
+
+    def figures(self, hosts, spec_obj):
+        requests = _requests(spec_obj)
+        device_requests = DeviceRequests(requests)
+
+        def free(number, pools):
+            return 0 if pools is None else pci_devices.HostDevices(
+                pools, device_requests).free_on_nodes(number).total()
+
+        return [figures.Figure(
+            'PCI devices', 'devices', request.count, hosts.judge(
+                'pci_stats', functools.partial(free, number), np.float64))
+            for number, request in enumerate(requests)]
 
     def describe_request(self, spec_obj):
         # What an alias stands for is an option's.

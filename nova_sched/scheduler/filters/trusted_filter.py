@@ -21,7 +21,7 @@ class TrustedFilter(filters.ColumnFilter):
     ``unknown``.
     """
 
-    run_filter_once_per_request = True
+    run_filter_once_per_request = asks_others = True
 
     def configure(self, conf):
         LOG.warning('TrustedFilter is experimental: Nova had it up to 16.0 '
