@@ -25,6 +25,7 @@ FLOORS = {
     'nova_sched.db': PORTS,
     'nova_sched.deadline': GROUND,
     'nova_sched.exception': GROUND,
+    'nova_sched.explain': DECISION,
     'nova_sched.filters': RULES,
     'nova_sched.hardware': TABLE,
     'nova_sched.hosts': TABLE,

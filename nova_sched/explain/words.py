@@ -1,0 +1,42 @@
+"""Plain JSON, and sentences, about hosts and rules."""
+
+import math
+
+#: Hosts that a sentence names, and groups of them.
+EXAMPLES, GROUPS = 3, 3
+
+
+def hosts(count, total):
+    """Return '12 of 20 hosts'."""
+    return f'{count} of {total} host{"" if total == 1 else "s"}'
+
+
+def joined(texts, last='and'):
+    """Return 'a', 'a and b' or 'a, b and c'."""
+    *first, final = texts
+    return f'{", ".join(first)} {last} {final}' if first else final
+
+
+def examples(names, count):
+    """Return the first of some names, of so many in all, as a list of them.
+
+    'a, b, c and 9 more'
+    """
+    more = count - len(names)
+    return ', '.join(names) + (f' and {more} more' if more else '')
+
+
+def number(value):
+    """Return a number that JSON has: None for inf and nan."""
+    return value if math.isfinite(value) else None
+
+
+def host(names):
+    """Return a host by (host, node); the node only where it differs."""
+    name, node = names
+    return name if name == node else f'{name} (node {node})'
+
+
+def hosts_that_fit(count):
+    """Return '12 hosts that fit'."""
+    return f'{count} host{" that fits" if count == 1 else "s that fit"}'
