@@ -1,0 +1,205 @@
+"""Why not this host: every rule that rejects it, and what it would weigh."""
+
+import dataclasses
+import typing
+
+import numpy as np
+
+from nova_sched import filters
+from nova_sched import weights
+from nova_sched.explain import matrix as matrices
+from nova_sched.explain import words
+from nova_sched.rules import narrowing
+
+_REASONS = {
+    matrices.EARLIER: 'a rule rejects it for an earlier instance',
+    matrices.OFFERED: 'Placement does not offer it',
+    matrices.TOGETHER: 'it passes each filter alone, but not all of them on '
+                       'what those before leave'}
+
+
+class Verdict(typing.NamedTuple):
+    """A rule that rejects a host.
+
+    reason: in the rule's words; '' if it has none.
+    figures: list of rules.figures.Figure, of what the host has not.
+    """
+
+    rule: str
+    reason: str
+    figures: list
+
+    def to_dict(self):
+        return {'rule': self.rule, 'reason': self.reason,
+                'figures': [figure.to_dict() for figure in self.figures]}
+
+    def __str__(self):
+        # Figures say it more exactly.
+        said = '; '.join(map(str, self.figures)) or self.reason
+        return f'{self.rule} rejects it' + (f': {said}' if said else '')
+
+
+class WeigherGap(typing.NamedTuple):
+    """What one weigher gives a host, and the host that is picked.
+
+    score, picked: multiplier * normalized value.
+    """
+
+    weigher: str
+    score: float
+    picked: float
+
+    @property
+    def gain(self):
+        """What the host gains by it over the one picked; below 0 loses."""
+        return self.score - self.picked
+
+    def to_dict(self):
+        return {'weigher': self.weigher, 'score': words.number(self.score),
+                'picked_score': words.number(self.picked),
+                'gain': words.number(self.gain)}
+
+
+@dataclasses.dataclass(frozen=True)
+class WhyNot:
+    """Why one host does not get an instance.
+
+    host: its name.  verdicts: list of Verdict, in the order of rules; none
+        if it fits.
+    rank: which it is, or would be, of the hosts that fit, from 1: as good a
+        host counts as no better one.  among: how many these are, with it.
+    picked: name of the host that is picked; None if none fits.
+    gaps: list of WeigherGap, in the order of weighers; none without two hosts.
+    error: why the hosts could not be weighed, or ''.
+    """
+
+    host: str
+    verdicts: list
+    rank: int | None
+    among: int
+    picked: str | None
+    gaps: list
+    error: str = ''
+
+    @property
+    def fits(self):
+        return not self.verdicts
+
+    def to_dict(self):
+        """Return it as plain JSON."""
+        return {
+            'host': self.host, 'fits': self.fits,
+            'rejected_by': [each.to_dict() for each in self.verdicts],
+            'rank': self.rank, 'among': self.among, 'picked': self.picked,
+            'weighers': [each.to_dict() for each in self.gaps],
+            'error': self.error}
+
+    def sentences(self):
+        """Return it in a few lines: list."""
+        found = [f'{self.host} fits' if self.fits else
+                 f'{self.host} does not fit: {len(self.verdicts)} rule'
+                 f'{"s" if len(self.verdicts) > 1 else ""}', *map(
+                     str, self.verdicts)]
+        if self.error:
+            return [*found, f'the hosts cannot be weighed: {self.error}']
+        if self.rank is not None:
+            verb = 'is' if self.fits else 'would be'
+            found.append(f'it {verb} number {self.rank} of '
+                         f'{words.hosts_that_fit(self.among)}')
+        return found + self._weighing()
+
+    def _weighing(self):
+        if self.picked in (None, self.host):
+            return []
+        losses, gains = ([
+            f'{gap.weigher} ({gap.gain:+.2f})' for gap
+            in sorted(self.gaps, key=lambda gap: -abs(gap.gain))
+            if gap.gain * sign > 0] for sign in (-1, 1))
+        found = []
+        if losses:
+            found.append(f'kept below {self.picked} by '
+                         f'{words.joined(losses[:words.GROUPS])}')
+        if gains:
+            found.append(f'gains over {self.picked} by '
+                         f'{words.joined(gains[:words.GROUPS])}')
+        return found
+
+
+def why_not(matrix, row, picked=None):
+    """Return why a host does not get the instance: WhyNot.
+
+    matrix: matrix.Matrix.  row: of the host.
+    picked: row of the host that was picked; by default the best of those that
+        fit.
+    A host that does not fit is weighed beside those that do, as if it did.
+    """
+    return WhyNot(matrix.name(row), _verdicts(matrix, row),
+                  *_weighing(matrix, row, picked))
+
+
+def _verdicts(matrix, row):
+    return [_verdict(matrix, i, row)
+            for i in np.flatnonzero(matrix.rejected[:, row]).tolist()]
+
+
+def _verdict(matrix, i, row):
+    name, filter_ = matrix.rules[i], matrix.judges[i]
+    if filter_ is None:
+        return Verdict(name, _REASONS.get(name) or narrowing.reason(
+            name, matrix.spec_obj), [])
+    hosts, spec_obj = matrix.hosts.copy(), matrix.spec_obj
+    try:
+        reason = filters.why_not(filter_, hosts.state(row), spec_obj)
+        figures = lacking(filter_, hosts.block(np.array([row])), spec_obj)
+    except Exception as error:
+        if getattr(error, 'is_budget_spent', False):
+            raise
+        # A verdict does not fail over the words for it.
+        return Verdict(name, f'it cannot say why: {error!r}', [])
+    return Verdict(name, reason, figures)
+
+
+def lacking(filter_, host, spec_obj):
+    """Return what a host has not that a filter wants: list of Figure.
+
+    host: HostBlock of one row.
+    """
+    found = [figure.of(0) for figure in filter_.figures(host, spec_obj)]
+    return [figure for figure in found if figure and not figure.suffices]
+
+
+def weigh(matrix, rows):
+    """Return what hosts weigh beside each other: weights.Weighed.
+
+    rows: int (n,).  Raises what a weigher does.
+    """
+    return weights.WeightHandler().weigh(
+        matrix.ranker.weighers, matrix.hosts.copy().block(rows),
+        matrix.spec_obj)
+
+
+def _weighing(matrix, row, picked):
+    """Return rank, among, picked, gaps and error, as of WhyNot."""
+    fitting = matrix.fitting
+    rows = np.union1d(fitting, [row] if picked is None else [row, picked])
+    try:
+        if picked is None and len(fitting):
+            picked = weigh(matrix, fitting).rows.item(0)
+        weighed = weigh(matrix, rows)
+    except Exception as error:
+        if getattr(error, 'is_budget_spent', False):
+            raise
+        return (None, len(rows), None if picked is None
+                else matrix.name(picked), [], repr(error))
+    if picked is None:
+        return 1, 1, None, [], ''
+    # A host without a weight is behind all that have one.
+    values = np.nan_to_num(weighed.values, nan=-np.inf, posinf=np.inf,
+                           neginf=-np.inf)
+    rank = 1 + int((values > values[weighed.position(row)]).sum())
+    with weights.unbounded():
+        own, its = (np.prod(weighed.parts(each)[:, 1:], axis=1).tolist()
+                    for each in (row, picked))
+    gaps = [WeigherGap(*gap) for gap in zip(weighed.names, own, its,
+                                            strict=True)]
+    return rank, len(rows), matrix.name(picked), gaps, ''
