@@ -1,0 +1,154 @@
+"""Why the host that is picked: which weighers make it the first."""
+
+import dataclasses
+import typing
+
+import numpy as np
+
+from nova_sched import weights
+from nova_sched.explain import words
+from nova_sched.explain.host import weigh
+
+
+class Part(typing.NamedTuple):
+    """What one weigher adds to the gap between the pick and the next host.
+
+    adds: multiplier * normalized value of the pick, less that of the next
+        host; below 0 the weigher is against the pick.
+    first_without: name of the host that would be first if the weigher did not
+        run; None if the pick would still be.
+    """
+
+    weigher: str
+    adds: float
+    first_without: str | None
+
+    def to_dict(self):
+        return {'weigher': self.weigher, 'adds': words.number(self.adds),
+                'first_without': self.first_without}
+
+
+@dataclasses.dataclass(frozen=True)
+class WhyPick:
+    """Why a host is picked.
+
+    host: its name.  fitting: how many hosts fit.
+    tied: how many hosts it was drawn from, or stands before in table order:
+        those of its weight, with it, and those that the selector takes for as
+        good.
+    is_drawn: whether the selector draws one of them.
+    next_host: name of the best host that weighs less; None if there is none.
+    gap: how much less that one weighs.
+    parts: list of Part, in the order of weighers; none without a next host.
+    """
+
+    host: str
+    fitting: int
+    tied: int
+    is_drawn: bool
+    next_host: str | None
+    gap: float
+    parts: list
+
+    def to_dict(self):
+        """Return it as plain JSON."""
+        return {'host': self.host, 'fitting': self.fitting,
+                'tied': self.tied, 'drawn': self.is_drawn,
+                'next': self.next_host, 'gap': words.number(self.gap),
+                'weighers': [part.to_dict() for part in self.parts]}
+
+    def sentences(self):
+        """Return it in one line: list."""
+        return ['; '.join([self._because(), *self._others()])]
+
+    def _because(self):
+        if self.fitting == 1:
+            return f'{self.host} is the only host that fits'
+        if self.next_host is None:
+            return f'{self.host} weighs as much as all hosts that fit'
+        named = self._sorted(1)[:words.GROUPS]
+        if not named:
+            return f'{self.host} is first'
+        of_gap = f' of a gap of {self.gap:.2f} to {self.next_host}'
+        return f'{self.host} is first because of ' + words.joined([
+            f'{part.weigher} ({part.adds:+.2f}{of_gap if not i else ""})'
+            for i, part in enumerate(named)])
+
+    def _others(self):
+        opposed = [part.weigher for part in self._sorted(-1)]
+        if opposed:
+            yield f'{words.joined(opposed[:words.GROUPS])} opposed'
+        for part in self.parts:
+            if part.first_without is not None:
+                yield (f'without {part.weigher} {part.first_without} would '
+                       'be first')
+        if self.tied > 1:
+            yield f'tie of {self.tied}, ' + (
+                'drawn by seed' if self.is_drawn else 'first in their order')
+
+    def _sorted(self, sign):
+        """Return the weighers for the pick (1) or against it (-1): list."""
+        return sorted((part for part in self.parts if part.adds * sign > 0),
+                      key=lambda part: -abs(part.adds))
+
+
+def why_pick(matrix, picked=None, selector=None):
+    """Return why a host is picked: WhyPick; None if no host fits.
+
+    matrix: matrix.Matrix.
+    picked: row of the host that was picked; by default the first one by
+        weight.
+    selector: scheduler.attempt.HostSelector; by default hosts are taken in
+        the order of weight.
+    Raises what a weigher does.
+    """
+    rows = matrix.fitting
+    if not len(rows):
+        return None
+    weighed = weigh(matrix, rows)
+    values, order = weighed.values, weighed.order
+    at = order.item(0) if picked is None else weighed.position(picked)
+    drawn, tied = _tied(weighed, at, selector)
+    behind = [place for place in order.tolist()
+              if values[place] < values[at] and place not in tied]
+    gap, parts = 0.0, []
+    if behind and weighed.names:
+        gap = (values[at] - values[behind[0]]).item()
+        parts = _parts(matrix, weighed, at, behind[0])
+    return WhyPick(
+        matrix.name(rows[at]), len(rows), len(tied), drawn and len(tied) > 1,
+        matrix.name(rows[behind[0]]) if behind else None, gap, parts)
+
+
+def _tied(weighed, at, selector):
+    """Return whether there is a draw, and between which places: a set."""
+    values, best = weighed.values, weighed.values[weighed.order[0]]
+    if selector is None or not selector.draws:
+        return False, {at, *np.flatnonzero(values == values[at]).tolist()}
+    tied = {at}
+    if selector.band is not None:
+        tied |= {*np.flatnonzero(values >= best - selector.band).tolist()}
+    if selector.subset_size > 1:
+        tied |= {*weighed.order[:selector.subset_size].tolist()}
+    return True, tied
+
+
+def _parts(matrix, weighed, at, other):
+    """Return the Parts of a gap between two places: list."""
+    found = []
+    with weights.unbounded():
+        scores = [np.broadcast_to(multiplier, len(weighed.given)) * normalized
+                  for multiplier, normalized in zip(
+                      weighed.multipliers, weighed.normalized, strict=True)]
+        for i, score in enumerate(scores):
+            # In the order of the weighers, so that floats round alike.
+            rest = np.zeros(len(weighed.given))
+            for each in scores[:i] + scores[i + 1:]:
+                rest += each
+            order = np.argsort(-rest, kind='stable')
+            is_first = bool(rest[at] >= rest[order[0]])
+            found.append(Part(
+                weighed.names[i], (score[at] - score[other]).item(),
+                None if is_first or np.isnan(rest[at])
+                else matrix.name(weighed.given[order[0]])))
+    return found

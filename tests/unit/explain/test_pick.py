@@ -1,0 +1,71 @@
+"""Why the host that is picked."""
+
+import json
+
+from nova_sched.explain.pick import why_pick
+from nova_sched.scheduler.attempt import HostSelector
+from tests.builders.hosts import a_host
+from tests.unit.explain.builders import a_matrix
+from tests.unit.explain.builders import full
+
+#: The empty one has most RAM; the quiet one does nothing but has less.
+EMPTY = a_host('empty', num_io_ops=1)
+QUIET = a_host('quiet', free_ram_mb=24576)
+SMALL = a_host('small', free_ram_mb=8192, num_io_ops=2)
+
+
+def told(*records, **kwargs):
+    line, = why_pick(a_matrix(*records), **kwargs).sentences()
+    return line
+
+
+def test_what_adds_to_the_gap_is_named_and_what_opposes():
+    """And which host would be first without each weigher that matters."""
+    assert told(a_host('a'), a_host('b', free_ram_mb=8192, vcpus_used=8)) == (
+        'a is first because of RAMWeigher (+0.75 of a gap of 0.78 to b) and '
+        'CPUWeigher (+0.03)')
+    assert told(EMPTY, QUIET, SMALL) == (
+        'quiet is first because of IoOpsWeigher (+0.50 of a gap of 0.25 to '
+        'empty); RAMWeigher opposed; without IoOpsWeigher empty would be '
+        'first')
+
+
+def test_the_only_host_that_fits_is_first_without_a_weigher():
+    assert told(a_host('a'), full('b')) == 'a is the only host that fits'
+
+
+def test_hosts_of_its_weight_are_counted():
+    same = [a_host(name) for name in 'abc']
+
+    assert told(*same) == ('a weighs as much as all hosts that fit; tie of '
+                           '3, first in their order')
+    assert told(*same, selector=HostSelector(0.0, 1), picked=1) == (
+        'b weighs as much as all hosts that fit; tie of 3, drawn by seed')
+
+
+def test_hosts_that_are_drawn_from_count_as_tied():
+    small = [a_host(f'a{i}', free_ram_mb=30000 - i) for i in range(5)]
+
+    assert why_pick(a_matrix(*small), selector=HostSelector(
+        None, 3)).tied == 3
+    assert why_pick(a_matrix(*small), selector=HostSelector(
+        0.5, 1)).tied == 5
+
+
+def test_the_gap_is_to_the_best_host_that_weighs_less():
+    found = why_pick(a_matrix(a_host('a'), a_host('b'), SMALL))
+
+    assert (found.tied, found.next_host) == (2, 'small')
+    assert found.gap == sum(part.adds for part in found.parts) == 1.75
+
+
+def test_where_no_host_fits_none_is_picked():
+    assert why_pick(a_matrix(full('a'))) is None
+
+
+def test_the_dict_is_plain_json():
+    shown = why_pick(a_matrix(EMPTY, QUIET, SMALL)).to_dict()
+
+    assert json.loads(json.dumps(shown)) == shown
+    assert {'weigher': 'IoOpsWeigher', 'adds': 0.5,
+            'first_without': 'empty'} in shown['weighers']
