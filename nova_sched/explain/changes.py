@@ -1,0 +1,418 @@
+"""The smallest change by which a refused request would be placed.
+
+``smallest_changes``, for one request:
+
+1. The request is tried as it is, on a copy of the hosts; what it leaves when
+   an instance gets no host is judged by every rule (``matrix.judge``).
+2. From who rejects what, changes are proposed that can help, one kind after
+   the other (``_KINDS``).
+3. Each is tried: all instances of the request are placed on a copy of the
+   hosts, by the attempt that serves.  Only what then places all is returned.
+
+Placement is not asked again: what it offers is what it offers the request as
+it is.  So a change that needs more of it is not found.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from nova_sched import objects
+from nova_sched.explain import matrix as matrices
+from nova_sched.explain import words
+from nova_sched.explain.trial import Trial
+from nova_sched.hosts import budget as budgets
+from nova_sched.objects import copies
+from nova_sched.rules import aggregates as aggregate_values
+from nova_sched.rules import figures
+from nova_sched.rules.ranking import Ranker
+
+#: Seconds of work that looking for changes may take.
+SECONDS = 1
+
+#: How many proposals of a kind are tried until one works.
+MOST_TRIES = 20
+
+#: What can be freed on a host, by the name of its figure: the column, what a
+#: unit more of it adds there, and what the guests have of it now, function of
+#: a HostBlock: numbers (n,).
+_FREEABLE = {
+    'RAM': ('free_ram_mb', 1, lambda hosts: (
+        hosts.total_usable_ram_mb - hosts.free_ram_mb)),
+    'disk': ('free_disk_mb', 1, lambda hosts: (
+        hosts.total_usable_disk_gb * 1024 - hosts.free_disk_mb)),
+    'VCPUs': ('vcpus_used', -1, lambda hosts: hosts.vcpus_used),
+    'instances': ('num_instances', -1, lambda hosts: hosts.num_instances),
+    'I/O operations': ('num_io_ops', -1, lambda hosts: hosts.num_io_ops)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """A change by which all instances of a request are placed.
+
+    kind: 'unpinned', 'fewer_instances', 'other_zone', 'filter_off',
+        'host_enabled', 'freed' or 'smaller_flavor'.
+    what: plain JSON: what is changed, with units in the names of amounts.
+    sentence: the same in words.
+    """
+
+    kind: str
+    what: dict
+    sentence: str
+
+    def to_dict(self):
+        return {'kind': self.kind, 'change': dict(self.what),
+                'sentence': self.sentence}
+
+    def __str__(self):
+        return self.sentence
+
+
+@dataclasses.dataclass(frozen=True)
+class _Proposal:
+    """A Change and how to apply it; what is not given stays as it is.
+
+    ranker: Ranker.  request: SchedulingRequest.
+    hosts: function of the HostSnapshot to try it on, which it may change.
+    """
+
+    change: Change
+    ranker: object = None
+    request: object = None
+    hosts: object = None
+
+
+def smallest_changes(hosts, request, ranker, flavors=(), default_zone=None,
+                     ask_others=False, budget=None):
+    """Return changes by which a refused request would be placed: list.
+
+    hosts: HostSnapshot; not changed.
+    request: scheduler.attempt.SchedulingRequest.
+    ranker: rules.ranking.Ranker.
+    flavors: list of Flavor to choose a smaller one from.
+    default_zone: availability zone of hosts that are in none.
+    ask_others: whether filters are asked that ask other services; else they
+        count as passing all hosts.
+    budget: hosts.budget.Budget; by default SECONDS of work.  What is found
+        when it is spent is returned.
+    Returns Change objects, one of a kind but of zones and filters; none for a
+    request that is placed as it is.
+    """
+    ranker = _without(ranker, [] if ask_others else [
+        filter_ for filter_ in ranker.filters
+        if matrices.may_ask(filter_, request.spec_obj)])
+    search = _Search(hosts, request, ranker, flavors, default_zone,
+                     budget or budgets.Budget(SECONDS))
+    try:
+        search.run()
+    except Exception as error:
+        if not getattr(error, 'is_budget_spent', False):
+            raise
+    return search.found
+
+
+def _without(ranker, filters):
+    """Return a Ranker without some filters, which keeps its own rankings."""
+    gone = {id(filter_) for filter_ in filters}
+    return Ranker([filter_ for filter_ in ranker.filters
+                   if id(filter_) not in gone], ranker.weighers,
+                  ranker.has_plug_ins)
+
+
+class _Search:
+    """Proposals, and those of them that work; arguments as above.
+
+    found: list of Change.
+    """
+
+    def __init__(self, hosts, request, ranker, flavors, default_zone, budget):
+        self.hosts, self.request, self.ranker = hosts, request, ranker
+        self.flavors, self.default_zone = flavors, default_zone
+        self.budget, self.found = budget, []
+
+    def run(self):
+        """Try the request, and changes if it is refused."""
+        trial = Trial(self.request, self.ranker, self.hosts, self.budget)
+        if trial.error is None:
+            return
+        self.placed = trial.count
+        #: How many instances have no host.
+        self.missing = self.request.count - trial.count
+        with self.budget.step('changes'):
+            self.matrix = matrices.judge(
+                trial.hosts, trial.left_spec, self.ranker, ask_others=True)
+            #: The hosts that only one rule keeps out.
+            self.nearly = np.flatnonzero(self.matrix.counts == 1)
+        for kind, most in _KINDS:
+            self._try(kind(self), most)
+
+    def _try(self, proposals, most):
+        """Add the first ``most`` of some proposals that work."""
+        tries = 0
+        while most and tries < MOST_TRIES:
+            with self.budget.step('changes'):
+                proposal = next(proposals, None)
+            if proposal is None:
+                return
+            tries += 1
+            if self._works(proposal):
+                self.found.append(proposal.change)
+                most -= 1
+
+    def _works(self, proposal):
+        hosts = self.hosts
+        if proposal.hosts is not None:
+            hosts = hosts.copy()
+            proposal.hosts(hosts)
+        return Trial(proposal.request or self.request,
+                     proposal.ranker or self.ranker, hosts,
+                     self.budget).error is None
+
+    def _asking(self, **fields):
+        """Return the request with other fields in its RequestSpec."""
+        spec_obj = copies.clone(self.request.spec_obj)
+        for name, value in fields.items():
+            setattr(spec_obj, name, value)
+        return dataclasses.replace(self.request, spec_obj=spec_obj)
+
+    def filters_off(self):
+        """Propose one filter off: one that alone keeps hosts out, or fails."""
+        helping = {each.name: each.alone for each in self.matrix.by_rule()}
+        filters = {id(filter_): filter_ for filter_ in self.ranker.filters
+                   }.values()
+        for filter_ in sorted(filters, key=lambda each: -helping.get(
+                type(each).__name__, 0)):
+            name = type(filter_).__name__
+            if helping.get(name) or name in self.matrix.errors or (
+                    self._acts_on_others(filter_)):
+                yield _Proposal(
+                    Change('filter_off', {'filter': name},
+                           f'without {name} the request is placed'),
+                    ranker=_without(self.ranker, [filter_]))
+
+    def _acts_on_others(self, filter_):
+        """Return whether what it leaves may keep hosts out by another."""
+        return (matrices.TOGETHER in self.matrix.rules
+                and filter_ in self.matrix.judges)
+
+    def smaller_flavors(self):
+        """Propose smaller flavors, the largest first.
+
+        Not of a guest with NUMA cells, which are of its own flavor.
+        """
+        spec_obj = self.request.spec_obj
+        if spec_obj.numa_topology is not None:
+            return
+        now = _sizes(spec_obj.flavor)
+        smaller = [flavor for flavor in self.flavors
+                   if _sizes(flavor) != now and all(
+                       size <= most for size, most
+                       in zip(_sizes(flavor), now, strict=True))]
+        for flavor in sorted(smaller, key=_sizes, reverse=True):
+            memory_mb, disk_gb, vcpus, swap_mb = _sizes(flavor)
+            yield _Proposal(
+                Change('smaller_flavor', {
+                    'flavor': flavor.name, 'flavorid': flavor.flavorid,
+                    'memory_mb': memory_mb, 'vcpus': vcpus,
+                    'disk_gb': disk_gb, 'swap_mb': swap_mb},
+                    f'with the flavor {flavor.name} ({memory_mb} MB RAM, '
+                    f'{vcpus} VCPUs, {disk_gb} GB disk) the request is '
+                    'placed'),
+                request=self._asking(flavor=flavor))
+
+    def enabled_hosts(self):
+        """Propose hosts whose service is disabled or down, those with most
+        room first.
+        """
+        hosts = self.matrix.hosts.block(self.nearly)
+        off = hosts.service_disabled | ~hosts.service_up
+        hosts = hosts.where(off)
+        for row in self._roomiest(hosts.rows):
+            disabled = self.matrix.hosts.cell('service_disabled', row)
+            state, verb = (('disabled', 'enabled') if disabled
+                           else ('down', 'up'))
+            yield _Proposal(
+                Change('host_enabled', {**self._named(row), 'service': state},
+                       f'with the {state} compute service on '
+                       f'{self.matrix.name(row)} {verb} the request is '
+                       'placed'), hosts=lambda changed, row=row: _write(
+                    changed, row, service_disabled=False,
+                    service_forced_down=False, service_up=True))
+
+    def _roomiest(self, rows):
+        """Return rows, those first that hold most of the instances, and of
+        these the best: list.
+        """
+        if not len(rows):
+            return []
+        room = np.full(len(rows), np.inf)
+        for _, figure in self._figures(rows):
+            if figure.need > 0:
+                with np.errstate(invalid='ignore'):
+                    room = np.fmin(room, np.floor(figure.have / figure.need))
+        order = np.argsort(-np.fmin(room, self.missing), kind='stable')
+        return rows[order].tolist()
+
+    def _figures(self, rows):
+        """Return what rules compare of some hosts: list of (rule's number,
+        Figure).
+        """
+        hosts = self.matrix.hosts.copy().block(rows)
+        return [(i, figure) for i, filter_ in enumerate(self.matrix.judges)
+                if filter_ is not None for figure in filter_.figures(
+                    hosts, self.matrix.spec_obj)
+                if figure.kind != figures.EXACT]
+
+    def freed(self):
+        """Propose what is to be freed on one host, the least first."""
+        rows = np.flatnonzero(self.matrix.counts)
+        amounts, extent = self._amounts(rows)
+        order = np.argsort(extent, kind='stable')
+        for at in order[np.isfinite(extent[order])].tolist():
+            row = rows.item(at)
+            amount = {what: math.ceil(column[at]) for what, column
+                      in amounts.items() if column[at] > 0}
+            if not amount:
+                continue
+            said = words.joined([_freed_text(what, many)
+                                 for what, many in amount.items()])
+            yield _Proposal(
+                Change('freed', {**self._named(row), **{
+                    _FREED_KEYS[what]: many
+                    for what, many in amount.items()}},
+                    f'with {said} less on {self.matrix.name(row)} the '
+                    'request is placed'),
+                hosts=lambda changed, row=row, amount=amount: _free(
+                    changed, row, amount))
+
+    def _amounts(self, rows):
+        """Return what is to be freed on each host for all that is missing.
+
+        rows: int (n,).  Returns what -> amounts, float64 (n,), and how much
+        that is in all, in what one instance needs: float64 (n,), inf where
+        freeing does not help.
+        """
+        hosts = self.matrix.hosts.block(rows)
+        rejected = self.matrix.rejected[:, rows]
+        explained = np.zeros_like(rejected)
+        possible = np.ones(len(rows), dtype=np.bool_)
+        amounts, extent = {}, np.zeros(len(rows))
+        for i, figure in self._figures(rows):
+            if figure.kind == figures.TOTAL or figure.what not in _FREEABLE:
+                possible &= figure.suffices
+                continue
+            explained[i] |= ~figure.suffices
+            lacking = np.maximum(
+                self.missing * figure.need - figure.have, 0.0)
+            amounts[figure.what] = np.maximum(
+                amounts.get(figure.what, 0.0), lacking)
+            extent += lacking / max(figure.need, 1)
+        for what, column in amounts.items():
+            possible &= np.ceil(column) <= np.maximum(
+                _FREEABLE[what][2](hosts), 0)
+        possible &= ~(rejected & ~explained).any(axis=0)
+        return amounts, np.where(possible, extent, np.inf)
+
+    def other_zones(self):
+        """Propose other zones, those of most hosts first that only one rule
+        keeps out.
+        """
+        wanted = self.request.spec_obj.availability_zone
+        if not wanted:
+            return
+        counts = {}
+        for aggregates in self.matrix.hosts.block(self.nearly).objects(
+                'aggregates'):
+            zones = aggregate_values.pieces(
+                aggregates, 'availability_zone') or {self.default_zone}
+            for zone in zones - {wanted, None, ''}:
+                counts[zone] = counts.get(zone, 0) + 1
+        for zone in sorted(counts, key=lambda zone: (-counts[zone], zone)):
+            yield self._zone(zone, f'in availability zone {zone} instead of '
+                                   f'{wanted}')
+
+    def no_zone(self):
+        """Propose to name no zone."""
+        wanted = self.request.spec_obj.availability_zone
+        if wanted:
+            yield self._zone(None, f'without availability zone {wanted}')
+
+    def _zone(self, zone, where):
+        return _Proposal(
+            Change('other_zone', {'availability_zone': zone},
+                   f'{where} the request is placed'),
+            request=self._asking(availability_zone=zone))
+
+    def unpinned(self):
+        """Propose not to bind the request to hosts and nodes."""
+        spec_obj = self.request.spec_obj
+        pins = {name: list(getattr(spec_obj, name))
+                for name in ('force_hosts', 'force_nodes')
+                if getattr(spec_obj, name)}
+        fields, wanted = dict.fromkeys(pins), spec_obj.requested_destination
+        if wanted is not None and wanted.host is not None:
+            pins['requested_destination'] = [wanted.host, *filter(
+                None, [wanted.node])]
+            fields['requested_destination'] = objects.Destination(**{
+                name: getattr(wanted, name) for name in wanted.fields
+                if name not in ('host', 'node')
+                and wanted.obj_attr_is_set(name)})
+        if pins:
+            names = words.joined([f'{name} {", ".join(hosts)}'
+                                  for name, hosts in pins.items()])
+            yield _Proposal(
+                Change('unpinned', pins,
+                       f'without {names} the request is placed'),
+                request=self._asking(**fields))
+
+    def fewer_instances(self):
+        """Propose as many instances as find a host."""
+        count, uuids = self.placed, self.request.instance_uuids
+        if count:
+            yield _Proposal(
+                Change('fewer_instances', {
+                    'instances': count, 'wanted': self.request.count},
+                    f'{count} of {self.request.count} instances are placed'),
+                request=dataclasses.replace(
+                    self._asking(num_instances=count), count=count,
+                    instance_uuids=uuids and uuids[:count]))
+
+    def _named(self, row):
+        """Return a host's names, for a Change: dict."""
+        return {'host': self.matrix.hosts.cell('host', row),
+                'node': self.matrix.hosts.cell('nodename', row)}
+
+
+#: Kinds of proposals, and how many Changes of each are enough; first those of
+#: which few are tried.
+_KINDS = ((_Search.unpinned, 1), (_Search.fewer_instances, 1),
+          (_Search.no_zone, 1), (_Search.other_zones, 1),
+          (_Search.filters_off, MOST_TRIES), (_Search.enabled_hosts, 1),
+          (_Search.freed, 1), (_Search.smaller_flavors, 1))
+
+_FREED_KEYS = {'RAM': 'ram_mb', 'disk': 'disk_mb', 'VCPUs': 'vcpus',
+               'instances': 'instances', 'I/O operations': 'io_operations'}
+
+
+def _sizes(flavor):
+    """Return RAM in MB, disk in GB, VCPUs and swap in MB of a Flavor."""
+    return (flavor.memory_mb, flavor.root_gb + flavor.ephemeral_gb,
+            flavor.vcpus, flavor.swap)
+
+
+def _freed_text(what, many):
+    return (f'{many} MB of {what}' if what in ('RAM', 'disk')
+            else f'{many} {what}')
+
+
+def _write(hosts, row, **values):
+    for name, value in values.items():
+        hosts.write(name, row, value)
+
+
+def _free(hosts, row, amounts):
+    """Have so much less in use on a host.  amounts: what -> int."""
+    for what, many in amounts.items():
+        name, sign, _ = _FREEABLE[what]
+        hosts.write(name, row, hosts.cell(name, row) + sign * many)

@@ -1,0 +1,68 @@
+"""Trying a request on private hosts, by the attempt that serves.
+
+Nothing is claimed: a host for which Placement offers an allocation request
+counts as granted.
+"""
+
+from nova_sched import exception
+from nova_sched.hosts.decision import Decision
+from nova_sched.scheduler import attempt
+from nova_sched.scheduler import claims
+
+#: Any selector finds the same hosts fit; this one takes the best.
+_IN_ORDER = attempt.HostSelector(None, 1)
+
+
+class Trial(attempt.SchedulingAttempt):
+    """A SchedulingAttempt that has no effect.
+
+    request: SchedulingRequest.  ranker: rules.ranking.Ranker.
+    hosts: HostSnapshot that it works on a copy of.
+    budget: hosts.budget.Budget that it is charged to.
+
+    count: how many instances are placed.
+    error: what it ended with, an exception; None if all are placed.
+    """
+
+    def __init__(self, request, ranker, hosts, budget):
+        hosts = hosts.copy()
+        super().__init__(request, ranker, _IN_ORDER, _Unclaimed(
+            hosts.offer, bool(request.instance_uuids)),
+            Decision(offer=hosts.offer, budget=budget))
+        self.error = None
+        try:
+            for _ in self.place(hosts):
+                pass
+        except Exception as error:
+            if getattr(error, 'is_budget_spent', False):
+                raise
+            self.error = error
+
+    @property
+    def count(self):
+        return len(self.placed)
+
+    @property
+    def left_spec(self):
+        """The RequestSpec for the instance that got no host."""
+        return self._spec_obj
+
+    def _refuse(self):
+        # Nobody reads the reasons of a trial.
+        raise exception.NoValidHost(reason='')
+
+
+class _Unclaimed:
+    """In the place of Claims: the first host that could be claimed."""
+
+    def __init__(self, offer, has_uuids):
+        self.claiming = offer.asked and has_uuids
+
+    def take(self, ranked, instance_uuid, spec_obj):
+        for row in ranked.rows():
+            if not self.claiming:
+                return claims.ClaimedHost(row)
+            taken = claims.first_of(ranked.snapshot, row)
+            if taken is not None:
+                return taken
+        return None

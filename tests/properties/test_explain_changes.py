@@ -1,0 +1,186 @@
+"""What holds for the changes by which a refused request is placed."""
+
+import collections
+import dataclasses
+
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from nova_sched import objects
+from nova_sched.explain.changes import smallest_changes
+from nova_sched.explain.trial import Trial
+from nova_sched.hosts.budget import Budget
+from nova_sched.objects import copies
+from nova_sched.rules.ranking import Ranker
+from nova_sched.scheduler.attempt import SchedulingRequest
+from tests.builders.examples import examples
+from tests.builders.requests import a_flavor
+from tests.properties.built_ins import CONFIGURED
+from tests.properties.built_ins import named
+from tests.properties.clouds import clouds
+from tests.properties.requests import requests
+
+UUIDS = ['n1', 'n2', 'n3']
+FLAVORS = [a_flavor(name=f'f{memory_mb}', memory_mb=memory_mb, root_gb=root,
+                    vcpus=1) for memory_mb, root in ((512, 1), (256, 0),
+                                                     (1, 0))]
+ZONES = (None, 'nova', 'z1', 'z2', '')
+_USUAL = ('AvailabilityZoneFilter', 'ComputeFilter', 'RamFilter',
+          'DiskFilter', 'CoreFilter', 'NumInstancesFilter', 'IoOpsFilter')
+
+Case = collections.namedtuple('Case', 'cloud request ranker')
+
+
+def a_case(cloud, spec, count, names, rules):
+    filters, weighers = rules
+    spec.num_instances = count
+    return Case(cloud, SchedulingRequest(spec, UUIDS[:count], count), Ranker(
+        [named(filters)[name] for name in names], weighers))
+
+
+CASES = st.builds(
+    a_case, clouds(1), requests(narrowing=True), st.sampled_from([1, 1, 3]),
+    st.lists(st.sampled_from([*_USUAL, *_USUAL, *named(CONFIGURED[0][0])]),
+             min_size=1, max_size=6, unique=True),
+    st.sampled_from(CONFIGURED[:1]))
+
+
+def is_placed(case):
+    return Trial(case.request, case.ranker, case.cloud.snapshot(
+        case.cloud.offer()), Budget()).error is None
+
+
+def asking(case, count=None, **fields):
+    request = case.request
+    spec_obj = copies.clone(request.spec_obj)
+    for name, value in fields.items():
+        setattr(spec_obj, name, value)
+    count = count or request.count
+    return case._replace(request=dataclasses.replace(
+        request, spec_obj=spec_obj, count=count,
+        instance_uuids=request.instance_uuids[:count]))
+
+
+def on_host(case, row, **values):
+    records = list(case.cloud.records)
+    records[row] = records[row] | values
+    return case._replace(cloud=dataclasses.replace(
+        case.cloud, records=tuple(records)))
+
+
+def without_filter(case, name):
+    return case._replace(ranker=Ranker(
+        [filter_ for filter_ in case.ranker.filters
+         if type(filter_).__name__ != name], case.ranker.weighers))
+
+
+def unpinned(case):
+    wanted = case.request.spec_obj.requested_destination
+    return asking(
+        case, force_hosts=None, force_nodes=None,
+        requested_destination=wanted and objects.Destination(
+            cell=wanted.cell,
+            allow_cross_cell_move=wanted.allow_cross_cell_move))
+
+
+def enabled(case, row):
+    return on_host(case, row, service_disabled=False, service_up=True,
+                   service_forced_down=False)
+
+
+def freed(case, row, ram_mb=0, disk_mb=0, vcpus=0, instances=0,
+          io_operations=0):
+    record = case.cloud.records[row]
+    return on_host(
+        case, row, free_ram_mb=record['free_ram_mb'] + ram_mb,
+        free_disk_mb=record['free_disk_mb'] + disk_mb,
+        vcpus_used=record['vcpus_used'] - vcpus,
+        num_instances=record['num_instances'] - instances,
+        num_io_ops=record['num_io_ops'] - io_operations)
+
+
+def applied(case, change):
+    """The case with a Change, made from what it says alone."""
+    kind, what = change.kind, change.to_dict()['change']
+    rows = [row for row, record in enumerate(case.cloud.records)
+            if record['nodename'] == what.get('node')]
+    if kind == 'filter_off':
+        return without_filter(case, what['filter'])
+    if kind == 'smaller_flavor':
+        flavor, = [flavor for flavor in FLAVORS
+                   if flavor.name == what['flavor']]
+        return asking(case, flavor=flavor)
+    if kind == 'host_enabled':
+        return enabled(case, *rows)
+    if kind == 'freed':
+        return freed(case, *rows, **{
+            name: amount for name, amount in what.items()
+            if name not in ('host', 'node')})
+    if kind == 'other_zone':
+        return asking(case, **what)
+    if kind == 'unpinned':
+        return unpinned(case)
+    assert kind == 'fewer_instances'
+    return asking(case, what['instances'], num_instances=what['instances'])
+
+
+def all_changed(case):
+    """Yield (kind, the case with each change of the kind there is)."""
+    spec_obj = case.request.spec_obj
+    for filter_ in case.ranker.filters:
+        yield 'filter_off', without_filter(case, type(filter_).__name__)
+    if spec_obj.numa_topology is None:
+        for flavor in FLAVORS:
+            yield 'smaller_flavor', asking(case, flavor=flavor)
+    for row, record in enumerate(case.cloud.records):
+        yield 'host_enabled', enabled(case, row)
+        yield 'freed', freed(
+            case, row,
+            max(record['total_usable_ram_mb'] - record['free_ram_mb'], 0),
+            max(record['total_usable_disk_gb'] * 1024
+                - record['free_disk_mb'], 0), record['vcpus_used'],
+            record['num_instances'], record['num_io_ops'])
+    if spec_obj.availability_zone:
+        for zone in ZONES:
+            yield 'other_zone', asking(case, availability_zone=zone)
+    yield 'unpinned', unpinned(case)
+    for count in range(1, case.request.count):
+        yield 'fewer_instances', asking(case, count, num_instances=count)
+
+
+def found(case):
+    return smallest_changes(
+        case.cloud.snapshot(case.cloud.offer()), case.request, case.ranker,
+        FLAVORS, 'nova', ask_others=True, budget=Budget())
+
+
+@given(case=CASES)
+@examples(60)
+def test_every_change_places_the_request_when_it_is_made(case):
+    changes = found(case)
+
+    assert not (changes and is_placed(case))
+    for change in changes:
+        assert is_placed(applied(case, change)), change
+
+
+def test_nearly_every_request_that_a_change_can_help_is_given_one():
+    """Beside all changes of all kinds, tried one by one."""
+    helped, missed = collections.Counter(), collections.Counter()
+
+    @given(case=CASES)
+    @settings(examples(160), derandomize=True, database=None)
+    def look(case):
+        if is_placed(case):
+            return
+        kinds = {kind for kind, changed in all_changed(case)
+                 if is_placed(changed)}
+        given_kinds = {change.kind for change in found(case)}
+        helped.update([*kinds, *(['any'] if kinds else [])])
+        missed.update([*(kinds - given_kinds),
+                       *(['any'] if kinds and not given_kinds else [])])
+
+    look()
+    assert helped['any'] > 20
+    assert missed['any'] <= 0.05 * helped['any'], (helped, missed)
