@@ -199,8 +199,10 @@ def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False):
     for name, narrowed in narrowing.asked(every, judged.spec_obj):
         judged.add(name, _all_but(hosts.size, narrowed.rows))
     is_forced = narrowing.is_forced(spec_obj)
+    # One that is enabled twice is one filter: alone it keeps hosts out.
     asked = [] if is_forced else [
-        filter_ for filter_ in ranker.filters
+        filter_ for filter_ in {id(each): each for each
+                                in ranker.filters}.values()
         if filter_.run_filter_for_index(index)]
     silent = [] if ask_others else [
         filter_ for filter_ in asked if may_ask(filter_, spec_obj)]

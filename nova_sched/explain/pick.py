@@ -109,28 +109,31 @@ def why_pick(matrix, picked=None, selector=None):
     values, order = weighed.values, weighed.order
     at = order.item(0) if picked is None else weighed.position(picked)
     drawn, tied = _tied(weighed, at, selector)
-    behind = [place for place in order.tolist()
-              if values[place] < values[at] and place not in tied]
-    gap, parts = 0.0, []
-    if behind and weighed.names:
+    count, behind = int(tied.sum()), order[(values < values[at])[order]
+                                          & ~tied[order]]
+    following, gap, parts = None, 0.0, []
+    if len(behind):
+        following = matrix.name(rows[behind[0]])
         gap = (values[at] - values[behind[0]]).item()
         parts = _parts(matrix, weighed, at, behind[0])
-    return WhyPick(
-        matrix.name(rows[at]), len(rows), len(tied), drawn and len(tied) > 1,
-        matrix.name(rows[behind[0]]) if behind else None, gap, parts)
+    return WhyPick(matrix.name(rows[at]), len(rows), count,
+                   drawn and count > 1, following, gap, parts)
 
 
 def _tied(weighed, at, selector):
-    """Return whether there is a draw, and between which places: a set."""
+    """Return whether there is a draw, and between which places: bool (n,)."""
     values, best = weighed.values, weighed.values[weighed.order[0]]
     if selector is None or not selector.draws:
-        return False, {at, *np.flatnonzero(values == values[at]).tolist()}
-    tied = {at}
-    if selector.band is not None:
-        tied |= {*np.flatnonzero(values >= best - selector.band).tolist()}
-    if selector.subset_size > 1:
-        tied |= {*weighed.order[:selector.subset_size].tolist()}
-    return True, tied
+        tied = values == values[at]
+    elif selector.band is None:
+        tied = np.zeros(len(values), dtype=np.bool_)
+    else:
+        tied = values >= best - selector.band
+    draws = selector is not None and selector.draws
+    if draws and selector.subset_size > 1:
+        tied[weighed.order[:selector.subset_size]] = True
+    tied[at] = True
+    return draws, tied
 
 
 def _parts(matrix, weighed, at, other):

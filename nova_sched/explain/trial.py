@@ -5,6 +5,7 @@ counts as granted.
 """
 
 from nova_sched import exception
+from nova_sched.explain import matrix
 from nova_sched.hosts.decision import Decision
 from nova_sched.scheduler import attempt
 from nova_sched.scheduler import claims
@@ -42,10 +43,15 @@ class Trial(attempt.SchedulingAttempt):
     def count(self):
         return len(self.placed)
 
-    @property
-    def left_spec(self):
-        """The RequestSpec for the instance that got no host."""
-        return self._spec_obj
+    def judged(self, ranker, ask_others=False):
+        """Return why the first instance without a host got none: Matrix.
+
+        Of the hosts as the instances before it leave them; every filter is
+        asked, also one that is asked once a request.
+        Arguments are those of ``matrix.judge``.
+        """
+        return matrix.judge(self.hosts, self._spec_obj, ranker,
+                            ask_others=ask_others)
 
     def _refuse(self):
         # Nobody reads the reasons of a trial.

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from nova_sched.explain.changes import smallest_changes
+from nova_sched.explain.trial import Trial
 from nova_sched.hosts.budget import Budget
 from nova_sched.scheduler import filters
 from nova_sched.scheduler.attempt import SchedulingRequest
@@ -172,6 +173,17 @@ class TestWhere:
 
         assert str(found['unpinned']) == (
             f'without {names} the request is placed')
+
+
+def test_a_trial_tells_why_a_later_instance_gets_no_host():
+    """All filters are asked of what the ones before it leave."""
+    trial = Trial(SchedulingRequest(a_request(), None, 3), a_ranker(), hosts(
+        full('a', free_ram_mb=600), a_host('b', service_up=False)).snapshot,
+        Budget())
+
+    assert (trial.count, trial.error is None) == (1, False)
+    assert trial.judged(a_ranker()).summary() == (
+        '0 of 2 hosts fit, rejected: 1 only RamFilter; 1 only ComputeFilter')
 
 
 class TestFewerInstances:

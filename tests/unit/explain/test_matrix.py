@@ -63,6 +63,11 @@ class TestFilters:
         assert rejecting(found) == {'ComputeFilter': ['b', 'd'],
                                     'RamFilter': ['a', 'b', 'e']}
 
+    def test_one_that_is_enabled_twice_has_one_row(self):
+        found = a_matrix(*CLOUD, ranker=a_ranker('RamFilter', 'RamFilter'))
+
+        assert found.by_rule() == [('RamFilter', 3, 3)]
+
     def test_one_of_a_plug_in_is_asked_host_by_host(self):
         found = a_matrix(*CLOUD, ranker=a_ranker('RamFilter', OddFilter()))
 

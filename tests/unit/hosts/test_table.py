@@ -20,6 +20,7 @@ from tests.builders.pci import a_pci_request
 from tests.builders.pci import a_pool
 from tests.builders.pci import pci_requests
 from tests.builders.pci import pci_stats
+from tests.builders.placement import Placement
 from tests.builders.requests import a_request
 
 
@@ -174,6 +175,40 @@ class TestHostSnapshot:
 
         kept._check()
         assert kept.columns['free_ram_mb'].tolist() == [31768]
+
+    def test_a_copy_and_its_original_go_their_own_ways(self):
+        """Whether by consumption or by what a plug-in sets on a host."""
+        generation = table(*[a_host(pci_stats=pci_stats(a_pool(count=2)))] * 2)
+        snapshot = generation.snapshot(None)
+        snapshot.consume(0, a_request(memory_mb=1000), now=0.0)
+        snapshot.state(1).mine = ['set']
+        twin = snapshot.copy()
+        before = snapshot.block().free_ram_mb.tolist()
+
+        assert twin.block().free_ram_mb.tolist() == before
+        assert (twin.is_as_read, snapshot.is_as_read) == (False, False)
+        twin.consume(0, a_request(memory_mb=1000), now=0.0)
+        twin.state(1).free_ram_mb = 7
+        twin.state(1).limits['memory_mb'] = 9
+        assert snapshot.block().free_ram_mb.tolist() == before
+        assert twin.block().free_ram_mb.tolist() == [before[0] - 1000, 7]
+        assert twin.state(1).mine == ['set']
+        assert (snapshot.writes, twin.writes) == (0, 1)
+        assert snapshot.own_limits(1) == {}
+        assert generation.columns['free_ram_mb'].tolist() == [before[1]] * 2
+
+    def test_so_do_candidates_and_placements(self):
+        snapshot = hosts(a_host('h', uuid='p')).snapshot
+        snapshot.offer = Placement(['p']).offer()
+        assert len(snapshot.state(0).allocation_candidates) == 1
+        twin = snapshot.copy()
+
+        twin.state(0).allocation_candidates.clear()
+        twin.instances.place('new', 'h')
+
+        assert len(snapshot.state(0).allocation_candidates) == 1
+        assert snapshot.instances.located(['new']) == {}
+        assert twin.instances.located(['new']) == {'new': 'h'}
 
     def test_consuming_takes_cells_and_devices(self):
         generation = table(*[a_host(
