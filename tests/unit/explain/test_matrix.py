@@ -103,17 +103,28 @@ class TestFilters:
 
         assert len(found.fitting) == len(CLOUD)
 
-    @pytest.mark.parametrize(('asks', 'level', 'not_asked'), [
-        (False, 'trusted', ('TrustedFilter',)), (False, None, ())])
+    @pytest.mark.parametrize(('level', 'not_asked'), [
+        ('trusted', ('TrustedFilter',)), (None, ())])
     def test_one_that_asks_others_is_left_out_if_it_would_ask(
-            self, asks, level, not_asked):
+            self, level, not_asked):
         found = a_matrix(
             a_host(), ranker=a_ranker('TrustedFilter'),
-            asked={'ask_others': asks},
             extra_specs={'trust:trusted_host': level} if level else {})
 
         assert found.not_asked == not_asked
         assert len(found.fitting) == 1
+
+    @pytest.mark.parametrize('ask_others', [False, True])
+    def test_one_of_a_plug_in_that_asks_others_is_asked_if_wanted(
+            self, ask_others):
+        class AskingFilter(OddFilter):
+            asks_others = True
+
+        found = a_matrix(a_host('a'), ranker=a_ranker(AskingFilter()),
+                         asked={'ask_others': ask_others})
+
+        assert found.not_asked == (() if ask_others else ('AskingFilter',))
+        assert found.by_host(0) == (('AskingFilter',) if ask_others else ())
 
     def test_one_that_changes_hosts_is_not_seen_to_by_the_others(self):
         """But a host that does not pass all of them in turn does not fit."""
