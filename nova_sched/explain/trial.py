@@ -10,7 +10,7 @@ from nova_sched.hosts.decision import Decision
 from nova_sched.scheduler import attempt
 from nova_sched.scheduler import claims
 
-#: Any selector finds the same hosts fit; this one takes the best.
+#: No draw: the best host first.
 _IN_ORDER = attempt.HostSelector(None, 1)
 
 
