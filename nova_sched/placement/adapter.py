@@ -107,9 +107,12 @@ class RequestFailed(exception.PlacementError):
 
     what: that failed, a sentence.  response: Response.
     problem: with it, where it does not say so itself.
+
+    status: of HTTP.
     """
 
     def __init__(self, what, response, problem=None):
+        self.status = response.status
         super().__init__(
             f'{what} Got {response.status}: '
             f'{problem or response.error_text or "nothing"}. '

@@ -81,7 +81,7 @@ class CandidateSource:
         if self.placement_client is None or spec_obj.is_rebuild:
             return spec_obj, PLACEMENT_NOT_USED
         with record.timed('placement'):
-            spec_obj = self._prefilters.apply(context, spec_obj)
+            spec_obj = self.edited(context, spec_obj)
             node = self._target_node(spec_obj, record)
             queries = utils.resource_requests(
                 spec_obj, max_results=self._max_results, target_node=node,
@@ -92,6 +92,13 @@ class CandidateSource:
             return spec_obj, lists()
         record.copy_age = found.age
         return spec_obj, dataclasses.replace(found, ask=lists)
+
+    def edited(self, context, spec_obj):
+        """Return a copy of a RequestSpec that request filters have edited.
+
+        Raises as ``fetch`` does.
+        """
+        return self._prefilters.apply(context, spec_obj)
 
     def _list(self, queries, context, record):
         """Return what Placement lists: AllocationCandidates.

@@ -16,8 +16,8 @@ import collections
 import dataclasses
 
 from nova_sched import exception
-from nova_sched.hosts import columns
 from nova_sched.observe import logs
+from nova_sched.rehearsal import host_changes
 
 #: Requests that are remembered, to see who else was given a host.
 _REMEMBERED = 1000
@@ -27,14 +27,6 @@ _REMEMBERED = 1000
 _LAG = 1.0
 #: Seconds for which a request that has left a host counts as still there.
 _LINGERING = 5.0
-
-#: Columns that change all the time, or that other columns stand for.
-_NOT_COMPARED = {'updated', 'service', 'service_last_seen', 'service_fresh',
-                 'service_up', 'stats', 'uuid', 'host', 'nodename'}
-_COMPARED = tuple(name for name in columns.NAMES
-                  if name not in _NOT_COMPARED)
-#: Longest value in a text, in characters.
-_MAX_LENGTH = 40
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +127,7 @@ class ChangeFinder:
         now = self._decider.table()
         if request.table is None or now is None:
             return []
-        return row_changes(place, request.table, now)
+        return host_changes.row_changes(place, request.table, now)
 
     def _other_usage(self, request, place, usages, others):
         """Return how other requests used a host: texts, the first is enough.
@@ -215,31 +207,6 @@ def _left_by_another(place, allocations, others, started_at, lingering):
     return []
 
 
-def row_changes(place, before, after):
-    """Return the differences of a host between two HostTables: texts.
-
-    place: (host, node); a node of None means all nodes of the host.
-    """
-    changes = []
-    if _rows_of(after, place) and not _rows_of(before, place):
-        changes.append(
-            f'host {place[0]} was not read when it was decided here')
-    for row in _rows_of(before, place):
-        host, node = (_value(before, name, row)
-                      for name in ('host', 'nodename'))
-        row_after = after.row(host, node)
-        if row_after is None:
-            changes.append(f'host {host} is gone')
-            continue
-        for name in _COMPARED:
-            old = _value(before, name, row)
-            new = _value(after, name, row_after)
-            if old != new:
-                changes.append(f'{name} of {host}: {_shortened(old)} became '
-                               f'{_shortened(new)}')
-    return changes
-
-
 def usage_changes(host, before, allocations, consumers, held_before):
     """Return how other consumers' usage of a provider changed: texts.
 
@@ -266,27 +233,5 @@ def provider_of(place, table):
 
     table: HostTable, or None.
     """
-    rows = [] if table is None else _rows_of(table, place)
-    return _value(table, 'uuid', rows[0]) if rows else None
-
-
-def _rows_of(table, place):
-    host, node = place
-    if node is not None:
-        row = table.row(host, node)
-        return [] if row is None else [row]
-    return [row for row, _ in table.rows_of({host})]
-
-
-def _value(table, name, row):
-    column = table.columns[name]
-    if hasattr(column, 'codes'):
-        return column.values[column.codes.item(row)]
-    if hasattr(column, 'item'):
-        return column.item(row)
-    return column[row]
-
-
-def _shortened(value):
-    text = str(value)
-    return text if len(text) <= _MAX_LENGTH else 'another value'
+    rows = [] if table is None else host_changes.rows_of(table, place)
+    return host_changes.value(table, 'uuid', rows[0]) if rows else None

@@ -42,6 +42,7 @@ FLOORS = {
     'nova_sched.plugins.nova.manager': PROCESS,
     'nova_sched.plugins.nova.rpcapi': DOOR,
     'nova_sched.preflight': PROCESS,
+    'nova_sched.rehearsal': PROCESS,
     'nova_sched.rpc': PORTS,
     'nova_sched.rules': RULES,
     'nova_sched.scheduler': DECISION,

@@ -96,7 +96,7 @@ class SchedulerReportClient(NovaMethods):
             if exc.reason in _TOO_LATE:
                 raise exception.PlacementUnavailable(
                     str(exc), self._adapter.timeout) from exc
-            return NoCandidates(str(exc))
+            return self.without_answer(exc)
         except exception.PlacementError as exc:
             error = exc
         else:
@@ -105,6 +105,13 @@ class SchedulerReportClient(NovaMethods):
                 summaries=found.summaries if self.keeps_summaries else None,
                 ) if found.by_provider else NO_CANDIDATES
         LOG.error('%s', error)
+        return self.without_answer(error)
+
+    def without_answer(self, error):
+        """Return what is offered without an answer to go by: NoCandidates.
+
+        error: the PlacementError that says why.
+        """
         return NoCandidates(str(error))
 
     def _offer(self, by_provider, providers, version, context, **fields):

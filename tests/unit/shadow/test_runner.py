@@ -7,7 +7,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.scheduler import filter_scheduler
-from nova_sched.shadow import read_only_placement
+from nova_sched.rehearsal import read_only_placement
 from nova_sched.shadow import runner
 from nova_sched.shadow import tap
 from nova_sched.systemd import Notifier
@@ -104,7 +104,7 @@ def test_a_stop_ends_what_is_asked_of_placement(shadow, server):
 
     made.stop()
 
-    with pytest.raises(read_only_placement.ShadowStopping):
+    with pytest.raises(read_only_placement.Stopping):
         made._placement.consumer_allocations(a_uuid())
 
 

@@ -1,4 +1,4 @@
-"""Placement as a shadow uses it: everything is read, nothing changed."""
+"""Placement, of which a rehearsal reads everything and changes nothing."""
 
 import contextlib
 import dataclasses
@@ -10,12 +10,10 @@ from nova_sched import service_adapter
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.placement import adapter
 from nova_sched.placement import allocations
-from nova_sched.placement.mirror import mirror
 from nova_sched.scheduler.client import report
-from nova_sched.shadow.copied_candidates import compare_copy
 
 _CANDIDATES = '/allocation_candidates'
-_FOUND = 200
+_FOUND, _WRONG_QUERY = 200, 400
 
 #: Microversion of the requests for allocations; any that Nova uses will do.
 _VERSION = '1.17'
@@ -32,7 +30,7 @@ class ReadOnlyPlacement:
         self._candidates, self._stopped = None, False
 
     def stop(self):
-        """Fail every further request at once with ShadowStopping."""
+        """Fail every further request at once with Stopping."""
         self._stopped = True
 
     def collect_candidates(self):
@@ -64,7 +62,7 @@ class ReadOnlyPlacement:
         Raises WriteAttempted for any method but GET.
         """
         if method != 'GET':
-            raise WriteAttempted(f'{method} {path} is not for a shadow')
+            raise WriteAttempted(f'{method} {path} is not for a rehearsal')
         with self._noting_silence():
             response = self._adapter.request(method, path, *args, **kwargs)
         if self._candidates is not None and path.startswith(_CANDIDATES):
@@ -114,7 +112,7 @@ class ReadOnlyPlacement:
 
     def _check_running(self):
         if self._stopped:
-            raise ShadowStopping
+            raise Stopping
 
     def _read(self, path, read):
         """Return what ``read`` makes of the JSON document at a path."""
@@ -131,15 +129,15 @@ class ReadOnlyPlacement:
 
 
 class WriteAttempted(exception.NovaSchedException):
-    """A request of a shadow that would change something: a program error."""
+    """A request that would change something: a program error."""
 
 
-class ShadowStopping(adapter.PlacementUnreachable):
-    """A request to Placement while the shadow stops."""
+class Stopping(adapter.PlacementUnreachable):
+    """A request to Placement after ``ReadOnlyPlacement.stop``."""
 
     def __init__(self):
         exception.PlacementError.__init__(
-            self, 'The shadow is about to end, and asks Placement no more.')
+            self, 'The process is about to end, and asks Placement no more.')
         self.reason = service_adapter.FailureReason.NO_ANSWER
 
 
@@ -193,39 +191,17 @@ def _usages(document):
 class ReadOnlyReportClient(report.SchedulerReportClient):
     """A Placement client that fetches candidates and claims none of them.
 
-    Every claim succeeds, and none is sent.
-    Placement lists all candidates.  Where there is a copy of what it knows,
-    what that offers is compared with the listing, and not used.
+    Every claim succeeds, and none is sent.  Placement lists all candidates.
 
     conf: ConfigOpts.  placement: ReadOnlyPlacement.
-    comparison: the CopyComparison of the candidates fetched last; None if the
-        copy could not tell.
     """
-
-    def __init__(self, conf, placement):
-        super().__init__(conf, placement)
-        self._conf, self.comparison = conf, None
-
-    def mirrored(self, freed, answers=None):
-        """As of SchedulerReportClient."""
-        # Its questions are no part of a request: they have a connection of
-        # their own.
-        self._mirror = mirror.PlacementMirror(
-            ReadOnlyPlacement(self._conf), freed, answers)
-        return self._mirror
 
     def copied_candidates(self, queries, context):
         """Return None: Placement is to be asked."""
 
     def candidates(self, queries, context):
-        """As of SchedulerReportClient; NoCandidates if it is too slow."""
-        copied = super().copied_candidates(queries, context)
-        try:
-            found = super().candidates(queries, context)
-        except exception.PlacementUnavailable as exc:
-            found = NoCandidates(str(exc))
-        self.comparison = copied and compare_copy(
-            copied, found, self._conf.scheduler.max_placement_results)
+        """As of SchedulerReportClient."""
+        found = super().candidates(queries, context)
         if isinstance(found, NoCandidates):
             return found
         return dataclasses.replace(
@@ -242,6 +218,19 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
 
     def forget(self, instance_uuid):
         """Do nothing, as ``_release``."""
+
+
+class StrictReportClient(ReadOnlyReportClient):
+    """A client to which a Placement that cannot be asked is an error.
+
+    A query that Placement does not accept has no candidates.
+    """
+
+    def without_answer(self, error):
+        """Return NoCandidates for a wrong query; else raise the error."""
+        if getattr(error, 'status', None) != _WRONG_QUERY:
+            raise error
+        return super().without_answer(error)
 
 
 def _claim(instance_uuid, request, spec_obj):

@@ -1,0 +1,1 @@
+"""Decisions without effect, by the very code that serves."""
