@@ -39,6 +39,16 @@ def placement_configured(conf):
     return any(files.raw_values(conf, GROUP, name) for name in SIGNS)
 
 
+def forget(conf):
+    """Have a loading.Options name no Placement, whatever its files say."""
+    for name in SIGNS:
+        if name in conf.placement:
+            conf.set_override(name, None, GROUP)
+    conf.contents = [
+        (path, {section: values for section, values in found.items()
+                if section != GROUP}) for path, found in conf.contents]
+
+
 def check_tls_files(conf):
     """Raise ConfigurationError for a file of TLS that cannot be read.
 

@@ -95,7 +95,7 @@ def _refusal(section, opt, value):
         return None
     if (value is None and opt.default is not None
             and isinstance(opt.type, types.Number)):
-        return (f'is empty and {_expected(opt, "")}; take the line out for '
+        return (f'is empty and {expected(opt, "")}; take the line out for '
                 f'the default, {opt.default}')
     least = LEAST.get((section, opt.dest))
     if least is not None and value < least:
@@ -110,15 +110,18 @@ def _value_error(conf, section, name, opt, exc):
         return exception.ConfigurationError(
             option, 'as given outside the files', str(exc))
     text = written[-1]
-    hint = (_expected(opt, text)
+    hint = (expected(opt, text)
             if not isinstance(exc, sections.SUBSTITUTION_ERRORS)
             else 'a $ begins the name of another option; write $$ for a $')
     return exception.ConfigurationError(
         option, '****' if opt.secret else text, hint)
 
 
-def _expected(opt, value):
-    """Return what an option takes, in words."""
+def expected(opt, value):
+    """Return what an option takes, in words.
+
+    value: text that it does not take.
+    """
     kind = opt.type
     choices = getattr(kind, 'choices', None)
     if choices:

@@ -49,7 +49,7 @@ def changed_hosts(before, after):
     if not after.has_rows_of(before):
         known = dict.fromkeys(before.keys())
         rows = list(range(before.size))
-        came = [f'host {host} has come' for host, node in after.keys()
+        came = [f'host {host} has come' for host, node in map(tuple, after.keys())
                 if (host, node) not in known]
     else:
         rows, came = _differing_rows(before, after), []

@@ -23,7 +23,9 @@ from nova_sched.options import spelling
 #: Alembic tells at INFO which kind of database it found, oslo.db adds a
 #: traceback to what a database refuses.
 _TALKATIVE = {'alembic': py_logging.WARNING,
-              'oslo_db.sqlalchemy.exc_filters': py_logging.CRITICAL}
+              'oslo_db.sqlalchemy.exc_filters': py_logging.CRITICAL,
+              'nova_sched.scheduler.manager': py_logging.CRITICAL,
+              'nova_sched.scheduler.client.report': py_logging.CRITICAL}
 
 
 class Commands(commandmanager.CommandManager):

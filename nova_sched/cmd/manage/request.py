@@ -118,7 +118,7 @@ class Call(forms.Lister):
     def take_action(self, parsed_args):
         self.app.conf.set_override('long_rpc_timeout', parsed_args.timeout)
         spec_obj = specs.build_spec(parsed_args)
-        self._uuids = uuids = _name_instances(spec_obj)
+        self._uuids = uuids = name_instances(spec_obj)
         cloud = self._cloud() if parsed_args.boot else None
         answer = self._answer(
             self._asker, spec_obj, uuids, return_objects=True,
@@ -169,7 +169,7 @@ class Call(forms.Lister):
                 conf, transport).select_destinations(*args, **kwargs))
 
 
-def _name_instances(spec_obj):
+def name_instances(spec_obj):
     """Make as many uuids as a request is for; it bears the first: list.
 
     spec_obj: envelope of a RequestSpec, which may be wrong.

@@ -41,7 +41,7 @@ _NESTED = {
     'instance_group': 'InstanceGroup', 'requested_destination': 'Destination',
     'cell': 'CellMapping', 'limits': 'SchedulerLimits',
     'requested_resources': 'RequestGroup'}
-_ENVELOPE = 'nova_object.name'
+_ENVELOPE, _DATA = 'nova_object.name', 'nova_object.data'
 
 
 def add_request_arguments(parser):
@@ -130,6 +130,18 @@ def _device(text):
 _device.__name__ = 'KEY=VALUE,...'
 
 
+def default_arguments():
+    """Return what the options are that are not given: argparse.Namespace."""
+    parser = argparse.ArgumentParser()
+    add_request_arguments(parser)
+    return parser.parse_args([])
+
+
+def flag(name):
+    """Return how the command line spells an option."""
+    return f'--{name.replace("_", "-")}'
+
+
 def build_spec(args):
     """Return the request that the options describe: an envelope.
 
@@ -144,11 +156,8 @@ def build_spec(args):
 
 
 def _from_file(args):
-    defaults = argparse.ArgumentParser()
-    add_request_arguments(defaults)
-    defaults = defaults.parse_args([])
-    others = [f'--{name.replace("_", "-")}'
-              for name, value in sorted(vars(defaults).items())
+    defaults = default_arguments()
+    others = [flag(name) for name, value in sorted(vars(defaults).items())
               if name != 'spec' and getattr(args, name) != value]
     if others:
         raise exception.InvalidInput(
@@ -165,9 +174,9 @@ def _from_file(args):
             raise ValueError(f'{name} is no field of a RequestSpec; '
                              + nearest.did_you_mean(name, known))
         made = _from_options(defaults).obj_to_primitive()
-        made['nova_object.data'] |= _fields(found)
+        made[_DATA] |= _fields(found)
         if found.get('numa_topology') is None:
-            made['nova_object.data']['numa_topology'] = _numa(made)
+            made[_DATA]['numa_topology'] = _numa(made)
     except MalformedError as exc:
         raise exc.under('--spec').as_invalid_input() from exc
     except (OSError, ValueError) as exc:
@@ -202,6 +211,47 @@ def _from_options(args):
         requested_destination=_destination(args))
     spec_obj.numa_topology = guests.numa_topology(spec_obj)
     return spec_obj
+
+
+#: Options of the flavor: name -> field of a Flavor.
+_SIZES = {'vcpus': 'vcpus', 'ram': 'memory_mb', 'disk': 'root_gb',
+          'ephemeral': 'ephemeral_gb', 'swap': 'swap'}
+#: Options that an instance's stored request may have besides.
+ANYWHERE = ('ignore_host', 'to_host', 'to_node')
+#: Options of the flavor that an instance is resized to.
+OF_FLAVOR = ('flavor', *_SIZES, 'extra_spec', 'pci')
+
+
+def edit_stored(spec, given):
+    """Change a stored request by options.
+
+    spec: envelope of a RequestSpec, which is changed.
+    given: dict of options of OF_FLAVOR and ANYWHERE.  Of the flavor, what is
+        not given stays; extra specs take the place of all that there were.
+    Raises InvalidInput for options that make no request.
+    """
+    data = spec[_DATA]
+    if given.get('ignore_host'):
+        data['ignore_hosts'] = given['ignore_host']
+    if given.keys() & {'to_host', 'to_node'}:
+        data['requested_destination'] = objects.Destination(**{
+            name: given[f'to_{name}'] for name in ('host', 'node')
+            if given.get(f'to_{name}')}).obj_to_primitive()
+    if not given.keys() & set(OF_FLAVOR):
+        return
+    flavor = data['flavor'][_DATA]
+    flavor |= {_SIZES[name]: value for name, value in given.items()
+               if name in _SIZES}
+    if 'flavor' in given:
+        flavor['name'] = flavor['flavorid'] = given['flavor']
+    if 'extra_spec' in given:
+        flavor['extra_specs'] = dict(given['extra_spec'])
+    if 'pci' in given:
+        data['pci_requests'] = _devices(given['pci']).obj_to_primitive()
+    try:
+        data['numa_topology'] = _numa(spec)
+    except MalformedError as exc:
+        raise exc.as_invalid_input() from exc
 
 
 def _properties(pairs):
@@ -276,4 +326,4 @@ def _field(name, value):
         return [_field(name, item) for item in value]
     return {_ENVELOPE: cls.__name__, 'nova_object.namespace': 'nova',
             'nova_object.version': cls.VERSION,
-            'nova_object.data': _fields(value)}
+            _DATA: _fields(value)}

@@ -70,7 +70,7 @@ def test_of_many_instances_ten_are_named(ask, count, more):
     ({'num_instances': '3'}, 1), ({'num_instances': None}, 1)])
 def test_a_request_is_for_as_many_instances_as_it_says(data, count):
     """One where that cannot be read, which the scheduler will tell of."""
-    uuids = request._name_instances({'nova_object.data': data})
+    uuids = request.name_instances({'nova_object.data': data})
 
     assert len({*uuids}) == count
     assert data.get('instance_uuid') == (uuids[0] if uuids else None)
@@ -78,7 +78,7 @@ def test_a_request_is_for_as_many_instances_as_it_says(data, count):
 
 @pytest.mark.parametrize('odd', [{}, {'nova_object.data': []}])
 def test_what_is_no_request_is_for_one_instance(odd):
-    assert len(request._name_instances(odd)) == 1
+    assert len(request.name_instances(odd)) == 1
 
 
 def test_a_property_of_an_image_that_cannot_be_read_is_named():

@@ -1,0 +1,280 @@
+"""``request plan``: what would be decided of a request, without effect."""
+
+import contextlib
+import json
+import pathlib
+import tempfile
+
+from oslo_utils import uuidutils
+from oslo_versionedobjects.exception import IncompatibleObjectVersion
+
+from nova_sched import conf as config
+from nova_sched import context
+from nova_sched import exception
+from nova_sched.cloud import file as cloud_file
+from nova_sched.cmd.manage import exits
+from nova_sched.cmd.manage import forms
+from nova_sched.cmd.manage import plan_report
+from nova_sched.cmd.manage import request
+from nova_sched.cmd.manage import specs
+from nova_sched.conf import placement as placement_conf
+from nova_sched.db import engine as db_engine
+from nova_sched.db import schema
+from nova_sched.db import stored_requests
+from nova_sched.rehearsal import decider
+from nova_sched.rehearsal import host_changes
+from nova_sched.rehearsal import moves
+from nova_sched.rehearsal import overrides
+from nova_sched.rehearsal import read_only_placement
+
+_DATA = 'nova_object.data'
+
+
+class Plan(forms.Lister):
+    """Tell where instances would go, and why no host would have them.
+
+    Decides in this process, by the code and the configuration of the
+    service, on what its databases and Placement hold, or on the cloud of a
+    file. Claims, writes and sends nothing.
+
+    Ends with 0 if it fits, 1 if not, 2 for wrong input, and 3 if a database
+    or Placement cannot be asked.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        specs.add_request_arguments(parser)
+        # Which options are given matters, beside what they are.
+        parser.set_defaults(
+            **dict.fromkeys(vars(specs.default_arguments())))
+        parser.add_argument(
+            '--instance', metavar='UUID',
+            help='The request that the API database has of this instance, '
+                 'instead of options for one.')
+        parser.add_argument(
+            '--for', dest='operation', choices=moves.OPERATIONS,
+            default=moves.BOOT,
+            help='What is to be done with it (default: boot).')
+        parser.add_argument(
+            '--same-host', action='store_true',
+            help='A resize may stay on its host, as with '
+                 'allow_resize_to_same_host in Nova.')
+        _add_what_if(parser)
+        return parser
+
+    def run(self, parsed_args):
+        """Run the command; 1 if not all instances have a host."""
+        self._report = None
+        return super().run(parsed_args) or (
+            exits.DONE if self._report.fits else exits.NO)
+
+    def take_action(self, parsed_args):
+        with contextlib.ExitStack() as stack:
+            conf = self._conf(parsed_args, stack)
+            asked = _Asked(parsed_args, conf)
+            self._report = plan_report.PlanReport(
+                *_rehearse(conf, *asked.request(), stack),
+                operation=parsed_args.operation, conf=conf,
+                changed=_changed(parsed_args))
+        return plan_report.COLUMNS, self._report.rows()
+
+    def produce_output(self, parsed_args, column_names, data):
+        if forms.for_programs(parsed_args):
+            document = self._report.document()
+            self.formatter.emit_one(tuple(document), tuple(document.values()),
+                                    self.app.stdout, parsed_args)
+            return
+        if data or parsed_args.formatter != 'table':
+            super().produce_output(parsed_args, column_names, data)
+        if parsed_args.formatter == 'table':
+            self._report.write(self.app.stdout, lambda names, rows: (
+                self.formatter.emit_list(names, rows, self.app.stdout,
+                                         parsed_args)))
+        elif not self._report.fits:
+            self.app.stderr.write(f'{self._report.reason}\n')
+
+    def _conf(self, parsed_args, stack):
+        """Return the configuration to decide by.
+
+        Raises ConfigurationError and InvalidInput.
+        """
+        conf = self.app.conf
+        overrides.apply(conf, parsed_args.settings, parsed_args.without,
+                        parsed_args.enable)
+        if parsed_args.cloud:
+            _load(conf, parsed_args.cloud, stack)
+            _check_sizes(conf, self.app)
+        for error in config.check(conf)[:1]:
+            raise error
+        return conf
+
+
+def _add_what_if(parser):
+    parser.add_argument(
+        '--cloud', metavar='FILE',
+        help='Decide on the hosts of this file, as "cloud export" writes it, '
+             'and not on those of the databases; without Placement.')
+    parser.add_argument(
+        '--without', action='append', default=[], metavar='FILTER',
+        help='Leave out a filter that is enabled; may be repeated.')
+    parser.add_argument(
+        '--enable', action='append', default=[], metavar='FILTER',
+        help='Run a filter besides; may be repeated.')
+    parser.add_argument(
+        '--set', action='append', default=[], dest='settings',
+        type=overrides.Setting.parse, metavar='SECTION.OPTION=VALUE',
+        help='An option with another value than in the files; may be '
+             'repeated.')
+
+
+def _changed(parsed_args):
+    """Return what differs from the configuration of the service: texts."""
+    return [*(f'--without {name}' for name in parsed_args.without),
+            *(f'--enable {name}' for name in parsed_args.enable),
+            *(f'--set {setting}' for setting in parsed_args.settings)]
+
+
+def _load(conf, path, stack):
+    """Have a ConfigOpts lead to the cloud of a file, and nowhere else.
+
+    It is in a database of its own, until the stack is closed.
+    """
+    folder = stack.enter_context(
+        tempfile.TemporaryDirectory(prefix='nova-sched-plan-'))
+    for group, url in (('database', f'sqlite:///{folder}/cloud.sqlite'),
+                       ('api_database', None)):
+        conf.set_override('connection', url, group)
+    placement_conf.forget(conf)
+    database = db_engine.database(conf)
+    stack.callback(database.close)
+    try:
+        cloud = json.loads(pathlib.Path(path).read_text())
+        schema.sync_database(database)
+        cloud_file.load(database.engine, cloud, shift=True)
+    except (OSError, ValueError, cloud_file.NotACloud) as exc:
+        raise exits.WrongFile(f'{path}: {exc}') from exc
+
+
+def _check_sizes(conf, app):
+    """Warn where nothing says what fits on a host."""
+    lacking = [name for name in ('RamFilter', 'DiskFilter')
+               if name not in config.enabled_filters(conf)]
+    if lacking:
+        app.stderr.write(
+            f'Without Placement nothing judges what {" and ".join(lacking)} '
+            'judge; --enable runs them here\n')
+
+
+class _Asked:
+    """What the command line asks for.
+
+    Raises InvalidInput for options that do not go together.
+    """
+
+    def __init__(self, args, conf):
+        self._args, self._conf = args, conf
+        defaults = vars(specs.default_arguments())
+        self._given = {name: getattr(args, name) for name in defaults
+                       if getattr(args, name) is not None}
+        for name in defaults.keys() - self._given.keys():
+            setattr(args, name, defaults[name])
+        if args.same_host and args.operation != moves.RESIZE:
+            self._refuse('--same-host is about --for resize')
+        if args.instance:
+            self._check_stored()
+
+    def _check_stored(self):
+        args = self._args
+        if args.cloud:
+            self._refuse('--instance: the file of --cloud has no requests of '
+                         'instances; give the request by --spec, with its '
+                         'instance_uuid')
+        allowed = {*specs.ANYWHERE}
+        if args.operation == moves.RESIZE:
+            allowed |= {*specs.OF_FLAVOR}
+        elif args.operation == moves.BOOT:
+            allowed.add('count')
+        others = sorted(map(specs.flag, self._given.keys() - allowed))
+        if others:
+            self._refuse(
+                f'--for {args.operation} --instance {args.instance}: its '
+                f'stored request is the whole request; leave out '
+                f'{", ".join(others)}')
+
+    @staticmethod
+    def _refuse(reason):
+        raise exception.InvalidInput(reason=reason)
+
+    def request(self):
+        """Return the request: an envelope, and the uuids of its instances.
+
+        Raises InvalidInput and DatabaseUnavailable.
+        """
+        args = self._args
+        stored = stored_requests.StoredRequests(self._conf)
+        try:
+            if args.instance:
+                if not uuidutils.is_uuid_like(args.instance):
+                    self._refuse(f'--instance {args.instance}: it is no uuid')
+                spec = stored.spec(args.instance)
+                specs.edit_stored(spec, self._given)
+            else:
+                spec = specs.build_spec(args)
+            if args.operation == moves.BOOT:
+                if args.instance:
+                    spec[_DATA]['num_instances'] = args.count
+                return spec, request.name_instances(spec)
+            uuid = args.instance or self._uuid_in(spec)
+            return moves.as_asked(spec, args.operation, stored.instance(uuid),
+                                  args.same_host), [uuid]
+        finally:
+            stored.close()
+
+    def _uuid_in(self, spec):
+        """Return the instance that a --spec is about."""
+        data = spec.get(_DATA)
+        uuid = data.get('instance_uuid') if isinstance(data, dict) else None
+        if not (self._args.spec and uuid):
+            self._refuse(f'--for {self._args.operation}: which instance is '
+                         'it? Give --instance UUID, or a --spec that has its '
+                         'instance_uuid')
+        return uuid
+
+
+def _rehearse(conf, spec, uuids, stack):
+    """Decide a request; return Rehearsed, and what has changed since.
+
+    spec: envelope of a RequestSpec.
+    The changes are texts; None if they cannot be known.
+    Raises what keeps the request from being decided.
+    """
+    placement = (read_only_placement.ReadOnlyPlacement(conf)
+                 if config.placement_configured(conf) else None)
+    made = decider.Decider(conf, read_only_placement.StrictReportClient(
+        conf, placement))
+    stack.callback(made.stop)
+    made.start()
+    rehearsed = made.decide(context.RequestContext(is_admin=True), {
+        'spec_obj': spec, 'instance_uuids': uuids, 'return_objects': True,
+        'return_alternates': True})
+    _check_decided(rehearsed)
+    changes = None
+    with contextlib.suppress(exception.DatabaseUnavailable):
+        if rehearsed.table is not None and made.refresh():
+            changes = host_changes.changed_hosts(
+                rehearsed.table, made.table())
+    return rehearsed, changes
+
+
+def _check_decided(rehearsed):
+    """Raise the error of a request that is neither placed nor refused."""
+    error = rehearsed.error
+    if error is None or isinstance(error, exception.NoValidHost):
+        return
+    if isinstance(error, IncompatibleObjectVersion):
+        raise exception.InvalidInput(reason=str(error)) from error
+    if isinstance(error, exception.NovaSchedException):
+        raise error
+    raise exception.NovaSchedException(
+        f'The scheduler fails with {type(error).__name__}: {error}'
+    ) from error

@@ -1,0 +1,202 @@
+"""What ``request plan`` tells of a decision: to programs, and to people."""
+
+import datetime
+
+from nova_sched import conf as config
+from nova_sched.cmd.manage import forms
+from nova_sched.cmd.manage import request
+from nova_sched.hosts import decision
+
+#: Of the JSON object: the first number changes with what programs must know.
+VERSION = '1.0'
+
+COLUMNS = ('Instance', 'Host', 'Node', 'Zone', 'Weight', 'Alternates')
+_FILTERS = ('Filter', 'Before', 'After', 'Rejected', 'Rejected hosts')
+#: Hosts, or changes, that people are told by name.
+_SHOWN = 3
+#: The step of a record that rejects what Placement does not offer.
+_OFFERED = 'allocation candidates'
+
+
+class PlanReport:
+    """What came of one request.
+
+    rehearsed: rehearsal.decider.Rehearsed, placed or refused.
+    changes: what differs in the databases since, texts; None if not known.
+    operation: one of rehearsal.moves.OPERATIONS.  conf: ConfigOpts.
+    changed: what differs from the service's configuration, texts.
+    """
+
+    def __init__(self, rehearsed, changes, operation, conf, changed):
+        self._rehearsed, self._changes = rehearsed, changes
+        self._record, self._selections = (rehearsed.record,
+                                          rehearsed.selections)
+        self._operation, self._changed = operation, changed
+        self._filters = (config.enabled_filters(conf)
+                         if rehearsed.ranker is not None else [])
+        self._driver = config.driver_name(conf)
+
+    @property
+    def fits(self):
+        """Whether there is a host for each instance."""
+        return self._record.outcome == decision.PLACED
+
+    @property
+    def reason(self):
+        """Why there is none, in full; None if there is."""
+        return self._record.reason
+
+    def rows(self):
+        """Return a row of COLUMNS for each instance, none of a refusal."""
+        return [(pick.instance_uuid, selected.service_host,
+                 selected.nodename, selected.availability_zone,
+                 forms.number(pick.weight), request.Hosts(others))
+                for pick, (selected, *others) in self._placed()]
+
+    def _placed(self):
+        return zip(self._record.picks, self._selections,
+                   strict=True) if self.fits else ()
+
+    def document(self):
+        """Return all of it as plain JSON: a dict."""
+        return {
+            'version': VERSION, 'outcome': self._record.outcome,
+            'reason': self.reason, 'operation': self._operation,
+            'request': {'id': self._record.request_id,
+                        'instances': self._record.instances},
+            'placements': [self._placement(*placed)
+                           for placed in self._placed()],
+            'filters': [{'instance': step.index, 'name': step.name,
+                         'before': step.before, 'after': step.after}
+                        for step in self._record.steps],
+            'rejected': [{'name': name, 'hosts': [
+                {'host': host, 'node': node} for host, node in hosts]}
+                for name, hosts in self._rejected()],
+            'placement': self._offer(), 'state': self._state(),
+            'configuration': {
+                'driver': self._driver, 'enabled_filters': self._filters,
+                'changed': self._changed}}
+
+    def _placement(self, pick, selections):
+        selected, *others = selections
+        return {
+            'instance': pick.instance_uuid, 'host': selected.service_host,
+            'node': selected.nodename, 'zone': selected.availability_zone,
+            'cell': selected.cell_uuid, 'weight': pick.weight,
+            'weighers': [
+                {'name': part.name, 'raw': part.raw,
+                 'normalized': part.normalized,
+                 'multiplier': part.multiplier}
+                for part in self._record.parts(pick.index)],
+            'limits': request.Limits(
+                selected.to_dict()['limits']).machine_readable(),
+            'alternates': [
+                {'host': other.service_host, 'node': other.nodename,
+                 'zone': other.availability_zone} for other in others]}
+
+    def _rejected(self):
+        """Return (name, list of (host, node)) of each rule that rejected any.
+        """
+        return [(name, [self._record.host_of(row) for row in rows.tolist()])
+                for name, rows in self._record.rejected()]
+
+    def _offer(self):
+        offer = self._rehearsed.offer
+        if not offer.asked:
+            return {'asked': False, 'offered': None}
+        return {'asked': True, 'offered': len(offer.providers)}
+
+    def _state(self):
+        record, table = self._record, self._rehearsed.table
+        reads = record.reads or getattr(
+            getattr(table, 'cells', None), 'reads', ())
+        return {
+            'hosts': self._hosts(),
+            'cells': [{'uuid': uuid, 'read_at': _time(began)}
+                      for uuid, began in reads],
+            'lost_cells': [{'cell': cell, 'reason': why}
+                           for cell, why in record.lost],
+            'decided_at': _time(record.clock or record.arrived),
+            'moved': None if self._changes is None else bool(self._changes),
+            'changes': self._changes or []}
+
+    def _hosts(self):
+        return self._record.hosts or getattr(
+            self._rehearsed.table, 'size', 0)
+
+    def write(self, out, write_table):
+        """Write what people read below the table of the instances.
+
+        write_table: function of names of columns, and rows.
+        The last line is for programs.
+        """
+        if not self.fits:
+            out.write(f'No valid host: {self.reason}\n')
+        funnel = list(self._funnel())
+        if funnel:
+            write_table(_FILTERS, funnel)
+        for line in (self._told_offer(), *self._told_state(), self.line()):
+            out.write(f'{line}\n')
+
+    def _funnel(self):
+        """Yield a row of _FILTERS for each rule, of the first instance.
+
+        What later instances lost to it counts as rejected as well.
+        """
+        rejected = dict(self._rejected())
+        for step in self._record.steps:
+            if step.index:
+                break
+            hosts = rejected.pop(step.name, ())
+            yield (step.name, step.before, step.after, len(hosts),
+                   _some([host for host, _node in hosts]))
+
+    def _told_offer(self):
+        offer = self._offer()
+        if not offer['asked']:
+            return 'Placement plays no part.'
+        return f'Placement offers {offer["offered"]} resource provider(s).'
+
+    def _told_state(self):
+        state = self._state()
+        read = ', '.join(f'cell {cell["uuid"]} read at {cell["read_at"]}'
+                         for cell in state['cells'])
+        yield f'State: {state["hosts"]} host(s); {read or "no cell was read"}.'
+        for cell in state['lost_cells']:
+            yield f'Cell {cell["cell"]} cannot be read: {cell["reason"]}'
+        if self._changes is None:
+            yield 'Whether the state has moved since is not known.'
+        elif self._changes:
+            yield ('The state has moved since: '
+                   f'{_some(self._changes, "; ")}.')
+        if self._changed:
+            yield f'Decided with {", ".join(self._changed)}.'
+
+    def line(self):
+        """Return the outcome as one line of NAME=VALUE."""
+        placed = len(self._selections) if self.fits else 0
+        return (f'plan: outcome={self._record.outcome} placed={placed} '
+                f'of={self._record.instances} hosts={self._hosts()} '
+                f'filter={self._last_filter()}')
+
+    def _last_filter(self):
+        """Return the rule that left no host; '-' for none."""
+        if self.fits:
+            return '-'
+        if self._rehearsed.offer.asked and not self._rehearsed.offer.providers:
+            return _OFFERED.replace(' ', '_')
+        return next((step.name.replace(' ', '_')
+                     for step in reversed(self._record.steps)
+                     if not step.after), '-')
+
+
+def _time(seconds):
+    return datetime.datetime.fromtimestamp(
+        seconds, datetime.UTC).isoformat(timespec='milliseconds')
+
+
+def _some(texts, separator=', '):
+    """Return the first few texts as one, with the number of the others."""
+    left = len(texts) - _SHOWN
+    return separator.join(texts[:_SHOWN]) + (
+        f' and {left} more' if left > 0 else '')

@@ -1,0 +1,156 @@
+"""Reads what Nova keeps of an instance: its request, its group, its host.
+
+Requests and server groups are in the API database, instances in their cells.
+"""
+
+import dataclasses
+import json
+
+import sqlalchemy as sa
+
+from nova_sched import exception
+from nova_sched.db import api_reader
+from nova_sched.db import cells
+from nova_sched.db import engine
+from nova_sched.db import reader
+from nova_sched.db import statements
+from nova_sched.db import tables
+
+_request_specs = sa.table('request_specs', sa.column('instance_uuid'),
+                          sa.column('spec'))
+_DATA = 'nova_object.data'
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredInstance:
+    """An instance by its row, and the cell that it is in.
+
+    host: None where it is on none.
+    cell_uuid: None in a database without cells.
+    """
+
+    uuid: str
+    host: str | None
+    vm_state: str | None
+    cell_uuid: str | None
+
+
+class StoredRequests:
+    """A reader of the databases of a ConfigOpts."""
+
+    def __init__(self, conf):
+        self._api = engine.database(
+            conf, 'api_database' if conf.api_database.connection
+            else 'database')
+        self._hosts = reader.HostReader(conf, compute_node_columns=(
+            'uuid', 'host', 'hypervisor_hostname'))
+
+    def close(self):
+        """Close idle connections."""
+        self._api.close()
+        self._hosts.close()
+
+    def spec(self, uuid):
+        """Return the stored RequestSpec of an instance: an envelope, a dict.
+
+        With the server group as it is now, and without hosts of its members.
+        Raises InvalidInput for an instance without a request or with one
+        that is no JSON, and DatabaseUnavailable.
+        """
+        with self._api.reading() as connection:
+            schema = statements.Schema(connection, self._api)
+            if not schema.present(_request_specs):
+                raise exception.InvalidInput(
+                    reason=f'--instance: database {self._api.masked} has no '
+                           'table request_specs, as an API database of Nova '
+                           'has; give the request by options or --spec')
+            text = connection.execute(
+                sa.select(_request_specs.c.spec)
+                .where(_request_specs.c.instance_uuid == uuid)).scalar()
+            try:
+                spec = json.loads(text or 'null')
+                data = spec[_DATA]
+            except (ValueError, TypeError, KeyError):
+                raise exception.InvalidInput(
+                    reason=f'--instance {uuid}: database '
+                           f'{self._api.masked} has '
+                           + ('a request of it that cannot be read'
+                              if text else 'no request of it')) from None
+            data['instance_group'] = self._group(
+                _Rows(schema, connection), data)
+        return spec
+
+    def _group(self, rows, data):
+        """Return the envelope of a request's server group; None without."""
+        stored = data.get('instance_group')
+        hints = data.get('scheduler_hints') or {}
+        uuid = ((stored or {}).get(_DATA, {}).get('uuid')
+                or next(iter(hints.get('group') or ()), None))
+        if stored is None or uuid is None:
+            return None
+        found = rows.of(tables.instance_groups, ('id',), uuid=uuid)
+        if not found:
+            hints.pop('group', None)
+            return None
+        [(group_id,)] = found
+        [(policy, rules), *_] = rows.of(
+            tables.instance_group_policy, ('policy', 'rules'),
+            group_id=group_id) or [(None, None)]
+        members = rows.of(tables.instance_group_member, ('instance_uuid',),
+                          group_id=group_id)
+        now = {'uuid': uuid, 'hosts': None, 'policies': [policy] if policy else [],
+               'members': [member for member, in members]}
+        if 'policy' in stored[_DATA]:
+            now |= {'policy': policy, '_rules': json.loads(rules or '{}')}
+        return {**stored, _DATA: {**stored[_DATA], **now}}
+
+    def instance(self, uuid):
+        """Return the StoredInstance of that uuid.
+
+        Raises InvalidInput if there is none, and DatabaseUnavailable if a
+        cell that may have it cannot be read.
+        """
+        found = self._hosts.for_each_cell(_read_instance, uuid)
+        for cell, row in found.items():
+            if row is not None:
+                return StoredInstance(uuid, *row, self._cell_of(cell, row[0]))
+        lost = self._hosts.unavailable_cells()
+        if lost or not found:
+            raise self._hosts.none_answers()
+        raise exception.InvalidInput(
+            reason=f'there is no instance {uuid} in any cell')
+
+    def _cell_of(self, cell, host):
+        if cell.uuid != cells.SINGLE_CELL_UUID:
+            return cell.uuid
+        return self._hosts.host_cells().get(host)
+
+
+class _Rows:
+    """Rows of the API database, with the columns that it has."""
+
+    def __init__(self, schema, connection):
+        self._schema, self._connection = schema, connection
+
+    def of(self, table, names, **wanted):
+        """Return the rows with wanted values: list of tuples."""
+        statement = api_reader.not_deleted(
+            self._schema, table, self._schema.select(table, names))
+        return [tuple(row) for row in self._connection.execute(
+            statement.where(*(table.c[name] == value
+                              for name, value in wanted.items()))
+            .order_by(table.c.id))]
+
+
+def _read_instance(cell, uuid):
+    """Return (host, vm_state) of an instance; None if it is not there.
+
+    cell: cell_reader.CellReader.
+    """
+    c = tables.instances.c
+    with cell.required(), cell.db.reading() as connection:
+        row = connection.execute(sa.select(c.host, c.vm_state).where(
+            c.uuid == uuid, c.deleted == 0)).first()
+    return None if row is None else tuple(row)
+
+

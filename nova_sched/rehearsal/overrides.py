@@ -1,0 +1,118 @@
+"""What if: a configuration that is changed in this process alone."""
+
+import dataclasses
+
+from oslo_config import cfg
+
+from nova_sched import conf as config
+from nova_sched import exception
+from nova_sched.options import checking
+from nova_sched.options import nearest
+from nova_sched.options import sections
+from nova_sched.plugins import loading as plugins
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """One option with another value.
+
+    section: DEFAULT or another one.  name: of today, or of before.
+    value: text, as a file would have it.
+    """
+
+    section: str
+    name: str
+    value: str
+
+    @classmethod
+    def parse(cls, text):
+        """Return the Setting that SECTION.OPTION=VALUE says.
+
+        Raises InvalidInput.
+        """
+        place, equals, value = text.partition('=')
+        section, dot, name = place.strip().partition('.')
+        if not (equals and dot and section and name):
+            raise exception.InvalidInput(
+                reason=f'--set {text}: write SECTION.OPTION=VALUE, such as '
+                       'filter_scheduler.ram_weight_multiplier=2.0 or '
+                       'DEFAULT.default_availability_zone=nova')
+        return cls(section, name, value.strip())
+
+    def __str__(self):
+        return f'{self.section}.{self.name}={self.value}'
+
+
+def apply(conf, settings=(), without=(), enable=()):
+    """Change a ConfigOpts: some options, and which filters run.
+
+    settings: Settings.  without, enable: names of filters to leave out, and
+        to run last.
+    Raises ConfigurationError for a value that an option does not take, and
+    InvalidInput for an option or filter that there is not.
+    """
+    for setting in settings:
+        _set(conf, setting)
+    if not (without or enable):
+        return
+    filters = config.enabled_filters(conf)
+    for name in without:
+        if name not in filters:
+            raise exception.InvalidInput(
+                reason=f'--without {name}: no such filter runs; '
+                       f'{nearest.did_you_mean(name, filters)}')
+    filters = [name for name in filters if name not in without]
+    known = plugins.available_filters(conf) if enable else ()
+    for name in enable:
+        if name not in known:
+            raise exception.InvalidInput(
+                reason=f'--enable {name}: no such filter; '
+                       f'{nearest.did_you_mean(name, known)}')
+    filters += [name for name in dict.fromkeys(enable)
+                if name not in filters]
+    conf.set_override(
+        'baremetal_enabled_filters' if config.uses_baremetal_filters(conf)
+        else 'enabled_filters', filters, 'filter_scheduler')
+
+
+def _set(conf, setting):
+    """Override one option."""
+    section, dest, opt = _option(conf, setting)
+    value = setting.value
+    if opt is not None and opt.multi:
+        value = [part.strip() for part in value.split(',') if part.strip()]
+    try:
+        conf.set_override(dest, value,
+                          None if section == 'DEFAULT' else section)
+    except cfg.NoSuchOptError:
+        raise exception.InvalidInput(
+            reason=f'--set {setting}: this option counts in a file '
+                   'only; name one by --config-file') from None
+    except ValueError as error:
+        raise exception.ConfigurationError(
+            f'[{section}] {dest}', setting.value,
+            str(error) if opt is None
+            else checking.expected(opt, setting.value)) from None
+
+
+def _option(conf, setting):
+    """Return (section, dest, option) of today that a Setting is about.
+
+    The option is None where only a plug-in knows it.
+    """
+    places = {place: (section, dest, opt) for (section, dest), opt
+              in reversed(sections.known_opts().items())
+              for place in reversed(sections.places(section, opt))}
+    places |= {(section, name): (section, name, None) for section, name
+               in sections.registered_names(conf)
+               if (section, name) not in places}
+    found = places.get((setting.section, setting.name))
+    if found is not None:
+        return found
+    names = [f'{section}.{name}' for section, name in places]
+    wrong = f'{setting.section}.{setting.name}'
+    near = nearest.nearest(wrong, names)
+    raise exception.InvalidInput(
+        reason=f'--set {setting}: there is no option {wrong}; ' + (
+            f'did you mean {near}?' if near else
+            '"nova-sched-manage config check" shows those that are set'))
