@@ -98,8 +98,8 @@ class StoredRequests:
             group_id=group_id) or [(None, None)]
         members = rows.of(tables.instance_group_member, ('instance_uuid',),
                           group_id=group_id)
-        now = {'uuid': uuid, 'hosts': None, 'policies': [policy] if policy else [],
-               'members': [member for member, in members]}
+        now = {'uuid': uuid, 'members': [member for member, in members],
+               'hosts': None, 'policies': [policy] if policy else []}
         if 'policy' in stored[_DATA]:
             now |= {'policy': policy, '_rules': json.loads(rules or '{}')}
         return {**stored, _DATA: {**stored[_DATA], **now}}

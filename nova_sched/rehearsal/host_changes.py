@@ -46,16 +46,16 @@ def changed_hosts(before, after):
     """
     if after is before:
         return []
-    if not after.has_rows_of(before):
-        known = dict.fromkeys(before.keys())
-        rows = list(range(before.size))
-        came = [f'host {host} has come' for host, node in map(tuple, after.keys())
-                if (host, node) not in known]
-    else:
-        rows, came = _differing_rows(before, after), []
     keys = before.keys()
-    return [text for row in rows
-            for text in row_changes(keys[row], before, after)[:1]] + came
+    if after.has_rows_of(before):
+        places = [keys[row] for row in _differing_rows(before, after)]
+    else:
+        places = keys
+    known = {*keys}
+    return [text for place in places
+            for text in row_changes(place, before, after)[:1]] + [
+        f'host {place[0]} has come' for place in list(after.keys())
+        if place not in known]
 
 
 def _differing_rows(before, after):

@@ -1,6 +1,7 @@
 """What if: a configuration that is changed in this process alone."""
 
 import dataclasses
+import functools
 
 from oslo_config import cfg
 
@@ -40,7 +41,11 @@ class Setting:
         return cls(section, name, value.strip())
 
     def __str__(self):
-        return f'{self.section}.{self.name}={self.value}'
+        """Return it as ``parse`` takes it, without a secret value."""
+        found = _places().get((self.section, self.name))
+        secret = found is not None and found[-1].secret
+        return (f'{self.section}.{self.name}='
+                f'{"****" if secret else self.value}')
 
 
 def apply(conf, settings=(), without=(), enable=()):
@@ -90,9 +95,20 @@ def _set(conf, setting):
                    'only; name one by --config-file') from None
     except ValueError as error:
         raise exception.ConfigurationError(
-            f'[{section}] {dest}', setting.value,
+            f'[{section}] {dest}',
+            '****' if opt is not None and opt.secret else value,
             str(error) if opt is None
             else checking.expected(opt, setting.value)) from None
+
+
+@functools.cache
+def _places():
+    """Return where files may give options: (section, name) -> (section, dest,
+    option) of today.
+    """
+    return {place: (section, dest, opt) for (section, dest), opt
+            in reversed(sections.known_opts().items())
+            for place in reversed(sections.places(section, opt))}
 
 
 def _option(conf, setting):
@@ -100,12 +116,8 @@ def _option(conf, setting):
 
     The option is None where only a plug-in knows it.
     """
-    places = {place: (section, dest, opt) for (section, dest), opt
-              in reversed(sections.known_opts().items())
-              for place in reversed(sections.places(section, opt))}
-    places |= {(section, name): (section, name, None) for section, name
-               in sections.registered_names(conf)
-               if (section, name) not in places}
+    places = {(section, name): (section, name, None) for section, name
+              in sections.registered_names(conf)} | _places()
     found = places.get((setting.section, setting.name))
     if found is not None:
         return found

@@ -21,11 +21,17 @@ from nova_sched.options import spelling
 
 #: Loggers -> from which level on they say what a command does not say itself.
 #: Alembic tells at INFO which kind of database it found, oslo.db adds a
-#: traceback to what a database refuses.
+#: traceback to what a database refuses. Why a request has no host is told by
+#: the command that decides it.
 _TALKATIVE = {'alembic': py_logging.WARNING,
               'oslo_db.sqlalchemy.exc_filters': py_logging.CRITICAL,
-              'nova_sched.scheduler.manager': py_logging.CRITICAL,
-              'nova_sched.scheduler.client.report': py_logging.CRITICAL}
+              **dict.fromkeys(('nova_sched.scheduler.manager',
+                               'nova_sched.scheduler.client.report',
+                               'nova_sched.scheduler.filters'),
+                              py_logging.CRITICAL),
+              **dict.fromkeys(('nova_sched.filters',
+                               'nova_sched.scheduler.candidates'),
+                              py_logging.WARNING)}
 
 
 class Commands(commandmanager.CommandManager):

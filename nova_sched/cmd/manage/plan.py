@@ -21,6 +21,7 @@ from nova_sched.conf import placement as placement_conf
 from nova_sched.db import engine as db_engine
 from nova_sched.db import schema
 from nova_sched.db import stored_requests
+from nova_sched.objects import arguments
 from nova_sched.rehearsal import decider
 from nova_sched.rehearsal import host_changes
 from nova_sched.rehearsal import moves
@@ -70,12 +71,14 @@ class Plan(forms.Lister):
 
     def take_action(self, parsed_args):
         with contextlib.ExitStack() as stack:
-            conf = self._conf(parsed_args, stack)
-            asked = _Asked(parsed_args, conf)
+            asked = _Asked(parsed_args)
+            settings = list(map(overrides.Setting.parse,
+                                parsed_args.settings))
+            conf = self._conf(parsed_args, settings, stack)
             self._report = plan_report.PlanReport(
-                *_rehearse(conf, *asked.request(), stack),
+                *_rehearse(conf, *asked.request(conf), stack),
                 operation=parsed_args.operation, conf=conf,
-                changed=_changed(parsed_args))
+                changed=_changed(parsed_args, settings))
         return plan_report.COLUMNS, self._report.rows()
 
     def produce_output(self, parsed_args, column_names, data):
@@ -93,13 +96,15 @@ class Plan(forms.Lister):
         elif not self._report.fits:
             self.app.stderr.write(f'{self._report.reason}\n')
 
-    def _conf(self, parsed_args, stack):
+    def _conf(self, parsed_args, settings, stack):
         """Return the configuration to decide by.
+
+        settings: list of overrides.Setting.
 
         Raises ConfigurationError and InvalidInput.
         """
         conf = self.app.conf
-        overrides.apply(conf, parsed_args.settings, parsed_args.without,
+        overrides.apply(conf, settings, parsed_args.without,
                         parsed_args.enable)
         if parsed_args.cloud:
             _load(conf, parsed_args.cloud, stack)
@@ -122,16 +127,16 @@ def _add_what_if(parser):
         help='Run a filter besides; may be repeated.')
     parser.add_argument(
         '--set', action='append', default=[], dest='settings',
-        type=overrides.Setting.parse, metavar='SECTION.OPTION=VALUE',
+        metavar='SECTION.OPTION=VALUE',
         help='An option with another value than in the files; may be '
              'repeated.')
 
 
-def _changed(parsed_args):
+def _changed(parsed_args, settings):
     """Return what differs from the configuration of the service: texts."""
     return [*(f'--without {name}' for name in parsed_args.without),
             *(f'--enable {name}' for name in parsed_args.enable),
-            *(f'--set {setting}' for setting in parsed_args.settings)]
+            *(f'--set {setting}' for setting in settings)]
 
 
 def _load(conf, path, stack):
@@ -171,8 +176,8 @@ class _Asked:
     Raises InvalidInput for options that do not go together.
     """
 
-    def __init__(self, args, conf):
-        self._args, self._conf = args, conf
+    def __init__(self, args):
+        self._args = args
         defaults = vars(specs.default_arguments())
         self._given = {name: getattr(args, name) for name in defaults
                        if getattr(args, name) is not None}
@@ -205,18 +210,19 @@ class _Asked:
     def _refuse(reason):
         raise exception.InvalidInput(reason=reason)
 
-    def request(self):
+    def request(self, conf):
         """Return the request: an envelope, and the uuids of its instances.
 
         Raises InvalidInput and DatabaseUnavailable.
         """
         args = self._args
-        stored = stored_requests.StoredRequests(self._conf)
+        stored = stored_requests.StoredRequests(conf)
         try:
             if args.instance:
                 if not uuidutils.is_uuid_like(args.instance):
                     self._refuse(f'--instance {args.instance}: it is no uuid')
                 spec = stored.spec(args.instance)
+                arguments.from_wire(spec)
                 specs.edit_stored(spec, self._given)
             else:
                 spec = specs.build_spec(args)
@@ -225,6 +231,7 @@ class _Asked:
                     spec[_DATA]['num_instances'] = args.count
                 return spec, request.name_instances(spec)
             uuid = args.instance or self._uuid_in(spec)
+            arguments.from_wire(spec)
             return moves.as_asked(spec, args.operation, stored.instance(uuid),
                                   args.same_host), [uuid]
         finally:

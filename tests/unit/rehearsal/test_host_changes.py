@@ -30,7 +30,8 @@ def test_heartbeats_are_no_change():
 
 
 def test_a_host_that_is_taken_out_of_service_has_changed():
-    [text] = host_changes.row_changes(A, a_table(), a_table(service_disabled=True))
+    [text] = host_changes.row_changes(
+        A, a_table(), a_table(service_disabled=True))
 
     assert text == 'service_disabled of a: False became True'
 

@@ -1,0 +1,546 @@
+"""nova-sched-manage request plan: what would be, and nothing is."""
+
+import json
+import pathlib
+
+import pytest
+
+from nova_sched.plugins.nova import reach
+from nova_sched.rehearsal import decider
+from tests.builders import clouds
+from tests.builders import http_placement
+from tests.builders import http_server
+from tests.builders import requests
+from tests.builders.clouds import a_uuid
+
+#: Providers of the hosts a, b and c, which weigh less and less.
+HOSTS = {'a': a_uuid(1), 'b': a_uuid(2), 'c': a_uuid(3)}
+#: Weighs hosts by their memory alone.
+FILE = """
+[database]
+connection = {url}
+[filter_scheduler]
+weight_classes = nova_sched.scheduler.weights.ram.RAMWeigher
+"""
+
+
+@pytest.fixture(autouse=True)
+def plug_ins():
+    """What a rehearsal in this process keeps plug-ins from, the next may do.
+    """
+    yield
+    reach.limit(None)
+
+
+def nodes(free=(9000, 8000, 7000), names='abc'):
+    """Compute nodes with so much free memory, MB."""
+    return [clouds.a_compute_node(host, uuid=HOSTS[host], free_ram_mb=ram)
+            for host, ram in zip(names, free, strict=True)]
+
+
+@pytest.fixture
+def database(cloud):
+    """The CloudDatabase of three hosts, each with less free memory."""
+    cloud.load_nodes(*nodes())
+    return cloud
+
+
+@pytest.fixture
+def plan(run, database, tmp_path):
+    """Function: "request plan" with these options; more: of the file."""
+    def plan(*options, more=''):
+        file = tmp_path / 'plan.conf'
+        file.write_text(FILE.format(url=database.url) + more)
+        return run('--config-file', file, 'request', 'plan', *options)
+    return plan
+
+
+def document(ended, code=0):
+    """The JSON object that a command wrote."""
+    assert ended.code == code, ended.err
+    return json.loads(ended.out)
+
+
+def hosts_of(ended):
+    return [placed['host'] for placed in document(ended)['placements']]
+
+
+def last_line(ended):
+    return ended.out.splitlines()[-1]
+
+
+class TestAnswer:
+    def test_is_a_table_of_instances_above_one_of_filters(self, plan):
+        ended = plan()
+
+        assert ended.code == 0
+        assert '| Host | Node | Zone | Weight | Alternates |' in ended.out
+        assert '| a    | a    | nova | 1      | b, c       |' in ended.out
+        assert '| RamFilter ' in ended.out
+        assert last_line(ended) == (
+            'plan: outcome=placed placed=1 of=1 hosts=3 filter=-')
+
+    def test_of_a_refusal_is_the_reason_and_no_error(self, plan):
+        ended = plan('--ram', 10 ** 6)
+
+        assert ended.code == 1
+        assert ended.err == ''
+        assert ended.out.startswith(
+            'No valid host: 0 of 3 hosts: 3 RamFilter (need 1000000 MB, ')
+        assert last_line(ended) == (
+            'plan: outcome=refused placed=0 of=1 hosts=3 filter=RamFilter')
+
+    def test_names_hosts_that_a_filter_rejects(self, plan):
+        ended = plan('--ram', 8500)
+
+        line, = [line for line in ended.out.splitlines()
+                 if line.startswith('| RamFilter ')]
+        assert line.replace(' ', '') == '|RamFilter|3|1|2|b,c|'
+
+    def test_is_one_object_for_programs(self, plan):
+        found = document(plan('--count', 2, '--ram', 500, '-f', 'json'))
+
+        assert (found['version'], found['outcome']) == ('1.0', 'placed')
+        assert found['request']['instances'] == 2
+        first = found['placements'][0]
+        assert (first['host'], first['node'], first['zone']) == (
+            'a', 'a', 'nova')
+        assert first['weighers'] == [{
+            'name': 'RAMWeigher', 'raw': 9000.0, 'normalized': 1.0,
+            'multiplier': 1.0}]
+        assert [other['host'] for other in first['alternates']] == ['b', 'c']
+        assert {'instance': 0, 'name': 'RamFilter', 'before': 3, 'after': 3
+                } in found['filters']
+        assert found['placement'] == {'asked': False, 'offered': None}
+        assert found['state']['hosts'] == 3
+        assert found['state']['moved'] is False
+        assert len(found['state']['cells']) == 1
+
+    def test_of_a_refusal_has_its_reason_for_programs(self, plan):
+        found = document(plan('--ram', 10 ** 6, '-f', 'json'), 1)
+
+        assert (found['outcome'], found['placements']) == ('refused', [])
+        assert found['reason'].startswith('0 of 3 hosts: 3 RamFilter')
+        [rejected] = found['rejected']
+        assert rejected['name'] == 'RamFilter'
+        assert {host['host'] for host in rejected['hosts']} == set('abc')
+
+    def test_is_rows_alone_in_other_formats(self, plan):
+        ended = plan('-f', 'value', '-c', 'Host', '--count', 2)
+
+        assert ended.out.split() == ['a', 'a']
+        ended = plan('-f', 'value', '--ram', 10 ** 6)
+        assert (ended.code, ended.out) == (1, '')
+        assert '3 RamFilter' in ended.err
+
+    def test_each_instance_sees_those_before_it(self, plan):
+        assert hosts_of(plan('--count', 3, '--ram', 2000, '-f', 'json')) == [
+            'a', 'b', 'a']
+
+    def test_may_be_of_a_spec_in_a_file(self, plan, tmp_path):
+        file = tmp_path / 'spec.json'
+        file.write_text('{"ignore_hosts": ["a"]}')
+
+        assert hosts_of(plan('--spec', file, '-f', 'json')) == ['b']
+
+
+class TestState:
+    @pytest.fixture
+    def meanwhile(self, monkeypatch, database):
+        """Function: have a statement run between decision and second read."""
+        def meanwhile(statement):
+            refresh = decider.Decider.refresh
+
+            def refreshed(self):
+                database.execute(statement)
+                return refresh(self)
+            monkeypatch.setattr(decider.Decider, 'refresh', refreshed)
+        return meanwhile
+
+    def test_that_has_moved_since_is_told(self, plan, meanwhile):
+        meanwhile("UPDATE compute_nodes SET free_ram_mb = 5 WHERE host = 'a'")
+
+        assert ('The state has moved since: free_ram_mb of a: 9000 became 5.'
+                in plan().out)
+
+    def test_that_has_moved_is_told_to_programs(self, plan, meanwhile):
+        meanwhile("UPDATE services SET deleted = id WHERE host = 'c'")
+
+        state = document(plan('-f', 'json'))['state']
+
+        assert state['moved'] is True
+        assert state['changes'] == ['host c is gone']
+
+    def test_of_a_driver_with_a_cache_may_move_unseen(self, plan):
+        found = document(plan('--set', 'scheduler.driver=caching_scheduler',
+                              '-f', 'json'))
+
+        assert found['state']['moved'] is None
+
+    def test_stays_as_it_is(self, plan, database):
+        before = dump(database)
+
+        plan('--count', 3)
+
+        assert dump(database) == before
+
+
+def dump(database):
+    """All rows of all tables."""
+    tables = database.rows(
+        "SELECT name FROM sqlite_master WHERE type = 'table'")
+    return {name: database.rows(f'SELECT * FROM {name}') for name, in tables}
+
+
+class TestWhatIf:
+    def test_a_filter_did_not_run(self, plan):
+        ended = plan('--ram', 9500, '--without', 'RamFilter')
+
+        assert ended.code == 0
+        assert 'Decided with --without RamFilter.' in ended.out
+        assert '| RamFilter ' not in ended.out
+
+    def test_one_more_ran(self, plan):
+        found = document(plan('--vcpus', 100, '--enable', 'CoreFilter', '-f',
+                              'json'), 1)
+
+        assert found['configuration']['enabled_filters'][-1] == 'CoreFilter'
+        assert found['configuration']['changed'] == ['--enable CoreFilter']
+
+    def test_an_option_had_another_value(self, plan):
+        """By whatever name a file may give it."""
+        for name in ('filter_scheduler.ram_weight_multiplier',
+                     'DEFAULT.ram_weight_multiplier'):
+            assert hosts_of(plan('--set', f'{name}=-1', '-f', 'json')) == [
+                'c']
+
+    def test_a_secret_is_not_repeated(self, plan):
+        url = 'kombu+memory://user:open-sesame@h/'
+        ended = plan('--set', f'DEFAULT.transport_url={url}')
+
+        assert 'Decided with --set DEFAULT.transport_url=****' in ended.out
+        assert 'sesame' not in ended.out + ended.err
+
+    @pytest.mark.parametrize(('options', 'words'), [
+        (['--without', 'RamFiltr'], '--without RamFiltr: no such filter '
+                                    'runs; did you mean RamFilter?'),
+        (['--without', 'CoreFilter'], 'no such filter runs'),
+        (['--enable', 'CorFilter'], '--enable CorFilter: no such filter; '
+                                    'did you mean CoreFilter?'),
+        (['--set', 'ram'], '--set ram: write SECTION.OPTION=VALUE'),
+        (['--set', 'filter_scheduler.ram_weight_multiplyer=1'],
+         'did you mean filter_scheduler.ram_weight_multiplier?'),
+        (['--set', 'nowhere.to_be_found=1'],
+         'there is no option nowhere.to_be_found'),
+        (['--set', 'placement.auth_url=x'], 'counts in a file only'),
+        (['--set', 'filter_scheduler.ram_weight_multiplier=much'],
+         "[filter_scheduler] ram_weight_multiplier = 'much': must be a "
+         'number'),
+        (['--set', 'nova_sched.candidates=mirrors'],
+         'did you mean mirror?'),
+        (['--set', 'scheduler.driver=filter_schedule'],
+         'did you mean filter_scheduler?'),
+    ])
+    def test_wrong_words_are_one_error(self, plan, options, words):
+        ended = plan(*options)
+
+        assert (ended.code, ended.out) == (2, '')
+        assert words in ended.err
+        assert len(ended.err.splitlines()) == 1
+
+
+class TestCloudFile:
+    @pytest.fixture
+    def file(self, tmp_path):
+        """A file of one host, d."""
+        file = tmp_path / 'cloud.json'
+        file.write_text(json.dumps(clouds.a_cloud(['d'])))
+        return file
+
+    def test_has_the_hosts_that_are_decided_on(self, plan, database, file):
+        before = dump(database)
+
+        assert hosts_of(plan('--cloud', file, '-f', 'json')) == ['d']
+        assert dump(database) == before
+
+    def test_leaves_nothing_behind(self, plan, file, tmp_path, monkeypatch):
+        folder = tmp_path / 'temporary'
+        folder.mkdir()
+        monkeypatch.setattr('tempfile.tempdir', str(folder))
+
+        assert plan('--cloud', file).code == 0
+        assert list(folder.iterdir()) == []
+
+    def test_needs_no_placement(self, plan, file):
+        """Not even one that the configuration names."""
+        ended = plan('--cloud', file, '--ram', 10 ** 6, more=(
+            '[placement]\nauth_type = none\n'
+            'endpoint_override = http://127.0.0.1:9\n'))
+
+        assert ended.code == 1
+        assert 'Placement plays no part.' in ended.out
+        assert 'RamFilter (need' in ended.out
+
+    def test_says_so_where_nobody_judges_sizes(self, plan, file):
+        ended = plan('--cloud', file, '--without', 'RamFilter')
+
+        assert 'Without Placement nothing judges what RamFilter' in ended.err
+
+    @pytest.mark.parametrize('text', ['{}', '[]', 'x', None])
+    def test_that_is_none_is_one_error(self, plan, tmp_path, text):
+        file = tmp_path / 'wrong.json'
+        if text is not None:
+            file.write_text(text)
+
+        ended = plan('--cloud', file)
+
+        assert (ended.code, ended.out) == (2, '')
+        assert ended.err.startswith(str(file))
+
+    def test_moves_the_instance_of_a_spec(self, plan, tmp_path):
+        file, spec = tmp_path / 'cloud.json', tmp_path / 'spec.json'
+        uuid = a_uuid()
+        file.write_text(json.dumps(clouds.a_cloud(
+            ['d', 'e'], instances=[clouds.an_instance('d', uuid=uuid)])))
+        spec.write_text(json.dumps({'instance_uuid': uuid}))
+
+        ended = plan('--cloud', file, '--spec', spec, '--for',
+                     'live-migration', '-f', 'json')
+
+        assert hosts_of(ended) == ['e']
+        assert document(ended)['placements'][0]['instance'] == uuid
+
+
+class TestPlacement:
+    @pytest.fixture
+    def server(self):
+        with http_placement.placement() as server:
+            yield server
+
+    @pytest.fixture
+    def plan(self, plan, server):
+        """Function: "request plan", with that Placement."""
+        return lambda *options: plan(*options, more=(
+            '[placement]\nauth_type = none\n'
+            f'endpoint_override = {server.url}\n'))
+
+    def offer(self, server, *names):
+        server.on('GET', '/allocation_candidates', http_placement.candidates(
+            *(http_placement.a_candidate(HOSTS[name]) for name in names)))
+
+    def test_is_asked_what_it_offers_and_nothing_else(self, plan, server):
+        self.offer(server, 'b', 'c')
+
+        found = document(plan('-f', 'json'))
+
+        assert found['placements'][0]['host'] == 'b'
+        assert found['placement'] == {'asked': True, 'offered': 2}
+        assert {asked.method for asked in server.asked} == {'GET'}
+
+    def test_that_offers_nothing_refuses(self, plan, server):
+        ended = plan()
+
+        assert ended.code == 1
+        assert ended.out.startswith(
+            'No valid host: Placement offers no host\n')
+        assert last_line(ended) == (
+            'plan: outcome=refused placed=0 of=1 hosts=3 '
+            'filter=allocation_candidates')
+
+    def test_that_does_not_know_a_trait_refuses(self, plan, server):
+        server.on('GET', '/allocation_candidates', http_placement.error(
+            400, 'No such trait(s): CUSTOM_X'))
+
+        ended = plan('--extra-spec', 'trait:CUSTOM_X=required')
+
+        assert ended.code == 1
+        assert 'No such trait(s): CUSTOM_X' in ended.out
+
+    @pytest.mark.parametrize('answer', [
+        http_placement.error(500), http_placement.error(403),
+        http_server.DROP])
+    def test_that_cannot_be_asked_is_no_refusal(self, plan, server, answer):
+        server.on('GET', '/allocation_candidates', answer)
+
+        ended = plan()
+
+        assert (ended.code, ended.out) == (3, '')
+        assert 'Placement' in ended.err or 'placement' in ended.err
+
+
+def test_a_database_that_is_away_cannot_be_asked(run, tmp_path):
+    ended = run('--database', f'sqlite:///{tmp_path}/none.sqlite', 'request',
+                'plan')
+
+    assert (ended.code, ended.out) == (3, '')
+    assert 'there is no such file' in ended.err
+
+
+class TestMoves:
+    """Of instances that Nova's API database knows a request of."""
+
+    @pytest.fixture
+    def nova(self, mapped_cloud):
+        """A MappedCloud of a and b, and of c, with stored requests."""
+        mapped_cloud.one.load_nodes(*nodes()[:2], host_mappings=[])
+        mapped_cloud.two.load_nodes(*nodes()[2:], host_mappings=[])
+        mapped_cloud.api.execute(
+            'CREATE TABLE request_specs (id INTEGER PRIMARY KEY, '
+            'instance_uuid VARCHAR(36), spec TEXT)')
+        return mapped_cloud
+
+    @pytest.fixture
+    def store(self, nova):
+        """Function: an instance on a host, with a request; its uuid."""
+        def store(host='a', group=None, **fields):
+            uuid = a_uuid()
+            spec = requests.a_request(
+                instance_uuid=uuid, group=group,
+                **fields).obj_to_primitive()
+            nova.api.execute('INSERT INTO request_specs (instance_uuid, spec)'
+                             ' VALUES (?, ?)', uuid, json.dumps(spec))
+            nova.one.execute(
+                'INSERT INTO instances (uuid, host, vm_state, deleted) '
+                "VALUES (?, ?, 'active', 0)", uuid, host)
+            return uuid
+        return store
+
+    @pytest.fixture
+    def plan(self, run, nova, tmp_path):
+        """Function: "request plan" in that cloud."""
+        def plan(*options):
+            file = tmp_path / 'plan.conf'
+            file.write_text(FILE.format(url=nova.cell0.url) + (
+                f'[api_database]\nconnection = {nova.api.url}\n'))
+            return run('--config-file', file, 'request', 'plan', *options)
+        return plan
+
+    @pytest.mark.parametrize('operation', [
+        'live-migration', 'evacuate', 'resize'])
+    def test_leave_the_host_and_stay_in_the_cell(self, plan, store,
+                                                 operation):
+        uuid = store('a', force_hosts=['a'])
+
+        found = document(plan('--instance', uuid, '--for', operation, '-f',
+                              'json'))
+
+        [placed] = found['placements']
+        assert (placed['instance'], placed['host']) == (uuid, 'b')
+        # The host c is of another cell.
+        assert placed['alternates'] == []
+        assert found['operation'] == operation
+
+    def test_of_an_offloaded_instance_go_anywhere(self, plan, store):
+        uuid = store(None, force_hosts=['b'])
+
+        assert hosts_of(plan('--instance', uuid, '--for', 'unshelve', '-f',
+                             'json')) == ['a']
+
+    def test_to_another_flavor_need_what_it_needs(self, plan, store):
+        uuid = store('b', vcpus=2)
+
+        ended = plan('--instance', uuid, '--for', 'resize', '--ram', 8500)
+
+        assert '| a    | a    |' in ended.out
+        assert plan('--instance', uuid, '--for', 'resize', '--ram',
+                    9500).code == 1
+
+    def test_to_another_flavor_may_stay_on_the_host(self, plan, store):
+        assert hosts_of(plan('--instance', store('a'), '--for', 'resize',
+                             '--same-host', '-f', 'json')) == ['a']
+
+    def test_to_a_host_that_is_named(self, plan, store):
+        assert plan('--instance', store('a'), '--for', 'live-migration',
+                    '--to-host', 'b').code == 0
+        ended = plan('--instance', store('a'), '--for', 'live-migration',
+                     '--to-host', 'a')
+        assert ended.code == 1
+
+    def test_go_by_the_group_as_it_is_now(self, plan, store, nova):
+        other, group = store('b'), a_uuid()
+        uuid = store('a', group={'uuid': group, 'members': []})
+        nova.api.execute('INSERT INTO instance_groups (id, uuid) '
+                         'VALUES (7, ?)', group)
+        nova.api.execute('INSERT INTO instance_group_policy (group_id, '
+                         "policy) VALUES (7, 'anti-affinity')")
+        for member in (other, uuid):
+            nova.api.execute('INSERT INTO instance_group_member (group_id, '
+                             'instance_uuid) VALUES (7, ?)', member)
+
+        ended = plan('--instance', uuid, '--for', 'live-migration')
+
+        assert ended.code == 1
+        assert 'filter=ServerGroupAntiAffinityFilter' in last_line(ended)
+
+    def test_forget_a_group_that_is_gone(self, plan, store):
+        uuid = store('a', group={'members': []}, hints={'group': 'g'})
+
+        assert plan('--instance', uuid, '--for', 'evacuate').code == 0
+
+    def test_another_like_it_may_be_booted(self, plan, store):
+        uuid = store('a')
+
+        found = document(plan('--instance', uuid, '--count', 2, '-f', 'json'))
+
+        assert len(found['placements']) == 2
+        assert uuid not in {placed['instance']
+                            for placed in found['placements']}
+
+    def test_a_lost_cell_is_told(self, plan, store, nova):
+        uuid = store('a')
+        pathlib.Path(nova.two.path).unlink()
+
+        found = document(plan('--instance', uuid, '-f', 'json'))
+
+        assert [lost['cell'] for lost in found['state']['lost_cells']] == [
+            '00000000-0000-0000-0000-0000000000c2(two)']
+
+    @pytest.mark.parametrize(('host', 'options', 'words'), [
+        ('a', ['--for', 'unshelve'], 'is on host a'),
+        (None, ['--for', 'live-migration'], 'is on no host'),
+        (None, ['--for', 'evacuate'], 'is on no host'),
+        (None, ['--for', 'resize'], 'is on no host'),
+        ('a', ['--for', 'evacuate', '--same-host'],
+         '--same-host is about --for resize'),
+        ('a', ['--for', 'evacuate', '--ram', 9], 'leave out --ram'),
+        ('a', ['--for', 'resize', '--hint', 'x=y', '--count', 2],
+         'leave out --count, --hint'),
+        ('a', ['--cloud', 'x'], 'has no requests'),
+        ('a', ['--for', 'resize', '--extra-spec', 'hw:numa_nodes=x'],
+         'hw:numa_nodes'),
+    ])
+    def test_that_cannot_be_are_one_error(self, plan, store, host, options,
+                                          words):
+        ended = plan('--instance', store(host), *options)
+
+        assert ended.code == 2
+        assert words in ended.err
+        assert len(ended.err.splitlines()) == 1
+
+    @pytest.mark.parametrize(('options', 'words'), [
+        (['--for', 'resize'], '--for resize: which instance is it?'),
+        (['--instance', 'x'], '--instance x: it is no uuid'),
+        (['--instance', a_uuid(5)], 'has no request of it')])
+    def test_of_no_instance_are_one_error(self, plan, options, words):
+        ended = plan(*options)
+
+        assert ended.code == 2
+        assert words in ended.err
+
+    def test_of_an_instance_in_no_cell_are_one_error(self, plan, store, nova):
+        uuid = store('a')
+        nova.one.execute('UPDATE instances SET deleted = id')
+
+        ended = plan('--instance', uuid, '--for', 'evacuate')
+
+        assert ended.code == 2
+        assert f'there is no instance {uuid} in any cell' in ended.err
+
+    def test_need_an_api_database_of_nova(self, plan, store, nova):
+        uuid = store('a')
+        nova.api.execute('DROP TABLE request_specs')
+
+        ended = plan('--instance', uuid)
+
+        assert ended.code == 2
+        assert 'has no table request_specs' in ended.err
