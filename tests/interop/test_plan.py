@@ -1,0 +1,105 @@
+"""``request plan`` beside a real Placement: the same hosts, and no trace."""
+
+import json
+
+import pytest
+import sqlalchemy as sa
+
+from nova_sched.cmd import manage
+from nova_sched.plugins.nova import reach
+from tests.builders import clouds
+from tests.functional import conftest as functional
+from tests.functional import stage as stages
+from tests.functional.test_plan import done
+from tests.functional.test_plan import planned
+from tests.functional.test_plan import rows
+from tests.functional.test_plan import spec_of
+from tests.interop.placement import a_consumer
+from tests.interop.placement import open_placement
+
+pytestmark = pytest.mark.real
+
+SHAPES = {
+    'small': [],
+    'two of them': ['--count', '2', '--ram', '3000'],
+    'with a trait': ['--extra-spec', 'trait:CUSTOM_GOLD=required'],
+    'apart': ['--count', '3', '--group-policy', 'anti-affinity'],
+    'too large': ['--ram', '1000000'],
+    'with an unknown trait': ['--extra-spec', 'trait:CUSTOM_NO=required']}
+HOSTS = 6
+
+
+@pytest.fixture(autouse=True)
+def plug_ins():
+    """What a rehearsal in this process keeps plug-ins from, the next may do.
+    """
+    yield
+    reach.limit(None)
+
+
+@pytest.fixture
+def placement(tmp_path):
+    directory = tmp_path / 'placement'
+    directory.mkdir()
+    with open_placement(directory) as placement:
+        yield placement
+
+
+@pytest.fixture
+def stage(tmp_path, placement):
+    """A Stage with Placement, which knows all of its hosts."""
+    options = {f'placement__{name}': value
+               for name, value in placement.options.items()}
+    with functional.open_stage(
+            tmp_path, nova_sched__no_valid_host_text='full',
+            nova_sched__candidates='list', **options) as stage:
+        stage.load(clouds.a_cloud(compute_nodes=[
+            clouds.a_compute_node(
+                f'host{number}', uuid=placement.provider(
+                    f'host{number}', a_consumer(),
+                    {'VCPU': 16, 'MEMORY_MB': 8000, 'DISK_GB': 500},
+                    ['CUSTOM_GOLD'] if number % 2 else []),
+                free_ram_mb=30000 - 1000 * number)
+            for number in range(1, HOSTS + 1)], hosts=HOSTS))
+        yield stage
+
+
+@pytest.fixture
+def plan(stage, capsys):
+    """Function: "request plan -f json" with these options: the object."""
+    def plan(*options):
+        capsys.readouterr()
+        code = manage.main(['--config-file', str(stage.config_file()),
+                            'request', 'plan', *options, '-f', 'json'])
+        ended = capsys.readouterr()
+        assert code in (0, 1), ended.err
+        return json.loads(ended.out)
+    return plan
+
+
+def test_nothing_differs_after_plans(stage, placement, plan):
+    engine = sa.create_engine(placement.database_url)
+    before = rows(stage.engine()), rows(engine)
+
+    found = {name: plan(*options) for name, options in SHAPES.items()}
+
+    assert (rows(stage.engine()), rows(engine)) == before
+    engine.dispose()
+    assert [name for name, told in found.items()
+            if told['outcome'] == 'refused'] == [
+        'too large', 'with an unknown trait']
+    assert found['small']['placement'] == {'asked': True, 'offered': HOSTS}
+    assert found['with a trait']['placement']['offered'] == HOSTS // 2
+
+
+def test_a_plan_comes_true(stage, placement, plan):
+    stage.embedded()
+    caller = stage.client()
+    for options in SHAPES.values():
+        expected = planned(plan(*options))
+        came, answer, uuids = done(caller, spec_of(options))
+        if answer is None:
+            assert isinstance(expected, str)
+            continue
+        assert [hosts[0] for hosts in expected] == stages.picks(answer)
+        assert all(placement.consumer(uuid)['allocations'] for uuid in uuids)
