@@ -1,4 +1,4 @@
-"""How far plug-ins reach by Nova's names: those of a rehearsal change nothing."""
+"""How far plug-ins reach by Nova's names: a rehearsal's change nothing."""
 
 #: SchedulerReportClient that all have in place of one of their own; None
 #: where plug-ins may claim, ask schedulers and send notifications.
