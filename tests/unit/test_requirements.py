@@ -6,10 +6,10 @@ import pathlib
 import re
 import sys
 
+from packaging import requirements
 import pytest
 
 import nova_sched
-from packaging import requirements
 
 PACKAGE = pathlib.Path(nova_sched.__file__).parent
 TOP = PACKAGE.parent
