@@ -28,7 +28,7 @@ from nova_sched.scheduler import attempt
 
 #: Stages that are no filter.
 EARLIER, OFFERED, TOGETHER = (
-    'earlier instances', 'allocation candidates', 'filters together')
+    'earlier instances', attempt.OFFERED, 'filters together')
 
 #: How many hosts a rule rejects, and how many no other rule does.
 RuleCount = collections.namedtuple('RuleCount', 'name rejects alone')

@@ -153,6 +153,12 @@ class Decision:
     claims: in order.
     unanswered: uuids of instances whose claims, in one request, Placement did
         not answer before the request was decided once more.
+    table: HostTable that was decided on; None before there was one.
+    instances_known: hosts.instances.Instances of where they run, or None.
+    siblings: (uuid, host) of each member of the request's server group that
+        others have in flight.
+    spec_obj: RequestSpec as request filters left it, where Placement was
+        asked; else that of the call counts.
     hosts: how many hosts there were to begin with.
     picks: one an instance that got a host.  alternates: how many in all.
     selections: what is answered: a list of Selection an instance.
@@ -181,6 +187,12 @@ class Decision:
     copy_age: float | None = None
     claims: list = dataclasses.field(default_factory=list)
     unanswered: tuple = ()
+    table: object = dataclasses.field(default=None, repr=False, compare=False)
+    instances_known: object = dataclasses.field(
+        default=None, repr=False, compare=False)
+    siblings: list = dataclasses.field(default_factory=list, repr=False)
+    spec_obj: object = dataclasses.field(
+        default=None, repr=False, compare=False)
     hosts: int = 0
     picks: list = dataclasses.field(default_factory=list)
     alternates: int = 0
@@ -289,7 +301,8 @@ class Decision:
     def restart(self):
         """Forget what was decided so far, to decide once more."""
         self.tries += 1
-        for found in (self.picks, self.weighed, self.claims, self._rejected):
+        for found in (self.picks, self.weighed, self.claims, self.siblings,
+                      self._rejected):
             found.clear()
         del self._steps[:]
         self.alternates = self._weights_size = 0
@@ -332,8 +345,10 @@ class Decision:
             uuid[:_UUID] for uuid in self.asked_uuids()[:_UUID]]})
         self.instance_uuid = self.instance_uuid and self.instance_uuid[:_UUID]
 
-    def forget_offer(self):
-        """Keep nothing of what Placement offered, but that it did."""
+    def forget_state(self):
+        """Keep nothing of what was decided on, but whether hosts were offered.
+        """
+        self.table = self.instances_known = self.spec_obj = None
         if isinstance(self.offer, AllocationCandidates):
             self.offer = None
 

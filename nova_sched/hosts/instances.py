@@ -196,6 +196,16 @@ class Instances:
                 for host, described in found.items()}
         return {host: known[host] for host in hosts}
 
+    def known(self):
+        """Return where those instances are that were asked for: two dicts.
+
+        uuid -> host name: of those that run, and of those that others have
+        placed, which the database may not show yet.
+        """
+        return ({uuid: host for uuid, host in self._located.items() if host},
+                {uuid: placed.host for uuid, placed
+                 in (self.pending or {}).items() if isinstance(uuid, str)})
+
     def is_known_to_run(self, uuid):
         """Return whether the database has told on which host it is."""
         return bool(self._located.get(uuid))

@@ -152,6 +152,31 @@ def rejecting_rules(record):
     return names, codes
 
 
+def rests_on(record):
+    """Return what a decision rests on beside the host table: plain JSON.
+
+    Which hosts Placement offers is known of the rules.  What it offers of each
+    matters to guests with NUMA cells and PCI devices alone.
+    """
+    cells = record.table.cells
+    running, in_flight = ({}, {}) if record.instances_known is None else (
+        record.instances_known.known())
+    found = {'clock': record.clock, 'reads': cells.reads, 'lost': cells.lost,
+             'disabled_cells': sorted(cells.disabled), 'running': running,
+             'in_flight': in_flight, 'siblings': dict(record.siblings)}
+    spec_obj = record.spec_obj
+    if spec_obj is not None:
+        wants_details = spec_obj.numa_topology or (
+            spec_obj.pci_requests and spec_obj.pci_requests.requests)
+        found |= {
+            'spec_obj': spec_obj.obj_to_primitive(),
+            'version': getattr(record.offer, 'version', None),
+            'by_provider': dict(record.offer.by_provider) if (
+                wants_details and hasattr(record.offer, 'by_provider'))
+            else {}}
+    return found
+
+
 def host_names(columns):
     """Return the hosts and their nodes: list of pairs, one a row.
 

@@ -24,6 +24,8 @@ from nova_sched import exception
 from nova_sched.db import engine as db_engine
 from nova_sched.hosts import packed
 from nova_sched.observe import decision_document
+from nova_sched.observe import past_decision
+from nova_sched.observe import state_store
 
 LOG = logging.getLogger(__name__)
 
@@ -43,7 +45,7 @@ _CHUNK = 20
 #: Seconds that one waits for another worker that writes.
 _PATIENCE = '5'
 
-_metadata = sa.MetaData()
+_metadata = state_store.metadata
 
 _host_names = sa.Table(
     'host_names', _metadata,
@@ -61,6 +63,8 @@ _decisions = sa.Table(
     sa.Column('reason', sa.Text),
     sa.Column('service', sa.Text),
     sa.Column('host_names_id', sa.Integer),
+    sa.Column('state_id', sa.Integer, index=True),
+    sa.Column('rests_on', sa.LargeBinary),
     sa.Column('document', sa.LargeBinary, nullable=False),
     sa.Column('rejected', sa.LargeBinary),
     sa.Column('request', sa.LargeBinary),
@@ -118,6 +122,7 @@ class DecisionStore:
         self._most_bytes = most_bytes
         # Columns of names as the last record had them -> their id.
         self._last_names = (), None
+        self._states = state_store.StateWriter()
 
     @classmethod
     def in_file(cls, conf):
@@ -165,20 +170,42 @@ class DecisionStore:
         entries = []
         for record in records:
             try:
-                entries.append((record.names, *self._entry(record)))
+                entries.append((record, *self._entry(record)))
             except Exception:
                 # The others are to be kept all the same.
                 LOG.exception('The record of request %s is not kept',
                               record.request_id)
-        with self._database.writing() as connection:
-            for names, row, instances in entries:
-                row['host_names_id'] = self._names_id(connection, names)
-                number = connection.execute(
-                    _INSERT, row).inserted_primary_key[0]
-                if instances:
-                    connection.execute(_INSERT_INSTANCES, [
-                        {'decision_id': number, 'uuid': uuid, 'host': host}
-                        for uuid, host in instances])
+        try:
+            with self._database.writing() as connection:
+                self._check_kept(connection)
+                for entry in entries:
+                    self._insert(connection, *entry)
+        except BaseException:
+            # Nothing of it is there.
+            self._forget_written()
+            raise
+
+    def _check_kept(self, connection):
+        """Forget what another process has removed for want of room."""
+        _, number = self._last_names
+        there = number is None or connection.execute(sa.select(
+            _host_names.c.id).where(_host_names.c.id == number)).scalar()
+        if not (there and self._states.is_kept(connection)):
+            self._forget_written()
+
+    def _forget_written(self):
+        self._last_names = (), None
+        self._states.forget()
+
+    def _insert(self, connection, record, row, instances):
+        row['host_names_id'] = self._names_id(connection, record.names)
+        row['state_id'] = row['rests_on'] and self._states.state_of(
+            connection, record.table)
+        number = connection.execute(_INSERT, row).inserted_primary_key[0]
+        if instances:
+            connection.execute(_INSERT_INSTANCES, [
+                {'decision_id': number, 'uuid': uuid, 'host': host}
+                for uuid, host in instances])
 
     def _entry(self, record):
         """Return the row of a Decision, and (uuid, host) of its instances."""
@@ -198,6 +225,8 @@ class DecisionStore:
             'service': self._service, 'document': _packed(document),
             'rejected': None if codes is None else _compressed(
                 codes.tobytes()),
+            'rests_on': None if record.table is None else _packed(
+                decision_document.rests_on(record)),
             # One huge call must not cost the decisions on all others.
             'request': (_compressed(request)
                         if 0 < len(request) <= MOST_REQUEST else None),
@@ -237,20 +266,14 @@ class DecisionStore:
             gone = _remove(connection,
                            _decisions.c.arrived < earliest)
             while self._used(connection) > most_bytes:
-                least = connection.execute(sa.select(
-                    sa.func.min(_decisions.c.id))).scalar()
-                if least is None:
+                # Who has a decision misses its figures less than it.
+                freed = state_store.forget_oldest(
+                    connection, _decisions) or _remove_oldest(connection)
+                if not freed:
                     break
-                count = connection.execute(sa.select(
-                    sa.func.count()).select_from(_decisions)).scalar()
-                gone += _remove(connection, _decisions.c.id < (
-                    least + max(_CHUNK, count // 20)))
+                gone += freed
             if gone:
-                connection.execute(_host_names.delete().where(
-                    _host_names.c.id.not_in(
-                        sa.select(_decisions.c.host_names_id).distinct()
-                        .where(_decisions.c.host_names_id.is_not(None)))))
-                self._last_names = (), None
+                _remove_unused(connection)
         if gone:
             self._pragmas('incremental_vacuum', 'wal_checkpoint(TRUNCATE)')
 
@@ -346,6 +369,30 @@ class DecisionStore:
                 'request': _unpacked(row.request)}
 
 
+    def past(self, number):
+        """Return what a decision rested on: past_decision.PastDecision.
+
+        Raises InvalidInput if that is not kept, and DatabaseUnavailable.
+        """
+        columns = _decisions.c
+        with self._database.reading() as connection:
+            row = connection.execute(sa.select(
+                columns.document, columns.rejected, columns.request,
+                columns.state_id, columns.rests_on).where(
+                    columns.id == number)).first()
+            table = row and row.state_id and state_store.read(
+                connection, row.state_id)
+        if not table:
+            raise exception.InvalidInput(reason=(
+                f'what decision {number} rested on is not kept: it has made '
+                'room for newer ones, or hosts were not looked at; "decision '
+                'show" tells what is kept, "request plan" how it would be '
+                'now'))
+        return past_decision.PastDecision(
+            _unpacked(row.document), _unpacked(row.request), table,
+            _codes(row.rejected), _unpacked(row.rests_on))
+
+
 _INSERT = _decisions.insert()
 _INSERT_INSTANCES = _instances.insert()
 
@@ -362,6 +409,23 @@ def _remove(connection, condition):
         _instances.c.decision_id.in_(
             sa.select(_decisions.c.id).where(condition))))
     return connection.execute(_decisions.delete().where(condition)).rowcount
+
+
+def _remove_oldest(connection):
+    """Remove some of the oldest decisions: how many."""
+    least, count = connection.execute(sa.select(
+        sa.func.min(_decisions.c.id), sa.func.count())).one()
+    return count and _remove(connection, _decisions.c.id < (
+        least + max(_CHUNK, count // 20)))
+
+
+def _remove_unused(connection):
+    """Remove the names and states that no decision needs."""
+    names, states = _decisions.c.host_names_id, _decisions.c.state_id
+    connection.execute(_host_names.delete().where(_host_names.c.id.not_in(
+        sa.select(names).where(names.is_not(None)))))
+    state_store.remove_unused(connection, sa.select(states).where(
+        states.is_not(None)))
 
 
 def _first_hosts(connection, number):

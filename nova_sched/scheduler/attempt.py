@@ -37,6 +37,9 @@ from nova_sched.scheduler import selections
 
 LOG = logging.getLogger(__name__)
 
+#: What the step is called that leaves the hosts which Placement offers.
+OFFERED = 'allocation candidates'
+
 
 @dataclasses.dataclass(frozen=True)
 class HostSelector:
@@ -233,6 +236,9 @@ class SchedulingAttempt:
         """
         if not siblings:
             return
+        self._record.siblings += [
+            (placed.key, placed.host) for placed in siblings
+            if isinstance(placed.key, str)]
         group = self._spec_obj.instance_group
         _add(group.hosts, [placed.host for placed in siblings])
         _add(group.members, [placed.key for placed in siblings
@@ -243,8 +249,7 @@ class SchedulingAttempt:
         hosts, offer = self.hosts.block(), self._record.offer
         left = offered(hosts, offer)
         if left is not hosts:
-            self._record.step(0, 'allocation candidates', hosts.rows,
-                              left.rows)
+            self._record.step(0, OFFERED, hosts.rows, left.rows)
         return left
 
     def _place_one(self, index, key, left):

@@ -167,6 +167,7 @@ class HostScheduler(Scheduler):
         record.reads, record.lost = view.table.cells.reads, (
             view.table.cells.lost)
         record.in_flight = view.in_flight
+        record.table, record.instances_known = view.table, instances
         record.hosts = view.table.size
         record.names = (view.table.columns['host'],
                         view.table.columns['nodename'])

@@ -213,6 +213,7 @@ class SchedulerManager:
         serving, offers = self._serving
         spec_obj, offer = offers.fetch(ctxt, spec_obj, record)
         if offer.asked:
+            record.spec_obj = spec_obj
             arguments.check_distinct(uuids)
         told = self._notifications if serving.NOTIFIES else _NOBODY
         told.began(ctxt, spec_obj)

@@ -5,6 +5,7 @@ import dataclasses
 from nova_sched.hosts import decision
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import NoCandidates
+from nova_sched.scheduler.attempt import OFFERED
 
 #: Agreement: the same hosts; other ones that weigh as much; none at all.
 SAME, EQUALS, BOTH_REFUSE = 'same hosts', 'among equals', 'both refuse'
@@ -21,9 +22,6 @@ AGREEMENTS = (SAME, EQUALS, BOTH_REFUSE)
 #: All of them, best first.
 VERDICTS = (*AGREEMENTS, LOWER, REFUSED_HERE, NONE_HERE, NONE_THERE, FAILED,
             NOT_COMPARABLE)
-
-#: The step of a record that rejects hosts which Placement does not offer.
-OFFERED = 'allocation candidates'
 
 #: Weights are sums of floating point numbers, whose order may differ.
 _TOLERANCE = 1e-9

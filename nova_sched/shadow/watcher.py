@@ -106,7 +106,7 @@ class LiveDecisionWatcher:
             self._decider.copy_comparison, started_at, now, now)
         record.pack()
         record.forget_request()
-        record.forget_offer()
+        record.forget_state()
         LOG.debug('Request for %(uuids)s is decided here: %(outcome)s',
                   {'uuids': ', '.join(request.uuids),
                    'outcome': record.outcome})

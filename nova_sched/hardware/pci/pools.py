@@ -40,6 +40,19 @@ class Pools(reports.Report):
         """
         return cls(text or '[]')
 
+    @property
+    def plain(self):
+        """What ``of_plain`` makes the same pools of: plain JSON."""
+        return self._text if isinstance(self._text, str) else [*self._text]
+
+    @classmethod
+    def of_plain(cls, plain):
+        """Return the pools of ``plain``."""
+        if isinstance(plain, str):
+            return cls(plain)
+        newer, text = plain
+        return cls((newer, text), (tuple(json.loads(text)), newer))
+
     def with_pools(self, pools):
         """Return the same host with these pools left: plain dicts, in order.
         """

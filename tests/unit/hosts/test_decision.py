@@ -284,7 +284,7 @@ def test_what_placement_offered_may_be_given_up():
         {}, frozenset([UUID]), '1.36', None, None)), Decision(offer=nothing)
 
     for record in (some, none):
-        record.forget_offer()
+        record.forget_state()
 
     assert (some.offer, none.offer) == (None, nothing)
 

@@ -342,7 +342,7 @@ def test_a_record_that_forgets_the_offer_keeps_no_token(client, placement):
     record = Decision(offer=offered)
     assert 'token-of-the-service' in texts_in(record)
 
-    record.forget_offer()
+    record.forget_state()
 
     assert not {'token-of-the-service', 'token-of-the-caller'} & texts_in(
         record)

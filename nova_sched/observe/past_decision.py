@@ -1,0 +1,115 @@
+"""What a past decision rested on, so that it can be looked at once more."""
+
+import dataclasses
+
+import numpy as np
+
+from nova_sched import context
+from nova_sched import exception
+from nova_sched.hosts import instances
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
+from nova_sched.hosts.allocation_candidates import AllocationCandidates
+from nova_sched.hosts.table import Cells
+from nova_sched.hosts.table import HostTable
+from nova_sched.objects import arguments
+from nova_sched.scheduler.attempt import OFFERED
+from nova_sched.scheduler.attempt import SchedulingRequest
+
+
+@dataclasses.dataclass(frozen=True)
+class PastDecision:
+    """A decision, and what it rested on.
+
+    document: as of decision_document.of, with ``rejecting``.
+    call: the arguments of the call, a dict; None if they are not kept.
+    table: HostTable that it was made on.
+    codes: which rule rejected each row, as of
+        decision_document.rejecting_rules.
+    rests_on: as of decision_document.rests_on.
+    """
+
+    document: dict
+    call: dict | None
+    table: HostTable
+    codes: np.ndarray
+    rests_on: dict
+
+    def request(self, options=None):
+        """Return the request as it was decided: SchedulingRequest.
+
+        options: content of the operator's JSON file of options.
+        Raises InvalidInput if it is not kept, or cannot be read.
+        """
+        if self.call is None:
+            raise exception.InvalidInput(
+                reason='the request was too large to be kept')
+        uuids = self.call.get('instance_uuids')
+        return SchedulingRequest(
+            self._spec_obj(), uuids if isinstance(uuids, list) else None,
+            self.document['instances'],
+            context=context.RequestContext(is_admin=True),
+            options=options or {})
+
+    def _spec_obj(self):
+        call, edited = self.call, self.rests_on.get('spec_obj')
+        if edited or 'spec_obj' in call:
+            spec_obj = arguments.from_wire(edited or call['spec_obj'])
+        else:
+            spec_obj = arguments.from_legacy_dicts(
+                call['request_spec'], call['filter_properties'])
+        group, siblings = spec_obj.instance_group, self.rests_on['siblings']
+        if group is not None and siblings:
+            group.members = [*(group.members or ()), *siblings]
+            if group.hosts is not None:
+                group.hosts = [*group.hosts, *siblings.values()]
+        return spec_obj
+
+    def hosts(self, host_manager):
+        """Return the hosts as they were before the first instance was placed:
+        HostSnapshot.
+
+        host_manager: scheduler.host_manager.HostManager, which is not asked
+            for hosts of its own.
+        """
+        cells = Cells(
+            tuple(map(tuple, self.rests_on['reads'])),
+            tuple(map(tuple, self.rests_on['lost'])),
+            frozenset(self.rests_on['disabled_cells']))
+        return host_manager.snapshot(
+            self.table.of_cells(cells), self._instances(),
+            self.rests_on['clock'], self._offer())
+
+    def _instances(self):
+        running = self.rests_on['running']
+        found = instances.Instances(
+            lambda uuids: {uuid: running[uuid] for uuid in uuids
+                           if uuid in running},
+            _not_kept, images=_not_kept, details=_not_kept)
+        found.catch_up({
+            uuid: instances.Placed(uuid, host) for uuid, host in (
+                self.rests_on['in_flight'] | self.rests_on['siblings']
+            ).items()})
+        return found
+
+    def _offer(self):
+        if 'spec_obj' not in self.rests_on:
+            return PLACEMENT_NOT_USED
+        rules = self.document['rejecting']
+        number = rules.index(OFFERED) + 1 if OFFERED in rules else -1
+        rows = np.flatnonzero(self.codes != number)
+        uuids = self.table.columns['uuid']
+        return AllocationCandidates(
+            self.rests_on['by_provider'],
+            frozenset(uuids.values[code]
+                      for code in uuids.codes[rows].tolist()),
+            self.rests_on['version'], _claims_nothing, _claims_nothing)
+
+
+def _not_kept(*names):
+    raise exception.InvalidInput(
+        reason='what ran on each host is not kept')
+
+
+def _claims_nothing(*args):
+    """Return True: whatever is chosen counts as claimed."""
+    return True

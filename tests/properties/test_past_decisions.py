@@ -1,0 +1,90 @@
+"""What is kept of a decision suffices to make it once more."""
+
+import dataclasses
+
+from hypothesis import assume
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nova_sched.hosts import decision
+from nova_sched.observe.decision_store import DecisionStore
+from tests.builders import rules
+from tests.builders.examples import examples
+from tests.properties.test_decisions import ONE
+from tests.properties.test_decisions import PLAIN_ANEW_AND_ROWS
+from tests.properties.test_decisions import SOME
+from tests.properties.test_decisions import cases
+from tests.properties.test_decisions import told
+
+#: Rules that look at what runs on all hosts, which is not kept.
+LOOKING_AROUND = frozenset(('TypeAffinityFilter', 'JsonFilter'))
+
+
+@dataclasses.dataclass(frozen=True)
+class PastCloud:
+    """The cloud that a past decision was made on.
+
+    past: PastDecision.  up: which services were up, a list.
+    """
+
+    past: object
+    up: list
+
+    @property
+    def table(self):
+        return self.past.table.with_columns(service_up=self.up)
+
+    def offer(self):
+        return self.past._offer()
+
+    def snapshot(self, offer):
+        return self.table.snapshot(self.past._instances(), offer)
+
+
+def keep(store, driver, case):
+    """Keep the last decision of a driver on a case: its PastDecision."""
+    record, cloud = driver.decision, case.cloud
+    record.table, record.names = cloud.table, (
+        cloud.table.columns['host'], cloud.table.columns['nodename'])
+    record.instances_known = driver.known
+    record.request = {'spec_obj': case.spec.obj_to_primitive(),
+                      'instance_uuids': case.uuids}
+    if cloud.offers is not None:
+        record.spec_obj = case.spec
+    record.close(decision.PLACED if record.picks else decision.REFUSED)
+    store.add([record])
+    return store.past(store.summaries(1)[0].number)
+
+
+class _Knowing:
+    """A driver that remembers the Instances of its last decision."""
+
+    def hosts(self, wanted, found, record):
+        view, snapshot = super().hosts(wanted, found, record)
+        self.known = snapshot.instances
+        return view, snapshot
+
+
+DRIVERS = [type('Knowing', (_Knowing, type(plain)), {})(
+    metrics__required=False) for plain, *_ in PLAIN_ANEW_AND_ROWS[:1]]
+
+
+@given(driver=st.sampled_from(DRIVERS),
+       case=cases([*ONE, *SOME], narrowing=True), seed=st.integers(0, 99))
+@examples(100)
+def test_a_past_decision_is_made_once_more(driver, case, seed):
+    """With equal steps, weights and picks, on the state that was kept."""
+    assume(not LOOKING_AROUND & {*case.filters})
+    before = told(driver, case, seed)
+    # The weigher of image properties looks around as well.
+    assume(all(claim.taken for claim in driver.decision.claims))
+    store = DecisionStore.in_memory(rules.a_conf())
+    past = keep(store, driver, case)
+    store.close()
+
+    request = past.request()
+    up = case.cloud.table.columns['service_up'].tolist()
+    again = case._replace(cloud=PastCloud(past, up), spec=request.spec_obj)
+
+    assert request.instance_uuids == case.uuids
+    assert told(driver, again, seed) == before

@@ -1,0 +1,135 @@
+"""The host table as plain data, and back."""
+
+import datetime
+import json
+
+import numpy as np
+import pytest
+
+from nova_sched import objects
+from nova_sched.hosts import columns
+from nova_sched.hosts import plain
+from tests.builders import hosts
+from tests.builders import numa
+from tests.builders import pci
+from tests.builders import requests
+from tests.builders.hosts import a_host
+
+
+def same(table, other):
+    """Whether tables have equal hosts, but for what snapshots work out."""
+    return all(_items(table.columns[name]) == _items(other.columns[name])
+               for name in columns.NAMES if name != 'service_up')
+
+
+def _items(column):
+    found = column.tolist() if isinstance(column, np.ndarray) else (
+        column if isinstance(column, list) else column.items())
+    # Objects of Nova's are compared by what they are made of.
+    return [[each.obj_to_primitive() for each in value]
+            if isinstance(value, tuple) and value
+            and isinstance(value[0], objects.Aggregate) else value
+            for value in found]
+
+
+def round_trip(table):
+    return plain.unpack(plain.pack(table))
+
+
+def a_cloud():
+    """Hosts with something in each column."""
+    zone = objects.Aggregate(id=1, name='z', uuid='u', hosts=['a', 'b'],
+                             metadata={'availability_zone': 'az1'})
+    return hosts.table(
+        a_host('a', aggregates=(zone,), free_ram_mb=100,
+               stats={'x': 'y', 'io_workload': '1'}, cpu_info='{"arch": 1}'),
+        a_host('b', aggregates=(zone,), ram_allocation_ratio=1.5,
+               numa_topology=numa.cells_text(
+                   numa.a_cell(pages=[(4, 1 << 20)])),
+               pci_stats=pci.pci_stats(pci.a_pool(count=4)),
+               metrics='[{"name": "cpu.percent", "value": 5}]'),
+        a_host('c', service_disabled=True))
+
+
+def test_a_whole_table_comes_back():
+    table = a_cloud()
+
+    assert same(round_trip(table), table)
+
+
+def test_of_no_hosts_there_are_none():
+    assert round_trip(hosts.table()).size == 0
+
+
+def test_what_came_back_is_of_the_same_types():
+    """So that rules, and what consumes, work on it as on any other."""
+    table, back = a_cloud(), round_trip(a_cloud())
+
+    for name in columns.NAMES:
+        assert type(back.columns[name]) is type(table.columns[name])
+        if name in columns.DTYPES:
+            assert back.columns[name].dtype == table.columns[name].dtype
+
+
+def test_labels_that_no_host_has_any_more_are_left_out():
+    table = a_cloud()
+    table = table.with_cells([0], {'cpu_info': ['x' * 10000]})
+    table = table.with_cells([0], {'cpu_info': ['y']})
+
+    assert b'x' * 100 not in plain.pack(table)
+    assert len(plain.pack(table)) < 10000
+    assert round_trip(table).columns['cpu_info'].items()[0] == 'y'
+
+
+class TestDifference:
+    @pytest.mark.parametrize('name, value', [
+        ('free_ram_mb', 7), ('ram_allocation_ratio', 2.5),
+        ('service_disabled', True), ('host_ip', '::1'), ('cpu_info', '{}'),
+        ('aggregates', ()), ('stats', {'a': 'b'})])
+    def test_is_what_has_changed(self, name, value):
+        before = a_cloud()
+        after = before.with_cells([1], {name: [value]})
+
+        found = json.loads(json.dumps(plain.difference(before, after)))
+
+        assert [*found] == [name]
+        assert found[name][0] == [1]
+        assert same(plain.applied(round_trip(before), found), after)
+
+    def test_of_the_same_is_nothing(self):
+        table = a_cloud()
+
+        assert plain.difference(table, table) == {}
+
+    def test_is_what_instances_take(self):
+        before = a_cloud()
+        snapshot = before.snapshot(hosts.instances_on({}, {}))
+        snapshot.consume(1, requests.a_request(
+            memory_mb=64, pci_requests=pci.pci_requests(pci.a_pci_request(
+                1, {'vendor_id': pci.a_pool()['vendor_id']})),
+            numa_topology=numa.a_guest(numa.guest_cell(pinned=2))).demand(),
+            5.0)
+        after = snapshot.as_table()
+
+        found = json.loads(json.dumps(plain.difference(before, after)))
+
+        assert found.keys() >= {'free_ram_mb', 'numa_topology', 'pci_stats'}
+
+        assert found['num_instances'] == [[1], [1]]
+        assert same(plain.applied(round_trip(before), found), after)
+
+    def test_of_labels_that_were_put_in_order_is_nothing(self):
+        """A column may be made anew with the same values."""
+        before = a_cloud()
+        after = before.with_columns(host_ip=before.columns['host_ip'].items())
+
+        assert plain.difference(before, after) == {}
+
+
+def test_times_of_services_come_back():
+    moment = datetime.datetime(2026, 1, 2, 3, 4, 5)
+    table = a_cloud()
+    service = table.columns['service'][0]._replace(last_seen_up=moment)
+    table = table.with_cells([0], {'service': [service]})
+
+    assert round_trip(table).columns['service'][0] == service

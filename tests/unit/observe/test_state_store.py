@@ -1,0 +1,168 @@
+"""The states of the hosts that decisions rest on."""
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.observe import decision_store
+from nova_sched.observe import state_store
+from nova_sched.observe.decision_store import DecisionStore
+from tests.builders import decisions
+from tests.builders import rules
+from tests.builders.hosts import a_host
+from tests.builders.hosts import table
+
+
+@pytest.fixture
+def conf(tmp_path):
+    return rules.a_conf(DEFAULT__state_path=str(tmp_path))
+
+
+@pytest.fixture
+def store(conf):
+    made = DecisionStore.in_file(conf)
+    yield made
+    made.close()
+
+
+def a_table(**values):
+    return table(a_host('a'), a_host('b', **values))
+
+
+def on(hosts, **fields):
+    """A record of a decision on a HostTable."""
+    return decisions.a_refusal(table=hosts, names=(
+        hosts.columns['host'], hosts.columns['nodename']), **fields)
+
+
+def free(store, number):
+    """The free RAM of the hosts that a decision rested on."""
+    return store.past(number).table.columns['free_ram_mb'].tolist()
+
+
+def count(store, name):
+    with store._database.reading() as connection:
+        return connection.exec_driver_sql(
+            f'SELECT count(*) FROM {name}').scalar()
+
+
+def test_each_decision_has_the_hosts_as_they_were_then(store):
+    first = a_table()
+    second = first.with_cells([1], {'free_ram_mb': [7]})
+    third = second.with_cells([0], {'free_ram_mb': [5]})
+    full = first.columns['free_ram_mb'].item(0)
+    store.add([on(first), on(second)])
+    store.add([on(third)])
+
+    assert [free(store, number) for number in (1, 2, 3)] == [
+        [full, full], [full, 7], [5, 7]]
+
+
+def test_a_state_is_kept_once_for_all_that_rest_on_it(store):
+    hosts = a_table()
+    store.add([on(hosts), on(hosts), on(hosts.of_cells(hosts.cells))])
+
+    assert (count(store, 'bases'), count(store, 'states')) == (1, 1)
+    assert free(store, 1) == free(store, 3)
+
+
+def test_a_base_is_made_when_hosts_come_or_go(store):
+    hosts = a_table()
+    more = table(a_host('a'), a_host('b'), a_host('c'))
+    store.add([on(hosts), on(more)])
+
+    assert count(store, 'bases') == 2
+    assert [len(free(store, number)) for number in (1, 2)] == [2, 3]
+
+
+def test_a_base_is_made_after_so_many_states(store, monkeypatch):
+    monkeypatch.setattr(state_store, 'MOST_STATES', 3)
+    hosts, records = a_table(), []
+    for number in range(8):
+        hosts = hosts.with_cells([1], {'free_ram_mb': [number]})
+        records.append(on(hosts))
+    store.add(records)
+
+    assert count(store, 'bases') == 3
+    assert [free(store, n + 1)[1] for n in range(8)] == [*range(8)]
+
+
+def test_workers_have_states_of_their_own(conf, store):
+    other = DecisionStore.in_file(conf)
+    mine, its = a_table(free_ram_mb=1), a_table(free_ram_mb=2)
+    for number in range(3):
+        store.add([on(mine.with_cells([0], {'free_ram_mb': [number]}))])
+        other.add([on(its.with_cells([0], {'free_ram_mb': [number]}))])
+
+    assert [free(store, number) for number in range(1, 7)] == [
+        [0, 1], [0, 2], [1, 1], [1, 2], [2, 1], [2, 2]]
+
+
+def test_a_failed_write_leaves_nothing_to_build_on(store, monkeypatch):
+    hosts = a_table()
+    store.add([on(hosts)])
+    whole = store._insert
+
+    def insert(connection, *entry):
+        whole(connection, *entry)
+        raise exception.DatabaseUnavailable('the disk is full')
+
+    monkeypatch.setattr(store, '_insert', insert)
+    with pytest.raises(exception.DatabaseUnavailable):
+        store.add([on(hosts.with_cells([1], {'free_ram_mb': [7]}))])
+    monkeypatch.setattr(store, '_insert', whole)
+    store.add([on(hosts.with_cells([1], {'free_ram_mb': [8]}))])
+
+    assert free(store, 2)[1] == 8
+
+
+class TestRoom:
+    def test_is_made_by_states_before_decisions(self, store, monkeypatch):
+        """Of the oldest; these say then that it is gone."""
+        monkeypatch.setattr(state_store, 'MOST_STATES', 5)
+        hosts = a_table(stats={'x': decisions.noise(600000)})
+        records = []
+        for number in range(20):
+            hosts = hosts.with_cells([0], {'free_ram_mb': [number]})
+            records.append(on(hosts))
+        store.add(records)
+
+        store.make_room(0.0, 1 << 20)
+
+        assert len(store.summaries(100)) == 20
+        assert free(store, 20)[0] == 19
+        with pytest.raises(exception.InvalidInput, match='is not kept: it'):
+            store.past(1)
+
+    def test_takes_the_states_that_no_decision_rests_on(self, store):
+        store.add([on(a_table(), arrived=1.0)])
+        store.add([on(table(a_host('c')), arrived=3.0)])
+        store.make_room(2.0, 1 << 20)
+
+        assert (count(store, 'bases'), count(store, 'states')) == (1, 1)
+
+    def test_of_another_worker_takes_what_is_built_on(self, conf, store):
+        """A worker then begins anew."""
+        hosts = a_table()
+        store.add([on(hosts, arrived=1.0)])
+        DecisionStore.in_file(conf).make_room(2.0, 1 << 20)
+        store.add([on(hosts.with_cells([1], {'free_ram_mb': [8]}),
+                      arrived=3.0)])
+
+        assert free(store, 2)[1] == 8
+        assert store.document(2)['rejected'] == []
+
+
+def test_of_a_decision_without_hosts_there_is_none(store):
+    store.add([decisions.a_refusal()])
+
+    with pytest.raises(exception.InvalidInput, match='"request plan"'):
+        store.past(1)
+    with pytest.raises(exception.InvalidInput):
+        store.past(9)
+
+
+def test_commands_read_them_while_workers_write(conf, store):
+    store.add([on(a_table(free_ram_mb=3))])
+
+    with decision_store.opened(conf) as reader:
+        assert free(reader, 1)[1] == 3
