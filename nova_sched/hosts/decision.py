@@ -122,14 +122,6 @@ class Weights:
         """About how many bytes they take."""
         return self.given.nbytes + self.values.nbytes
 
-    def numbers_at(self, place):
-        """Return raw, normalized and multiplier of each weigher: list.
-
-        place: of the host in ``given``.
-        """
-        return [tuple(column if np.isscalar(column) else column.item(place)
-                      for column in columns) for columns in self.columns]
-
 
 @dataclasses.dataclass
 class Decision:
@@ -270,7 +262,8 @@ class Decision:
         self.picks.append(pick)
         if weights is None or self._weights_size > 2 * MOST_WEIGHTS:
             return
-        self.weighers = weighers
+        # A last host that is left is not weighed.
+        self.weighers = weighers or self.weighers
         self._weights_size += weights.nbytes
         self.weighed.append(weights)
 
@@ -280,7 +273,7 @@ class Decision:
         Of WeigherPart; empty when it is not kept.
         """
         kept = self.weighed[index].parts if index < len(self.weighed) else None
-        if kept is None:
+        if kept is None or len(kept) != len(self.weighers):
             return []
         return [WeigherPart(name, *numbers) for name, numbers
                 in zip(self.weighers, kept.tolist(), strict=True)]

@@ -67,8 +67,10 @@ class PendingByHost:
 
         without: keys that are left out.
         """
-        return PendingView(self._log, len(self._log.changes),
-                           frozenset(without))
+        left_out = frozenset(without)
+        return PendingView(
+            self._log, len(self._log.changes), left_out,
+            len(self._by_key) - sum(key in self._by_key for key in left_out))
 
 
 class _Log:
@@ -86,10 +88,11 @@ class PendingView(collections.abc.Collection):
     Views of many moments share one log, which grows behind them.
     """
 
-    __slots__ = ('_log', '_until', '_without')
+    __slots__ = ('_count', '_log', '_until', '_without')
 
-    def __init__(self, log, until, without):
+    def __init__(self, log, until, without, count):
         self._log, self._until, self._without = log, until, without
+        self._count = count
 
     def _found(self):
         found = {placed.key: placed for placed in self._log.start}
@@ -105,7 +108,7 @@ class PendingView(collections.abc.Collection):
         return iter(self._found())
 
     def __len__(self):
-        return len(self._found())
+        return self._count
 
     def __contains__(self, placed):
         return placed in self._found()

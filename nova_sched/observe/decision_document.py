@@ -4,11 +4,13 @@
 that change their meaning or go its first.  ``doc/source/decisions.rst`` lists
 them.
 
-What grows with the cloud is not in what is kept (``of``) but beside it, in
-arrays: which rule rejected each row (``rejecting_rules``) and the names of the
-hosts (``host_names``).  ``whole`` puts them together.
+A worker keeps what is quickly made (``Kept``): numbers, in arrays where they
+grow with the cloud.  Names and times are made of them when somebody reads
+(``Kept.document``).
 """
 
+import array
+import dataclasses
 import datetime
 import itertools
 import math
@@ -29,24 +31,128 @@ LONGEST, LONGEST_REASON = 255, 20000
 #: wanted.
 NAMED = 3
 
+#: What each array of a Kept is of, in their order.
+_ARRAYS = {'steps': np.int64, 'rejecting': np.int16, 'best': np.int32,
+           'weights': np.float64, 'parts': np.float64}
 
-def of(record):
-    """Return what is kept of a closed Decision, apart from the arrays: dict.
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """What is kept of a decision, apart from the names of hosts.
+
+    fields: plain JSON.  arrays: by name:
+        steps: (instance, place in the names of rules, hosts before, hosts
+            after) of each filter run.
+        rejecting: for each row which rule rejected it, a place in the names of
+            rules, from 1; 0 for none.  Empty where hosts have no names.
+        best, weights: rows of the best hosts for the first instance, best
+            first, and what they weigh.
+        parts: (hosts, weighers, 3) raw, normalized and multiplier: of the best
+            hosts, and then of the first picks.
     """
-    return {
-        'version': VERSION, 'request_id': record.request_id,
-        'instance_uuids': _instance_uuids(record),
-        'arrived': iso(record.arrived), 'outcome': record.outcome,
-        'reason': record.reason and record.reason[:LONGEST_REASON],
-        'instances': record.instances,
-        'configuration': record.generation, 'seed': record.seed,
-        'tries': record.tries, 'milliseconds': record.milliseconds,
-        'state': _state(record), 'candidates': _candidates(record),
-        'filters': _filters(record), 'picks': _picks(record),
-        'best': _best(record), 'alternates': record.alternates,
-        'claims': [{'instance': claim.instance_uuid, 'host': claim.host,
-                    'node': claim.nodename, 'taken': claim.taken}
-                   for claim in record.claims[:MOST_INSTANCES]]}
+
+    fields: dict
+    arrays: dict
+
+    @classmethod
+    def of(cls, record):
+        """Return what is kept of a closed Decision."""
+        best = _best(record)
+        rules, rejecting = _rejecting(record)
+        weighed = record.weighed[0] if len(best) else None
+        return cls(_fields(record) | {'rules': rules}, {
+            'steps': _steps(record, rules), 'rejecting': rejecting,
+            'best': weighed.given[best] if weighed else best,
+            'weights': weighed.values[best] if weighed else best,
+            'parts': _parts(record, best)})
+
+    def packed(self):
+        """Return the arrays as octets."""
+        arrays = [np.asarray(self.arrays[name], kind)
+                  for name, kind in _ARRAYS.items()]
+        return b''.join([array.array('q', map(np.size, arrays)).tobytes(),
+                         *(each.tobytes() for each in arrays)])
+
+    @classmethod
+    def unpacked(cls, fields, data):
+        """Return the Kept of these fields and octets of ``packed``."""
+        start, found = 8 * len(_ARRAYS), {}
+        for (name, kind), size in zip(
+                _ARRAYS.items(), np.frombuffer(data, np.int64, len(_ARRAYS)),
+                strict=True):
+            found[name] = np.frombuffer(data, kind, size, start)
+            start += found[name].nbytes
+        found['steps'] = found['steps'].reshape(-1, 4)
+        count = len(fields['weighers'])
+        found['parts'] = (found['parts'].reshape(-1, count, 3) if count
+                          else np.zeros((0, 0, 3)))
+        return cls(fields, found)
+
+    def document(self, names, every=False):
+        """Return all that is kept, as plain JSON: dict.
+
+        names: (host, node) of each row, a list.
+        every: whether to name all rejected hosts instead of NAMED of a rule.
+        """
+        found, rules = dict(self.fields), self.fields['rules']
+        del found['rules']
+        found['version'] = VERSION
+        found['arrived'] = iso(found['arrived'])
+        state = found['state']
+        found['state'] = state | {
+            'decided': iso(state['decided']),
+            'cells': [{'cell': uuid, 'read': iso(began)}
+                      for uuid, began in state['cells']],
+            'lost_cells': [{'cell': cell, 'why': why}
+                           for cell, why in state['lost_cells']]}
+        found['filters'] = [
+            {'instance': index, 'name': rules[rule], 'before': before,
+             'after': after}
+            for index, rule, before, after in self.arrays['steps'].tolist()]
+        found['best'] = [
+            _named(names[row]) | {'weight': _number(weight)}
+            for row, weight in zip(
+                self.arrays['best'].tolist(), self.arrays['weights'].tolist(),
+                strict=True)]
+        found['picks'] = [{
+            'instance': uuid, 'host': host, 'node': node,
+            'weight': _number(float(weight)),
+            'alternates': list(map(_named, alternates))}
+            for uuid, host, node, weight, alternates in found['picks']]
+        found['claims'] = [
+            {'instance': uuid, 'host': host, 'node': node, 'taken': taken}
+            for uuid, host, node, taken in found['claims']]
+        self._tell_parts(found)
+        return found | {'rejected': self._rejected(names, every)}
+
+    def _tell_parts(self, found):
+        """Add what weighers gave the best hosts and the picks."""
+        names, parts = found.pop('weighers'), iter(self.arrays['parts'])
+        hosts = [*found['best'], *found['picks']]
+        for host in hosts:
+            host['weighers'] = []
+        if len(self.arrays['parts']) < len(found['best']):
+            hosts = hosts[len(found['best']):]
+        for host, numbers in zip(hosts, parts, strict=False):
+            host['weighers'] = [
+                {'name': name, 'raw': _number(raw),
+                 'normalized': _number(normalized),
+                 'multiplier': _number(multiplier),
+                 'score': _number(normalized * multiplier)}
+                for name, (raw, normalized, multiplier)
+                in zip(names, numbers.tolist(), strict=True)]
+
+    def _rejected(self, names, every):
+        """Return the hosts that rules rejected, by rule: list."""
+        found = []
+        for number, rule in enumerate(self.fields['rules'], 1):
+            rows = np.flatnonzero(self.arrays['rejecting'] == number)
+            if len(rows):
+                named = rows if every else rows[:NAMED]
+                found.append({
+                    'rule': rule, 'hosts': len(rows),
+                    'named': [_named(names[row]) for row in named.tolist()]})
+        return found
 
 
 def iso(seconds):
@@ -60,19 +166,36 @@ def iso(seconds):
         timespec='milliseconds')
 
 
-def _instance_uuids(record):
-    return [uuid[:LONGEST] for uuid in record.asked_uuids() or [
-        pick.instance_uuid for pick in record.picks if pick.instance_uuid]]
+def _named(pair):
+    host, node = pair
+    return {'host': host, 'node': node}
 
 
-def _state(record):
+def _number(value):
+    """Return a number, or the word for one that JSON does not have."""
+    return value if math.isfinite(value) else str(value)
+
+
+def _fields(record):
     return {
-        'decided': iso(record.clock), 'hosts': record.hosts,
-        'in_flight': len(record.in_flight),
-        'cells': [{'cell': uuid, 'read': iso(began)}
-                  for uuid, began in record.reads],
-        'lost_cells': [{'cell': cell, 'why': why}
-                       for cell, why in record.lost]}
+        'request_id': record.request_id,
+        'instance_uuids': [
+            uuid[:LONGEST] for uuid in record.asked_uuids() or [
+                pick.instance_uuid for pick in record.picks
+                if pick.instance_uuid]],
+        'arrived': record.arrived, 'outcome': record.outcome,
+        'reason': record.reason and record.reason[:LONGEST_REASON],
+        'instances': record.instances,
+        'configuration': record.generation, 'seed': record.seed,
+        'tries': record.tries, 'milliseconds': record.milliseconds,
+        'state': {'decided': record.clock, 'hosts': record.hosts,
+                  'in_flight': len(record.in_flight),
+                  'cells': record.reads, 'lost_cells': record.lost},
+        'candidates': _candidates(record), 'weighers': record.weighers,
+        'picks': _picks(record), 'alternates': record.alternates,
+        'claims': [(claim.instance_uuid, claim.host, claim.nodename,
+                    claim.taken)
+                   for claim in record.claims[:MOST_INSTANCES]]}
 
 
 def _candidates(record):
@@ -87,69 +210,59 @@ def _candidates(record):
             'providers': len(offer.providers), 'age_seconds': age}
 
 
-def _filters(record):
-    return [{'instance': step.index, 'name': step.name,
-             'before': step.before, 'after': step.after}
+def _picks(record):
+    # A weight may be what JSON has no number for.
+    return [(pick.instance_uuid and pick.instance_uuid[:LONGEST], pick.host,
+             pick.nodename, pick.weight if math.isfinite(pick.weight)
+             else str(pick.weight), [
+                 (other.service_host, other.nodename) for other in others])
+            for pick, (_, *others) in itertools.zip_longest(
+                record.picks, record.selections[:len(record.picks)],
+                fillvalue=(None,))]
+
+
+def _steps(record, rules):
+    return [(step.index, rules.index(step.name), step.before, step.after)
             for step in itertools.takewhile(
                 lambda step: step.index < MOST_INSTANCES, record.steps)]
 
 
-def _picks(record):
-    return [{'instance': pick.instance_uuid and pick.instance_uuid[:LONGEST],
-             'host': pick.host, 'node': pick.nodename,
-             'weight': _number(pick.weight),
-             'alternates': _alternates(record, index),
-             'weighers': [] if index >= MOST_INSTANCES else [
-                 _part(part.name, part.raw, part.normalized, part.multiplier)
-                 for part in record.parts(index)]}
-            for index, pick in enumerate(record.picks)]
-
-
-def _alternates(record, index):
-    return [{'host': other.service_host, 'node': other.nodename}
-            for answer in record.selections[index:index + 1]
-            for other in answer[1:]]
+def _rejecting(record):
+    """Return the names of rules, and which of them rejected each row."""
+    rules = list(dict.fromkeys(step.name for step in record.steps))
+    rejecting = np.zeros(len(record.names[0]) if record.names else 0,
+                         np.int16)
+    if record.names:
+        for name, rows in record.rejected():
+            rejecting[rows] = rules.index(name) + 1
+    return rules, rejecting
 
 
 def _best(record):
-    """Return the best hosts for the first instance, best first: list."""
+    """Return where the best hosts stand in the first Weights: int (n,)."""
     if not record.weighed or not record.names:
-        return []
-    weighed = record.weighed[0]
-    places = sorting.best(weighed.values, decision.BEST)[:decision.BEST]
-    return [{'host': host, 'node': node,
-             'weight': _number(weighed.values.item(place)),
-             'weighers': [_part(name, *numbers) for name, numbers in zip(
-                 record.weighers, weighed.numbers_at(place), strict=False)]}
-            for place in places.tolist()
-            for host, node in [record.host_of(weighed.given.item(place))]]
+        return np.zeros(0, np.int32)
+    return sorting.best(record.weighed[0].values, decision.BEST)[
+        :decision.BEST]
 
 
-def _part(name, raw, normalized, multiplier):
-    return {'name': name, 'raw': _number(raw),
-            'normalized': _number(normalized),
-            'multiplier': _number(multiplier),
-            'score': _number(normalized * multiplier)}
-
-
-def _number(value):
-    """Return a number, or the word for one that JSON does not have."""
-    return value if math.isfinite(value) else str(value)
-
-
-def rejecting_rules(record):
-    """Return which rule rejected each row: (names, int16 array (hosts,)).
-
-    The numbers are places in the names, from 1; 0 for no rule.  None in place
-    of the array where the hosts have no names.
+def _parts(record, best):
+    """Return the parts of weights, as of Kept: float64 (hosts, weighers, 3).
     """
-    if not record.names:
-        return [], None
-    names, codes = [], np.zeros(len(record.names[0]), dtype=np.int16)
-    for name, rows in record.rejected():
-        names.append(name)
-        codes[rows] = len(names)
-    return names, codes
+    count = len(record.weighers)
+    columns = record.weighed[0].columns if len(best) else ()
+    if len(columns) != count:
+        best, columns = best[:0], ()
+    weighed = record.weighed[:MOST_INSTANCES]
+    found = np.zeros((len(best) + len(weighed), count, 3))
+    for i, of_one in enumerate(columns):
+        for j, column in enumerate(of_one):
+            found[:len(best), i, j] = (
+                column.take(best) if getattr(column, 'ndim', 0) else column)
+    for place, each in enumerate(weighed, len(best)):
+        if each.parts is not None and len(each.parts) == count:
+            found[place] = each.parts
+    return found
 
 
 def rests_on(record):
@@ -183,33 +296,3 @@ def host_names(columns):
     columns: ``host`` and ``nodename`` of a table.
     """
     return [*zip(*(column.items() for column in columns), strict=True)]
-
-
-def whole(document, codes, names, every=False):
-    """Return a document with the hosts that rules rejected, by rule: dict.
-
-    document: of ``of``, with the names of rules as ``rejecting``.
-    codes: as of ``rejecting_rules``, or None.  names: as of ``host_names``.
-    every: whether to name all rejected hosts instead of NAMED of a rule.
-    """
-    document = dict(document)
-    rules, rejected = document.pop('rejecting', []), []
-    for number, rule in enumerate(rules, 1):
-        rows = np.flatnonzero(codes == number)
-        named = rows if every else rows[:NAMED]
-        rejected.append({
-            'rule': rule, 'hosts': len(rows),
-            'named': [{'host': names[row][0], 'node': names[row][1]}
-                      for row in named.tolist()]})
-    return document | {'rejected': rejected}
-
-
-def rule_of(document, codes, names, host):
-    """Return which rule rejected each node of a host: {node: rule or None}.
-
-    Arguments as of ``whole``.  host: name of a host or node; empty for one
-    that was not there.
-    """
-    rules = [None, *document.get('rejecting', [])]
-    return {node: rules[codes[row]] for row, (name, node) in enumerate(names)
-            if host in (name, node)}

@@ -16,7 +16,6 @@ import pathlib
 import sqlite3
 import zlib
 
-import numpy as np
 from oslo_log import log as logging
 import sqlalchemy as sa
 
@@ -64,10 +63,8 @@ _decisions = sa.Table(
     sa.Column('service', sa.Text),
     sa.Column('host_names_id', sa.Integer),
     sa.Column('state_id', sa.Integer, index=True),
-    sa.Column('rests_on', sa.LargeBinary),
-    sa.Column('document', sa.LargeBinary, nullable=False),
-    sa.Column('rejected', sa.LargeBinary),
-    sa.Column('request', sa.LargeBinary),
+    sa.Column('texts', sa.LargeBinary, nullable=False),
+    sa.Column('arrays', sa.LargeBinary, nullable=False),
     # Numbers of decisions that are gone are nobody else's.
     sqlite_autoincrement=True)
 
@@ -178,8 +175,7 @@ class DecisionStore:
         try:
             with self._database.writing() as connection:
                 self._check_kept(connection)
-                for entry in entries:
-                    self._insert(connection, *entry)
+                self._insert(connection, entries)
         except BaseException:
             # Nothing of it is there.
             self._forget_written()
@@ -197,41 +193,51 @@ class DecisionStore:
         self._last_names = (), None
         self._states.forget()
 
-    def _insert(self, connection, record, row, instances):
-        row['host_names_id'] = self._names_id(connection, record.names)
-        row['state_id'] = row['rests_on'] and self._states.state_of(
-            connection, record.table)
-        number = connection.execute(_INSERT, row).inserted_primary_key[0]
-        if instances:
-            connection.execute(_INSERT_INSTANCES, [
+    def _insert(self, connection, entries):
+        """Insert what ``_entry`` has returned, each beside its record."""
+        if not entries:
+            return
+        first, of_instances = state_store.next_id(connection, _decisions), []
+        for number, (record, row, instances) in enumerate(entries, first):
+            row |= {
+                'id': number,
+                'host_names_id': self._names_id(connection, record.names),
+                'state_id': None if record.table is None else (
+                    self._states.state_of(connection, record.table))}
+            of_instances += [
                 {'decision_id': number, 'uuid': uuid, 'host': host}
-                for uuid, host in instances])
+                for uuid, host in instances]
+        self._states.flush(connection)
+        connection.execute(_INSERT, [row for _, row, _ in entries])
+        if of_instances:
+            connection.execute(_INSERT_INSTANCES, of_instances)
 
     def _entry(self, record):
         """Return the row of a Decision, and (uuid, host) of its instances."""
         record.pack()
-        document = decision_document.of(record)
-        rules, codes = decision_document.rejecting_rules(record)
-        document |= {'service': self._service, 'worker': os.getpid(),
-                     'rejecting': rules}
-        uuids, picks = document['instance_uuids'], document['picks']
+        kept = decision_document.Kept.of(record)
+        fields = kept.fields | {'service': self._service,
+                                'worker': os.getpid()}
+        uuids, picks = fields['instance_uuids'], fields['picks']
         request = (bytes(record.request) if isinstance(
             record.request, packed.Packed) else b'')
+        # One huge call must not cost the decisions on all others.
+        if not 0 < len(request) <= MOST_REQUEST:
+            request = b'null'
+        rests_on = (None if record.table is None
+                    else decision_document.rests_on(record))
         return {
             'request_id': _text(record.request_id),
             'arrived': record.arrived, 'outcome': record.outcome,
             'instances': record.instances,
             'reason': _text(record.reason, _REASON),
-            'service': self._service, 'document': _packed(document),
-            'rejected': None if codes is None else _compressed(
-                codes.tobytes()),
-            'rests_on': None if record.table is None else _packed(
-                decision_document.rests_on(record)),
-            # One huge call must not cost the decisions on all others.
-            'request': (_compressed(request)
-                        if 0 < len(request) <= MOST_REQUEST else None),
-        }, [(_text(pick['instance']), _text(pick['host']))
-            for pick in picks] or [(_text(uuid), None) for uuid in uuids]
+            'service': self._service,
+            'texts': _compressed(b'[%s,%s,%s]' % (
+                *(json.dumps(each).encode() for each in (fields, rests_on)),
+                request)),
+            'arrays': _compressed(kept.packed()),
+        }, [(_text(uuid), _text(host)) for uuid, host, *_ in picks] or [
+            (_text(uuid), None) for uuid in uuids]
 
     def _names_id(self, connection, columns):
         """Return the id of these names of hosts, which are kept then."""
@@ -356,17 +362,16 @@ class DecisionStore:
         columns = _decisions.c
         with self._database.reading() as connection:
             row = connection.execute(sa.select(
-                columns.document, columns.rejected, columns.request,
+                columns.texts, columns.arrays,
                 _host_names.c.names).select_from(_decisions.outerjoin(
                     _host_names, columns.host_names_id == _host_names.c.id)
             ).where(columns.id == number)).first()
         if row is None:
             raise exception.InvalidInput(
                 reason=f'decision {number} is not kept any more')
-        return {'number': number} | decision_document.whole(
-            _unpacked(row.document), _codes(row.rejected),
-            _unpacked(row.names) or [], every) | {
-                'request': _unpacked(row.request)}
+        kept, _, request = _kept(row)
+        return {'number': number} | kept.document(
+            _unpacked(row.names) or [], every) | {'request': request}
 
 
     def past(self, number):
@@ -377,8 +382,7 @@ class DecisionStore:
         columns = _decisions.c
         with self._database.reading() as connection:
             row = connection.execute(sa.select(
-                columns.document, columns.rejected, columns.request,
-                columns.state_id, columns.rests_on).where(
+                columns.texts, columns.arrays, columns.state_id).where(
                     columns.id == number)).first()
             table = row and row.state_id and state_store.read(
                 connection, row.state_id)
@@ -388,9 +392,8 @@ class DecisionStore:
                 'room for newer ones, or hosts were not looked at; "decision '
                 'show" tells what is kept, "request plan" how it would be '
                 'now'))
-        return past_decision.PastDecision(
-            _unpacked(row.document), _unpacked(row.request), table,
-            _codes(row.rejected), _unpacked(row.rests_on))
+        kept, rests_on, request = _kept(row)
+        return past_decision.PastDecision(kept, request, table, rests_on)
 
 
 _INSERT = _decisions.insert()
@@ -453,10 +456,11 @@ def _unpacked(data):
     return data and json.loads(zlib.decompress(data))
 
 
-def _codes(data):
-    if data is None:
-        return np.zeros(0, dtype=np.int16)
-    return np.frombuffer(zlib.decompress(data), dtype=np.int16)
+def _kept(row):
+    """Return the Kept of a row, what it rests on, and its call."""
+    fields, rests_on, request = _unpacked(row.texts)
+    return decision_document.Kept.unpacked(
+        fields, zlib.decompress(row.arrays)), rests_on, request
 
 
 def newest(store, key, every=False):

@@ -9,9 +9,11 @@ from nova_sched import exception
 from nova_sched.hosts import instances
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
+from nova_sched.hosts.allocation_candidates import SingleProviders
 from nova_sched.hosts.table import Cells
 from nova_sched.hosts.table import HostTable
 from nova_sched.objects import arguments
+from nova_sched.observe import decision_document
 from nova_sched.scheduler.attempt import OFFERED
 from nova_sched.scheduler.attempt import SchedulingRequest
 
@@ -20,18 +22,15 @@ from nova_sched.scheduler.attempt import SchedulingRequest
 class PastDecision:
     """A decision, and what it rested on.
 
-    document: as of decision_document.of, with ``rejecting``.
+    kept: decision_document.Kept.
     call: the arguments of the call, a dict; None if they are not kept.
     table: HostTable that it was made on.
-    codes: which rule rejected each row, as of
-        decision_document.rejecting_rules.
     rests_on: as of decision_document.rests_on.
     """
 
-    document: dict
+    kept: decision_document.Kept
     call: dict | None
     table: HostTable
-    codes: np.ndarray
     rests_on: dict
 
     def request(self, options=None):
@@ -46,7 +45,7 @@ class PastDecision:
         uuids = self.call.get('instance_uuids')
         return SchedulingRequest(
             self._spec_obj(), uuids if isinstance(uuids, list) else None,
-            self.document['instances'],
+            self.kept.fields['instances'],
             context=context.RequestContext(is_admin=True),
             options=options or {})
 
@@ -94,15 +93,18 @@ class PastDecision:
     def _offer(self):
         if 'spec_obj' not in self.rests_on:
             return PLACEMENT_NOT_USED
-        rules = self.document['rejecting']
+        rules = self.kept.fields['rules']
         number = rules.index(OFFERED) + 1 if OFFERED in rules else -1
-        rows = np.flatnonzero(self.codes != number)
-        uuids = self.table.columns['uuid']
+        column = self.table.columns['uuid']
+        uuids = [column.values[code] for code in column.codes[
+            self.kept.arrays['rejecting'] != number].tolist()]
+        # Where it matters what is offered of each host, that is kept.
+        by_provider = self.rests_on['by_provider'] or SingleProviders(
+            {uuid: row for row, uuid in enumerate(uuids)},
+            [({}, np.ones(len(uuids), np.bool_))])
         return AllocationCandidates(
-            self.rests_on['by_provider'],
-            frozenset(uuids.values[code]
-                      for code in uuids.codes[rows].tolist()),
-            self.rests_on['version'], _claims_nothing, _claims_nothing)
+            by_provider, frozenset(uuids), self.rests_on['version'],
+            _claims_nothing, _claims_nothing)
 
 
 def _not_kept(*names):

@@ -26,8 +26,11 @@ _states = sa.Table(
     'states', metadata,
     sa.Column('id', sa.Integer, primary_key=True),
     sa.Column('base_id', sa.Integer, nullable=False, index=True),
-    sa.Column('changes', sa.LargeBinary),
+    sa.Column('changes', sa.LargeBinary, nullable=False),
     sqlite_autoincrement=True)
+
+#: Made once: what a statement is compiled to is found by it.
+_INSERT = _states.insert()
 
 #: States behind one base, at most: each is read to explain the last one.
 MOST_STATES = 5000
@@ -45,7 +48,8 @@ class StateWriter:
     def forget(self):
         """Begin with a new base."""
         self._table = self._base_id = self._state_id = None
-        self._room = self._count = 0
+        self._room = self._count = self._next_id = 0
+        self._waiting = []
 
     def is_kept(self, connection):
         """Return whether the base that the next state is to build on is there.
@@ -66,14 +70,22 @@ class StateWriter:
         else:
             changes = plain.difference(last, table)
         if changes or self._state_id is None:
-            packed = changes and zlib.compress(json.dumps(changes).encode(), 1)
-            self._state_id = connection.execute(_states.insert().values(
-                base_id=self._base_id, changes=packed or None)
-            ).inserted_primary_key[0]
-            self._room -= len(packed or ())
+            packed = zlib.compress(json.dumps(changes).encode(), 1)
+            if not self._waiting:
+                self._next_id = next_id(connection, _states)
+            self._state_id = self._next_id + len(self._waiting)
+            self._waiting.append({'id': self._state_id, 'changes': packed,
+                                  'base_id': self._base_id})
+            self._room -= len(packed)
             self._count += 1
         self._table = table
         return self._state_id
+
+    def flush(self, connection):
+        """Write the states that were kept since the last time."""
+        if self._waiting:
+            connection.execute(_INSERT, self._waiting)
+            self._waiting = []
 
     def _begin(self, connection, table):
         hosts = plain.pack(table)
@@ -81,6 +93,17 @@ class StateWriter:
             hosts=hosts)).inserted_primary_key[0]
         # What follows takes about as much at most.
         self._state_id, self._room, self._count = None, len(hosts), 0
+
+
+def next_id(connection, table):
+    """Return the id that the next row of a table is to get.
+
+    In a transaction that writes; it was nobody's before.
+    """
+    last = connection.exec_driver_sql(
+        'SELECT seq FROM sqlite_sequence WHERE name = ?',
+        (table.name,)).scalar()
+    return (last or 0) + 1
 
 
 def read(connection, state_id):
@@ -93,8 +116,7 @@ def read(connection, state_id):
         return None
     table = plain.unpack(base.hosts)
     for changes in connection.execute(sa.select(_states.c.changes).where(
-            _states.c.base_id == base.id, _states.c.id <= state_id,
-            _states.c.changes.is_not(None)).order_by(
+            _states.c.base_id == base.id, _states.c.id <= state_id).order_by(
                 _states.c.id)).scalars():
         table = plain.applied(table, json.loads(zlib.decompress(changes)))
     return table
@@ -103,7 +125,7 @@ def read(connection, state_id):
 def forget_oldest(connection, decisions):
     """Have no decision rest on the oldest base: how many did.
 
-    decisions: table with columns ``state_id`` and ``rests_on``.
+    decisions: table with the column ``state_id``.
     The newest base stays, for workers build on it.
     """
     least, count = connection.execute(sa.select(
@@ -112,8 +134,7 @@ def forget_oldest(connection, decisions):
         return 0
     connection.execute(decisions.update().where(
         decisions.c.state_id.in_(sa.select(_states.c.id).where(
-            _states.c.base_id == least))).values(
-                state_id=None, rests_on=None))
+            _states.c.base_id == least))).values(state_id=None))
     connection.execute(_states.delete().where(_states.c.base_id == least))
     return connection.execute(_bases.delete().where(
         _bases.c.id == least)).rowcount

@@ -10,7 +10,8 @@ from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.hosts.decision import Claim
-from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.decision import Pick
+from nova_sched.hosts.decision import Weights
 from nova_sched.observe import decision_document
 from tests.builders import decisions
 from tests.builders.decisions import UUIDS
@@ -19,17 +20,14 @@ from tests.builders.decisions import a_record
 NAMES = decisions.names(40)
 
 
-def of(record):
-    """The document of a record, through JSON."""
-    return json.loads(json.dumps(decision_document.of(record),
-                                 allow_nan=False))
-
-
-def whole(record, **kwargs):
-    rules, codes = decision_document.rejecting_rules(record)
-    return decision_document.whole(
-        of(record) | {'rejecting': rules}, codes,
-        decision_document.host_names(record.names), **kwargs)
+def of(record, **kwargs):
+    """The document of a record, as it is read later."""
+    kept = decision_document.Kept.of(record)
+    fields = json.loads(json.dumps(kept.fields, allow_nan=False))
+    return json.loads(json.dumps(decision_document.Kept.unpacked(
+        fields, kept.packed()).document(
+            decision_document.host_names(record.names), **kwargs),
+        allow_nan=False))
 
 
 def test_tells_the_request_and_how_it_ended():
@@ -134,6 +132,18 @@ def test_tells_what_is_no_number_of_json_in_words(number, text):
     assert of(record)['picks'][0]['weighers'][0]['raw'] == text
 
 
+def test_tells_the_parts_of_weights_that_are_left():
+    """A last host is not weighed; foreign drivers weigh by themselves."""
+    record = a_record(20, NAMES, instances=2)
+    record.picked(Pick(2, UUIDS[2], 'h5', 'h5'), (), Weights(
+        np.array([5]), np.zeros(1), np.zeros((0, 3))))
+
+    first, _, last = of(record)['picks']
+    assert first['weighers'] and not any(
+        part['score'] for part in last['weighers'])
+    assert of(decisions.a_refusal(names=NAMES))['best'] == []
+
+
 def test_tells_what_placement_said_to_each_claim():
     record = a_record()
     record.claims += [Claim(UUIDS[0], 'h1', 'n1', False),
@@ -146,14 +156,14 @@ def test_tells_what_placement_said_to_each_claim():
 
 class TestRejected:
     def test_are_counted_and_the_first_ones_named(self):
-        [rejected] = whole(a_record(20, NAMES))['rejected']
+        [rejected] = of(a_record(20, NAMES))['rejected']
 
         assert (rejected['rule'], rejected['hosts']) == ('SizeFilter', 20)
         assert rejected['named'] == [{'host': f'h{i}', 'node': f'h{i}'}
                                      for i in (20, 21, 22)]
 
     def test_are_all_named_if_wanted(self):
-        [rejected] = whole(a_record(20, NAMES), every=True)['rejected']
+        [rejected] = of(a_record(20, NAMES), every=True)['rejected']
 
         assert len(rejected['named']) == rejected['hosts'] == 20
 
@@ -161,23 +171,10 @@ class TestRejected:
         record = a_record(20, NAMES)
         record.step(0, 'ZoneFilter', np.arange(20), np.arange(5))
 
-        found = whole(record)['rejected']
+        found = of(record)['rejected']
 
         assert [(each['rule'], each['hosts']) for each in found] == [
             ('SizeFilter', 20), ('ZoneFilter', 15)]
 
-    def test_of_a_host_tell_the_rule(self):
-        record = a_record(20, NAMES)
-        rules, codes = decision_document.rejecting_rules(record)
-        hosts = decision_document.host_names(NAMES)
-
-        def of_host(name):
-            return decision_document.rule_of({'rejecting': rules}, codes,
-                                             hosts, name)
-
-        assert of_host('h30') == {'h30': 'SizeFilter'}
-        assert of_host('h3') == {'h3': None}
-        assert of_host('other') == {}
-
     def test_without_names_there_are_none(self):
-        assert decision_document.rejecting_rules(Decision()) == ([], None)
+        assert of(a_record(20))['rejected'] == []
