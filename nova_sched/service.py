@@ -132,6 +132,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
             self._background.stop()
             self._notifications.stop()
             raise
+        self.recorder.start()
         self._background.start()
         self._manager.offers.start()
         self._periodic = self._start_periodic(self.driver)

@@ -52,6 +52,13 @@ class Recorder:
         """Count one more reload of the configuration."""
         self.generation += 1
 
+    def start(self):
+        """Begin to write, in the process that serves."""
+        if self._conf is not None:
+            self._thread = threading.Thread(
+                target=self._write_on, name='decisions', daemon=True)
+            self._thread.start()
+
     def add(self, record):
         """Log a request that has ended, and have its record kept."""
         log_line.write(record)
@@ -64,12 +71,6 @@ class Recorder:
                     or self._weights > MOST_WEIGHTS):
                 self._weights -= self._waiting.popleft().weights_size
                 self._lost += 1
-            if self._thread is None:
-                # In the process that serves: threads do not survive a fork.
-                self._thread = threading.Thread(
-                    target=self._write_on, name='decisions', daemon=True)
-                self._thread.start()
-
     def stop(self):
         """Write what is there, and let go of the store."""
         self._stopped.set()
@@ -92,6 +93,8 @@ class Recorder:
             self._writing.release()
 
     def _write_on(self):
+        with self._writing:
+            self._opened()
         while not self._stopped.wait(INTERVAL):
             self._write()
         self._write()

@@ -38,6 +38,13 @@ def made(conf):
     made.stop()
 
 
+@pytest.fixture
+def started(made, state):
+    """One that writes by itself."""
+    made.start()
+    return made
+
+
 def kept(made):
     """The request ids of what is kept, oldest first."""
     with made.reading() as store:
@@ -49,8 +56,8 @@ def in_file(conf):
         return [each.request_id for each in store.summaries(10000)]
 
 
-def test_what_is_added_is_in_the_file_within_a_second(conf, state, made):
-    made.add(a_record())
+def test_what_is_added_is_in_the_file_within_a_second(conf, started):
+    started.add(a_record())
 
     def is_there():
         with contextlib.suppress(exception.NovaSchedException):
@@ -61,6 +68,7 @@ def test_what_is_added_is_in_the_file_within_a_second(conf, state, made):
 
 def test_a_stop_writes_what_waits(conf, state):
     made = Recorder(conf)
+    made.start()
     made.add(a_record())
     made.stop()
 
@@ -79,6 +87,7 @@ def test_each_process_has_a_thread_and_connections_of_its_own(conf, state,
     """Workers are forked from the process that has made it."""
     child = os.fork()
     if not child:
+        made.start()
         made.add(a_record(request_id='req-child'))
         made.stop()
         os._exit(0)
@@ -90,7 +99,9 @@ def test_each_process_has_a_thread_and_connections_of_its_own(conf, state,
 
 def test_without_a_configuration_none_is_kept(caplog):
     with caplog.at_level(logging.INFO):
-        Recorder().add(a_record())
+        made = Recorder()
+        made.start()
+        made.add(a_record())
 
     assert 'Request for 1 instance(s) placed' in caplog.text
     assert 'decisions' not in [thread.name for thread
