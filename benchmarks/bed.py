@@ -26,6 +26,7 @@ _OPTIONS = """
 [DEFAULT]
 transport_url = {transport_url}
 host = benchmark
+state_path = {directory}
 # The fake compute services of a benchmark do not send heartbeats.
 service_down_time = 864000
 rpc_response_timeout = 120
@@ -63,15 +64,17 @@ class Bed:
     """A broker and a database, and the programs that are measured on them.
 
     transport_url, database_url: of a real broker and an empty database.
-    directory: for configuration and logs.
+    directory: for configuration, logs and decisions.
+    more: further lines of the configuration.
 
     launcher: process id of the program that was started last.
     """
 
     launcher = None
 
-    def __init__(self, transport_url, database_url, directory):
+    def __init__(self, transport_url, database_url, directory, more=''):
         self.transport_url, self.database_url = transport_url, database_url
+        self._more = more
         self.directory = pathlib.Path(directory)
         self.conf = self.configuration('filter_scheduler')
         self.transport = rpc.get_transport(self.conf)
@@ -84,7 +87,8 @@ class Bed:
         path = self.directory / f'{driver}.conf'
         path.write_text(_OPTIONS.format(
             driver=driver, transport_url=self.transport_url,
-            database_url=self.database_url))
+            database_url=self.database_url, directory=self.directory)
+            + self._more)
         return path
 
     def make_cloud(self, hosts):

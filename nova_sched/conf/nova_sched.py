@@ -46,9 +46,10 @@ all workers, outlives restarts, and may be read while they serve. Where no file
 can be written, each worker keeps its own in memory.
 """),
     cfg.IntOpt(
-        'decisions_max_mb', default=512, min=1, help="""
+        'decisions_max_mb', default=512, min=0, help="""
 How many MB the file of decisions may take, about: of more, the oldest are
-forgotten. A decision takes 3 to 6 KB. In memory they are 32 MB at most.
+forgotten, and first of all the figures that they rested on. A decision takes 3
+to 6 KB. In memory they are 32 MB at most. 0: none are kept.
 """),
     cfg.StrOpt(
         'candidates', default='mirror',

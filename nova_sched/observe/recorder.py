@@ -45,12 +45,14 @@ class Recorder:
         self._thread, self._stopped = None, threading.Event()
         self._writing, self._room_made = threading.Lock(), 0.0
         self._is_failing = False
+        self._look_whether_to_keep()
         #: Of the configuration: 1 at the start, one more each reload.
         self.generation = 1
 
     def reloaded(self):
         """Count one more reload of the configuration."""
         self.generation += 1
+        self._look_whether_to_keep()
 
     def start(self):
         """Begin to write, in the process that serves."""
@@ -59,10 +61,15 @@ class Recorder:
                 target=self._write_on, name='decisions', daemon=True)
             self._thread.start()
 
+    def _look_whether_to_keep(self):
+        # Not with each request: an option is not read for nothing.
+        self._keeps = self._conf is not None and bool(
+            self._conf.nova_sched.decisions_max_mb)
+
     def add(self, record):
         """Log a request that has ended, and have its record kept."""
         log_line.write(record)
-        if self._conf is None:
+        if not self._keeps:
             return
         with self._lock:
             self._waiting.append(record)

@@ -97,6 +97,15 @@ def test_each_process_has_a_thread_and_connections_of_its_own(conf, state,
     assert set(kept(made)) == {'req-child', 'req-parent'}
 
 
+def test_none_is_kept_where_there_is_no_room_for_any(conf, started):
+    """A reload of the configuration may change it."""
+    for size, there in ((0, []), (512, ['req-1']), (0, ['req-1'])):
+        conf.set_override('decisions_max_mb', size, 'nova_sched')
+        started.reloaded()
+        started.add(a_record())
+        assert kept(started) == there
+
+
 def test_without_a_configuration_none_is_kept(caplog):
     with caplog.at_level(logging.INFO):
         made = Recorder()

@@ -26,7 +26,7 @@ REFUSED = [
     ('nova_sched', 'pick_lifetime', 0), ('nova_sched', 'cell_timeout', 1),
     ('nova_sched', 'spread_near_equal', 0),
     ('nova_sched', 'decisions_kept', 60),
-    ('nova_sched', 'decisions_max_mb', 1),
+    ('nova_sched', 'decisions_max_mb', 0),
     ('nova_sched', 'max_instances_per_request', 1),
     ('nova_sched', 'request_time_budget', 0),
     ('nova_sched', 'shadow_patience', 1), ('nova_sched', 'shadow_queue', 1)]
