@@ -37,16 +37,18 @@ END
         -n "$RABBIT_RABBITMQ_NODENAME" import_definitions "$file"
 }
 
-# By default 151, which tests that run beside each other come to.
-raise_max_connections() {
-    mariadb -u root -S "$MYSQL_MYSQL_SOCKET" \
-        -e 'SET GLOBAL max_connections = 1000'
+# By default there are 151 connections, which tests that run beside each other
+# come to.  Nothing here has to outlive a loss of power.
+set_up_mariadb() {
+    mariadb -u root -S "$MYSQL_MYSQL_SOCKET" -e '
+        SET GLOBAL max_connections = 1000;
+        SET GLOBAL innodb_flush_log_at_trx_commit = 0'
 }
 
 if [ "${1:-}" = --inside ]; then
     shift
     add_virtual_hosts
-    raise_max_connections
+    set_up_mariadb
     export NOVA_SCHED_TEST_RABBIT_URL=$RABBIT_URL
     export NOVA_SCHED_TEST_MYSQL_URL=$MYSQL_URL
     export NOVA_SCHED_TEST_POSTGRESQL_URL=postgresql://$PGUSER:$PGPASSWORD@$PGHOST:$PGPORT/$PGDATABASE
@@ -74,6 +76,7 @@ export PGPORT
 PGPORT=$(free_port)
 exec pg_virtualenv -t -c '--encoding=UTF8 --locale=C.UTF-8' \
     -o log_min_messages=panic -o log_checkpoints=off \
+    -o synchronous_commit=off -o full_page_writes=off \
     pifpaf --env-prefix RABBIT run rabbitmq --port "$(free_port)" \
     --nodename "nova-sched-$$" -- \
     pifpaf --env-prefix MYSQL run mysql -- "$0" --inside "$@"
