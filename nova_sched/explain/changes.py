@@ -20,13 +20,12 @@ import numpy as np
 
 from nova_sched import objects
 from nova_sched.explain import matrix as matrices
+from nova_sched.explain import trial as trials
 from nova_sched.explain import words
-from nova_sched.explain.trial import Trial
 from nova_sched.hosts import budget as budgets
 from nova_sched.objects import copies
 from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.rules import figures
-from nova_sched.rules.ranking import Ranker
 
 #: Seconds of work that looking for changes may take.
 SECONDS = 1
@@ -99,9 +98,8 @@ def smallest_changes(hosts, request, ranker, flavors=(), default_zone=None,
     Returns Change objects, one of a kind but of zones and filters; none for a
     request that is placed as it is.
     """
-    ranker = _without(ranker, [] if ask_others else [
-        filter_ for filter_ in ranker.filters
-        if matrices.may_ask(filter_, request.spec_obj)])
+    if not ask_others:
+        ranker = trials.asking_nobody(ranker, request.spec_obj)
     search = _Search(hosts, request, ranker, flavors, default_zone,
                      budget or budgets.Budget(SECONDS))
     try:
@@ -110,14 +108,6 @@ def smallest_changes(hosts, request, ranker, flavors=(), default_zone=None,
         if not getattr(error, 'is_budget_spent', False):
             raise
     return search.found
-
-
-def _without(ranker, filters):
-    """Return a Ranker without some filters, which keeps its own rankings."""
-    gone = {id(filter_) for filter_ in filters}
-    return Ranker([filter_ for filter_ in ranker.filters
-                   if id(filter_) not in gone], ranker.weighers,
-                  ranker.has_plug_ins)
 
 
 class _Search:
@@ -133,7 +123,8 @@ class _Search:
 
     def run(self):
         """Try the request, and changes if it is refused."""
-        trial = Trial(self.request, self.ranker, self.hosts, self.budget)
+        trial = trials.Trial(self.request, self.ranker, self.hosts,
+                             self.budget)
         if trial.error is None:
             return
         self.placed = trial.count
@@ -164,9 +155,9 @@ class _Search:
         if proposal.hosts is not None:
             hosts = hosts.copy()
             proposal.hosts(hosts)
-        return Trial(proposal.request or self.request,
-                     proposal.ranker or self.ranker, hosts,
-                     self.budget).error is None
+        return trials.Trial(proposal.request or self.request,
+                            proposal.ranker or self.ranker, hosts,
+                            self.budget).error is None
 
     def _asking(self, **fields):
         """Return the request with other fields in its RequestSpec."""
@@ -188,7 +179,7 @@ class _Search:
                 yield _Proposal(
                     Change('filter_off', {'filter': name},
                            f'without {name} the request is placed'),
-                    ranker=_without(self.ranker, [filter_]))
+                    ranker=trials.without(self.ranker, [filter_]))
 
     def _acts_on_others(self, filter_):
         """Return whether what it leaves may keep hosts out by another."""

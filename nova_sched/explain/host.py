@@ -33,10 +33,14 @@ class Verdict(typing.NamedTuple):
         return {'rule': self.rule, 'reason': self.reason,
                 'figures': [figure.to_dict() for figure in self.figures]}
 
+    @property
+    def words(self):
+        """The reason, by figures where there are any; '' if there is none."""
+        return '; '.join(map(str, self.figures)) or self.reason
+
     def __str__(self):
-        # Figures say it more exactly.
-        said = '; '.join(map(str, self.figures)) or self.reason
-        return f'{self.rule} rejects it' + (f': {said}' if said else '')
+        return f'{self.rule} rejects it' + (
+            f': {self.words}' if self.words else '')
 
 
 class WeigherGap(typing.NamedTuple):
@@ -133,11 +137,12 @@ def why_not(matrix, row, picked=None):
         fit.
     A host that does not fit is weighed beside those that do, as if it did.
     """
-    return WhyNot(matrix.name(row), _verdicts(matrix, row),
+    return WhyNot(matrix.name(row), verdicts(matrix, row),
                   *_weighing(matrix, row, picked))
 
 
-def _verdicts(matrix, row):
+def verdicts(matrix, row):
+    """Return what the rules say that reject a host: list of Verdict."""
     return [_verdict(matrix, i, row)
             for i in np.flatnonzero(matrix.rejected[:, row]).tolist()]
 

@@ -4,9 +4,12 @@ Nothing is claimed: a host for which Placement offers an allocation request
 counts as granted.
 """
 
+import itertools
+
 from nova_sched import exception
 from nova_sched.explain import matrix
 from nova_sched.hosts.decision import Decision
+from nova_sched.rules.ranking import Ranker
 from nova_sched.scheduler import attempt
 from nova_sched.scheduler import claims
 
@@ -20,19 +23,23 @@ class Trial(attempt.SchedulingAttempt):
     request: SchedulingRequest.  ranker: rules.ranking.Ranker.
     hosts: HostSnapshot that it works on a copy of.
     budget: hosts.budget.Budget that it is charged to.
+    picked: rows of the hosts that the first instances get; it ends then.  By
+        default each gets the best, until all have one.
 
     count: how many instances are placed.
     error: what it ended with, an exception; None if all are placed.
     """
 
-    def __init__(self, request, ranker, hosts, budget):
+    def __init__(self, request, ranker, hosts, budget, picked=None):
         hosts = hosts.copy()
         super().__init__(request, ranker, _IN_ORDER, _Unclaimed(
-            hosts.offer, bool(request.instance_uuids)),
+            hosts.offer, bool(request.instance_uuids), picked),
             Decision(offer=hosts.offer, budget=budget))
-        self.error = None
+        self.error, self._given = None, hosts
         try:
-            for _ in self.place(hosts):
+            for _ in itertools.islice(
+                    self.place(hosts), None if picked is None
+                    else len(picked)):
                 pass
         except Exception as error:
             if getattr(error, 'is_budget_spent', False):
@@ -44,13 +51,14 @@ class Trial(attempt.SchedulingAttempt):
         return len(self.placed)
 
     def judged(self, ranker, ask_others=False):
-        """Return why the first instance without a host got none: Matrix.
+        """Return who judges what for the first instance without a host:
+        Matrix.
 
         Of the hosts as the instances before it leave them; every filter is
         asked, also one that is asked once a request.
         Arguments are those of ``matrix.judge``.
         """
-        return matrix.judge(self.hosts, self._spec_obj, ranker,
+        return matrix.judge(self._given, self._spec_obj, ranker,
                             ask_others=ask_others)
 
     def _refuse(self):
@@ -58,14 +66,36 @@ class Trial(attempt.SchedulingAttempt):
         raise exception.NoValidHost(reason='')
 
 
-class _Unclaimed:
-    """In the place of Claims: the first host that could be claimed."""
+def without(ranker, filters):
+    """Return a Ranker without some filters, which keeps its own rankings."""
+    gone = {id(filter_) for filter_ in filters}
+    return Ranker([filter_ for filter_ in ranker.filters
+                   if id(filter_) not in gone], ranker.weighers,
+                  ranker.has_plug_ins)
 
-    def __init__(self, offer, has_uuids):
+
+def asking_nobody(ranker, spec_obj):
+    """Return a Ranker without the filters that ask other services."""
+    return without(ranker, [filter_ for filter_ in ranker.filters
+                            if matrix.may_ask(filter_, spec_obj)])
+
+
+class _Unclaimed:
+    """In the place of Claims: the first host that could be claimed.
+
+    picked: the rows to take instead, in turn, as far as they fit; or None.
+    """
+
+    def __init__(self, offer, has_uuids, picked):
         self.claiming = offer.asked and has_uuids
+        self._picked = None if picked is None else iter(picked)
 
     def take(self, ranked, instance_uuid, spec_obj):
-        for row in ranked.rows():
+        rows = ranked.rows()
+        if self._picked is not None:
+            wanted = next(self._picked)
+            rows = [row for row in rows if row == wanted]
+        for row in rows:
             if not self.claiming:
                 return claims.ClaimedHost(row)
             taken = claims.first_of(ranked.snapshot, row)
