@@ -125,8 +125,9 @@ def rows_named(hosts, name):
 
 
 def _nearest(hosts, name):
+    keys = hosts.table.keys()
     near = nearest.nearest(name, {
-        name for names in hosts.table.keys() for name in names if name})
+        name for names in keys for name in names if name})
     return (f' among {hosts.size}' if near is None
             else f'; did you mean {near}?')
 

@@ -5,10 +5,12 @@ driver, filters and weighers.  It claims nothing, has nothing in flight, tells
 nobody, and lets plug-ins do no more.
 """
 
+import contextlib
 import dataclasses
 
 import oslo_messaging as messaging
 
+from nova_sched import exception
 from nova_sched import objects
 from nova_sched.hosts import decision
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
@@ -60,6 +62,16 @@ class Rehearsed:
                  for envelope in chosen] for chosen in self.answer or ()]
 
     @property
+    def request(self):
+        """The SchedulingRequest of it; None for one that cannot be read."""
+        if self.spec_obj is None:
+            return None
+        # By Nova's name, and so of drivers of a third party as well.
+        options = getattr(self.driver, '_get_configuration_options', dict)
+        return SchedulingRequest(self.spec_obj, self.uuids,
+                                 self.record.instances, options=options())
+
+    @property
     def ranker(self):
         """The rules.ranking.Ranker of the filters and weighers.
 
@@ -75,11 +87,21 @@ class Rehearsed:
         """
         if self.table is None:
             return None
-        hosts = self.driver.host_manager
-        keys = () if self.spec_obj is None else SchedulingRequest(
-            self.spec_obj, self.uuids, self.record.instances).keys()
-        return hosts.snapshot(self.table, hosts.instances(keys),
+        hosts, request = self.driver.host_manager, self.request
+        instances = hosts.instances(() if request is None else request.keys())
+        if request is not None and self.ranker is not None:
+            with contextlib.suppress(exception.DatabaseUnavailable):
+                self._look_up(instances)
+        return hosts.snapshot(self.table, instances,
                               self.record.clock or None, self.offer)
+
+    def _look_up(self, instances):
+        """Read where instances run that copies of the hosts share."""
+        hosts = self.driver.host_manager
+        if self.ranker.needs_all_instances(self.spec_obj):
+            hosts.list_all(instances)
+        for name in self.ranker.instance_columns:
+            hosts.list_each(instances, name)
 
 
 class Decider:

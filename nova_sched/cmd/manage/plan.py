@@ -14,6 +14,7 @@ from nova_sched import exception
 from nova_sched.cloud import file as cloud_file
 from nova_sched.cmd.manage import exits
 from nova_sched.cmd.manage import forms
+from nova_sched.cmd.manage import plan_reasons
 from nova_sched.cmd.manage import plan_report
 from nova_sched.cmd.manage import request
 from nova_sched.cmd.manage import specs
@@ -61,6 +62,7 @@ class Plan(forms.Lister):
             help='A resize may stay on its host, as with '
                  'allow_resize_to_same_host in Nova.')
         _add_what_if(parser)
+        plan_reasons.add_arguments(parser)
         return parser
 
     def run(self, parsed_args):
@@ -75,10 +77,12 @@ class Plan(forms.Lister):
             settings = list(map(overrides.Setting.parse,
                                 parsed_args.settings))
             conf = self._conf(parsed_args, settings, stack)
+            rehearsed, changes = _rehearse(conf, *asked.request(conf), stack)
             self._report = plan_report.PlanReport(
-                *_rehearse(conf, *asked.request(conf), stack),
-                operation=parsed_args.operation, conf=conf,
-                changed=_changed(parsed_args, settings))
+                rehearsed, changes, operation=parsed_args.operation,
+                conf=conf, changed=_changed(parsed_args, settings),
+                explanation=plan_reasons.explained(rehearsed, parsed_args,
+                                                   conf))
         return plan_report.COLUMNS, self._report.rows()
 
     def produce_output(self, parsed_args, column_names, data):

@@ -8,7 +8,7 @@ from nova_sched.cmd.manage import request
 from nova_sched.hosts import decision
 
 #: Of the JSON object: the first number changes with what programs must know.
-VERSION = '1.0'
+VERSION = '1.1'
 
 COLUMNS = ('Instance', 'Host', 'Node', 'Zone', 'Weight', 'Alternates')
 _FILTERS = ('Filter', 'Before', 'After', 'Rejected', 'Rejected hosts')
@@ -25,13 +25,16 @@ class PlanReport:
     changes: what differs in the databases since, texts; None if not known.
     operation: one of rehearsal.moves.OPERATIONS.  conf: ConfigOpts.
     changed: what differs from the service's configuration, texts.
+    explanation: explain.explanation.Explanation, or why there is none, text.
     """
 
-    def __init__(self, rehearsed, changes, operation, conf, changed):
+    def __init__(self, rehearsed, changes, operation, conf, changed,
+                 explanation):
         self._rehearsed, self._changes = rehearsed, changes
         self._record, self._selections = (rehearsed.record,
                                           rehearsed.selections)
         self._operation, self._changed = operation, changed
+        self._explanation = explanation
         self._filters = (config.enabled_filters(conf)
                          if rehearsed.ranker is not None else [])
         self._driver = config.driver_name(conf)
@@ -72,10 +75,17 @@ class PlanReport:
             'rejected': [{'name': name, 'hosts': [
                 {'host': host, 'node': node} for host, node in hosts]}
                 for name, hosts in self._rejected()],
+            **self._reasons(),
             'placement': self._offer(), 'state': self._state(),
             'configuration': {
                 'driver': self._driver, 'enabled_filters': self._filters,
                 'changed': self._changed}}
+
+    def _reasons(self):
+        if isinstance(self._explanation, str):
+            return {'why': None, 'why_not': [], 'changes': [],
+                    'schedule_info': None}
+        return self._explanation.to_dict()
 
     def _placement(self, pick, selections):
         selected, *others = selections
@@ -135,7 +145,8 @@ class PlanReport:
         funnel = list(self._funnel())
         if funnel:
             write_table(_FILTERS, funnel)
-        for line in (self._told_offer(), *self._told_state(), self.line()):
+        for line in (*self._told_reasons(), self._told_offer(),
+                     *self._told_state(), self.line()):
             out.write(f'{line}\n')
 
     def _funnel(self):
@@ -150,6 +161,11 @@ class PlanReport:
             hosts = rejected.pop(step.name, ())
             yield (step.name, step.before, step.after, len(hosts),
                    _some([host for host, _node in hosts]))
+
+    def _told_reasons(self):
+        if isinstance(self._explanation, str):
+            return [self._explanation]
+        return self._explanation.sentences()
 
     def _told_offer(self):
         offer = self._offer()

@@ -140,3 +140,27 @@ def test_a_fault_is_none_that_is_expected(made, monkeypatch):
     assert isinstance(rehearsed.error, TypeError)
     assert (rehearsed.is_expected, rehearsed.record.outcome) == (
         False, decision.FAILED)
+
+
+def test_copies_of_the_hosts_share_where_instances_run(made, cloud):
+    """What a rule looks at of all of them is read once."""
+    rehearsed = decide(made(enabled_filters=['TypeAffinityFilter']))
+    cloud.execute('INSERT INTO instances (uuid, host, vm_state, deleted, '
+                  "instance_type_id) VALUES (?, 'a', 'active', 0, 7)",
+                  a_uuid())
+    hosts = rehearsed.snapshot()
+    cloud.execute('DELETE FROM instances')
+
+    assert hosts.copy().instances.each('instance_type_id') == {'a': {7}}
+
+
+def test_the_request_has_its_instances_and_the_options_of_the_file(
+        made, tmp_path):
+    file = tmp_path / 'scheduler.json'
+    file.write_text('{"x": 1}')
+    rehearsed = decide(made(
+        DEFAULT__scheduler_json_config_location=str(file)), count=2)
+
+    assert rehearsed.request.count == 2
+    assert rehearsed.request.instance_uuids == rehearsed.uuids
+    assert rehearsed.request.options == {'x': 1}

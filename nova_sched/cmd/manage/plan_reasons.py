@@ -1,0 +1,84 @@
+"""Why a plan is as it is: what the options of ``request plan`` ask for."""
+
+from nova_sched import conf as config
+from nova_sched import exception
+from nova_sched import objects
+from nova_sched.explain import explanation
+from nova_sched.hosts import decision
+from nova_sched.scheduler.attempt import HostSelector
+
+
+def add_arguments(parser):
+    """Add the options about why."""
+    parser.add_argument(
+        '--host', action='append', default=[], dest='named_hosts',
+        metavar='NAME',
+        help='Tell why not this host, by its name or that of a node; may be '
+             'repeated.')
+    parser.add_argument(
+        '--all-hosts', action='store_true',
+        help='With -f json: tell of every host which rules reject it.')
+    parser.add_argument(
+        '--or-flavor', action='append', default=[], type=_flavor,
+        metavar=_flavor.__name__,
+        help='A smaller flavor to try where the request is refused, with the '
+             'extra specs of the request; may be repeated.')
+    parser.add_argument(
+        '--ask-others', action='store_true',
+        help='Have filters asked about all hosts that ask other services, as '
+             'TrustedFilter asks its attestation server.')
+
+
+def _flavor(text):
+    """Return (name, RAM in MB, VCPUs, disk in GB) of a flavor."""
+    name, equals, sizes = text.rpartition('=')
+    memory_mb, vcpus, disk_gb = map(int, sizes.split(','))
+    if not (name and equals):
+        raise ValueError(text)
+    return name, memory_mb, vcpus, disk_gb
+
+
+_flavor.__name__ = 'NAME=RAM_MB,VCPUS,DISK_GB'
+
+
+def explained(rehearsed, args, conf):
+    """Return the explanation.Explanation of a decision.
+
+    In its place a text that says why there is none.
+    rehearsed: rehearsal.decider.Rehearsed.  args: the parsed options.
+    conf: ConfigOpts.
+    Raises InvalidInput for a host that is not there.
+    """
+    hosts, request = rehearsed.snapshot(), rehearsed.request
+    if hosts is None or request is None or rehearsed.ranker is None:
+        return (f'The driver {config.driver_name(conf)} does not decide by '
+                'filters and weighers on known hosts: why cannot be told.')
+    return explanation.explain(
+        hosts, request, rehearsed.ranker,
+        placed=rehearsed.record.outcome == decision.PLACED,
+        picked=[(pick.host, pick.nodename)
+                for pick in rehearsed.record.picks],
+        selector=HostSelector.of(conf),
+        default_zone=conf.default_availability_zone,
+        named=_rows(hosts, args.named_hosts),
+        flavors=_flavors(args.or_flavor, request.spec_obj.flavor),
+        ask_others=args.ask_others, every_host=args.all_hosts)
+
+
+def _rows(hosts, names):
+    """Return the rows of the hosts of --host: list."""
+    try:
+        return [row for name in names
+                for row in explanation.rows_named(hosts, name)]
+    except exception.InvalidInput as error:
+        raise exception.InvalidInput(
+            reason=f'--host: {error.kwargs["reason"]}') from error
+
+
+def _flavors(wanted, flavor):
+    """Return the flavors to try, with what a Flavor has besides: list."""
+    return [objects.Flavor(
+        id=flavor.id, name=name, flavorid=name, memory_mb=memory_mb,
+        vcpus=vcpus, root_gb=disk_gb, ephemeral_gb=0, swap=0,
+        extra_specs=dict(flavor.extra_specs))
+        for name, memory_mb, vcpus, disk_gb in wanted]

@@ -1,0 +1,169 @@
+"""nova-sched-manage request plan: why, why not, and what would help."""
+
+import json
+
+import pytest
+
+from nova_sched.plugins.nova import reach
+from tests.builders import clouds
+from tests.builders.clouds import a_uuid
+
+#: Weighs hosts by their memory alone.
+FILE = """
+[database]
+connection = {url}
+[filter_scheduler]
+weight_classes = nova_sched.scheduler.weights.ram.RAMWeigher
+"""
+
+
+@pytest.fixture(autouse=True)
+def plug_ins():
+    """What a rehearsal in this process keeps plug-ins from, the next may do.
+    """
+    yield
+    reach.limit(None)
+
+
+@pytest.fixture
+def plan(run, cloud, tmp_path):
+    """Function: "request plan" with these options, on the hosts a, b and c,
+    each with less free memory.
+    """
+    cloud.load_nodes(*(
+        clouds.a_compute_node(host, uuid=a_uuid(number), free_ram_mb=ram)
+        for number, (host, ram) in enumerate(
+            (('a', 9000), ('b', 8000), ('c', 7000)), 1)))
+
+    def plan(*options):
+        file = tmp_path / 'plan.conf'
+        file.write_text(FILE.format(url=cloud.url))
+        return run('--config-file', file, 'request', 'plan', *options)
+    return plan
+
+
+@pytest.fixture
+def document(plan):
+    """Function: what "request plan" tells programs."""
+    def document(*options, code=0):
+        ended = plan(*options, '-f', 'json')
+        assert ended.code == code, ended.err
+        return json.loads(ended.out)
+    return document
+
+
+class TestWhy:
+    def test_a_host_is_first_is_told_below_the_filters(self, plan):
+        lines = plan('--ram', 7500).out.splitlines()
+
+        at = lines.index('a is first because of RAMWeigher (+0.11 of a gap '
+                         'of 0.11 to b)')
+        assert lines[at + 1:at + 3] == [
+            '2 of 3 hosts fit, rejected: 1 only RamFilter',
+            'Placement plays no part.']
+
+    def test_a_request_is_refused_has_what_would_help(self, plan):
+        ended = plan('--ram', 9500)
+
+        assert ended.code == 1
+        for line in ('only RamFilter: 3 of 3 hosts, a, b, c',
+                     'without RamFilter the request is placed',
+                     'with 500 MB of RAM less on a the request is placed'):
+            assert line in ended.out.splitlines()
+
+    def test_is_told_to_programs(self, document):
+        placed, refused = document('--ram', 7500), document('--ram', 9500,
+                                                            code=1)
+
+        assert placed['why']['pick']['host'] == 'a'
+        assert placed['why']['matrix']['fitting'] == 2
+        assert (placed['why_not'], placed['changes'],
+                placed['schedule_info']) == ([], [], None)
+        assert refused['why']['pick'] is None
+        assert [change['kind'] for change in refused['changes']] == [
+            'filter_off', 'freed']
+
+    def test_of_several_instances_the_first_or_the_one_that_failed(
+            self, document):
+        placed = document('--count', 2, '--ram', 6000)
+        refused = document('--count', 4, '--ram', 6000, code=1)
+
+        assert placed['why']['instance'] == 0
+        assert refused['why']['instance'] == 3
+        assert refused['changes'][0]['change'] == {
+            'instances': 3, 'wanted': 4}
+
+    def test_is_about_the_host_that_is_drawn(self, document):
+        found = document('--set', 'filter_scheduler.host_subset_size=3')
+
+        assert found['why']['pick']['host'] == (
+            found['placements'][0]['host'])
+        assert (found['why']['pick']['tied'], found['why']['pick']['drawn']
+                ) == (3, True)
+
+    def test_smaller_flavors_are_tried(self, document, plan):
+        *_, change = document('--ram', 9500, '--or-flavor', 'mid=8000,1,1',
+                              '--or-flavor', 'tiny=64,1,1', code=1)['changes']
+
+        assert change['change']['flavor'] == 'mid'
+        assert plan('--ram', 9500, '--or-flavor', 'mid=8000').code == 2
+
+    def test_is_not_known_of_a_driver_without_rules(self, plan, document):
+        driver = '--set', 'scheduler.driver=chance_scheduler'
+
+        assert ('The driver chance_scheduler does not decide by filters and '
+                'weighers on known hosts: why cannot be told.'
+                in plan(*driver, '--host', 'a').out)
+        found = document(*driver, '--host', 'a', '--all-hosts')
+        assert [found[name] for name in (
+            'why', 'why_not', 'changes', 'schedule_info')] == [
+            None, [], [], None]
+
+
+class TestNamedHosts:
+    def test_have_all_reasons_and_the_rank_they_would_have(self, plan):
+        lines = plan('--ram', 7500, '--host', 'c', '--host',
+                     'b').out.splitlines()
+
+        at = lines.index('c does not fit: 1 rule')
+        assert lines[at + 1:at + 6] == [
+            '  RamFilter rejects it: needs 7500 MB of RAM, has 7000 MB left, '
+            'lacks 500 MB',
+            '  it would be number 3 of 3 hosts that fit',
+            '  kept below a by RAMWeigher (-0.22)',
+            'b fits',
+            '  it is number 2 of 2 hosts that fit']
+
+    def test_are_told_to_programs(self, document):
+        [told] = document('--ram', 7500, '--host', 'c')['why_not']
+
+        assert (told['host'], told['fits'], told['rank']) == ('c', False, 3)
+        [rejected] = told['rejected_by']
+        assert rejected['figures'] == [{
+            'what': 'RAM', 'kind': 'left', 'need_mb': 7500, 'have_mb': 7000,
+            'lacking_mb': 500}]
+
+    @pytest.mark.parametrize('options', [[], ['-f', 'json']])
+    def test_that_are_not_there_are_one_error(self, plan, options):
+        ended = plan('--host', 'compute', *options)
+
+        assert (ended.code, ended.out) == (2, '')
+        assert '--host: there is no host compute' in ended.err
+        assert len(ended.err.splitlines()) == 1
+
+    def test_all_hosts_have_a_verdict(self, document):
+        found = document('--ram', 8500, '--all-hosts')['schedule_info']
+
+        assert {(host['host'], host['result']) for host in found} == {
+            ('a', 'passed'), ('b', 'failed'), ('c', 'failed')}
+
+
+def test_what_is_logged_of_the_decision_is_logged_once(run, plan, tmp_path):
+    plan()
+
+    ended = run('-v', '--config-file', tmp_path / 'plan.conf', 'request',
+                'plan', '--ram', 9500, '--host', 'a')
+
+    assert ended.code == 1
+    assert ended.out.count('Filter RamFilter returned 0 hosts') == 1
+    assert ended.out.count('RamFilter: (start: 3, end: 0)') == 1
