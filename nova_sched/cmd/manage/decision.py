@@ -4,15 +4,22 @@ import time
 
 import oslo_messaging as messaging
 
+from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import exception
 from nova_sched.cmd.manage import asking
 from nova_sched.cmd.manage import forms
+from nova_sched.cmd.manage import plan_reasons
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
 from nova_sched.observe import decision_endpoint
 from nova_sched.observe import decision_store
 from nova_sched.observe import recorder
+from nova_sched.plugins import drivers
+from nova_sched.plugins import loading as plugins
+from nova_sched.scheduler import host_manager
+from nova_sched.scheduler import scheduler_options
+from nova_sched.scheduler.filter_scheduler import FilterScheduler
 
 #: Instances, steps and hosts that people read of each.
 SHOWN = 10
@@ -147,6 +154,83 @@ def _newest(conf, parsed_args):
     with decision_store.opened(conf) as store:
         return decision_store.newest(store, parsed_args.decision,
                                      parsed_args.rejected)
+
+
+class Explain(forms.ShowOne):
+    """Tell why a decision came out as it did, on the state that it rested on.
+
+    Every enabled filter judges every host as it was then, by the filters and
+    weighers of the configuration as it is now.  Of several decisions by a
+    request or an instance it is the newest; of several instances the one that
+    is named, or the first.
+
+    The file of this machine is read; a scheduler elsewhere is asked there.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('decision', metavar='NUMBER|REQUEST_ID|INSTANCE')
+        plan_reasons.add_arguments(parser)
+        return parser
+
+    def take_action(self, parsed_args):
+        conf, key = self.app.conf, parsed_args.decision
+        with decision_store.opened(conf) as store:
+            number = store.numbers(key)[-1]
+            document, past = store.document(number), store.past(number)
+        self._lines = [_told(document), *_notes(conf, document)]
+        self._explained = _explained(conf, document, past, key, parsed_args)
+        found = {'number': number, 'version': document['version'],
+                 'request_id': document['request_id'],
+                 'outcome': document['outcome'],
+                 'notes': self._lines[1:]}
+        if not isinstance(self._explained, str):
+            found |= self._explained.to_dict()
+        return tuple(found), tuple(found.values())
+
+    def produce_output(self, parsed_args, column_names, data):
+        if parsed_args.formatter != 'table':
+            return super().produce_output(parsed_args, column_names, data)
+        explained = self._explained
+        for line in (*self._lines, *([explained] if isinstance(explained, str)
+                                     else explained.sentences())):
+            self.app.stdout.write(f'{line}\n')
+        return 0
+
+
+def _told(document):
+    """Return what was decided, in a sentence."""
+    what = (f'Decision {document["number"]}, request '
+            f'{document["request_id"]} for {document["instances"]} '
+            f'instance(s), arrived {document["arrived"]}: '
+            f'{document["outcome"]}')
+    return f'{what}: {document["reason"]}' if document['reason'] else what
+
+
+def _notes(conf, document):
+    """Return what makes an explanation differ from what was decided: list."""
+    ran = dict.fromkeys(step['name'] for step in document['filters'])
+    unknown = [name for name in ran if name.endswith('Filter')
+               and name not in config.enabled_filters(conf)]
+    return [f'Decided by {", ".join(unknown)} as well, which the '
+            'configuration does not enable now'] if unknown else []
+
+
+def _explained(conf, document, past, key, args):
+    """Return the Explanation of a decision, or why there is none: text."""
+    name = config.driver_name(conf)
+    if not issubclass(drivers.driver_class(name), FilterScheduler):
+        return (f'The driver {name} decides by no filters '
+                'and weighers of ours: why cannot be told')
+    manager = host_manager.load_host_manager(conf)
+    request = past.request(scheduler_options.SchedulerOptions(
+        conf.scheduler_json_config_location).get_configuration())
+    uuids = document['instance_uuids']
+    return plan_reasons.explained_on(
+        past.hosts(manager), request, plugins.load_ranker(conf),
+        document['outcome'] == decision.PLACED,
+        [(pick['host'], pick['node']) for pick in document['picks']],
+        args, conf, uuids.index(key) if key in uuids else 0)
 
 
 def _lines(values, text):

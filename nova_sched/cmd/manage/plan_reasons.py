@@ -53,12 +53,24 @@ def explained(rehearsed, args, conf):
     if hosts is None or request is None or rehearsed.ranker is None:
         return (f'The driver {config.driver_name(conf)} does not decide by '
                 'filters and weighers on known hosts: why cannot be told.')
-    return explanation.explain(
+    return explained_on(
         hosts, request, rehearsed.ranker,
-        placed=rehearsed.record.outcome == decision.PLACED,
-        picked=[(pick.host, pick.nodename)
-                for pick in rehearsed.record.picks],
-        selector=HostSelector.of(conf),
+        rehearsed.record.outcome == decision.PLACED,
+        [(pick.host, pick.nodename) for pick in rehearsed.record.picks],
+        args, conf)
+
+
+def explained_on(hosts, request, ranker, placed, picked, args, conf,
+                 instance=0):
+    """Return the explanation.Explanation of a request on some hosts.
+
+    args: the parsed options.  conf: ConfigOpts.  The other arguments are those
+    of ``explanation.explain``.
+    Raises InvalidInput for a host that is not there.
+    """
+    return explanation.explain(
+        hosts, request, ranker, placed=placed, picked=picked,
+        instance=instance, selector=HostSelector.of(conf),
         default_zone=conf.default_availability_zone,
         named=_rows(hosts, args.named_hosts),
         flavors=_flavors(args.or_flavor, request.spec_obj.flavor),

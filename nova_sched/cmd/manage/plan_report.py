@@ -6,6 +6,7 @@ from nova_sched import conf as config
 from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import request
 from nova_sched.hosts import decision
+from nova_sched.scheduler import attempt
 
 #: Of the JSON object: the first number changes with what programs must know.
 VERSION = '1.1'
@@ -14,8 +15,6 @@ COLUMNS = ('Instance', 'Host', 'Node', 'Zone', 'Weight', 'Alternates')
 _FILTERS = ('Filter', 'Before', 'After', 'Rejected', 'Rejected hosts')
 #: Hosts, or changes, that people are told by name.
 _SHOWN = 3
-#: The step of a record that rejects what Placement does not offer.
-_OFFERED = 'allocation candidates'
 
 
 class PlanReport:
@@ -200,7 +199,7 @@ class PlanReport:
         if self.fits:
             return '-'
         if self._rehearsed.offer.asked and not self._rehearsed.offer.providers:
-            return _OFFERED.replace(' ', '_')
+            return attempt.OFFERED.replace(' ', '_')
         return next((step.name.replace(' ', '_')
                      for step in reversed(self._record.steps)
                      if not step.after), '-')

@@ -1,11 +1,19 @@
 """``decision``: what the scheduler has decided, and why."""
 
+import contextlib
 import json
 
+import oslo_messaging as messaging
 import pytest
 
+from nova_sched import context
 from nova_sched.observe import decision_store
+from nova_sched.observe.recorder import Recorder
+from nova_sched.scheduler import manager
+from tests.builders import clouds
 from tests.builders import decisions
+from tests.builders import drivers
+from tests.builders import requests
 from tests.builders import rules
 from tests.builders.decisions import NOW
 from tests.builders.decisions import UUIDS
@@ -173,3 +181,92 @@ class TestOfARunningService:
 
         assert ended.code == 3
         assert 'No answer within 1 seconds' in ended.err
+
+
+class TestExplain:
+    """What was decided a while ago, on the hosts as they were then."""
+
+    @pytest.fixture
+    def asked(self, run, cloud, tmp_path):
+        """Function: what "decision explain" says of a request.
+
+        It was for memory_mb; afterwards the hosts are other ones.
+        """
+        def asked(memory_mb, *options, **conf):
+            cloud.load_nodes(
+                clouds.a_compute_node('small', memory_mb=1000,
+                                      free_ram_mb=1000),
+                clouds.a_compute_node('large', memory_mb=8000,
+                                      free_ram_mb=8000))
+            recorder = Recorder(rules.a_conf(
+                DEFAULT__state_path=str(tmp_path)))
+            door = manager.SchedulerManager(
+                cloud.driver(), drivers.door(cloud.driver()).offers, recorder)
+            with contextlib.suppress(messaging.ExpectedException):
+                door.select_destinations(
+                    context.RequestContext(request_id='req-1'),
+                    spec_obj=requests.a_request(
+                        memory_mb=memory_mb).obj_to_primitive(),
+                    instance_uuids=UUIDS[:1])
+            with recorder.reading():
+                pass
+            cloud.load(['other'])
+            file = tmp_path / 'mine.conf'
+            file.write_text(f'[DEFAULT]\nstate_path = {tmp_path}\n'
+                            f'[database]\nconnection = {cloud.url}\n' + ''.join(
+                                f'[{group}]\n{text}\n'
+                                for group, text in conf.items()))
+            return run('--config-file', file, 'decision', 'explain', 'req-1',
+                       *options)
+        return asked
+
+    def test_tells_why_the_pick_and_why_not_another(self, asked):
+        ended = asked(100, '--host', 'small')
+
+        assert ended.code == 0
+        assert 'large is first because of RAMWeigher' in ended.out
+        assert '2 of 2 hosts fit' in ended.out
+        assert 'kept below large by RAMWeigher (-0.88)' in ended.out
+
+    def test_tells_of_a_refusal_what_is_lacking(self, asked):
+        ended = asked(20000, '--host', 'small', '--or-flavor', 'tiny=50,1,1')
+
+        assert 'refused: 0 of 2 hosts: 2 RamFilter' in ended.out
+        assert 'needs 20000 MB of RAM, has 1000 MB in all' in ended.out
+        assert 'with the flavor tiny (50 MB RAM' in ended.out
+
+    def test_gives_programs_all_of_it(self, asked):
+        found = json.loads(asked(20000, '-f', 'json', '--all-hosts').out)
+
+        assert found['outcome'] == 'refused'
+        assert found['why']['matrix']['combinations'] == [
+            {'rules': ['RamFilter'], 'hosts': 2,
+             'examples': ['large', 'small']}]
+        assert [host['host'] for host in found['schedule_info']] == [
+            'large', 'small']
+
+    def test_of_a_host_that_was_not_there_names_one_that_was(self, asked):
+        ended = asked(100, '--host', 'smal')
+
+        assert ended.code == 2
+        assert 'there is no host smal; did you mean small?' in ended.err
+
+    def test_tells_what_the_configuration_does_not_enable_any_more(
+            self, asked):
+        ended = asked(20000, filter_scheduler='enabled_filters=ComputeFilter')
+
+        assert 'Decided by ' in ended.out
+        assert 'RamFilter' in ended.out
+        assert '2 of 2 hosts fit' in ended.out
+
+    def test_needs_filters_and_weighers(self, asked):
+        ended = asked(100, scheduler='driver=chance_scheduler')
+
+        assert ended.code == 0
+        assert 'chance_scheduler decides by no filters' in ended.out
+
+    def test_of_what_is_not_kept_says_so(self, decision, store):
+        ended = decision('explain', '2')
+
+        assert ended.code == 2
+        assert 'what decision 2 rested on is not kept' in ended.err
