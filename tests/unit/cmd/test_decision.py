@@ -212,10 +212,11 @@ class TestExplain:
                 pass
             cloud.load(['other'])
             file = tmp_path / 'mine.conf'
-            file.write_text(f'[DEFAULT]\nstate_path = {tmp_path}\n'
-                            f'[database]\nconnection = {cloud.url}\n' + ''.join(
-                                f'[{group}]\n{text}\n'
-                                for group, text in conf.items()))
+            file.write_text(''.join(
+                f'[{group}]\n{text}\n' for group, text in (
+                    ('DEFAULT', f'state_path = {tmp_path}'),
+                    ('database', f'connection = {cloud.url}'),
+                    *conf.items())))
             return run('--config-file', file, 'decision', 'explain', 'req-1',
                        *options)
         return asked
