@@ -6,6 +6,8 @@ import pytest
 import sqlalchemy as sa
 
 from nova_sched.cmd import manage
+from nova_sched.explain.matrix import OFFERED
+from nova_sched.explain.matrix import judge
 from nova_sched.plugins.nova import reach
 from tests.builders import clouds
 from tests.functional import conftest as functional
@@ -93,8 +95,9 @@ def test_nothing_differs_after_plans(stage, placement, plan):
 
 
 def test_a_plan_comes_true(stage, placement, plan):
-    stage.embedded()
-    caller = stage.client()
+    """And what came of it is kept, with what Placement offered and granted.
+    """
+    scheduler, caller = stage.embedded(), stage.client()
     for name, options in SHAPES.items():
         expected = planned(plan(*options))
         _, answer, uuids = done(caller, spec_of(options))
@@ -104,3 +107,21 @@ def test_a_plan_comes_true(stage, placement, plan):
             continue
         assert expected == stages.names(answer)
         assert all(placement.consumer(uuid)['allocations'] for uuid in uuids)
+        kept, past = _kept(scheduler, uuids[-1])
+        assert [[pick['host'], *(other['host'] for other in (
+            pick['alternates']))] for pick in kept['picks']] == expected
+        assert {claim['instance'] for claim in kept['claims']
+                if claim['taken']} == {*uuids}
+        # All hosts are accounted for, also by what decides it once more.
+        offered = kept['candidates']['providers']
+        matrix = judge(past.hosts(scheduler.driver.host_manager),
+                       past.request().spec_obj, scheduler.driver.ranker)
+        assert dict(zip(matrix.rules, matrix.rejected.sum(axis=1).tolist(),
+                        strict=True))[OFFERED] == HOSTS - offered
+
+
+def _kept(scheduler, uuid):
+    """What is kept of the decision on an instance, and what it rested on."""
+    with scheduler.recorder.reading() as store:
+        [number] = store.numbers(uuid)
+        return store.document(number), store.past(number)
