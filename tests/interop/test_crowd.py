@@ -18,10 +18,18 @@ FLAVOR = {'vcpus': 4, 'memory_mb': 1024, 'root_gb': 10, 'ephemeral_gb': 0,
           'swap': 0}
 
 
-@pytest.fixture
-def placement(tmp_path):
-    with open_placement(tmp_path) as placement:
+@pytest.fixture(scope='module')
+def server(tmp_path_factory):
+    """A Placement that the tests of this file share."""
+    with open_placement(tmp_path_factory.mktemp('placement')) as placement:
         yield placement
+
+
+@pytest.fixture
+def placement(server):
+    """The same, without what earlier tests left in it."""
+    server.clear()
+    return server
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 from nova_sched import exception
 from tests.builders import clouds
 from tests.builders import requests
+from tests.builders.examples import so_many
 from tests.interop import dumps
 from tests.interop.placement import Refused
 from tests.interop.placement import a_consumer
@@ -26,15 +27,23 @@ FLAVOR = {'vcpus': 1, 'memory_mb': 1, 'root_gb': 0, 'ephemeral_gb': 0,
 #: Seconds that the service waits for Placement where it is made to hang.
 TIMEOUT = 3
 #: Seconds that somebody else goes on filling and emptying hosts.
-CHURN = 15
+CHURN = so_many(15)
+
+
+@pytest.fixture(scope='module')
+def server(tmp_path_factory):
+    """A Placement that the tests of this file share."""
+    with open_placement(tmp_path_factory.mktemp('placement')) as placement:
+        yield placement
 
 
 @pytest.fixture
-def placement(tmp_path):
-    with open_placement(tmp_path) as placement:
-        for host, uuid in HOSTS.items():
-            add(placement, host, uuid)
-        yield placement
+def placement(server):
+    """The same, with eight empty hosts and nothing else."""
+    server.clear()
+    for host, uuid in HOSTS.items():
+        add(server, host, uuid)
+    return server
 
 
 def add(placement, host, uuid):
@@ -52,6 +61,7 @@ class Scene:
 
     def __init__(self, stage, placement):
         self._stage, self.placement = stage, placement
+        self._before = len(placement.log)
         self.load(HOSTS)
         self.daemon = stage.daemon(
             nova_sched__candidates='mirror', placement__timeout=TIMEOUT,
@@ -100,7 +110,8 @@ class Scene:
         """How many requests were listed; the upkeep of the copy has no limit.
         """
         return sum('GET /allocation_candidates' in line and 'limit=' in line
-                   for line in self.placement.log.splitlines())
+                   for line in self.placement.log[
+                       self._before:].splitlines())
 
     def check(self, others=()):
         """All that was placed holds its host, and nothing else is held.

@@ -16,13 +16,26 @@ from tests.interop.placement import open_placement
 pytestmark = pytest.mark.real
 
 
+@pytest.fixture(scope='module')
+def server(tmp_path_factory):
+    """A Placement that the tests of this file share."""
+    with open_placement(tmp_path_factory.mktemp('placement')) as placement:
+        yield placement
+
+
+@pytest.fixture
+def placement(server):
+    """The same, without what earlier tests left in it."""
+    server.clear()
+    return server
+
+
 def test_a_driver_of_queens_gives_back_what_is_too_little(
-        tmp_path, monkeypatch):
+        placement, tmp_path, monkeypatch):
     """There is room for one of two instances."""
     monkeypatch.syspath_prepend(functional_plug_ins.FILES)
     node = clouds.a_compute_node('small', uuid=clouds.a_uuid(1))
-    with (open_placement(tmp_path) as placement,
-          functional.open_stage(tmp_path, 'fake') as stage):
+    with functional.open_stage(tmp_path, 'fake') as stage:
         placement.provider(
             'small', node['uuid'],
             {'VCPU': 1, 'MEMORY_MB': 32768, 'DISK_GB': 500}, ['OWNER_NOVA'])
@@ -41,13 +54,12 @@ def test_a_driver_of_queens_gives_back_what_is_too_little(
 
 
 def test_drivers_of_queens_decide_on_what_placement_says(
-        tmp_path, monkeypatch):
+        placement, tmp_path, monkeypatch):
     """One leaves out the host with a trait, one that with most in use."""
     monkeypatch.syspath_prepend(functional_plug_ins.FILES)
     loud, quiet = (clouds.a_compute_node(name, uuid=clouds.a_uuid(number))
                    for number, name in enumerate(('loud', 'quiet'), 1))
-    with (open_placement(tmp_path) as placement,
-          functional.open_stage(tmp_path, 'fake') as stage):
+    with functional.open_stage(tmp_path, 'fake') as stage:
         for node in (loud, quiet):
             placement.provider(
                 node['host'], node['uuid'],
