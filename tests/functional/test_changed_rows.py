@@ -1,6 +1,7 @@
 """Reads of what has changed, on the servers that clouds have.
 
-NOVA_SCHED_TEST_INTERLEAVINGS_REAL: how many courses of writes.
+NOVA_SCHED_TEST_INTERLEAVINGS_REAL: how many courses of writes, in place of 60
+or a third of them.
 """
 
 import os
@@ -13,11 +14,12 @@ from nova_sched.db import schema
 from tests.builders import clouds
 from tests.builders import interleavings
 from tests.builders import rules
+from tests.builders.examples import so_many
 from tests.functional import conftest
 
 pytestmark = pytest.mark.real
 
-COUNT = int(os.environ.get('NOVA_SCHED_TEST_INTERLEAVINGS_REAL', 40))
+COUNT = int(os.environ.get('NOVA_SCHED_TEST_INTERLEAVINGS_REAL', so_many(60)))
 
 
 @pytest.fixture(params=conftest.DATABASES)

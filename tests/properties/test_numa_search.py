@@ -13,6 +13,7 @@ import pytest
 from nova_sched.hardware.numa import matching
 from nova_sched.hardware.numa import search as numa_search
 from tests.builders import numa
+from tests.builders.examples import so_many
 
 #: Guests that ask for any page size come out with one of these, or none.
 SIZES = (4, 2048)
@@ -211,7 +212,8 @@ def with_shapes(test):
 
 
 #: The profile ``search`` has far more of them.
-MANY = settings(max_examples=max(300, settings.default.max_examples))
+MANY = settings(max_examples=max(so_many(300),
+                                 settings.default.max_examples))
 
 
 @with_shapes

@@ -3,7 +3,6 @@
 import re
 
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from nova_sched import exception
@@ -11,6 +10,7 @@ from nova_sched import objects
 from nova_sched.rules.resources import query as queries
 from nova_sched.rules.resources.query import Group
 from nova_sched.rules.resources.query import ResourceRequest
+from tests.builders.examples import examples
 from tests.builders.queries import NODE
 from tests.builders.queries import parameters
 from tests.builders.queries import resource_requests
@@ -18,7 +18,7 @@ from tests.builders.requests import a_destination
 from tests.builders.requests import a_request
 from tests.properties.strategies import one_of_each
 
-ANY = settings(max_examples=200)
+ANY = examples(200)
 
 _CLASSES = st.sampled_from(['VCPU', 'PCPU', 'MEMORY_MB', 'CUSTOM_A', 'VGPU'])
 _TRAITS = st.sets(st.sampled_from(
