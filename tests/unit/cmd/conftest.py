@@ -1,7 +1,6 @@
 """Commands run in the test's process, on files of the test."""
 
 import json
-import logging
 from typing import NamedTuple
 
 import pytest
@@ -10,6 +9,7 @@ from nova_sched import service
 from nova_sched.cloud import fake as fake_cloud
 from nova_sched.cmd import manage
 from tests.builders import cloud_database
+from tests.builders import commands
 from tests.builders import rules
 
 #: Of a client of the scheduler that ``call`` asks.
@@ -33,9 +33,6 @@ class Outcome(NamedTuple):
 @pytest.fixture
 def run(capsys):
     """Function: run one command line of nova-sched-manage."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-
     def run(*argv):
         capsys.readouterr()
         try:
@@ -43,10 +40,8 @@ def run(capsys):
         except SystemExit as ended:
             code = ended.code
         return Outcome(code, *capsys.readouterr())
-    yield run
-    # The command line library adds handlers that write to this test's stderr.
-    root.handlers[:] = handlers
-    root.setLevel(level)
+    with commands.logging_kept():
+        yield run
 
 
 @pytest.fixture

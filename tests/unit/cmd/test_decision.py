@@ -7,6 +7,7 @@ import oslo_messaging as messaging
 import pytest
 
 from nova_sched import context
+from nova_sched.observe import decision_document
 from nova_sched.observe import decision_store
 from nova_sched.observe.recorder import Recorder
 from nova_sched.scheduler import manager
@@ -15,11 +16,14 @@ from tests.builders import decisions
 from tests.builders import drivers
 from tests.builders import requests
 from tests.builders import rules
+from tests.builders import schemas
 from tests.builders.decisions import NOW
 from tests.builders.decisions import UUIDS
 from tests.unit.cmd import conftest
 
 ROW = ('Number', 'Request', 'Outcome', 'Instances', 'Hosts', 'Reason')
+
+SCHEMA = schemas.schema('nova_sched.observe', 'decision_document')
 
 
 @pytest.fixture
@@ -139,6 +143,12 @@ class TestShow:
         assert found == decision_store.newest(store, '2')
         assert found['request'] == {'instance_uuids': UUIDS[:2]}
 
+    @pytest.mark.parametrize('number', '123')
+    def test_gives_programs_what_the_schema_says(self, decision, store,
+                                                 number):
+        schemas.check(json.loads(decision('show', number, '-f', 'json').out),
+                      SCHEMA)
+
     def test_of_several_names_the_others(self, decision, store):
         assert fields(decision('show', UUIDS[0]))['others'] == ['1, 2']
 
@@ -166,6 +176,7 @@ class TestOfARunningService:
     def test_tells_the_same_as_the_log(self, asked):
         found = json.loads(asked('show', 'req-asked', '-f', 'json').out)
 
+        schemas.check(found, SCHEMA)
         assert (found['outcome'], found['state']['hosts']) == ('placed', 6)
         rows = conftest.table(asked('list', '--limit', 1, '-f', 'json'))
         assert rows[0]['Hosts'] == [found['picks'][0]['host']]
@@ -271,3 +282,9 @@ class TestExplain:
 
         assert ended.code == 2
         assert 'what decision 2 rested on is not kept' in ended.err
+
+
+def test_the_schema_is_of_this_version():
+    assert SCHEMA['title'] == (
+        'nova-sched-manage decision show -f json, version '
+        f'{decision_document.VERSION}')

@@ -11,10 +11,12 @@ from tests.builders import clouds
 from tests.builders import http_placement
 from tests.builders import http_server
 from tests.builders import requests
+from tests.builders import schemas
 from tests.builders.clouds import a_uuid
 
 #: Providers of the hosts a, b and c, which weigh less and less.
 HOSTS = {'a': a_uuid(1), 'b': a_uuid(2), 'c': a_uuid(3)}
+SCHEMA = schemas.schema('nova_sched.cmd.manage', 'plan')
 #: Weighs hosts by their memory alone.
 FILE = """
 [database]
@@ -56,9 +58,11 @@ def plan(run, database, tmp_path):
 
 
 def document(ended, code=0):
-    """The JSON object that a command wrote."""
+    """The JSON object that a command wrote, which is as the schema says."""
     assert ended.code == code, ended.err
-    return json.loads(ended.out)
+    found = json.loads(ended.out)
+    schemas.check(found, SCHEMA)
+    return found
 
 
 def hosts_of(ended):

@@ -2,10 +2,13 @@
 
 import json
 
+import jsonschema
 import pytest
 
+from nova_sched.cmd.manage import plan_report
 from nova_sched.plugins.nova import reach
 from tests.builders import clouds
+from tests.builders import schemas
 from tests.builders.clouds import a_uuid
 
 #: Weighs hosts by their memory alone.
@@ -42,13 +45,20 @@ def plan(run, cloud, tmp_path):
     return plan
 
 
+SCHEMA = schemas.schema('nova_sched.cmd.manage', 'plan')
+
+
 @pytest.fixture
 def document(plan):
-    """Function: what "request plan" tells programs."""
+    """Function: what "request plan" tells programs, which is as the schema
+    says.
+    """
     def document(*options, code=0):
         ended = plan(*options, '-f', 'json')
         assert ended.code == code, ended.err
-        return json.loads(ended.out)
+        found = json.loads(ended.out)
+        schemas.check(found, SCHEMA)
+        return found
     return document
 
 
@@ -167,3 +177,11 @@ def test_what_is_logged_of_the_decision_is_logged_once(run, plan, tmp_path):
     assert ended.code == 1
     assert ended.out.count('Filter RamFilter returned 0 hosts') == 1
     assert ended.out.count('RamFilter: (start: 3, end: 0)') == 1
+
+
+def test_the_schema_is_of_this_version():
+    assert SCHEMA['title'] == (
+        f'nova-sched-manage request plan -f json, version '
+        f'{plan_report.VERSION}')
+    with pytest.raises(jsonschema.ValidationError):
+        schemas.check({'version': plan_report.VERSION}, SCHEMA)
