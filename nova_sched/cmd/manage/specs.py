@@ -80,8 +80,9 @@ def add_request_arguments(parser):
     parser.add_argument(
         '--spec', metavar='FILE',
         help='JSON of a RequestSpec instead of the options above: as it '
-             'travels over RPC, or its fields alone. Fields that are not '
-             'there are as without options.')
+             'travels over RPC, its fields alone, or what "decision show -f '
+             'json" writes. Fields that are not there are as without '
+             'options.')
 
 
 def _add_sizes(parser):
@@ -167,6 +168,10 @@ def _from_file(args):
         found = json.loads(pathlib.Path(args.spec).read_text())
         if not isinstance(found, dict):
             raise ValueError('must be a JSON object')
+        for name in ('request', 'spec_obj'):
+            # Of a decision that is kept, and of the call that it has.
+            if isinstance(found.get(name), dict):
+                found = found[name]
         if _ENVELOPE in found:
             return found
         known = objects.RequestSpec.fields

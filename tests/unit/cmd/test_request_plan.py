@@ -147,6 +147,14 @@ class TestAnswer:
 
         assert hosts_of(plan('--spec', file, '-f', 'json')) == ['b']
 
+    def test_may_be_of_a_decision_that_is_kept(self, plan, tmp_path):
+        file = tmp_path / 'decision.json'
+        spec = requests.a_request(ignore_hosts=['a']).obj_to_primitive()
+        file.write_text(json.dumps({'number': 7, 'request': {
+            'spec_obj': spec, 'instance_uuids': [a_uuid()]}}))
+
+        assert hosts_of(plan('--spec', file, '-f', 'json')) == ['b']
+
 
 class TestState:
     @pytest.fixture
