@@ -15,6 +15,7 @@ from nova_sched.cmd.manage import specs
 from nova_sched.objects import arguments
 from nova_sched.plugins.nova import reach
 from tests.builders import clouds
+from tests.builders import commands
 from tests.functional import conftest
 from tests.functional import stage as stages
 
@@ -37,9 +38,9 @@ WITHOUT_PLACEMENT = ','.join((
 
 @pytest.fixture(autouse=True)
 def plug_ins():
-    """What a rehearsal in this process keeps plug-ins from, the next may do.
-    """
-    yield
+    """What a rehearsal keeps this process from, the next test may do."""
+    with commands.logging_kept():
+        yield
     reach.limit(None)
 
 

@@ -10,6 +10,7 @@ from nova_sched.explain.matrix import OFFERED
 from nova_sched.explain.matrix import judge
 from nova_sched.plugins.nova import reach
 from tests.builders import clouds
+from tests.builders import commands
 from tests.functional import conftest as functional
 from tests.functional import stage as stages
 from tests.functional.test_plan import done
@@ -34,9 +35,9 @@ HOSTS = 6
 
 @pytest.fixture(autouse=True)
 def plug_ins():
-    """What a rehearsal in this process keeps plug-ins from, the next may do.
-    """
-    yield
+    """What a rehearsal keeps this process from, the next test may do."""
+    with commands.logging_kept():
+        yield
     reach.limit(None)
 
 
