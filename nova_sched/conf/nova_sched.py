@@ -48,8 +48,9 @@ can be written, each worker keeps its own in memory.
     cfg.IntOpt(
         'decisions_max_mb', default=512, min=0, help="""
 How many MB the file of decisions may take, about: of more, the oldest are
-forgotten, and first of all the figures that they rested on. A decision takes 3
-to 6 KB. In memory they are 32 MB at most. 0: none are kept.
+forgotten, and first of all the hosts that they rested on. A decision takes 3
+to 6 KB, and a host some 300 bytes for each worker and every few thousand
+decisions. In memory it is 32 MB at most. 0: none are kept.
 """),
     cfg.StrOpt(
         'candidates', default='mirror',

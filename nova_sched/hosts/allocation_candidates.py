@@ -76,8 +76,8 @@ class SingleProviders(collections.abc.Mapping):
     A mapping, uuid -> list of dicts, which are made when they are asked for.
 
     rows: provider uuid -> row, ascending from 0; nobody changes it.
-    offers: list of (resource class -> amount, which rows fit), in order;
-        the latter bool (n,) or, packed, uint8.
+    offers: list of (resource class -> amount, which rows fit, bool (n,)), in
+        order.
     """
 
     def __init__(self, rows, offers):
@@ -90,6 +90,17 @@ class SingleProviders(collections.abc.Mapping):
         if not found:
             raise KeyError(uuid)
         return found
+
+    def fitting(self, uuids):
+        """Return which providers fit each offer: list.
+
+        uuids: of providers, also of ones that are not known.
+        Returns (resource class -> amount, bool (n,) beside uuids) of each.
+        """
+        rows = np.array([self._rows.get(uuid, -1) for uuid in uuids],
+                        dtype=np.intp)
+        return [(resources, (rows >= 0) & fits.take(rows, mode='clip'))
+                for resources, fits in self._offers]
 
     def _fits(self):
         """Return which rows fit any of the offers: bool (n,)."""

@@ -21,7 +21,7 @@ from nova_sched.hosts import sorting
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 
 #: How a request may end.
-PLACED, REFUSED, FAILED = 'placed', 'refused', 'failed'
+OUTCOMES = PLACED, REFUSED, FAILED = 'placed', 'refused', 'failed'
 
 #: Hosts whose weights are kept for good, best first.
 BEST = 10
@@ -30,6 +30,9 @@ BEST = 10
 #: are kept of further instances, and beyond twice as many none.
 MOST_WEIGHTS = 4 << 20
 
+#: Bytes of a small record, and for each host: in flight, a placement changes
+#: some columns of the table.
+_SMALL, _PER_HOST = 8 << 10, 64
 #: Characters of a uuid, and about as many as are kept of a huge request.
 _UUID = 36
 #: Characters of a request id that are kept.
@@ -119,8 +122,16 @@ class Weights:
 
     @property
     def nbytes(self):
-        """About how many bytes they take."""
+        """About how many bytes they take, shared ones apart."""
         return self.given.nbytes + self.values.nbytes
+
+    def cut(self):
+        """Keep the best hosts alone, best first."""
+        best = sorting.best(self.values, BEST)[:BEST]
+        self.given, self.values = self.given[best], self.values[best]
+        self.columns = tuple(
+            tuple(column.take(best) if getattr(column, 'ndim', 0) else column
+                  for column in columns) for columns in self.columns)
 
 
 @dataclasses.dataclass
@@ -243,9 +254,11 @@ class Decision:
             yield rule, np.concatenate(parts)
 
     @property
-    def weights_size(self):
-        """About how many bytes the weights take."""
-        return self._weights_size
+    def size(self):
+        """About how many bytes it takes, of the table what is its own."""
+        request = getattr(self._packed or self.request, 'nbytes', 0)
+        return (_SMALL + self._weights_size + 2 * request
+                + _PER_HOST * self.hosts)
 
     @property
     def room_for_weights(self):
@@ -337,6 +350,16 @@ class Decision:
         self.request = packed.Packed({'instance_uuids': [
             uuid[:_UUID] for uuid in self.asked_uuids()[:_UUID]]})
         self.instance_uuid = self.instance_uuid and self.instance_uuid[:_UUID]
+
+    def cut_weights(self):
+        """Keep of weights what is told later: the best hosts, and the parts.
+        """
+        for weighed in self.weighed[:1]:
+            weighed.cut()
+        for weighed in self.weighed[1:]:
+            weighed.given, weighed.values = weighed.given[:0], (
+                weighed.values[:0])
+        self._weights_size = sum(kept.nbytes for kept in self.weighed)
 
     def forget_state(self):
         """Keep nothing of what was decided on, but whether hosts were offered.

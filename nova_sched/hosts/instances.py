@@ -73,7 +73,7 @@ class Instances:
         self._images, self._described = images, {}
         self._placed, self._unseen = {}, unseen
         self._unreported_hosts = None
-        self._located = {}
+        self._located, self._asked = {}, set()
         self._by_host, self._made = None, {}
         self._kept = instance_details.InstanceDetails(details)
         self._values = {}
@@ -108,6 +108,8 @@ class Instances:
         unreported = self._unreported() if placed else {}
         # A group of thousands is asked for again for each instance.
         known = self._located
+        if placed:
+            self._asked.update(uuids)
         unknown = [uuid for uuid
                    in itertools.filterfalse(known.__contains__, uuids)
                    if uuid not in unreported]
@@ -203,8 +205,8 @@ class Instances:
         placed, which the database may not show yet.
         """
         return ({uuid: host for uuid, host in self._located.items() if host},
-                {uuid: placed.host for uuid, placed
-                 in (self.pending or {}).items() if isinstance(uuid, str)})
+                {uuid: self.pending[uuid].host for uuid
+                 in self._asked & (self.pending or {}).keys()})
 
     def is_known_to_run(self, uuid):
         """Return whether the database has told on which host it is."""

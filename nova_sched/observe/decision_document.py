@@ -20,6 +20,7 @@ import numpy as np
 from nova_sched.hosts import decision
 from nova_sched.hosts import sorting
 from nova_sched.hosts.allocation_candidates import NoCandidates
+from nova_sched.hosts.allocation_candidates import SingleProviders
 
 VERSION = '1.0'
 
@@ -60,11 +61,13 @@ class Kept:
         best = _best(record)
         rules, rejecting = _rejecting(record)
         weighed = record.weighed[0] if len(best) else None
-        return cls(_fields(record) | {'rules': rules}, {
+        parts, weighers = _parts(record, best)
+        return cls(_fields(record) | {
+            'rules': rules, 'best_with_parts': len(parts) - weighers}, {
             'steps': _steps(record, rules), 'rejecting': rejecting,
             'best': weighed.given[best] if weighed else best,
             'weights': weighed.values[best] if weighed else best,
-            'parts': _parts(record, best)})
+            'parts': parts})
 
     def packed(self):
         """Return the arrays as octets."""
@@ -95,7 +98,7 @@ class Kept:
         every: whether to name all rejected hosts instead of NAMED of a rule.
         """
         found, rules = dict(self.fields), self.fields['rules']
-        del found['rules']
+        del found['rules'], found['best_with_parts']
         found['version'] = VERSION
         found['arrived'] = iso(found['arrived'])
         state = found['state']
@@ -128,11 +131,10 @@ class Kept:
     def _tell_parts(self, found):
         """Add what weighers gave the best hosts and the picks."""
         names, parts = found.pop('weighers'), iter(self.arrays['parts'])
-        hosts = [*found['best'], *found['picks']]
-        for host in hosts:
+        for host in (*found['best'], *found['picks']):
             host['weighers'] = []
-        if len(self.arrays['parts']) < len(found['best']):
-            hosts = hosts[len(found['best']):]
+        told = self.fields['best_with_parts']
+        hosts = [*found['best'][:told], *found['picks']]
         for host, numbers in zip(hosts, parts, strict=False):
             host['weighers'] = [
                 {'name': name, 'raw': _number(raw),
@@ -247,7 +249,8 @@ def _best(record):
 
 
 def _parts(record, best):
-    """Return the parts of weights, as of Kept: float64 (hosts, weighers, 3).
+    """Return the parts of weights, as of Kept: float64 (hosts, weighers, 3);
+    and how many of the hosts are picks.
     """
     count = len(record.weighers)
     columns = record.weighed[0].columns if len(best) else ()
@@ -262,7 +265,7 @@ def _parts(record, best):
     for place, each in enumerate(weighed, len(best)):
         if each.parts is not None and len(each.parts) == count:
             found[place] = each.parts
-    return found
+    return found, len(weighed)
 
 
 def rests_on(record):
@@ -277,17 +280,30 @@ def rests_on(record):
     found = {'clock': record.clock, 'reads': cells.reads, 'lost': cells.lost,
              'disabled_cells': sorted(cells.disabled), 'running': running,
              'in_flight': in_flight, 'siblings': dict(record.siblings)}
-    spec_obj = record.spec_obj
-    if spec_obj is not None:
-        wants_details = spec_obj.numa_topology or (
-            spec_obj.pci_requests and spec_obj.pci_requests.requests)
-        found |= {
-            'spec_obj': spec_obj.obj_to_primitive(),
-            'version': getattr(record.offer, 'version', None),
-            'by_provider': dict(record.offer.by_provider) if (
-                wants_details and hasattr(record.offer, 'by_provider'))
-            else {}}
+    if record.spec_obj is not None:
+        found |= {'spec_obj': record.spec_obj.obj_to_primitive(),
+                  'version': getattr(record.offer, 'version', None),
+                  **_offered(record)}
     return found
+
+
+def _offered(record):
+    """Return what Placement offers of each host, if that matters: dict.
+
+    ``by_provider``: allocation requests by uuid; or ``offers``: what is
+    offered of one provider each, and, in hexadecimal, the bits of the rows
+    that it is offered of.
+    """
+    spec_obj = record.spec_obj
+    offered = getattr(record.offer, 'by_provider', None)
+    if offered is None or not (spec_obj.numa_topology or (
+            spec_obj.pci_requests and spec_obj.pci_requests.requests)):
+        return {}
+    if isinstance(offered, SingleProviders):
+        return {'offers': [
+            (resources, np.packbits(fits).tobytes().hex()) for resources, fits
+            in offered.fitting(record.table.columns['uuid'].items())]}
+    return {'by_provider': dict(offered)}
 
 
 def host_names(columns):

@@ -10,12 +10,15 @@ import dataclasses
 import oslo_messaging as messaging
 
 from nova_sched import exception
+from nova_sched.hosts.decision import OUTCOMES
 from nova_sched.observe import decision_store
 
 NAMESPACE, VERSION = 'nova_sched', '1.0'
 
 #: Decisions in one list, at most.
 MOST = 1000
+#: Seconds since the epoch until the year 9999.
+_LAST = 253_402_300_800
 
 
 class DecisionEndpoint:
@@ -42,10 +45,17 @@ class DecisionEndpoint:
         """
         _check_admin(ctxt)
         for name, value, kinds in (
-                ('limit', limit, int), ('outcome', outcome, str | None),
-                ('host', host, str | None),
+                ('limit', limit, int), ('host', host, str | None),
                 ('since', since, int | float | None)):
             _check(name, value, kinds)
+        if outcome not in (None, *OUTCOMES):
+            raise exception.InvalidInput(
+                reason=f'outcome = {outcome!r:.80}: must be one of '
+                       f'{", ".join(OUTCOMES)}')
+        if since is not None and not abs(since) < _LAST:
+            raise exception.InvalidInput(
+                reason=f'since = {since!r:.80}: must be seconds since the '
+                       'epoch')
         with self._recorder.reading() as store:
             return [dataclasses.asdict(summary) for summary
                     in store.summaries(max(0, min(limit, MOST)), outcome,

@@ -37,10 +37,12 @@ IN_MEMORY = 32 << 20
 
 #: Octets of a request that is kept, as JSON: real ones have 3 to 8 KB.
 MOST_REQUEST = 256 << 10
+#: What of an instance may be a secret, and no scheduler looks at.
+_SECRETS = frozenset(('user_data', 'key_data', 'auth_token', 'admin_pass'))
 #: Characters of a reason in a list, and of other texts.
 _REASON, _LONGEST = 1000, 255
-#: Decisions that make room at a time, at least.
-_CHUNK = 20
+#: Decisions that are kept whatever they take: the newest ones.
+NEWEST = 20
 #: Seconds that one waits for another worker that writes.
 _PATIENCE = '5'
 
@@ -48,8 +50,8 @@ _metadata = state_store.metadata
 
 _host_names = sa.Table(
     'host_names', _metadata,
-    sa.Column('id', sa.Integer, primary_key=True),
-    sa.Column('digest', sa.LargeBinary, nullable=False, unique=True),
+    # Made of the names, so that it is never that of others.
+    sa.Column('id', sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column('names', sa.LargeBinary, nullable=False))
 
 _decisions = sa.Table(
@@ -61,8 +63,9 @@ _decisions = sa.Table(
     sa.Column('instances', sa.Integer, nullable=False),
     sa.Column('reason', sa.Text),
     sa.Column('service', sa.Text),
-    sa.Column('host_names_id', sa.Integer),
-    sa.Column('state_id', sa.Integer, index=True),
+    sa.Column('host_names_id', sa.BigInteger),
+    sa.Column('base_id', sa.BigInteger, index=True),
+    sa.Column('state', sa.Integer),
     sa.Column('texts', sa.LargeBinary, nullable=False),
     sa.Column('arrays', sa.LargeBinary, nullable=False),
     # Numbers of decisions that are gone are nobody else's.
@@ -100,6 +103,11 @@ def path(conf):
     return pathlib.Path(conf.state_path, _NAME.format(VERSION))
 
 
+def is_locked(error):
+    """Return whether an error says that another process writes for long."""
+    return 'locked' in str(error)
+
+
 def others(conf):
     """Return the paths of files of other versions beside it: list."""
     found = pathlib.Path(conf.state_path).glob(_NAME.format('*'))
@@ -128,8 +136,7 @@ class DecisionStore:
         Raises OSError and DatabaseUnavailable where it cannot be written.
         """
         where = path(conf)
-        # The requests in it are for the service's group alone.
-        os.close(os.open(where, os.O_CREAT | os.O_RDWR, 0o640))
+        _make_private(where)
         store = cls(_database(where), conf.host)
         store._create()
         return store
@@ -158,6 +165,10 @@ class DecisionStore:
         self._database.close()
 
     def _create(self):
+        with self._database.reading() as connection:
+            present = sa.inspect(connection).get_table_names()
+        if set(_metadata.tables) <= set(present):
+            return    # and waits for nobody who writes
         self._pragmas('auto_vacuum = INCREMENTAL', 'journal_mode = WAL')
         with self._database.writing() as connection:
             _metadata.create_all(connection)
@@ -173,41 +184,66 @@ class DecisionStore:
                 LOG.exception('The record of request %s is not kept',
                               record.request_id)
         try:
-            with self._database.writing() as connection:
-                self._check_kept(connection)
-                self._insert(connection, entries)
+            # Once more if another worker has made room in between.
+            while not self._insert(entries):
+                self._forget_written()
         except BaseException:
             # Nothing of it is there.
             self._forget_written()
             raise
 
-    def _check_kept(self, connection):
-        """Forget what another process has removed for want of room."""
-        _, number = self._last_names
-        there = number is None or connection.execute(sa.select(
-            _host_names.c.id).where(_host_names.c.id == number)).scalar()
-        if not (there and self._states.is_kept(connection)):
-            self._forget_written()
-
     def _forget_written(self):
         self._last_names = (), None
         self._states.forget()
 
-    def _insert(self, connection, entries):
-        """Insert what ``_entry`` has returned, each beside its record."""
+    def _insert(self, entries):
+        """Insert what ``_entry`` has returned, each beside its record.
+
+        Returns whether all that it builds on is there.
+        """
+        names = {}
+        for record, row, _ in entries:
+            row['host_names_id'] = self._names_id(record.names, names)
+            row['base_id'], row['state'] = (
+                (None, None) if record.table is None
+                else self._states.state_of(record.table))
+        with self._database.writing() as connection:
+            if not self._is_kept(connection, entries, names):
+                return False
+            if names:
+                connection.execute(_INSERT_NAMES, [
+                    {'id': number, 'names': text}
+                    for number, text in names.items()])
+            self._states.write(connection)
+            self._insert_rows(connection, entries)
+        return True
+
+    def _is_kept(self, connection, entries, names):
+        """Return whether what was written before, and is used, is there.
+
+        names: id -> names of hosts that are to be written.
+        """
+        used = {row['host_names_id'] for _, row, _ in entries
+                } - names.keys() - {None}
+        found = connection.execute(sa.select(_host_names.c.id).where(
+            _host_names.c.id.in_(used))).scalars().all() if used else ()
+        return used <= {*found} and self._states.are_kept(
+            connection, {row['base_id'] for _, row, _ in entries} - {None})
+
+    @staticmethod
+    def _insert_rows(connection, entries):
         if not entries:
             return
-        first, of_instances = state_store.next_id(connection, _decisions), []
-        for number, (record, row, instances) in enumerate(entries, first):
-            row |= {
-                'id': number,
-                'host_names_id': self._names_id(connection, record.names),
-                'state_id': None if record.table is None else (
-                    self._states.state_of(connection, record.table))}
+        last = connection.exec_driver_sql(
+            'SELECT seq FROM sqlite_sequence WHERE name = ?',
+            (_decisions.name,)).scalar()
+        of_instances = []
+        for number, (_, row, instances) in enumerate(entries,
+                                                     (last or 0) + 1):
+            row['id'] = number
             of_instances += [
                 {'decision_id': number, 'uuid': uuid, 'host': host}
                 for uuid, host in instances]
-        self._states.flush(connection)
         connection.execute(_INSERT, [row for _, row, _ in entries])
         if of_instances:
             connection.execute(_INSERT_INSTANCES, of_instances)
@@ -219,11 +255,7 @@ class DecisionStore:
         fields = kept.fields | {'service': self._service,
                                 'worker': os.getpid()}
         uuids, picks = fields['instance_uuids'], fields['picks']
-        request = (bytes(record.request) if isinstance(
-            record.request, packed.Packed) else b'')
-        # One huge call must not cost the decisions on all others.
-        if not 0 < len(request) <= MOST_REQUEST:
-            request = b'null'
+        request = _request(record)
         rests_on = (None if record.table is None
                     else decision_document.rests_on(record))
         return {
@@ -239,26 +271,20 @@ class DecisionStore:
         }, [(_text(uuid), _text(host)) for uuid, host, *_ in picks] or [
             (_text(uuid), None) for uuid in uuids]
 
-    def _names_id(self, connection, columns):
-        """Return the id of these names of hosts, which are kept then."""
+    def _names_id(self, columns, new):
+        """Return the id of these names of hosts; None of none.
+
+        new: id -> names, to which those are added that are not written yet.
+        """
         if not columns:
             return None
         last, number = self._last_names
         if [*map(id, columns)] != [*map(id, last)] or number is None:
-            number = self._kept_names(connection, columns)
+            text = _packed(decision_document.host_names(columns))
+            number = int.from_bytes(hashlib.sha256(text).digest()[:7], 'big')
+            new[number] = text
             self._last_names = columns, number
         return number
-
-    @staticmethod
-    def _kept_names(connection, columns):
-        text = _packed(decision_document.host_names(columns))
-        digest = hashlib.sha256(text).digest()
-        found = connection.execute(sa.select(_host_names.c.id).where(
-            _host_names.c.digest == digest)).scalar()
-        if found is not None:
-            return found
-        return connection.execute(_host_names.insert().values(
-            digest=digest, names=text)).inserted_primary_key[0]
 
     def make_room(self, earliest, most_bytes):
         """Forget what is too old, and the oldest of what is too much.
@@ -269,17 +295,15 @@ class DecisionStore:
         """
         most_bytes = min(most_bytes, self._most_bytes)
         with self._database.writing() as connection:
-            gone = _remove(connection,
-                           _decisions.c.arrived < earliest)
-            while self._used(connection) > most_bytes:
-                # Who has a decision misses its figures less than it.
-                freed = state_store.forget_oldest(
-                    connection, _decisions) or _remove_oldest(connection)
-                if not freed:
-                    break
-                gone += freed
+            gone = _remove(connection, _decisions.c.arrived < earliest)
             if gone:
                 _remove_unused(connection)
+            while self._used(connection) > most_bytes:
+                # Who has a decision misses its figures less than it.
+                if not (state_store.forget_oldest(connection, _decisions)
+                        or _remove_oldest(connection)):
+                    break
+                gone = True
         if gone:
             self._pragmas('incremental_vacuum', 'wal_checkpoint(TRUNCATE)')
 
@@ -382,10 +406,10 @@ class DecisionStore:
         columns = _decisions.c
         with self._database.reading() as connection:
             row = connection.execute(sa.select(
-                columns.texts, columns.arrays, columns.state_id).where(
-                    columns.id == number)).first()
-            table = row and row.state_id and state_store.read(
-                connection, row.state_id)
+                columns.texts, columns.arrays, columns.base_id,
+                columns.state).where(columns.id == number)).first()
+            table = row and row.base_id and state_store.read(
+                connection, row.base_id, row.state)
         if not table:
             raise exception.InvalidInput(reason=(
                 f'what decision {number} rested on is not kept: it has made '
@@ -397,6 +421,8 @@ class DecisionStore:
 
 
 _INSERT = _decisions.insert()
+# Another worker may have written the same ones.
+_INSERT_NAMES = _host_names.insert().prefix_with('OR IGNORE')
 _INSERT_INSTANCES = _instances.insert()
 
 
@@ -415,20 +441,27 @@ def _remove(connection, condition):
 
 
 def _remove_oldest(connection):
-    """Remove some of the oldest decisions: how many."""
+    """Remove some of the oldest decisions; whether there were any.
+
+    The newest ones stay, whatever they take.
+    """
     least, count = connection.execute(sa.select(
         sa.func.min(_decisions.c.id), sa.func.count())).one()
-    return count and _remove(connection, _decisions.c.id < (
-        least + max(_CHUNK, count // 20)))
+    if count <= NEWEST:
+        return False
+    _remove(connection, _decisions.c.id < least + max(1, min(
+        count - NEWEST, count // 20)))
+    _remove_unused(connection)
+    return True
 
 
 def _remove_unused(connection):
     """Remove the names and states that no decision needs."""
-    names, states = _decisions.c.host_names_id, _decisions.c.state_id
+    names, bases = _decisions.c.host_names_id, _decisions.c.base_id
     connection.execute(_host_names.delete().where(_host_names.c.id.not_in(
         sa.select(names).where(names.is_not(None)))))
-    state_store.remove_unused(connection, sa.select(states).where(
-        states.is_not(None)))
+    state_store.remove_unused(connection, sa.select(bases).where(
+        bases.is_not(None)))
 
 
 def _first_hosts(connection, number):
@@ -437,6 +470,46 @@ def _first_hosts(connection, number):
             _instances.c.decision_id == number,
             _instances.c.host.is_not(None))
         .limit(decision_document.NAMED)).scalars())
+
+
+def _make_private(where):
+    """Make a file, unless it is there, that is for the service's group alone.
+
+    The requests in it are nobody else's.  Raises OSError.
+    """
+    file = os.open(where, os.O_CREAT | os.O_RDWR, 0o640)
+    try:
+        if os.fstat(file).st_uid == os.geteuid():
+            os.fchmod(file, 0o640)
+    finally:
+        os.close(file)
+
+
+def _request(record):
+    """Return the arguments of a call as JSON, without secrets: bytes.
+
+    null for what is too large: one call must not cost the decisions on others.
+    """
+    if not isinstance(record.request, packed.Packed):
+        return b'null'
+    request = bytes(record.request)
+    if len(request) > MOST_REQUEST:
+        return b'null'
+    if b'"request_spec"' in request:
+        # Callers before Pike send the whole instance.
+        request = json.dumps(_without(json.loads(request),
+                                      _SECRETS)).encode()
+    return request
+
+
+def _without(value, names):
+    """Return plain JSON without what has one of these names in an object."""
+    if isinstance(value, dict):
+        return {name: _without(each, names) for name, each in value.items()
+                if name not in names}
+    if isinstance(value, list):
+        return [_without(each, names) for each in value]
+    return value
 
 
 def _text(value, longest=_LONGEST):
@@ -453,7 +526,8 @@ def _packed(value):
 
 
 def _unpacked(data):
-    return data and json.loads(zlib.decompress(data))
+    # What JSON has no number for is a word.
+    return data and json.loads(zlib.decompress(data), parse_constant=str)
 
 
 def _kept(row):

@@ -9,6 +9,7 @@ from nova_sched import exception
 from nova_sched.hosts import instances
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
+from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.hosts.allocation_candidates import SingleProviders
 from nova_sched.hosts.table import Cells
 from nova_sched.hosts.table import HostTable
@@ -93,18 +94,37 @@ class PastDecision:
     def _offer(self):
         if 'spec_obj' not in self.rests_on:
             return PLACEMENT_NOT_USED
+        why_none = self.kept.fields['candidates'].get('why_none')
+        if why_none is not None:
+            return NoCandidates(why_none)
         rules = self.kept.fields['rules']
         number = rules.index(OFFERED) + 1 if OFFERED in rules else -1
         column = self.table.columns['uuid']
         uuids = [column.values[code] for code in column.codes[
             self.kept.arrays['rejecting'] != number].tolist()]
-        # Where it matters what is offered of each host, that is kept.
-        by_provider = self.rests_on['by_provider'] or SingleProviders(
-            {uuid: row for row, uuid in enumerate(uuids)},
-            [({}, np.ones(len(uuids), np.bool_))])
         return AllocationCandidates(
-            by_provider, frozenset(uuids), self.rests_on['version'],
-            _claims_nothing, _claims_nothing)
+            self._by_provider(uuids), frozenset(uuids),
+            self.rests_on['version'], _claims_nothing, _claims_nothing)
+
+    def _by_provider(self, uuids):
+        """Return what is offered of each host: a mapping.
+
+        uuids: of the hosts that are offered.
+        """
+        if 'by_provider' in self.rests_on:
+            return self.rests_on['by_provider']
+        if 'offers' not in self.rests_on:
+            # Nothing looks at it.
+            return SingleProviders(
+                {uuid: row for row, uuid in enumerate(uuids)},
+                [({}, np.ones(len(uuids), np.bool_))])
+        return SingleProviders(
+            {uuid: row for row, uuid
+             in enumerate(self.table.columns['uuid'].items())},
+            [(resources, np.unpackbits(
+                np.frombuffer(bytes.fromhex(bits), np.uint8),
+                count=self.table.size).view(np.bool_))
+             for resources, bits in self.rests_on['offers']])
 
 
 def _not_kept(*names):

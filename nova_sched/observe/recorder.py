@@ -22,8 +22,10 @@ LOG = logging.getLogger(__name__)
 INTERVAL = 0.25
 #: Seconds after which what is too old, or too much, makes room.
 ROOM_INTERVAL = 10
-#: Records that wait to be written, at most, and the bytes of their weights.
-MOST_WAITING, MOST_WEIGHTS = 2000, 64 << 20
+#: Seconds until the next one after one has failed.
+RETRY_INTERVAL = 5
+#: Records that wait to be written, at most, and about their bytes.
+MOST_WAITING, MOST_BYTES = 2000, 256 << 20
 #: Seconds that a stop waits for the last write.
 LAST_WRITE = 5
 
@@ -41,7 +43,7 @@ class Recorder:
     def __init__(self, conf=None):
         self._conf, self._store = conf, None
         self._waiting, self._lock = collections.deque(), threading.Lock()
-        self._weights, self._lost = 0, 0
+        self._size, self._lost = 0, 0
         self._thread, self._stopped = None, threading.Event()
         self._writing, self._room_made = threading.Lock(), 0.0
         self._is_failing = False
@@ -71,13 +73,18 @@ class Recorder:
         log_line.write(record)
         if not self._keeps:
             return
+        record.cut_weights()
         with self._lock:
             self._waiting.append(record)
-            self._weights += record.weights_size
-            while (len(self._waiting) > MOST_WAITING
-                    or self._weights > MOST_WEIGHTS):
-                self._weights -= self._waiting.popleft().weights_size
-                self._lost += 1
+            self._size += record.size
+            self._bound()
+
+    def _bound(self):
+        """Lose the oldest of what waits where it is too much."""
+        while len(self._waiting) > MOST_WAITING or self._size > MOST_BYTES:
+            self._size -= self._waiting.popleft().size
+            self._lost += 1
+
     def stop(self):
         """Write what is there, and let go of the store."""
         self._stopped.set()
@@ -88,62 +95,80 @@ class Recorder:
     def reading(self):
         """Open the store with all that has been added: a context.
 
-        Raises DatabaseUnavailable while it cannot be read.
+        Raises DatabaseUnavailable while it cannot be written or read.
         """
-        self._write()
         if not self._writing.acquire(timeout=LAST_WRITE):
             raise exception.DatabaseUnavailable(
                 'The store of decisions is being written to for long')
         try:
+            failure = self._write()
+            if failure is not None:
+                raise exception.DatabaseUnavailable(
+                    f'The store of decisions cannot be written: {failure}')
             yield self._opened()
         finally:
             self._writing.release()
 
     def _write_on(self):
+        interval = 0
+        while not self._stopped.wait(interval):
+            with self._writing:
+                failure = self._write()
+            interval = INTERVAL if failure is None else RETRY_INTERVAL
         with self._writing:
-            self._opened()
-        while not self._stopped.wait(INTERVAL):
             self._write()
-        self._write()
-        if self._store is not None:
-            self._store.close()
+            if self._store is not None:
+                self._store.close()
 
     def _write(self):
-        """Write what waits; what cannot be written is lost."""
-        if not self._writing.acquire(timeout=LAST_WRITE):
-            return
-        try:
-            with self._lock:
-                records, self._waiting = self._waiting, collections.deque()
-                lost, self._weights, self._lost = self._lost, 0, 0
-            if records:
-                self._write_some(list(records), lost)
-        finally:
-            self._writing.release()
+        """Write what waits; return why that failed, an exception, or None.
 
-    def _write_some(self, records, lost):
+        What could not be written waits on, within bounds.
+        """
+        with self._lock:
+            records, self._waiting = self._waiting, collections.deque()
+            lost, self._size, self._lost = self._lost, 0, 0
+        failure = None
         try:
-            store = self._opened()
-            store.add(records)
-            now = time.time()
-            if abs(now - self._room_made) > ROOM_INTERVAL:
-                self._room_made, bounds = now, self._conf.nova_sched
-                store.make_room(now - bounds.decisions_kept,
-                                bounds.decisions_max_mb << 20)
+            if self._keeps or records:
+                self._write_to(self._opened(), list(records))
         except _FAILURES as error:
-            self._tell(error, len(records) + lost)
+            failure = error
+            with self._lock:
+                self._waiting.extendleft(reversed(records))
+                self._size += sum(record.size for record in records)
+                self._bound()
+            if not decision_store.path(self._conf).exists():
+                self._let_go()
         except Exception:
             # The next ones are to be kept all the same.
             LOG.exception('%d decision(s) are not kept', len(records))
-        else:
-            self._tell(None, lost)
+        self._tell(failure, lost)
+        return failure
+
+    def _write_to(self, store, records):
+        if records:
+            store.add(records)
+        now = time.time()
+        if abs(now - self._room_made) > ROOM_INTERVAL:
+            self._room_made, bounds = now, self._conf.nova_sched
+            store.make_room(now - bounds.decisions_kept,
+                            bounds.decisions_max_mb << 20)
+
+    def _let_go(self):
+        """Begin with a new file: somebody has removed it."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
 
     def _opened(self):
-        """Return the store; in memory where no file can be written."""
+        """Return the store; in memory where there can be no file."""
         if self._store is None:
             try:
                 self._store = decision_store.DecisionStore.in_file(self._conf)
             except _FAILURES as error:
+                if decision_store.is_locked(error):
+                    raise    # that ends
                 LOG.warning(
                     'Decisions are kept in memory alone, where '
                     '"nova-sched-manage decision" finds them with --service: '

@@ -8,6 +8,7 @@ is within one of them.
 """
 
 import json
+import secrets
 import zlib
 
 import sqlalchemy as sa
@@ -18,19 +19,19 @@ metadata = sa.MetaData()
 
 _bases = sa.Table(
     'bases', metadata,
-    sa.Column('id', sa.Integer, primary_key=True),
-    sa.Column('hosts', sa.LargeBinary, nullable=False),
-    sqlite_autoincrement=True)
+    sa.Column('number', sa.Integer, primary_key=True),
+    # Workers make these up, so that none is ever another one's.
+    sa.Column('id', sa.BigInteger, nullable=False, unique=True),
+    sa.Column('hosts', sa.LargeBinary, nullable=False))
 
 _states = sa.Table(
     'states', metadata,
-    sa.Column('id', sa.Integer, primary_key=True),
-    sa.Column('base_id', sa.Integer, nullable=False, index=True),
-    sa.Column('changes', sa.LargeBinary, nullable=False),
-    sqlite_autoincrement=True)
+    sa.Column('base_id', sa.BigInteger, primary_key=True),
+    sa.Column('number', sa.Integer, primary_key=True),
+    sa.Column('changes', sa.LargeBinary, nullable=False))
 
 #: Made once: what a statement is compiled to is found by it.
-_INSERT = _states.insert()
+_INSERT_BASE, _INSERT_STATE = _bases.insert(), _states.insert()
 
 #: States behind one base, at most: each is read to explain the last one.
 MOST_STATES = 5000
@@ -39,7 +40,8 @@ MOST_STATES = 5000
 class StateWriter:
     """What one worker has written of states.
 
-    It knows what is written; ``forget`` where a transaction has failed.
+    Nothing but ``are_kept`` and ``write`` needs a connection: what takes long
+    is done before anybody is kept from writing.
     """
 
     def __init__(self):
@@ -47,106 +49,93 @@ class StateWriter:
 
     def forget(self):
         """Begin with a new base."""
-        self._table = self._base_id = self._state_id = None
-        self._room = self._count = self._next_id = 0
-        self._waiting = []
+        self._table = self._base_id = None
+        self._room = self._number = 0
+        self._new_bases, self._new_states = [], []
 
-    def is_kept(self, connection):
-        """Return whether the base that the next state is to build on is there.
+    def are_kept(self, connection, base_ids):
+        """Return whether bases are there, or are about to be written."""
+        used = base_ids - {base['id'] for base in self._new_bases}
+        found = connection.execute(sa.select(_bases.c.id).where(
+            _bases.c.id.in_(used))).scalars().all() if used else ()
+        return used <= {*found}
+
+    def state_of(self, table):
+        """Return the id of a HostTable's base and the number of its state.
+
+        ``write`` is to write them.
         """
-        return self._base_id is None or connection.execute(
-            sa.select(_bases.c.id).where(_bases.c.id == self._base_id)
-        ).scalar() is not None
-
-    def state_of(self, connection, table):
-        """Return the id of a HostTable's state, which is kept then."""
         last = self._table
         if last is not None and table.columns is last.columns:
-            return self._state_id
+            return self._base_id, self._number
         if (last is None or not table.has_rows_of(last) or self._room < 0
-                or self._count >= MOST_STATES):
-            self._begin(connection, table)
-            changes = {}
+                or self._number >= MOST_STATES):
+            hosts = plain.pack(table)
+            self._base_id, self._number = secrets.randbits(62), 0
+            self._new_bases.append({'id': self._base_id, 'hosts': hosts})
+            # What follows takes about as much at most.
+            self._room = len(hosts)
         else:
             changes = plain.difference(last, table)
-        if changes or self._state_id is None:
-            packed = zlib.compress(json.dumps(changes).encode(), 1)
-            if not self._waiting:
-                self._next_id = next_id(connection, _states)
-            self._state_id = self._next_id + len(self._waiting)
-            self._waiting.append({'id': self._state_id, 'changes': packed,
-                                  'base_id': self._base_id})
-            self._room -= len(packed)
-            self._count += 1
+            if changes:
+                packed = zlib.compress(json.dumps(changes).encode(), 1)
+                self._number += 1
+                self._room -= len(packed)
+                self._new_states.append({
+                    'base_id': self._base_id, 'number': self._number,
+                    'changes': packed})
         self._table = table
-        return self._state_id
+        return self._base_id, self._number
 
-    def flush(self, connection):
-        """Write the states that were kept since the last time."""
-        if self._waiting:
-            connection.execute(_INSERT, self._waiting)
-            self._waiting = []
-
-    def _begin(self, connection, table):
-        hosts = plain.pack(table)
-        self._base_id = connection.execute(_bases.insert().values(
-            hosts=hosts)).inserted_primary_key[0]
-        # What follows takes about as much at most.
-        self._state_id, self._room, self._count = None, len(hosts), 0
+    def write(self, connection):
+        """Write what is new since the last time."""
+        for statement, rows in ((_INSERT_BASE, self._new_bases),
+                                (_INSERT_STATE, self._new_states)):
+            if rows:
+                connection.execute(statement, rows)
+        self._new_bases, self._new_states = [], []
 
 
-def next_id(connection, table):
-    """Return the id that the next row of a table is to get.
-
-    In a transaction that writes; it was nobody's before.
-    """
-    last = connection.exec_driver_sql(
-        'SELECT seq FROM sqlite_sequence WHERE name = ?',
-        (table.name,)).scalar()
-    return (last or 0) + 1
-
-
-def read(connection, state_id):
+def read(connection, base_id, number):
     """Return the HostTable of a state; None of one that is not kept."""
-    base = connection.execute(sa.select(
-        _bases.c.id, _bases.c.hosts).join_from(
-            _states, _bases, _states.c.base_id == _bases.c.id).where(
-                _states.c.id == state_id)).first()
-    if base is None:
+    hosts = connection.execute(sa.select(_bases.c.hosts).where(
+        _bases.c.id == base_id)).scalar()
+    if hosts is None:
         return None
-    table = plain.unpack(base.hosts)
+    table = plain.unpack(hosts)
     for changes in connection.execute(sa.select(_states.c.changes).where(
-            _states.c.base_id == base.id, _states.c.id <= state_id).order_by(
-                _states.c.id)).scalars():
+            _states.c.base_id == base_id, _states.c.number <= number).order_by(
+                _states.c.number)).scalars():
         table = plain.applied(table, json.loads(zlib.decompress(changes)))
     return table
 
 
 def forget_oldest(connection, decisions):
-    """Have no decision rest on the oldest base: how many did.
+    """Have no decision rest on the oldest base; whether there was one.
 
-    decisions: table with the column ``state_id``.
-    The newest base stays, for workers build on it.
+    decisions: table with the column ``base_id``.
     """
-    least, count = connection.execute(sa.select(
-        sa.func.min(_bases.c.id), sa.func.count())).one()
-    if count < 2:
-        return 0
+    oldest = connection.execute(sa.select(_bases.c.id).order_by(
+        _bases.c.number).limit(1)).scalar()
+    if oldest is None:
+        return False
     connection.execute(decisions.update().where(
-        decisions.c.state_id.in_(sa.select(_states.c.id).where(
-            _states.c.base_id == least))).values(state_id=None))
-    connection.execute(_states.delete().where(_states.c.base_id == least))
-    return connection.execute(_bases.delete().where(
-        _bases.c.id == least)).rowcount
+        decisions.c.base_id == oldest).values(base_id=None))
+    _remove(connection, oldest)
+    return True
 
 
 def remove_unused(connection, used):
     """Remove the bases that no decision rests on, with their states.
 
-    used: SELECT of the ids of states that decisions rest on.
+    used: SELECT of the ids of bases that decisions rest on.
     """
-    rested_on = sa.select(_states.c.base_id).where(_states.c.id.in_(used))
+    for base_id in connection.execute(sa.select(_bases.c.id).where(
+            _bases.c.id.not_in(used))).scalars().all():
+        _remove(connection, base_id)
+
+
+def _remove(connection, base_id):
     connection.execute(_states.delete().where(
-        _states.c.base_id.not_in(rested_on)))
-    connection.execute(_bases.delete().where(
-        _bases.c.id.not_in(sa.select(_states.c.base_id))))
+        _states.c.base_id == base_id))
+    connection.execute(_bases.delete().where(_bases.c.id == base_id))

@@ -144,6 +144,17 @@ def test_tells_the_parts_of_weights_that_are_left():
     assert of(decisions.a_refusal(names=NAMES))['best'] == []
 
 
+def test_tells_of_picks_alone_what_they_were_weighed():
+    """A driver of somebody else's may keep no more."""
+    record = a_record(20, NAMES, instances=12)
+    record.weighed[0].columns = ()
+
+    found = of(record)
+    assert not any(host['weighers'] for host in found['best'])
+    assert [pick['weighers'][0]['raw'] for pick in found['picks']] == [
+        -index for index in range(12)]
+
+
 def test_tells_what_placement_said_to_each_claim():
     record = a_record()
     record.claims += [Claim(UUIDS[0], 'h1', 'n1', False),

@@ -77,6 +77,9 @@ def test_tells_administrators_alone(endpoint):
     lambda endpoint: endpoint.list_decisions(ADMIN, '5'),
     lambda endpoint: endpoint.list_decisions(ADMIN, True),
     lambda endpoint: endpoint.list_decisions(ADMIN, 5, outcome=[]),
+    lambda endpoint: endpoint.list_decisions(ADMIN, 5, outcome='\ud800'),
+    lambda endpoint: endpoint.list_decisions(ADMIN, 5, since=10 ** 30),
+    lambda endpoint: endpoint.list_decisions(ADMIN, 5, since=float('nan')),
     lambda endpoint: endpoint.list_decisions(ADMIN, 5, since='now')])
 def test_refuses_what_is_wrong(endpoint, call):
     assert isinstance(refused(call, endpoint), exception.InvalidInput)

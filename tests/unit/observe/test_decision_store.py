@@ -6,6 +6,7 @@ import stat
 import pytest
 
 from nova_sched import exception
+from nova_sched.hosts.labels import Labels
 from nova_sched.observe import decision_store
 from nova_sched.observe.decision_store import DecisionStore
 from tests.builders import decisions
@@ -186,6 +187,26 @@ class TestRoom:
 
         assert store.document(2)['rejected'][0]['named'][0]['host'] == 'h2'
 
+    def test_of_another_worker_takes_names_that_are_not_mixed_up(self, conf):
+        first, second = (DecisionStore.in_file(conf) for _ in range(2))
+        alphas, betas = (tuple(
+            Labels.of([f'{name}{row}' for row in range(4)])
+            for _ in range(2)) for name in ('alpha', 'beta'))
+        first.add([a_record(2, alphas, arrived=1.0)])
+        second.make_room(2.0, MEBIBYTE)
+        second.add([a_record(2, betas, arrived=3.0)])
+        first.add([a_record(2, alphas, arrived=3.0)])
+
+        assert [first.document(number)['best'][0]['host']
+                for number in (2, 3)] == ['beta0', 'alpha0']
+
+    def test_leaves_the_newest_whatever_they_take(self, store):
+        store.add([a_refusal(decisions.noise(), f'req-{at}',
+                             arrived=float(at)) for at in range(1, 60)])
+        store.make_room(0.0, 0)
+
+        assert len(store.summaries(100)) == decision_store.NEWEST
+
     def test_is_never_made_by_numbers_that_return(self, store):
         """Who has noted one does not find another decision by it."""
         store.add([a_record(arrived=1.0)])
@@ -193,6 +214,35 @@ class TestRoom:
         store.add([a_record(arrived=3.0)])
 
         assert store.numbers('req-1') == [2]
+
+
+class TestSecrets:
+    def test_of_instances_are_not_kept(self, store):
+        """Old callers send the whole instance."""
+        record = a_record()
+        record.request = {'request_spec': {'instance_properties': {
+            'memory_mb': 5, 'user_data': 'c2VjcmV0'}},
+            'filter_properties': {'x': [{'key_data': 'secret'}]}}
+        store.add([record])
+
+        assert store.document(1)['request'] == {
+            'request_spec': {'instance_properties': {'memory_mb': 5}},
+            'filter_properties': {'x': [{}]}}
+
+    def test_are_for_nobody_else_also_in_a_file_that_was_there(self, conf):
+        path = decision_store.path(conf)
+        path.touch(0o666)
+        DecisionStore.in_file(conf)
+
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_what_json_has_no_number_for_is_a_word(store):
+    record = a_record()
+    record.request = {'spec_obj': {'x': float('nan')}}
+    store.add([record])
+
+    assert store.document(1)['request'] == {'spec_obj': {'x': 'NaN'}}
 
 
 class TestFile:

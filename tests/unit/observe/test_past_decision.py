@@ -3,11 +3,15 @@
 import pytest
 
 from nova_sched import context
+from nova_sched.hosts.allocation_candidates import NoCandidates
+from nova_sched.observe.decision_store import DecisionStore
 from nova_sched.observe.recorder import Recorder
 from nova_sched.scheduler import host_manager
 from nova_sched.scheduler import manager
 from nova_sched.scheduler.candidates import CandidateSource
 from tests.builders import clouds
+from tests.builders import decisions
+from tests.builders import hosts as builders
 from tests.builders import requests
 from tests.builders import rules
 
@@ -71,6 +75,20 @@ def test_has_the_services_that_were_up_then(cloud, serving):
 
     found = seen(last())
     assert (found['a'].service_up, found['b'].service_up) == (False, True)
+
+
+def test_has_what_placement_offered(tmp_path):
+    """Nothing, by the time that the copy had refused."""
+    hosts = builders.table(builders.a_host('a'))
+    store = DecisionStore.in_file(
+        rules.a_conf(DEFAULT__state_path=str(tmp_path)))
+    store.add([decisions.a_refusal(
+        table=hosts, names=(hosts.columns['host'], hosts.columns['nodename']),
+        spec_obj=requests.a_request(), offer=NoCandidates('it is full'))])
+
+    past = store.past(1)
+    assert past.hosts(host_manager.HostManager(rules.a_conf())
+                      ).offer == NoCandidates('it is full')
 
 
 def test_has_the_request_as_it_came(cloud, serving):

@@ -162,13 +162,14 @@ class TestThatCannotBeWritten:
         caplog.set_level(logging.INFO, 'nova_sched.observe.recorder')
         failing(True)
         for number in range(3):
-            made.add(a_record(request_id=f'req-{number}'))
-            kept(made)
+            made.add(a_record(request_id=f'req-{number}',
+                              arrived=NOW + number))
+            with pytest.raises(exception.DatabaseUnavailable):
+                kept(made)
         assert caplog.text.count('the disk is full') == 1
         failing(False)
-        made.add(a_record(request_id='req-9'))
 
-        assert kept(made) == ['req-9']
+        assert kept(made) == ['req-0', 'req-1', 'req-2']
         assert caplog.text.count('Decisions are kept again') == 1
 
     def test_costs_memory_within_bounds(self, made, monkeypatch):
@@ -179,25 +180,76 @@ class TestThatCannotBeWritten:
                 made.add(a_record(request_id=f'req-{number}',
                                   arrived=NOW + number))
 
-        assert kept(made)[-5:] == [f'req-{number}' for number
+        assert kept(made) == [f'req-{number}' for number
                                    in range(15, 20)]
 
-    def test_costs_no_more_than_so_many_bytes_of_weights(self, made,
-                                                         monkeypatch):
-        size = a_record().weights_size
-        monkeypatch.setattr(recorder, 'MOST_WEIGHTS', 3 * size)
+    def test_costs_no_more_than_so_many_bytes(self, made, monkeypatch):
+        size = a_record().size
+        monkeypatch.setattr(recorder, 'MOST_BYTES', 3 * size)
         with made._writing:
             for number in range(20):
                 made.add(a_record(request_id=f'req-{number}',
                                   arrived=NOW + number))
 
-        assert kept(made)[-3:] == ['req-17', 'req-18', 'req-19']
+        assert kept(made) == ['req-17', 'req-18', 'req-19']
 
     def test_and_cannot_be_read_says_so(self, made, monkeypatch):
         monkeypatch.setattr(recorder, 'LAST_WRITE', 0.01)
         with (made._writing, pytest.raises(exception.DatabaseUnavailable),
               made.reading()):
             pass
+
+
+def test_a_file_that_is_removed_is_made_again(conf, state, made):
+    made.add(a_record(request_id='req-1'))
+    kept(made)
+    decision_store.path(conf).unlink()
+    made.add(a_record(request_id='req-2'))
+    with pytest.raises(exception.DatabaseUnavailable):
+        kept(made)
+
+    assert kept(made) == ['req-2'] == in_file(conf)
+
+
+def test_a_file_that_another_process_writes_is_waited_for(conf, state, made,
+                                                          monkeypatch):
+    """Nobody keeps its decisions in memory for that."""
+    whole = decision_store.DecisionStore.in_file
+    monkeypatch.setattr(decision_store.DecisionStore, 'in_file', failed(
+        exception.DatabaseUnavailable('database is locked')))
+    made.add(a_record())
+    with pytest.raises(exception.DatabaseUnavailable):
+        kept(made)
+    monkeypatch.setattr(decision_store.DecisionStore, 'in_file', whole)
+
+    assert kept(made) == ['req-1'] == in_file(conf)
+
+
+def failed(error):
+    def fail(*args):
+        raise error
+    return fail
+
+
+def test_what_is_too_old_goes_also_where_nothing_new_comes(
+        conf, state, started, monkeypatch):
+    monkeypatch.setattr(recorder, 'ROOM_INTERVAL', 0.01)
+    waiting.until(decision_store.path(conf).exists)
+    other = decision_store.DecisionStore.in_file(conf)
+    other.add([a_record(arrived=1.0)])
+
+    waiting.until(lambda: in_file(conf) == [])
+
+
+def test_nothing_is_opened_where_nothing_is_kept(conf, caplog):
+    """There is no directory state, and that is no matter."""
+    conf.set_override('decisions_max_mb', 0, 'nova_sched')
+    made = Recorder(conf)
+    made.start()
+    made.add(a_record())
+    made.stop()
+
+    assert 'kept in memory' not in caplog.text
 
 
 def test_what_is_too_old_makes_room(conf, state, made, monkeypatch):

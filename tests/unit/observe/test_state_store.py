@@ -61,7 +61,7 @@ def test_a_state_is_kept_once_for_all_that_rest_on_it(store):
     hosts = a_table()
     store.add([on(hosts), on(hosts), on(hosts.of_cells(hosts.cells))])
 
-    assert (count(store, 'bases'), count(store, 'states')) == (1, 1)
+    assert (count(store, 'bases'), count(store, 'states')) == (1, 0)
     assert free(store, 1) == free(store, 3)
 
 
@@ -82,7 +82,7 @@ def test_a_base_is_made_after_so_many_states(store, monkeypatch):
         records.append(on(hosts))
     store.add(records)
 
-    assert count(store, 'bases') == 3
+    assert count(store, 'bases') == 2
     assert [free(store, n + 1)[1] for n in range(8)] == [*range(8)]
 
 
@@ -100,16 +100,16 @@ def test_workers_have_states_of_their_own(conf, store):
 def test_a_failed_write_leaves_nothing_to_build_on(store, monkeypatch):
     hosts = a_table()
     store.add([on(hosts)])
-    whole = store._insert
+    whole = store._insert_rows
 
-    def insert(connection, *entry):
-        whole(connection, *entry)
+    def insert(connection, entries):
+        whole(connection, entries)
         raise exception.DatabaseUnavailable('the disk is full')
 
-    monkeypatch.setattr(store, '_insert', insert)
+    monkeypatch.setattr(store, '_insert_rows', insert)
     with pytest.raises(exception.DatabaseUnavailable):
         store.add([on(hosts.with_cells([1], {'free_ram_mb': [7]}))])
-    monkeypatch.setattr(store, '_insert', whole)
+    monkeypatch.setattr(store, '_insert_rows', whole)
     store.add([on(hosts.with_cells([1], {'free_ram_mb': [8]}))])
 
     assert free(store, 2)[1] == 8
@@ -133,12 +133,26 @@ class TestRoom:
         with pytest.raises(exception.InvalidInput, match='is not kept: it'):
             store.past(1)
 
+    def test_is_made_by_the_last_base_before_the_newest_decisions(self,
+                                                                  store):
+        """Of so many hosts that one base is too much."""
+        hosts = a_table(stats={'x': decisions.noise(3 << 20)})
+        store.add([on(hosts, request_id=f'req-{number}')
+                   for number in range(30)])
+
+        store.make_room(0.0, 1 << 20)
+
+        assert len(store.summaries(100)) == 30
+        assert count(store, 'bases') == 0
+        store.add([on(hosts)])
+        assert free(store, 31) == free(store, 31)
+
     def test_takes_the_states_that_no_decision_rests_on(self, store):
         store.add([on(a_table(), arrived=1.0)])
         store.add([on(table(a_host('c')), arrived=3.0)])
         store.make_room(2.0, 1 << 20)
 
-        assert (count(store, 'bases'), count(store, 'states')) == (1, 1)
+        assert (count(store, 'bases'), count(store, 'states')) == (1, 0)
 
     def test_of_another_worker_takes_what_is_built_on(self, conf, store):
         """A worker then begins anew."""
@@ -150,6 +164,20 @@ class TestRoom:
 
         assert free(store, 2)[1] == 8
         assert store.document(2)['rejected'] == []
+
+
+def test_of_a_file_in_place_of_another_nothing_is_mixed_up(conf, store):
+    """Names and hosts are never those of somebody else."""
+    mine, its = table(a_host('mine')), table(a_host('its'))
+    store.add([on(mine)])
+    decision_store.path(conf).unlink()
+    other = DecisionStore.in_file(conf)
+    other.add([on(its)])
+    store.close()
+    store.add([on(mine)])
+
+    assert store.past(2).table.columns['host'].items() == ['mine']
+    assert store.past(1).table.columns['host'].items() == ['its']
 
 
 def test_of_a_decision_without_hosts_there_is_none(store):
