@@ -363,7 +363,8 @@ class _Search:
             yield _Proposal(
                 Change('fewer_instances', {
                     'instances': count, 'wanted': self.request.count},
-                    f'{count} of {self.request.count} instances are placed'),
+                    f'with {count} instead of {self.request.count} instances '
+                    'the request is placed'),
                 request=dataclasses.replace(
                     self._asking(num_instances=count), count=count,
                     instance_uuids=uuids and uuids[:count]))

@@ -194,7 +194,7 @@ class TestFewerInstances:
         assert what(found)['fewer_instances'] == {
             'instances': 3, 'wanted': 5}
         assert str(found['fewer_instances']) == (
-            '3 of 5 instances are placed')
+            'with 3 instead of 5 instances the request is placed')
 
     def test_of_none_that_fits_there_are_no_fewer(self):
         assert 'fewer_instances' not in changes(full('a'), count=2)
