@@ -94,7 +94,8 @@ class _Unclaimed:
         rows = ranked.rows()
         if self._picked is not None:
             wanted = next(self._picked)
-            rows = [row for row in rows if row == wanted]
+            # Most often it is the first one.
+            rows = (row for row in rows if row == wanted)
         for row in rows:
             if not self.claiming:
                 return claims.ClaimedHost(row)

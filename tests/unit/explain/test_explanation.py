@@ -96,6 +96,12 @@ class TestPlaced:
     def test_on_a_state_without_its_host(self):
         assert explain(LARGE, picked=['gone']).pick is None
 
+    def test_is_about_the_first_instance_whose_host_is_gone(self):
+        found = explain(LARGE, SMALL, count=3, instance=2,
+                        picked=['large', 'gone', 'small'])
+
+        assert (found.instance, found.pick) == (1, None)
+
     def test_a_weigher_that_fails_is_told(self):
         found = explain(LARGE, SMALL, picked=['large'],
                         ranker=a_ranker(weighers=[FaultyWeigher()]))
