@@ -176,6 +176,9 @@ def show(tour):
         tour.say('What is kept of it, with numbers')
         tour.run(f'decision show {tour.last} -c outcome -c reason -c filters '
                  '-c rejected')
+        tour.say('Why, why not the largest host, and what would help')
+        tour.run(f'decision explain {tour.last} --host fake-0003 '
+                 '--or-flavor smaller=65536,1,20')
     print('\nThat was the tour.')
 
 
