@@ -1,9 +1,11 @@
 """Commands run in the test's process."""
 
 import contextlib
+import json
 import logging
 
 from nova_sched.cmd import manage
+from nova_sched.plugins.nova import reach
 
 
 @contextlib.contextmanager
@@ -24,3 +26,24 @@ def logging_kept():
         root.setLevel(level)
         for name, level in levels.items():
             logging.getLogger(name).setLevel(level)
+
+
+@contextlib.contextmanager
+def plans_undone():
+    """Undo after a block what plans keep this process from."""
+    with logging_kept():
+        yield
+    reach.limit(None)
+
+
+def plan(stage, capsys, *options):
+    """What "request plan -f json" tells with these options: (code, object).
+
+    stage: functional.stage.Stage.  capsys: of the test.
+    """
+    capsys.readouterr()
+    code = manage.main(['--config-file', str(stage.config_file()), 'request',
+                        'plan', *options, '-f', 'json'])
+    ended = capsys.readouterr()
+    assert code in (0, 1), ended.err
+    return code, json.loads(ended.out)

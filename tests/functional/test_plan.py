@@ -4,16 +4,15 @@ On an SQLite file, on MariaDB and on PostgreSQL.
 """
 
 import argparse
+import functools
 import json
 
 import pytest
 import sqlalchemy as sa
 
 from nova_sched import exception
-from nova_sched.cmd import manage
 from nova_sched.cmd.manage import specs
 from nova_sched.objects import arguments
-from nova_sched.plugins.nova import reach
 from tests.builders import clouds
 from tests.builders import commands
 from tests.functional import conftest
@@ -37,11 +36,10 @@ WITHOUT_PLACEMENT = ','.join((
 
 
 @pytest.fixture(autouse=True)
-def plug_ins():
-    """What a rehearsal keeps this process from, the next test may do."""
-    with commands.logging_kept():
+def plans():
+    """What a plan keeps this process from, the next test may do."""
+    with commands.plans_undone():
         yield
-    reach.limit(None)
 
 
 @pytest.fixture(params=[
@@ -57,14 +55,7 @@ def stage(request, tmp_path):
 @pytest.fixture
 def plan(stage, capsys):
     """Function: "request plan -f json" with these options: (code, object)."""
-    def plan(*options):
-        capsys.readouterr()
-        code = manage.main(['--config-file', str(stage.config_file()),
-                            'request', 'plan', *options, '-f', 'json'])
-        ended = capsys.readouterr()
-        assert code in (0, 1), ended.err
-        return code, json.loads(ended.out)
-    return plan
+    return functools.partial(commands.plan, stage, capsys)
 
 
 def spec_of(options):

@@ -1,14 +1,10 @@
 """``request plan`` beside a real Placement: the same hosts, and no trace."""
 
-import json
-
 import pytest
 import sqlalchemy as sa
 
-from nova_sched.cmd import manage
 from nova_sched.explain.matrix import OFFERED
 from nova_sched.explain.matrix import judge
-from nova_sched.plugins.nova import reach
 from tests.builders import clouds
 from tests.builders import commands
 from tests.functional import conftest as functional
@@ -34,11 +30,10 @@ HOSTS = 6
 
 
 @pytest.fixture(autouse=True)
-def plug_ins():
-    """What a rehearsal keeps this process from, the next test may do."""
-    with commands.logging_kept():
+def plans():
+    """What a plan keeps this process from, the next test may do."""
+    with commands.plans_undone():
         yield
-    reach.limit(None)
 
 
 @pytest.fixture
@@ -71,14 +66,7 @@ def stage(tmp_path, placement):
 @pytest.fixture
 def plan(stage, capsys):
     """Function: "request plan -f json" with these options: the object."""
-    def plan(*options):
-        capsys.readouterr()
-        code = manage.main(['--config-file', str(stage.config_file()),
-                            'request', 'plan', *options, '-f', 'json'])
-        ended = capsys.readouterr()
-        assert code in (0, 1), ended.err
-        return json.loads(ended.out)
-    return plan
+    return lambda *options: commands.plan(stage, capsys, *options)[1]
 
 
 def test_nothing_differs_after_plans(stage, placement, plan):

@@ -45,6 +45,13 @@ def run(capsys):
 
 
 @pytest.fixture
+def plans():
+    """What a plan keeps this process from, the next test may do."""
+    with commands.plans_undone():
+        yield
+
+
+@pytest.fixture
 def url(tmp_path):
     """URL of a database that is not made yet."""
     return f'sqlite:///{tmp_path}/new.sqlite'

@@ -5,7 +5,6 @@ import pathlib
 
 import pytest
 
-from nova_sched.plugins.nova import reach
 from nova_sched.rehearsal import decider
 from tests.builders import clouds
 from tests.builders import http_placement
@@ -26,14 +25,6 @@ weight_classes = nova_sched.scheduler.weights.ram.RAMWeigher
 """
 
 
-@pytest.fixture(autouse=True)
-def plug_ins():
-    """What a rehearsal in this process keeps plug-ins from, the next may do.
-    """
-    yield
-    reach.limit(None)
-
-
 def nodes(free=(9000, 8000, 7000), names='abc'):
     """Compute nodes with so much free memory, MB."""
     return [clouds.a_compute_node(host, uuid=HOSTS[host], free_ram_mb=ram)
@@ -48,7 +39,7 @@ def database(cloud):
 
 
 @pytest.fixture
-def plan(run, database, tmp_path):
+def plan(run, plans, database, tmp_path):
     """Function: "request plan" with these options; more: of the file."""
     def plan(*options, more=''):
         file = tmp_path / 'plan.conf'
@@ -418,7 +409,7 @@ class TestMoves:
         return store
 
     @pytest.fixture
-    def plan(self, run, nova, tmp_path):
+    def plan(self, run, plans, nova, tmp_path):
         """Function: "request plan" in that cloud."""
         def plan(*options):
             file = tmp_path / 'plan.conf'

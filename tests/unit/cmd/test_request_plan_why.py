@@ -6,7 +6,6 @@ import jsonschema
 import pytest
 
 from nova_sched.cmd.manage import plan_report
-from nova_sched.plugins.nova import reach
 from tests.builders import clouds
 from tests.builders import schemas
 from tests.builders.clouds import a_uuid
@@ -20,16 +19,8 @@ weight_classes = nova_sched.scheduler.weights.ram.RAMWeigher
 """
 
 
-@pytest.fixture(autouse=True)
-def plug_ins():
-    """What a rehearsal in this process keeps plug-ins from, the next may do.
-    """
-    yield
-    reach.limit(None)
-
-
 @pytest.fixture
-def plan(run, cloud, tmp_path):
+def plan(run, plans, cloud, tmp_path):
     """Function: "request plan" with these options, on the hosts a, b and c,
     each with less free memory.
     """
