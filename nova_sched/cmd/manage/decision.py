@@ -97,7 +97,8 @@ class List(forms.Lister):
 
 def _row(summary):
     hosts, reason = list(summary.hosts), summary.reason or ''
-    more = summary.instances - len(hosts) if hosts else 0
+    more = (summary.instances - len(hosts)
+            if summary.outcome == decision.PLACED else 0)
     return (summary.number, decision_document.iso(summary.arrived),
             summary.request_id, summary.service, summary.outcome,
             summary.instances,
