@@ -130,6 +130,8 @@ def _tune_pymysql(engine):
     from pymysql import converters
     from pymysql.constants import FIELD_TYPE
 
+    from nova_sched.db import mysql
+
     conversions = {**converters.conversions,
                    FIELD_TYPE.DATETIME: timestamps.parse,
                    FIELD_TYPE.TIMESTAMP: timestamps.parse}
@@ -137,7 +139,7 @@ def _tune_pymysql(engine):
     @event.listens_for(engine, 'do_connect')
     def on_connect(dialect, record, args, kwargs):
         kwargs.setdefault('conv', conversions)
-        made = dialect.connect(*args, **kwargs, defer_connect=True)
+        made = mysql.Connection(*args, **kwargs, defer_connect=True)
         with deadline.ended_by(functools.partial(_hang_up, made), None):
             made.connect()
         return made

@@ -14,8 +14,9 @@ from tests.functional import stage as stages
 
 pytestmark = pytest.mark.real
 
-#: How many requests are asked, of five kinds in turn.
-REQUESTS = int(os.environ.get('NOVA_SCHED_TEST_DECISIONS', '60'))
+#: How many requests are asked, of five kinds in turn, on how many hosts.
+REQUESTS, HOSTS = map(int, os.environ.get(
+    'NOVA_SCHED_TEST_DECISIONS', '60,8').split(','))
 
 #: Arguments of Caller.ask of each kind; the last one finds no host.
 KINDS = ({}, {'memory_mb': 2048, 'vcpus': 2}, {'count': 3},
@@ -94,7 +95,7 @@ def check(stage, answered, some):
 def test_all_that_is_answered_is_kept_as_answer_and_log_have_it(stage,
                                                                 driver):
     """Of two workers, which may both be killed a second later."""
-    stage.cloud(8)
+    stage.cloud(HOSTS)
     daemon = stage.daemon(2, scheduler__driver=driver)
     answered = ask_all(stage.client())
     time.sleep(KEPT)
@@ -107,7 +108,7 @@ def test_all_that_is_answered_is_kept_as_answer_and_log_have_it(stage,
     for found in check(stage, answered, [f'req-{n}' for n in range(5)]):
         assert found['seed'] == by_log[found['request_id']]
         assert found['service'] == stage.conf.host
-        assert found['state']['hosts'] == 8
+        assert found['state']['hosts'] == HOSTS
 
 
 def test_what_was_kept_is_there_after_a_restart(stage):
