@@ -15,5 +15,5 @@ make_python
 echo "Making $venv; this takes two minutes the first time"
 python3 -m venv --clear "$venv"
 "$venv/bin/pip" install -q --disable-pip-version-check \
-    -r "$wanted" -c "$release"
+    --no-compile -r "$wanted" -c "$release"
 echo "$stamp" >"$venv/stamp"

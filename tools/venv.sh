@@ -36,6 +36,7 @@ make_python() {
     }
 }
 
+# What is imported is compiled then: of most packages that is a part.
 make_venv() {
     local stamp
     stamp=$(cd "$top" && cat requirements.txt test-requirements.txt \
@@ -44,7 +45,7 @@ make_venv() {
     make_python || return 1
     echo "Making $venv; this takes a minute the first time"
     python3 -m venv "$venv" &&
-        "$venv/bin/pip" install -q --disable-pip-version-check \
+        "$venv/bin/pip" install -q --disable-pip-version-check --no-compile \
             -r "$top/test-requirements.txt" -r "$top/doc/requirements.txt" \
             -e "$top" &&
         echo "$stamp" >"$venv/stamp"
