@@ -5,7 +5,7 @@
 #   ./tools/test.sh [--everything] [--require-all] [ARGUMENT OF PYTEST ...]
 #
 # --everything: also those of other releases of oslo.messaging, of what is
-# installed and of a container made by the Containerfile's steps, three times
+# installed and of a container made by the Containerfile's steps, seven times
 # as many questions to a real nova-scheduler, properties on three times as many
 # examples, each program started for itself instead of forked by one that has
 # imported it, and in the end what takes hours: the search for NUMA cells on
