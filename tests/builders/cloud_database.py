@@ -66,7 +66,9 @@ class CloudDatabase:
 
     def conf(self, **options):
         """A configuration for this database; see rules.a_conf."""
-        return rules.a_conf(database__connection=self.url, **options)
+        return rules.a_conf(**{
+            'DEFAULT__state_path': str(self.path.parent),
+            'database__connection': self.url, **options})
 
     def driver(self, name='filter_scheduler', **options):
         """A started driver; options as of rules.a_conf."""

@@ -87,6 +87,7 @@ class TestReset:
         path.touch()
         conf = config.new_conf([], [str(path)])
         conf.set_override('transport_url', 'fake://')
+        conf.set_override('state_path', str(tmp_path))
         conf.set_override('connection', cloud.url, 'database')
         scheduler = service.SchedulerService(conf)
         scheduler.start()

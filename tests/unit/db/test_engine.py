@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from nova_sched import exception
 from nova_sched.db import engine
+from nova_sched.db import mysql
 from nova_sched.db import schema
 from nova_sched.db import tables
 from tests.builders.full_disk import full_disk
@@ -233,7 +234,7 @@ def test_pymysql_times_are_read_as_datetimes(monkeypatch):
         raise pymysql.err.OperationalError(2003, 'no server here')
 
     made = engine.connect('mysql://u:p@h/d')
-    monkeypatch.setattr(made.dialect.loaded_dbapi, 'connect', connect)
+    monkeypatch.setattr(mysql, 'Connection', connect)
     with pytest.raises(Exception, match='no server here'):
         made.connect()
     convert = given['conv'][FIELD_TYPE.DATETIME]
