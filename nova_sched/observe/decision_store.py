@@ -397,7 +397,6 @@ class DecisionStore:
         return {'number': number} | kept.document(
             _unpacked(row.names) or [], every) | {'request': request}
 
-
     def past(self, number):
         """Return what a decision rested on: past_decision.PastDecision.
 

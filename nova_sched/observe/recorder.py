@@ -1,8 +1,8 @@
 """The records of the requests that this process has ended.
 
 Each has a line in the log, and is kept in the store of decisions.  No request
-waits for the store: a thread writes to it now and then, and what comes while
-it cannot be written is lost.
+waits for the store: a thread writes to it now and then.  What comes while it
+cannot be written waits, and the oldest of too much is lost.
 """
 
 import collections
@@ -131,7 +131,7 @@ class Recorder:
         failure = None
         try:
             if self._keeps or records:
-                self._write_to(self._opened(), list(records))
+                self._write_to(self._opened(), records)
         except _FAILURES as error:
             failure = error
             with self._lock:
@@ -147,8 +147,10 @@ class Recorder:
         return failure
 
     def _write_to(self, store, records):
+        """Write records, a deque, which is empty once they are there."""
         if records:
-            store.add(records)
+            store.add(list(records))
+            records.clear()
         now = time.time()
         if abs(now - self._room_made) > ROOM_INTERVAL:
             self._room_made, bounds = now, self._conf.nova_sched

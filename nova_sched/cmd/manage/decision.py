@@ -23,6 +23,8 @@ from nova_sched.scheduler.filter_scheduler import FilterScheduler
 
 #: Instances, steps and hosts that people read of each.
 SHOWN = 10
+#: Decisions in one list.
+MOST = 1_000_000
 
 
 def _add_service_arguments(parser):
@@ -87,7 +89,7 @@ class List(forms.Lister):
                  in self._summaries(parsed_args, wanted)])
 
     def _summaries(self, parsed_args, wanted):
-        conf, limit = self.app.conf, max(0, parsed_args.limit)
+        conf, limit = self.app.conf, max(0, min(parsed_args.limit, MOST))
         if parsed_args.service is not None:
             return [decision_store.Summary(**found) for found in _asked(
                 conf, parsed_args, 'list_decisions', limit=limit, **wanted)]

@@ -78,7 +78,8 @@ class TestList:
         assert 'x' * 77 + '...' in ended.out
 
     @pytest.mark.parametrize('options, numbers', [
-        (['--limit', 1], [3]), (['--refused'], [3, 2]), (['--placed'], [1]),
+        (['--limit', 1], [3]), (['--limit', 10 ** 30], [3, 2, 1]),
+        (['--refused'], [3, 2]), (['--placed'], [1]),
         (['--failed'], []), (['--host', 'h1'], [1]), (['--minutes', 60],
                                                       [3, 2])])
     def test_has_those_that_are_asked_for(self, decision, store, options,

@@ -200,6 +200,20 @@ class TestThatCannotBeWritten:
             pass
 
 
+def test_what_is_written_is_not_written_again_if_there_is_no_room_made(
+        state, made, monkeypatch):
+    """Another process may be writing by then."""
+    whole = decision_store.DecisionStore.make_room
+    monkeypatch.setattr(decision_store.DecisionStore, 'make_room', failed(
+        exception.DatabaseUnavailable('database is locked')))
+    made.add(a_record())
+    with pytest.raises(exception.DatabaseUnavailable):
+        kept(made)
+    monkeypatch.setattr(decision_store.DecisionStore, 'make_room', whole)
+
+    assert kept(made) == ['req-1']
+
+
 def test_a_file_that_is_removed_is_made_again(conf, state, made):
     made.add(a_record(request_id='req-1'))
     kept(made)
