@@ -212,6 +212,19 @@ class SchedulingAttempt:
             yield self.placed[-1]
             left = None
 
+    def go_on(self, later):
+        """Have the values of a later HostSnapshot of the same hosts.
+
+        What this request has placed counts in it, except what Placement is
+        to count.
+        """
+        self.hosts.go_on(later)
+        if self.claims.claiming:
+            for placed, (claimed, limits) in zip(self.placed, self._picked,
+                                                 strict=True):
+                self.hosts.consume(claimed.row, placed.demand.demand(),
+                                   placed.at, claimed.mapping, limits)
+
     def claim(self):
         """Claim what was only chosen: whether Placement grants all of it."""
         return self.claims.claim_chosen(self._spec_obj)

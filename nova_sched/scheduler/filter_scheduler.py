@@ -221,7 +221,7 @@ class FilterScheduler(driver.HostScheduler):
         if not view.table.has_rows_of(attempt.hosts.table):
             return view, None
         instances.catch_up(manager.pending(instances, attempt.request))
-        attempt.hosts.go_on(manager.snapshot(
+        attempt.go_on(manager.snapshot(
             view.table, instances, record.clock, record.offer))
         return view, attempt.hosts
 

@@ -76,6 +76,9 @@ def done(caller, spec):
     """What the service does: the same, and its answer."""
     uuids = [clouds.a_uuid() for _ in range(spec.num_instances)]
     spec.instance_uuid = uuids[0]
+    if spec.instance_group is not None:
+        # As Nova's API does, before anything is placed.
+        spec.instance_group.members += uuids
     try:
         answer = caller.place(spec, uuids)
     except exception.NoValidHost as refusal:

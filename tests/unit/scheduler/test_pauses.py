@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from nova_sched import exception
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.decision import Decision
 from nova_sched.inventory import decision_lock
 from nova_sched.objects import bounds
@@ -20,6 +21,7 @@ from tests.builders.in_flight import a_server
 from tests.builders.in_flight import between
 from tests.builders.in_flight import hosts_with_room
 from tests.builders.in_flight import uuids
+from tests.builders.placement import Placement
 
 LONG = 10
 
@@ -138,10 +140,14 @@ class TestTheAnswer:
     @pytest.mark.parametrize('wanted', [
         {}, {'group': 'affinity'}, {'group': 'anti-affinity'},
         {'group': 'soft-anti-affinity'}])
-    @pytest.mark.parametrize('named', [True, False])
+    @pytest.mark.parametrize('named', [True, False, 'claimed'])
     def test_is_that_of_one_portion(self, cloud, driver_name, wanted, named,
                                     monkeypatch):
+        """Also where what it has placed counts in Placement only."""
         hosts_with_room(cloud, 4, 4)
+        offer = (Placement([uuid for [uuid] in cloud.rows(
+            'SELECT uuid FROM compute_nodes')]).offer()
+            if named == 'claimed' else PLACEMENT_NOT_USED)
         names, answers = uuids(3), []
         for portion in (0, LONG):
             monkeypatch.setattr(decision_lock, 'PORTION', portion)
@@ -152,7 +158,7 @@ class TestTheAnswer:
             answers.append((drivers.hosts_of(select(
                 driver, a_boot(names, group=group or None),
                 names if named else None, return_alternates=True,
-                record=record)), record.steps, [
+                offer=offer, record=record)), record.steps, [
                     weighed.weights.tolist() for weighed in record.weighed],
                 drivers.free_ram_mb(driver)))
 
