@@ -17,6 +17,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched.hosts import budget
+from nova_sched.rules import codes
 from nova_sched.rules import loadables
 from nova_sched.rules.picks import Reach
 
@@ -50,6 +51,10 @@ class BaseFilter:
     #: Whether the verdict depends on the hints of a request, which its owner
     #: writes: tenants are not told of such filters then.  None: it may.
     judges_by_hints = None
+
+    #: By what a refusal names it to programs: lower case and underscores, see
+    #: rules.codes; by default its class's name, without "Filter".
+    code = ''
 
     #: Whether it asks other services over the network, or has them asked.
     asks_others = False
@@ -143,6 +148,12 @@ class BaseFilter:
         A host that has too little, by any of them, is rejected.
         """
         return []
+
+    def codes(self, hosts, spec_obj):
+        """Return by which code it rejects how many of these rejected hosts:
+        {code: number}.
+        """
+        return {codes.of_rule(type(self).__name__, self): len(hosts)}
 
     def describe_request(self, spec_obj):
         """Return what the filter looks at in a request, in words, or ''.

@@ -23,12 +23,12 @@ import numpy as np
 from nova_sched.explain import words
 from nova_sched.filters import FilterHandler
 from nova_sched.objects import copies
+from nova_sched.rules import codes
 from nova_sched.rules import narrowing
 from nova_sched.scheduler import attempt
 
 #: Stages that are no filter.
-EARLIER, OFFERED, TOGETHER = (
-    'earlier instances', attempt.OFFERED, 'filters together')
+EARLIER, OFFERED, TOGETHER = codes.EARLIER, codes.OFFERED, codes.TOGETHER
 
 #: How many hosts a rule rejects, and how many no other rule does.
 RuleCount = collections.namedtuple('RuleCount', 'name rejects alone')

@@ -172,6 +172,9 @@ class Decision:
     budget: of the time that the request may take.
     outcome: PLACED, REFUSED or FAILED; None while it is open.
     reason: why nothing was placed, in full; None for what was.
+    code, kind: of rules.codes, of what was not placed; None for what was, and
+        a kind that is not known.
+    codes: (code, hosts that are out by it), most hosts first.
     """
 
     request_id: str | None = None
@@ -206,6 +209,9 @@ class Decision:
     milliseconds: dict = dataclasses.field(default_factory=dict)
     outcome: str | None = None
     reason: str | None = None
+    code: str | None = None
+    kind: str | None = None
+    codes: list = dataclasses.field(default_factory=list, repr=False)
     budget: budgets.Budget = dataclasses.field(
         default_factory=budgets.Budget, repr=False, compare=False)
     #: Columns ``host`` and ``nodename`` of the table that rows are of.
@@ -312,6 +318,15 @@ class Decision:
             found.clear()
         del self._steps[:]
         self.alternates = self._weights_size = 0
+        self.code, self.kind, self.codes = None, None, []
+
+    def refuse(self, code, kind=None, codes=()):
+        """Note by which code a request is refused; what was noted first stays.
+
+        The arguments are as the attributes.
+        """
+        if self.code is None:
+            self.code, self.kind, self.codes = code, kind, list(codes)
 
     def close(self, outcome, reason=None):
         """Note how the request ended; what was noted first stays."""

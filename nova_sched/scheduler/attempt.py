@@ -31,14 +31,16 @@ from nova_sched.hosts import instances
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.inventory.in_flight import InFlight
 from nova_sched.objects import copies
+from nova_sched.rules import codes
 from nova_sched.rules import reasons
+from nova_sched.rules import refusals
 from nova_sched.rules.ranked import Ranked
 from nova_sched.scheduler import selections
 
 LOG = logging.getLogger(__name__)
 
 #: What the step is called that leaves the hosts which Placement offers.
-OFFERED = 'allocation candidates'
+OFFERED = codes.OFFERED
 
 
 @dataclasses.dataclass(frozen=True)
@@ -236,9 +238,11 @@ class SchedulingAttempt:
 
     def _begin(self):
         if not self.request.count:
+            self._record.refuse('no_instances', codes.CONTRADICTION)
             self._raise(full='The list of instance uuids is empty')
         unknown = _unknown_host(self.hosts, self._spec_obj)
         if unknown:
+            self._record.refuse('unknown_host', codes.CONTRADICTION)
             self._raise(nova=unknown)
         complete_group(self._spec_obj, self.hosts)
 
@@ -280,7 +284,7 @@ class SchedulingAttempt:
         if claimed is None:
             if len(ranked):
                 rows = ranked.hosts.rows
-                self._record.step(index, 'claims refused', rows, rows[:0])
+                self._record.step(index, codes.CLAIMED, rows, rows[:0])
             return False
         claimed.assign_providers(self._spec_obj)
         limits = filters.limits_of(self.hosts, claimed.row)
@@ -361,6 +365,8 @@ class SchedulingAttempt:
                   {'hosts': placed, 'required_count': count})
         found = reasons.counted(self._record, self._ranker.filters,
                                 self.hosts, self._spec_obj)
+        refusals.note(self._record, self._ranker.filters, self.hosts,
+                      self._spec_obj)
         some = (f'{placed} of {count} instances could be placed; ' if placed
                 else '')
         nova = exception.NoValidHost.nova

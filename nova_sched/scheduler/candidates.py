@@ -13,7 +13,9 @@ from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.allocation_candidates import NoCandidates
+from nova_sched.rules import codes
 from nova_sched.rules import reasons
+from nova_sched.rules import refusals
 from nova_sched.scheduler import prefilters
 from nova_sched.scheduler import utils
 from nova_sched.scheduler.client import report
@@ -87,7 +89,8 @@ class CandidateSource:
                 spec_obj, max_results=self._max_results, target_node=node,
                 fallback_pcpu_query=self._fallback)
             found = self.placement_client.copied_candidates(queries, context)
-        lists = functools.partial(self._list, queries, context, record)
+        lists = functools.partial(self._list, queries, context, record,
+                                  spec_obj)
         if found is None:
             return spec_obj, lists()
         record.copy_age = found.age
@@ -100,7 +103,7 @@ class CandidateSource:
         """
         return self._prefilters.apply(context, spec_obj)
 
-    def _list(self, queries, context, record):
+    def _list(self, queries, context, record, spec_obj):
         """Return what Placement lists: AllocationCandidates.
 
         Raises NoValidHost for none, and PlacementUnavailable.
@@ -114,8 +117,18 @@ class CandidateSource:
                      'start up and begin reporting inventory to the '
                      'Placement service.')
             record.offer, record.reason = found, found.reason
+            refusals.note_nothing_offered(record, self._hosts(), spec_obj)
             raise exception.NoValidHost(reason='', nova='')
         return found
+
+    def _hosts(self):
+        """Return all hosts as they were last read: HostSnapshot, or None."""
+        try:
+            return self._driver.host_manager.view().table.snapshot(None)
+        except Exception as error:
+            # A third party's host manager may not know how.
+            LOG.debug('The hosts are not known: %r', error)
+            return None
 
     def _target_node(self, spec_obj, record):
         """Return the uuid of the one compute node that a request names.
@@ -133,6 +146,8 @@ class CandidateSource:
         if not found:
             lost_cells = getattr(manager, 'lost_cells', tuple)
             record.lost = lost_cells()
+            record.refuse('unknown_host', codes.STATE_STALE if record.lost
+                          else codes.CONTRADICTION)
             text = target.unknown + reasons.lost_cells(record)
             record.reason = text
             raise exception.NoValidHost(reason=text, nova=target.unknown)

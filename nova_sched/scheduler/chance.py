@@ -9,7 +9,10 @@ import random
 from nova_sched import exception
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.decision import Pick
+from nova_sched.rules import codes
+from nova_sched.rules import narrowing
 from nova_sched.rules import reasons
+from nova_sched.rules import refusals
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import selections
 from nova_sched.scheduler.attempt import SchedulingRequest
@@ -52,6 +55,7 @@ class _Draw:
         Raises NoValidHost.
         """
         if not self._request.count:
+            self._record.refuse('no_instances', codes.CONTRADICTION)
             self._refuse(exception.NoValidHost.nova,
                          ' The list of instance uuids is empty')
         nodes = self._nodes_by_host()
@@ -78,12 +82,12 @@ class _Draw:
                               & ~everything.service_disabled
                               & ~everything.named(
                                   'cell_uuid', self._hosts.cells.disabled))
-        self._record.step(0, 'service up', everything.rows, up.rows)
+        self._record.step(0, codes.SERVICE_UP, everything.rows, up.rows)
         if not len(up):
             self._refuse('Is the appropriate service running?')
         ignored = self._request.spec_obj.ignore_hosts or []
         left = up.where(~up.named('host', ignored))
-        self._record.step(0, 'ignore_hosts', up.rows, left.rows)
+        self._record.step(0, narrowing.IGNORED, up.rows, left.rows)
         if not len(left):
             self._refuse('Could not find another compute')
         nodes = {}
@@ -117,6 +121,7 @@ class _Draw:
 
     def _refuse(self, nova, more=''):
         """Raise NoValidHost in Nova's words, with more for operators."""
+        refusals.note(self._record, (), self._hosts, self._request.spec_obj)
         reason = nova + more + reasons.lost_cells(self._record)
         self._record.reason = reason
         raise exception.NoValidHost(reason=reason, nova=nova)

@@ -22,6 +22,7 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.plugins import loading as plugins
+from nova_sched.rules import codes
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import scheduler_options
 from nova_sched.scheduler.attempt import HostSelector
@@ -92,6 +93,7 @@ class FilterScheduler(driver.HostScheduler):
                 return self.successor.select_destinations(
                     context, spec_obj, instance_uuids, return_alternates,
                     offer, record)
+        record.refuse('overtaken', codes.RACED)
         raise exception.InvalidInput(reason=(
             f'the request was decided {MOST_TRIES} times, and hosts came or '
             'went meanwhile; ask for fewer instances at a time, or once more'))

@@ -21,6 +21,7 @@ from nova_sched.objects import bounds
 from nova_sched.objects import selection
 from nova_sched.plugins import nova_names
 from nova_sched.rpc import undo
+from nova_sched.rules import codes
 from nova_sched.scheduler import claims
 from nova_sched.scheduler import driver
 
@@ -40,6 +41,19 @@ _REFUSALS = (exception.NoValidHost, exception.InvalidInput,
 _TOLD = (exception.NoValidHost, exception.InvalidInput,
          exception.ComputeHostMetricNotFound, exception.DatabaseUnavailable,
          exception.PlacementUnavailable)
+
+
+#: By which code, and with which kind, what is raised is refused.
+_CODES = {
+    exception.NoValidHost: ('no_reason', None),
+    exception.InvalidInput: ('invalid_request', codes.CONTRADICTION),
+    IncompatibleObjectVersion: ('incompatible_version', codes.CONTRADICTION),
+    exception.DatabaseUnavailable: (
+        'database_unavailable', codes.STATE_STALE),
+    exception.PlacementUnavailable: (
+        'placement_unavailable', codes.STATE_STALE),
+    exception.AllocationUpdateFailed: ('claim_conflict', codes.RACED),
+    exception.ComputeHostMetricNotFound: ('metrics', None)}
 
 
 class _Nobody:
@@ -350,8 +364,21 @@ def _close(record, exc):
             sys.stdin and sys.stdin.isatty()):
         LOG.error('A debugger in a filter, weigher or driver has no terminal '
                   'in a worker; run "nova-sched --no-fork" in one')
+    record.refuse(*_code(exc))
     record.close(decision.REFUSED if isinstance(exc, _REFUSALS)
                  else decision.FAILED, record.reason or _words(exc))
+
+
+def _code(exc):
+    """Return the code and the kind of a request that ends with an exception
+    which nobody has said more of.
+    """
+    if getattr(exc, 'is_budget_spent', False):
+        return 'time_spent', None
+    if isinstance(exc.__cause__, exception.RequestFilterFailed):
+        return 'request_filter', codes.FILTERED_OUT
+    return next((coded for kind, coded in _CODES.items()
+                 if isinstance(exc, kind)), ('error', None))
 
 
 def _words(exc):

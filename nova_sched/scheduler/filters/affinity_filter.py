@@ -62,6 +62,7 @@ class BaseInstanceHintFilter(filters.ColumnFilter):
 class DifferentHostFilter(BaseInstanceHintFilter):
     """Hosts without any instance of the hint ``different_host``."""
 
+    code = 'different_host'
     hint = 'different_host'
 
     def _judge(self, beside):
@@ -71,6 +72,7 @@ class DifferentHostFilter(BaseInstanceHintFilter):
 class SameHostFilter(BaseInstanceHintFilter):
     """Hosts with at least one instance of the hint ``same_host``."""
 
+    code = 'same_host'
     hint = 'same_host'
 
     def _judge(self, beside):
@@ -88,6 +90,7 @@ class SimpleCIDRAffinityFilter(filters.ColumnFilter):
     Raises InvalidInput, which names the hints, when they make no network.
     """
 
+    code = 'cidr'
     judges_by_hints = True
     run_filter_once_per_request = True
 
@@ -171,6 +174,8 @@ class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
     Raises InvalidInput when the rule is no integer.
     """
 
+    code = 'group_anti_affinity'
+
     def reach_of_picks(self, spec_obj):
         return (Reach.PICKED_HOST if _repels(spec_obj.instance_group)
                 else Reach.NO_HOST)
@@ -225,6 +230,8 @@ class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
 
 class ServerGroupAffinityFilter(filters.ColumnFilter):
     """Hosts of the instance's affinity group; all while it has none."""
+
+    code = 'group_affinity'
 
     def reach_of_picks(self, spec_obj):
         # With the first member all other hosts are out.

@@ -27,6 +27,7 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
     set, only keys that begin with it and the separator count.
     """
 
+    code = 'aggregate_image'
     logs_rejected = True
     RUN_ON_REBUILD = True
     run_filter_once_per_request = True

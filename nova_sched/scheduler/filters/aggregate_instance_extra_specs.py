@@ -27,6 +27,7 @@ class AggregateInstanceExtraSpecsFilter(filters.ColumnFilter):
     alternative, on a host that no other extra spec rejects.
     """
 
+    code = 'aggregate_extra_specs'
     logs_rejected = True
     run_filter_once_per_request = True
 

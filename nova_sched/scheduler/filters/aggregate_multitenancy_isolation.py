@@ -19,6 +19,7 @@ class AggregateMultiTenancyIsolation(filters.ColumnFilter):
     projects named are not kept from other hosts.
     """
 
+    code = 'tenant'
     logs_rejected = True
     run_filter_once_per_request = True
 

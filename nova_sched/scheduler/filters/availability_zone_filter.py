@@ -20,6 +20,7 @@ class AvailabilityZoneFilter(filters.ColumnFilter):
     ``[DEFAULT] default_availability_zone`` only.
     """
 
+    code = 'zone'
     logs_rejected = True
     run_filter_once_per_request = True
 

@@ -39,6 +39,7 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
     rejected.
     """
 
+    code = 'capabilities'
     logs_rejected = True
     run_filter_once_per_request = True
 

@@ -19,6 +19,7 @@ class ComputeFilter(filters.ColumnFilter):
     most ``[DEFAULT] service_down_time`` seconds away from now.
     """
 
+    code = 'service_down'
     logs_rejected = warns = True
     run_filter_once_per_request = True
 
@@ -51,6 +52,12 @@ class ComputeFilter(filters.ColumnFilter):
         if not disabled or not down:
             return 'service disabled' if disabled else 'service down'
         return f'{down} service down, {disabled} service disabled'
+
+    def codes(self, hosts, spec_obj):
+        disabled = int(hosts.service_disabled.sum())
+        found = {self.code: len(hosts) - disabled,
+                 'service_disabled': disabled}
+        return {code: count for code, count in found.items() if count}
 
     def why_not(self, host_state, spec_obj):
         service = host_state.block()

@@ -11,6 +11,7 @@ class CoreFilter(amounts.BaseCapacityFilter):
     no CPUs at all pass.
     """
 
+    code = 'vcpus'
     warns = True
     resource = amounts.CPUS
     key = 'cpu_allocation_ratio'

@@ -10,6 +10,7 @@ class DiskFilter(amounts.BaseCapacityFilter):
     together; one alone must fit into what is really there.
     """
 
+    code = 'disk'
     resource = amounts.DISK
     key = 'disk_allocation_ratio'
     too_small = ('%(host)s does not have %(needed)s MB usable disk space '

@@ -11,6 +11,7 @@ class ExactCoreFilter(amounts.BaseExactFilter):
     Hosts that report no CPUs at all are rejected.
     """
 
+    code = 'vcpus'
     warns = True
     resource = amounts.CPUS
 

@@ -6,4 +6,5 @@ from nova_sched.rules import amounts
 class ExactDiskFilter(amounts.BaseExactFilter):
     """Hosts whose free disk is exactly the flavor's disks and swap."""
 
+    code = 'disk'
     resource = amounts.DISK

@@ -6,4 +6,5 @@ from nova_sched.rules import amounts
 class ExactRamFilter(amounts.BaseExactFilter):
     """Hosts whose free RAM is exactly the flavor's."""
 
+    code = 'ram'
     resource = amounts.RAM

@@ -92,6 +92,7 @@ class ImagePropertiesFilter(filters.ColumnFilter):
     an image without architecture.
     """
 
+    code = 'image'
     logs_rejected = True
     RUN_ON_REBUILD = True
     run_filter_once_per_request = True

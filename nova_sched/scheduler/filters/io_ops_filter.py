@@ -10,6 +10,7 @@ class IoOpsFilter(amounts.BaseCountFilter):
     those that the same request has placed before.
     """
 
+    code = 'io_ops'
     column, noun = 'num_io_ops', 'I/O operations'
     key = 'max_io_ops_per_host'
     too_many = ('%(host)s fails I/O ops check: Max IOs per host is set to '

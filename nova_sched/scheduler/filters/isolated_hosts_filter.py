@@ -14,6 +14,7 @@ class IsolatedHostsFilter(filters.ColumnFilter):
     ``restrict_isolated_hosts_to_isolated_images`` keeps them off.
     """
 
+    code = 'isolation'
     RUN_ON_REBUILD = True
     run_filter_once_per_request = True
 

@@ -41,6 +41,7 @@ class JsonFilter(filters.ColumnFilter):
     or more work than ``objects.bounds`` allows.
     """
 
+    code = 'json_query'
     judges_by_hints = True
 
     def reach_of_picks(self, spec_obj):

@@ -18,6 +18,7 @@ class MetricsFilter(filters.ColumnFilter):
     Without it MetricsWeigher may fail a request on a host that lacks one.
     """
 
+    code = 'metrics'
     logs_rejected = True
 
     def configure(self, conf):

@@ -10,6 +10,7 @@ class NumInstancesFilter(amounts.BaseCountFilter):
     placed before.
     """
 
+    code = 'instances'
     column, noun = 'num_instances', 'instances'
     key = 'max_instances_per_host'
     too_many = ('%(host)s fails num_instances check: Max instances per host '

@@ -32,6 +32,7 @@ class NUMATopologyFilter(filters.ColumnFilter):
     siblings needs a host with threads even if it asks for no NUMA topology.
     """
 
+    code = 'numa'
     logs_rejected = warns = True
 
     def configure(self, conf):

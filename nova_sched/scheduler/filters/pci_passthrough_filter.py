@@ -22,6 +22,7 @@ class PciPassthroughFilter(filters.ColumnFilter):
     Where the devices are on the host is the NUMATopologyFilter's business.
     """
 
+    code = 'pci'
     logs_rejected = True
 
     def mask(self, hosts, spec_obj):

@@ -10,6 +10,7 @@ class RamFilter(amounts.BaseCapacityFilter):
     instances together; one alone must fit into what is really there.
     """
 
+    code = 'ram'
     resource = amounts.RAM
     key = 'ram_allocation_ratio'
     too_small = ('%(host)s does not have %(needed)s MB usable ram before '

@@ -17,6 +17,7 @@ class RetryFilter(filters.ColumnFilter):
     to be rejected.
     """
 
+    code = 'retried'
     logs_rejected = warns = True
 
     def reach_of_picks(self, spec_obj):

@@ -21,6 +21,7 @@ class TrustedFilter(filters.ColumnFilter):
     ``unknown``.
     """
 
+    code = 'trust'
     run_filter_once_per_request = asks_others = True
 
     def configure(self, conf):

@@ -10,6 +10,7 @@ _KEY = 'instance_type'
 class TypeAffinityFilter(filters.ColumnFilter):
     """Hosts without instances of another flavor."""
 
+    code = 'flavor_affinity'
     instance_columns = ('instance_type_id',)
 
     def looks_elsewhere(self, spec_obj):
@@ -38,6 +39,7 @@ class AggregateTypeAffinityFilter(filters.ColumnFilter):
     a host of which no aggregate does takes all.
     """
 
+    code = 'aggregate_flavor'
     run_filter_once_per_request = True
 
     def mask(self, hosts, spec_obj):

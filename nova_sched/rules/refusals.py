@@ -1,0 +1,176 @@
+"""What kind of a no a request gets, and by which codes (``rules.codes``).
+
+The kinds, the first that holds:
+
+``contradiction``
+    The request cannot be met by any cloud: it asks for no instance, names a
+    host that is not there, or what it asks for excludes itself.
+``raced``
+    Hosts were left, and others have taken them: claims are refused, or not
+    answered.
+``state_stale``
+    A cell cannot be read, or most hosts that are out are silent.
+``filtered_out``
+    A host has room, by all amounts that are compared, and is out for another
+    reason.
+``fragmented``
+    No host has room, but all together have.
+``no_capacity``
+    They have not.
+"""
+
+import collections
+
+import numpy as np
+from oslo_log import log as logging
+
+from nova_sched.rules import codes
+from nova_sched.rules import figures
+from nova_sched.rules import narrowing
+from nova_sched.scheduler.filters import core_filter
+from nova_sched.scheduler.filters import disk_filter
+from nova_sched.scheduler.filters import ram_filter
+
+LOG = logging.getLogger(__name__)
+
+#: What a request asks for besides a host by name.
+_WISHES = frozenset((
+    'ignored', 'zone', 'group_affinity', 'group_anti_affinity', 'same_host',
+    'different_host', 'cidr', 'json_query', 'other_cell'))
+
+#: Filters of what Placement counts, in place of those that are not enabled.
+_COUNTED_ELSEWHERE = (ram_filter.RamFilter(), core_filter.CoreFilter(),
+                      disk_filter.DiskFilter())
+
+
+def note(record, filters, hosts, spec_obj):
+    """Put on record by which codes a request is refused, and its kind.
+
+    record: its Decision, with all steps.  filters: those that are enabled.
+    hosts: HostSnapshot that it was decided on, as it was in the end.
+    """
+    by_name = {type(filter_).__name__: filter_ for filter_ in filters}
+    counts = collections.Counter()
+    for name, rows in record.rejected():
+        counts.update(_codes(record, by_name.get(name), name,
+                             hosts.block(rows), spec_obj))
+    found = counts.most_common()
+    record.refuse(_code(record, found), _kind(
+        record, found, filters, hosts, spec_obj), found)
+
+
+def note_nothing_offered(record, hosts, spec_obj):
+    """Put on record that Placement offers a request no host.
+
+    hosts: HostSnapshot of all there are; None if that is not known.
+    """
+    kind = None
+    if hosts is not None:
+        kind = (codes.CONTRADICTION if _excludes_itself(spec_obj)
+                else codes.STATE_STALE if record.lost
+                else room_kind(record, (), hosts.block(), spec_obj))
+    record.refuse('placement_offers_none', kind)
+
+
+def _codes(record, filter_, name, hosts, spec_obj):
+    """Return how many of the hosts that a rule rejects it does so by which
+    code: {code: number}.
+    """
+    if filter_ is not None:
+        try:
+            with record.budget.step('reason'):
+                return filter_.codes(hosts, spec_obj)
+        except Exception as error:
+            # An answer must not fail over the codes for it.
+            LOG.debug('%s has no codes for its hosts: %r', name, error)
+    return {codes.of_rule(name, filter_): len(hosts)}
+
+
+def _code(record, found):
+    """Return the code of a refusal: of what ended it, or of most hosts."""
+    if any(claim.taken is None for claim in record.claims):
+        return 'claim_unanswered'
+    if any(code == 'claim_refused' for code, _ in found):
+        return 'claim_refused'
+    if not record.hosts:
+        return 'database_unavailable' if record.lost else 'no_hosts'
+    return found[0][0] if found else 'no_reason'
+
+
+def _kind(record, found, filters, hosts, spec_obj):
+    if _excludes_itself(spec_obj) or _pin_is_out(record, filters, spec_obj):
+        return codes.CONTRADICTION
+    if any(codes.stage(code) == codes.CLAIMS for code, _ in found):
+        return codes.RACED
+    if record.lost or (found and found[0][0] == 'service_down'):
+        return codes.STATE_STALE
+    return room_kind(record, filters, hosts.block(), spec_obj)
+
+
+def _excludes_itself(spec_obj):
+    """Return whether what a request asks for excludes itself."""
+    ignored = {name.lower() for name in spec_obj.ignore_hosts or ()}
+    named = {name.lower() for name in spec_obj.force_hosts or ()}
+    wanted = spec_obj.requested_destination
+    if wanted is not None and wanted.host is not None:
+        named.add(wanted.host.lower())
+    if named and named <= ignored:
+        return True
+    beside, apart = (_hinted(spec_obj, hint)
+                     for hint in ('same_host', 'different_host'))
+    group = spec_obj.instance_group
+    members = set() if group is None else {*(group.members or ())}
+    policy = None if group is None else group.policy
+    return bool(beside & apart
+                or (policy == 'anti-affinity' and beside & members)
+                or (policy == 'affinity' and apart & members))
+
+
+def _hinted(spec_obj, hint):
+    uuids = spec_obj.get_scheduler_hint(hint)
+    uuids = uuids if isinstance(uuids, list) else [uuids]
+    return {uuid for uuid in uuids if isinstance(uuid, str)}
+
+
+def _pin_is_out(record, filters, spec_obj):
+    """Return whether a request is bound to a host that it excludes by
+    another wish.
+    """
+    wanted = spec_obj.requested_destination
+    if wanted is None or wanted.host is None:
+        return False
+    by_name = {type(filter_).__name__: filter_ for filter_ in filters}
+    out = [name for name, _ in record.rejected()
+           if name not in (narrowing.DESTINATION, codes.OFFERED)]
+    return bool(out) and codes.of_rule(
+        out[-1], by_name.get(out[-1])) in _WISHES
+
+
+def room_kind(record, filters, hosts, spec_obj):
+    """Return the kind of a refusal by where there is room.
+
+    By the amounts that filters compare; where none does, by the RAM, VCPUs
+    and disk that compute nodes report.
+    hosts: HostBlock of all hosts.
+    """
+    found = _figures(record, filters, hosts, spec_obj) or _figures(
+        record, _COUNTED_ELSEWHERE, hosts, spec_obj)
+    if np.all([figure.suffices for figure in found], axis=0).any():
+        return codes.FILTERED_OUT
+    if all(figure.have[figure.have > 0].sum() >= figure.need
+           for figure in found if figure.kind == figures.LEFT):
+        return codes.FRAGMENTED
+    return codes.NO_CAPACITY
+
+
+def _figures(record, filters, hosts, spec_obj):
+    """Return the amounts that filters compare: list of Figure."""
+    found = []
+    for filter_ in filters:
+        try:
+            with record.budget.step('reason'):
+                found += filter_.figures(hosts, spec_obj)
+        except Exception as error:
+            # As above.
+            LOG.debug('%s has no figures: %r', type(filter_).__name__, error)
+    return found
