@@ -30,8 +30,9 @@ from nova_sched.scheduler import attempt
 #: Stages that are no filter.
 EARLIER, OFFERED, TOGETHER = codes.EARLIER, codes.OFFERED, codes.TOGETHER
 
-#: How many hosts a rule rejects, and how many no other rule does.
-RuleCount = collections.namedtuple('RuleCount', 'name rejects alone')
+#: How many hosts a rule rejects, and how many no other rule does; and the code
+#: by which it rejects them, or most of them.
+RuleCount = collections.namedtuple('RuleCount', 'name rejects alone code')
 
 #: Names of rules, and the rows that these rules reject: int (n,).
 Combination = collections.namedtuple('Combination', 'rules rows')
@@ -81,7 +82,16 @@ class Matrix:
         alone = (self.rejected & (self.counts == 1)).sum(axis=1).tolist()
         return [RuleCount(*counts) for counts in zip(
             self.rules, self.rejected.sum(axis=1).tolist(), alone,
-            strict=True)]
+            map(self._code, range(len(self.rules))), strict=True)]
+
+    def _code(self, i):
+        name, filter_ = self.rules[i], self.judges[i]
+        rows = np.flatnonzero(self.rejected[i])
+        if filter_ is not None and len(rows):
+            with _noted({}, name):
+                found = filter_.codes(self.hosts.block(rows), self.spec_obj)
+                return max(found, key=found.get)
+        return codes.of_rule(name, filter_)
 
     def by_host(self, row):
         """Return the names of the rules that reject a host: tuple."""

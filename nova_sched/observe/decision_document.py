@@ -21,6 +21,7 @@ from nova_sched.hosts import decision
 from nova_sched.hosts import sorting
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.hosts.allocation_candidates import SingleProviders
+from nova_sched.rules import codes
 
 VERSION = '1.0'
 
@@ -108,6 +109,7 @@ class Kept:
                       for uuid, began in state['cells']],
             'lost_cells': [{'cell': cell, 'why': why}
                            for cell, why in state['lost_cells']]}
+        found['codes'] = code_counts(found['codes'])
         found['filters'] = [
             {'instance': index, 'name': rules[rule], 'before': before,
              'after': after}
@@ -157,6 +159,15 @@ class Kept:
         return found
 
 
+def code_counts(counts):
+    """Return how many hosts are out by which code: list of dicts.
+
+    counts: (code, hosts) pairs.
+    """
+    return [{'code': code, 'stage': codes.stage(code), 'hosts': hosts}
+            for code, hosts in counts]
+
+
 def iso(seconds):
     """Return seconds since the epoch as ISO 8601 with milliseconds, in UTC.
 
@@ -187,6 +198,7 @@ def _fields(record):
                 if pick.instance_uuid]],
         'arrived': record.arrived, 'outcome': record.outcome,
         'reason': record.reason and record.reason[:LONGEST_REASON],
+        'code': record.code, 'kind': record.kind, 'codes': record.codes,
         'instances': record.instances,
         'configuration': record.generation, 'seed': record.seed,
         'tries': record.tries, 'milliseconds': record.milliseconds,

@@ -36,7 +36,7 @@ class DecisionEndpoint:
     @messaging.expected_exceptions(exception.Forbidden, exception.InvalidInput,
                                    exception.DatabaseUnavailable)
     def list_decisions(self, ctxt, limit, outcome=None, host=None,
-                       since=None):
+                       since=None, code=None, kind=None):
         """Return the newest decisions, the newest first: list of dicts.
 
         Arguments are those of ``DecisionStore.summaries``; keys those of
@@ -46,6 +46,7 @@ class DecisionEndpoint:
         _check_admin(ctxt)
         for name, value, kinds in (
                 ('limit', limit, int), ('host', host, str | None),
+                ('code', code, str | None), ('kind', kind, str | None),
                 ('since', since, int | float | None)):
             _check(name, value, kinds)
         if outcome not in (None, *OUTCOMES):
@@ -59,7 +60,7 @@ class DecisionEndpoint:
         with self._recorder.reading() as store:
             return [dataclasses.asdict(summary) for summary
                     in store.summaries(max(0, min(limit, MOST)), outcome,
-                                       host, since)]
+                                       host, since, code, kind)]
 
     @messaging.expected_exceptions(exception.Forbidden, exception.InvalidInput,
                                    exception.DatabaseUnavailable)

@@ -62,6 +62,8 @@ _decisions = sa.Table(
     sa.Column('outcome', sa.Text),
     sa.Column('instances', sa.Integer, nullable=False),
     sa.Column('reason', sa.Text),
+    sa.Column('code', sa.Text),
+    sa.Column('kind', sa.Text),
     sa.Column('service', sa.Text),
     sa.Column('host_names_id', sa.BigInteger),
     sa.Column('base_id', sa.BigInteger, index=True),
@@ -86,6 +88,7 @@ class Summary:
     service: name of the host whose service has decided.
     hosts: names of the hosts of its first instances: tuple.
     reason: why nothing was placed, cut; None for what was.
+    code, kind: of rules.codes, of what was not placed.
     """
 
     number: int
@@ -96,6 +99,8 @@ class Summary:
     service: str
     hosts: tuple
     reason: str | None
+    code: str | None
+    kind: str | None
 
 
 def path(conf):
@@ -263,6 +268,7 @@ class DecisionStore:
             'arrived': record.arrived, 'outcome': record.outcome,
             'instances': record.instances,
             'reason': _text(record.reason, _REASON),
+            'code': record.code, 'kind': record.kind,
             'service': self._service,
             'texts': _compressed(b'[%s,%s,%s]' % (
                 *(json.dumps(each).encode() for each in (fields, rests_on)),
@@ -327,21 +333,26 @@ class DecisionStore:
             for name in ('page_count', 'freelist_count', 'page_size'))
         return (count - free) * size
 
-    def summaries(self, most, outcome=None, host=None, since=None):
+    def summaries(self, most, outcome=None, host=None, since=None, code=None,
+                  kind=None):
         """Return the newest decisions, the newest first: list of Summary.
 
         most: how many.  outcome: of which all are then.
         host: that one of their instances was placed on.
         since: seconds since the epoch when they arrived, at the earliest.
+        code, kind: of which all are then.
         Raises DatabaseUnavailable.
         """
         columns = _decisions.c
         statement = sa.select(
             columns.id, columns.request_id, columns.arrived, columns.outcome,
-            columns.instances, columns.service, columns.reason).order_by(
+            columns.instances, columns.service, columns.reason, columns.code,
+            columns.kind).order_by(
                 columns.arrived.desc(), columns.id.desc()).limit(most)
-        if outcome is not None:
-            statement = statement.where(columns.outcome == outcome)
+        for name, wanted in (('outcome', outcome), ('code', code),
+                             ('kind', kind)):
+            if wanted is not None:
+                statement = statement.where(columns[name] == _text(wanted))
         if since is not None:
             statement = statement.where(columns.arrived >= since)
         if host is not None:
@@ -352,7 +363,8 @@ class DecisionStore:
             rows = connection.execute(statement).all()
             return [Summary(row.id, row.request_id, row.arrived, row.outcome,
                             row.instances, row.service,
-                            _first_hosts(connection, row.id), row.reason)
+                            _first_hosts(connection, row.id), row.reason,
+                            row.code, row.kind)
                     for row in rows]
 
     def numbers(self, key):

@@ -40,7 +40,16 @@ def _what(record):
     names = list(map(shown, asked[:SHOWN]))
     named = f' ({_listed(names, len(asked))})' if asked else ''
     reason = shown(record.reason or '', LONGEST)
-    return f'{named} {record.outcome}: {reason}'
+    return f'{named} {record.outcome}: {reason}{_codes(record)}'
+
+
+def _codes(record):
+    """Return by which codes a request was not placed: text."""
+    if record.code is None:
+        return ''
+    kind = f', kind {record.kind}' if record.kind else ''
+    hosts = ', '.join(f'{count} {code}' for code, count in record.codes)
+    return f'; code {record.code}{kind}' + (f' ({hosts})' if hosts else '')
 
 
 def shown(text, longest=80):

@@ -11,6 +11,7 @@ from oslo_log import log as logging
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.rules import codes
@@ -117,7 +118,10 @@ class CandidateSource:
                      'start up and begin reporting inventory to the '
                      'Placement service.')
             record.offer, record.reason = found, found.reason
-            refusals.note_nothing_offered(record, self._hosts(), spec_obj)
+            if found is NO_CANDIDATES:
+                refusals.note_nothing_offered(record, self._hosts(), spec_obj)
+            else:
+                record.refuse('placement_unavailable', codes.STATE_STALE)
             raise exception.NoValidHost(reason='', nova='')
         return found
 

@@ -17,6 +17,7 @@ from nova_sched.observe import decision_store
 from nova_sched.observe import recorder
 from nova_sched.plugins import drivers
 from nova_sched.plugins import loading as plugins
+from nova_sched.rules import codes
 from nova_sched.scheduler import host_manager
 from nova_sched.scheduler import scheduler_options
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
@@ -71,6 +72,10 @@ class List(forms.Lister):
             outcome.add_argument(
                 f'--{name}', dest='outcome', action='store_const', const=name,
                 help=f'Requests that {words}.')
+        parser.add_argument('--code', metavar='CODE',
+                            help='Requests refused by this code, as ram.')
+        parser.add_argument('--kind', choices=codes.KINDS,
+                            help='Requests refused in this way.')
         parser.add_argument('--host', metavar='NAME',
                             help='Requests with an instance on this host.')
         parser.add_argument('--minutes', type=float, metavar='N',
@@ -81,10 +86,11 @@ class List(forms.Lister):
     def take_action(self, parsed_args):
         wanted = {
             'outcome': parsed_args.outcome, 'host': parsed_args.host,
+            'code': parsed_args.code, 'kind': parsed_args.kind,
             'since': (None if parsed_args.minutes is None
                       else time.time() - 60 * parsed_args.minutes)}
         return (('Number', 'Time', 'Request', 'Service', 'Outcome',
-                 'Instances', 'Hosts', 'Reason'),
+                 'Instances', 'Hosts', 'Code', 'Kind', 'Reason'),
                 [_row(summary) for summary
                  in self._summaries(parsed_args, wanted)])
 
@@ -104,7 +110,8 @@ def _row(summary):
     return (summary.number, decision_document.iso(summary.arrived),
             summary.request_id, summary.service, summary.outcome,
             summary.instances,
-            forms.Shown(hosts, _and_more(hosts, more)),
+            forms.Shown(hosts, _and_more(hosts, more)), summary.code,
+            summary.kind,
             forms.Shown(summary.reason, reason if len(reason) <= 80
                         else f'{reason[:77]}...'))
 
@@ -186,7 +193,8 @@ class Explain(forms.ShowOne):
         found = {'number': number, 'version': document['version'],
                  'request_id': document['request_id'],
                  'outcome': document['outcome'],
-                 'notes': self._lines[1:]}
+                 'code': document['code'], 'kind': document['kind'],
+                 'codes': document['codes'], 'notes': self._lines[1:]}
         if not isinstance(self._explained, str):
             found |= self._explained.to_dict()
         return tuple(found), tuple(found.values())
@@ -196,9 +204,20 @@ class Explain(forms.ShowOne):
             return super().produce_output(parsed_args, column_names, data)
         explained = self._explained
         for line in (*self._lines, *([explained] if isinstance(explained, str)
-                                     else explained.sentences())):
+                                     else explained.sentences()),
+                     self._for_programs(dict(zip(column_names, data,
+                                                 strict=True)))):
             self.app.stdout.write(f'{line}\n')
         return 0
+
+    @staticmethod
+    def _for_programs(found):
+        """Return the outcome as one line of NAME=VALUE."""
+        why = found.get('why')
+        hosts, fit = ('-', '-') if why is None else (
+            why['matrix'][name] for name in ('hosts', 'fitting'))
+        return (f'explain: outcome={found["outcome"]} hosts={hosts} fit={fit} '
+                f'code={found["code"] or "-"} kind={found["kind"] or "-"}')
 
 
 def _told(document):
@@ -311,12 +330,14 @@ def _claim(claim):
 #: What people read, unless it is empty, in this order.
 _FIELDS = (
     'number', 'request_id', 'instance_uuids', 'arrived', 'service', 'worker',
-    'outcome', 'reason', 'picks', 'best', 'filters', 'rejected', 'candidates',
+    'outcome', 'reason', 'code', 'kind', 'codes', 'picks', 'best', 'filters', 'rejected', 'candidates',
     'claims', 'state', 'tries', 'milliseconds', 'seed', 'configuration',
     'others')
 #: Field -> what people read of it.
 _FORMS = {
     'instance_uuids': lambda found: _lines(found, str),
+    'codes': lambda found: forms.lines(found, (
+        f'{each["code"]}: {each["hosts"]} hosts' for each in found)),
     'milliseconds': forms.pairs, 'state': _state, 'candidates': _candidates,
     'filters': lambda found: _lines(found, _filter),
     'picks': lambda found: _lines(found, _pick),

@@ -6,10 +6,11 @@ from nova_sched import conf as config
 from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import request
 from nova_sched.hosts import decision
+from nova_sched.observe import decision_document
 from nova_sched.scheduler import attempt
 
 #: Of the JSON object: the first number changes with what programs must know.
-VERSION = '1.1'
+VERSION = '1.2'
 
 COLUMNS = ('Instance', 'Host', 'Node', 'Zone', 'Weight', 'Alternates')
 _FILTERS = ('Filter', 'Before', 'After', 'Rejected', 'Rejected hosts')
@@ -63,7 +64,10 @@ class PlanReport:
         """Return all of it as plain JSON: a dict."""
         return {
             'version': VERSION, 'outcome': self._record.outcome,
-            'reason': self.reason, 'operation': self._operation,
+            'reason': self.reason, 'code': self._record.code,
+            'kind': self._record.kind,
+            'codes': decision_document.code_counts(self._record.codes),
+            'operation': self._operation,
             'request': {'id': self._record.request_id,
                         'instances': self._record.instances},
             'placements': [self._placement(*placed)
@@ -192,7 +196,9 @@ class PlanReport:
         placed = len(self._selections) if self.fits else 0
         return (f'plan: outcome={self._record.outcome} placed={placed} '
                 f'of={self._record.instances} hosts={self._hosts()} '
-                f'filter={self._last_filter()}')
+                f'filter={self._last_filter()} '
+                f'code={self._record.code or "-"} '
+                f'kind={self._record.kind or "-"}')
 
     def _last_filter(self):
         """Return the rule that left no host; '-' for none."""

@@ -73,7 +73,8 @@ class TestAnswer:
         assert '| a    | a    | nova | 1      | b, c       |' in ended.out
         assert '| RamFilter ' in ended.out
         assert last_line(ended) == (
-            'plan: outcome=placed placed=1 of=1 hosts=3 filter=-')
+            'plan: outcome=placed placed=1 of=1 hosts=3 filter=- '
+            'code=- kind=-')
 
     def test_of_a_refusal_is_the_reason_and_no_error(self, plan):
         ended = plan('--ram', 10 ** 6)
@@ -83,7 +84,8 @@ class TestAnswer:
         assert ended.out.startswith(
             'No valid host: 0 of 3 hosts: 3 RamFilter (need 1000000 MB, ')
         assert last_line(ended) == (
-            'plan: outcome=refused placed=0 of=1 hosts=3 filter=RamFilter')
+            'plan: outcome=refused placed=0 of=1 hosts=3 '
+            'filter=RamFilter code=ram kind=no_capacity')
 
     def test_names_hosts_that_a_filter_rejects(self, plan):
         ended = plan('--ram', 8500)
@@ -95,7 +97,7 @@ class TestAnswer:
     def test_is_one_object_for_programs(self, plan):
         found = document(plan('--count', 2, '--ram', 500, '-f', 'json'))
 
-        assert (found['version'], found['outcome']) == ('1.1', 'placed')
+        assert (found['version'], found['outcome']) == ('1.2', 'placed')
         assert found['request']['instances'] == 2
         first = found['placements'][0]
         assert (first['host'], first['node'], first['zone']) == (
@@ -116,6 +118,9 @@ class TestAnswer:
 
         assert (found['outcome'], found['placements']) == ('refused', [])
         assert found['reason'].startswith('0 of 3 hosts: 3 RamFilter')
+        assert (found['code'], found['kind'], found['codes']) == (
+            'ram', 'no_capacity', [
+                {'code': 'ram', 'stage': 'filters', 'hosts': 3}])
         [rejected] = found['rejected']
         assert rejected['name'] == 'RamFilter'
         assert {host['host'] for host in rejected['hosts']} == set('abc')
@@ -348,7 +353,8 @@ class TestPlacement:
             'No valid host: Placement offers no host\n')
         assert last_line(ended) == (
             'plan: outcome=refused placed=0 of=1 hosts=3 '
-            'filter=allocation_candidates')
+            'filter=allocation_candidates code=placement_offers_none '
+            'kind=filtered_out')
 
     def test_that_does_not_know_a_trait_refuses(self, plan, server):
         server.on('GET', '/allocation_candidates', http_placement.error(

@@ -66,7 +66,7 @@ class TestFilters:
     def test_one_that_is_enabled_twice_has_one_row(self):
         found = a_matrix(*CLOUD, ranker=a_ranker('RamFilter', 'RamFilter'))
 
-        assert found.by_rule() == [('RamFilter', 3, 3)]
+        assert found.by_rule() == [('RamFilter', 3, 3, 'ram')]
 
     def test_one_of_a_plug_in_is_asked_host_by_host(self):
         found = a_matrix(*CLOUD, ranker=a_ranker('RamFilter', OddFilter()))
@@ -203,7 +203,8 @@ class TestViews:
 
     def test_by_rule_is_what_it_rejects_in_all_and_alone(self):
         assert a_matrix(*CLOUD, ranker=self.RANKER).by_rule() == [
-            ('ComputeFilter', 2, 1), ('RamFilter', 3, 2)]
+            ('ComputeFilter', 2, 1, 'service_down'),
+            ('RamFilter', 3, 2, 'ram')]
 
     def test_by_host_is_all_that_rejects_it(self):
         found = a_matrix(*CLOUD, ranker=self.RANKER)

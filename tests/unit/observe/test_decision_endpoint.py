@@ -42,7 +42,7 @@ def test_lists_the_newest_first_as_plain_json(endpoint):
     assert json.loads(json.dumps(found))[1] == {
         'number': 1, 'request_id': 'req-1', 'arrived': NOW,
         'outcome': 'placed', 'instances': 1, 'service': 'here',
-        'hosts': ['h0'], 'reason': None}
+        'hosts': ['h0'], 'reason': None, 'code': None, 'kind': None}
 
 
 @pytest.mark.parametrize('wanted, numbers', [

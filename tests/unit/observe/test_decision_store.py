@@ -58,10 +58,13 @@ class TestList:
     @pytest.mark.parametrize('wanted, found', [
         ({'outcome': 'refused'}, ['req-2']),
         ({'host': 'h1'}, ['req-1']), ({'host': 'h7'}, []),
-        ({'since': 15.0}, ['req-2'])])
+        ({'since': 15.0}, ['req-2']),
+        ({'code': 'ram'}, ['req-2']), ({'code': 'disk'}, []),
+        ({'kind': 'fragmented'}, ['req-2']), ({'kind': 'raced'}, [])])
     def test_is_of_those_that_are_asked_for(self, store, wanted, found):
-        store.add([a_record(instances=2, arrived=10.0),
-                   a_refusal(arrived=20.0)])
+        refusal = a_refusal(arrived=20.0)
+        refusal.refuse('ram', 'fragmented', [('ram', 2)])
+        store.add([a_record(instances=2, arrived=10.0), refusal])
 
         assert ids(store.summaries(10, **wanted)) == found
 

@@ -43,6 +43,16 @@ class TestLine:
             f'Request for 2 instance(s) ({UUIDS[0]}, {UUIDS[1]}) {outcome}: '
             'no hosts; 0 alternate(s), 0 hosts, state 1.2 ms, seed 7']
 
+    def test_ends_the_reason_with_its_code_and_the_counts(self, caplog):
+        record = Decision(instances=1, seed=7)
+        record.refuse('ram', 'fragmented', [('ram', 12), ('zone', 6)])
+        record.close(decision.REFUSED, '0 of 18 hosts')
+
+        assert self.lines(caplog, record) == [
+            'Request for 1 instance(s) refused: 0 of 18 hosts; code ram, '
+            'kind fragmented (12 ram, 6 zone); 0 alternate(s), 0 hosts, '
+            'seed 7']
+
     def test_tells_how_old_the_copy_of_placement_was(self, caplog):
         record = decisions.a_record()
         record.copy_age = 1.44

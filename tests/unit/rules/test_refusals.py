@@ -1,0 +1,153 @@
+"""What kind of a no a request gets, and by which codes."""
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.hosts.decision import Decision
+from nova_sched.rules import codes
+from nova_sched.rules import refusals
+from nova_sched.scheduler import filters
+from tests.builders import requests
+from tests.builders.drivers import MemoryScheduler
+from tests.builders.drivers import select
+from tests.builders.hosts import a_host
+from tests.builders.hosts import an_aggregate
+from tests.builders.hosts import hosts
+
+FILTERS = ['AvailabilityZoneFilter', 'ComputeFilter', 'RamFilter',
+           'CoreFilter', 'DiskFilter', 'DifferentHostFilter',
+           'SameHostFilter', 'ServerGroupAntiAffinityFilter',
+           'ServerGroupAffinityFilter']
+FULL = {'free_ram_mb': -16232, 'total_usable_ram_mb': 32768}
+UUID = requests.INSTANCE_UUID
+
+
+class BrokenFilter(filters.BaseHostFilter):
+    def host_passes(self, host_state, filter_properties):
+        return False
+
+    def codes(self, hosts, spec_obj):
+        raise ValueError('lost for codes')
+
+
+def refused(*records, enabled=FILTERS, **wanted):
+    """The record of a request that gets no host."""
+    driver = MemoryScheduler(*records, enabled_filters=enabled)
+    spec = wanted.pop('spec', None) or requests.a_request(**wanted)
+    with pytest.raises(exception.NoValidHost):
+        select(driver, spec)
+    return driver.decision
+
+
+class TestCode:
+    def test_is_that_of_most_hosts_and_all_are_counted(self):
+        record = refused(
+            a_host('a', service_up=False), a_host('b', service_disabled=True),
+            *(a_host(name, **FULL) for name in 'cde'), memory_mb=1024)
+
+        assert (record.code, record.codes) == ('ram', [
+            ('ram', 3), ('service_down', 1), ('service_disabled', 1)])
+
+    def test_is_told_of_what_the_request_names(self):
+        record = refused(a_host('a'), ignore_hosts=['a'])
+
+        assert (record.code, record.codes) == ('ignored', [('ignored', 1)])
+
+    @pytest.mark.parametrize('names, code', [
+        ({'force_hosts': ['x']}, 'unknown_host'),
+        ({'requested_destination': requests.a_destination(host='x')},
+         'unknown_host')])
+    def test_of_a_host_that_is_not_there(self, names, code):
+        record = refused(a_host('a'), **names)
+
+        assert (record.code, record.kind) == (code, codes.CONTRADICTION)
+
+    def test_without_hosts(self):
+        assert refused().code == 'no_hosts'
+
+    def test_of_a_rule_that_is_lost_for_codes_is_its_name(self):
+        assert refused(a_host('a'), enabled=['BrokenFilter']).code == 'broken'
+
+    @pytest.fixture(autouse=True)
+    def plug_in(self, monkeypatch):
+        make = MemoryScheduler.__init__
+
+        def with_plug_in(self, *records, **options):
+            make(self, *records, available_filters=[
+                'nova_sched.scheduler.filters.all_filters',
+                f'{__name__}.BrokenFilter'], **options)
+        monkeypatch.setattr(MemoryScheduler, '__init__', with_plug_in)
+
+    def test_is_forgotten_when_the_request_is_decided_once_more(self):
+        record = Decision()
+        record.refuse('ram', codes.NO_CAPACITY, [('ram', 3)])
+        record.refuse('disk')
+        assert record.code == 'ram'
+
+        record.restart()
+
+        assert (record.code, record.kind, record.codes) == (None, None, [])
+
+
+class TestKind:
+    @pytest.mark.parametrize('records, wanted, kind', [
+        ([a_host('a', free_ram_mb=600), a_host('b', free_ram_mb=600)],
+         {'memory_mb': 1000}, codes.FRAGMENTED),
+        ([a_host('a', free_ram_mb=400), a_host('b', free_ram_mb=400)],
+         {'memory_mb': 1000}, codes.NO_CAPACITY),
+        # RAM on one, disk on the other.
+        ([a_host('a', free_ram_mb=0, free_disk_mb=102400),
+          a_host('b', free_ram_mb=9000, free_disk_mb=0)],
+         {'memory_mb': 1000, 'root_gb': 50}, codes.FRAGMENTED),
+        ([a_host('a', free_ram_mb=0), a_host('b', service_disabled=True)],
+         {'memory_mb': 1000}, codes.FILTERED_OUT),
+        ([a_host('a', free_ram_mb=0), a_host('b', service_up=False),
+          a_host('c', service_up=False)],
+         {'memory_mb': 1000}, codes.STATE_STALE),
+        ([a_host('a')], {'availability_zone': 'other'}, codes.FILTERED_OUT),
+        ([], {}, codes.NO_CAPACITY)])
+    def test_says_whether_there_is_room(self, records, wanted, kind):
+        for record in records:
+            # Without overcommit, so that what is free is what there is.
+            record |= {'ram_allocation_ratio': 1.0,
+                       'disk_allocation_ratio': 1.0}
+
+        assert refused(*records, **wanted).kind == kind
+
+    @pytest.mark.parametrize('wanted', [
+        {'ignore_hosts': ['A'],
+         'requested_destination': requests.a_destination(host='a')},
+        {'ignore_hosts': ['a'], 'force_hosts': ['a']},
+        {'hints': {'same_host': [UUID], 'different_host': [UUID]}},
+        {'hints': {'same_host': UUID}, 'group': {
+            'policy': 'anti-affinity', 'members': [UUID]}},
+        {'hints': {'different_host': [UUID]}, 'memory_mb': 10 ** 9,
+         'group': {'policy': 'affinity', 'members': [UUID]}},
+        {'requested_destination': requests.a_destination(host='a'),
+         'availability_zone': 'other'}], ids=str)
+    def test_says_whether_the_request_excludes_itself(self, wanted):
+        record = refused(
+            a_host('a'), a_host('b', service_disabled=True),
+            a_host('c', aggregates=[an_aggregate(
+                metadata={'availability_zone': 'other'})],
+                service_disabled=True), **wanted)
+
+        assert record.kind == codes.CONTRADICTION
+
+    def test_of_a_pinned_host_without_room_is_no_contradiction(self):
+        record = refused(
+            a_host('a', ram_allocation_ratio=1.0, free_ram_mb=0),
+            a_host('b'), memory_mb=1000,
+            requested_destination=requests.a_destination(host='a'))
+
+        assert record.kind == codes.FILTERED_OUT
+        assert dict(record.codes) == {'ram': 1, 'other_destination': 1}
+
+    def test_where_only_placement_counts_goes_by_what_computes_report(self):
+        block = hosts(a_host('a', ram_allocation_ratio=1.0, free_ram_mb=100))
+
+        kinds = [refusals.room_kind(Decision(), (), block,
+                                    requests.a_request(memory_mb=size))
+                 for size in (100, 101)]
+
+        assert kinds == [codes.FILTERED_OUT, codes.NO_CAPACITY]
