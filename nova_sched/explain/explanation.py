@@ -72,7 +72,7 @@ class Explanation:
 
 def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
             selector=None, default_zone=None, named=(), flavors=(),
-            ask_others=False, every_host=False):
+            ask_others=False, every_host=False, placement=()):
     """Return why a request was decided as it was: Explanation.
 
     hosts: HostSnapshot of the state it was decided on; not changed.
@@ -87,6 +87,7 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
     flavors: list of Flavor to choose a smaller one from.
     ask_others: whether filters are asked that ask other services.
     every_host: whether the verdict on every host is wanted.
+    placement: list of offer.PlacementRule, to tell why hosts are not offered.
 
     Nothing is logged.  What a rule raises is part of the explanation.
     Raises InvalidInput for a host that is not there.
@@ -95,7 +96,7 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
     with quiet():
         trial = _before(instance if placed else None, hosts, request, ranker,
                         picked, ask_others)
-        matrix = trial.judged(ranker, ask_others)
+        matrix = trial.judged(ranker, ask_others, placement)
         row = _row(hosts, picked, trial.count) if placed else None
         pick, error = _pick(matrix, row, selector)
         return Explanation(

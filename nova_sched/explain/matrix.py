@@ -2,7 +2,8 @@
 
 ``judge`` makes a ``Matrix``:
 
-1. Stages before the filters, one row each: hosts that Placement does not offer
+1. Stages before the filters, one row each: what Placement does not offer a
+   host for (``explain.offer``), or without a reason that it tells
    (``OFFERED``), and what the request names (``rules.narrowing``).
 2. Each filter is given all hosts, as they are at first.  Where hosts are
    forced no filter is asked, as in the service.
@@ -21,6 +22,7 @@ import functools
 import numpy as np
 
 from nova_sched.explain import words
+from nova_sched.filters import BaseFilter
 from nova_sched.filters import FilterHandler
 from nova_sched.objects import copies
 from nova_sched.rules import codes
@@ -46,7 +48,8 @@ class Matrix:
         changes them.
     ranker: rules.ranking.Ranker, whose filters were asked.
     index: which instance of the request it is about.
-    rules: names, in order.  judges: the filters beside, None of a stage.
+    rules: names, in order.  judges: the filters beside, or an
+        offer.PlacementRule; None of another stage.
     rejected: bool (rules, hosts).
     not_asked: names of the filters that would ask other services.
     errors: name of a filter that failed -> why, text; it has no row.
@@ -183,7 +186,8 @@ def _together(names):
     return (f'only {names[0]}' if len(names) == 1 else words.joined(names))
 
 
-def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False):
+def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False,
+          placement=()):
     """Have every rule judge every host: Matrix.
 
     hosts: HostSnapshot, spec_obj: RequestSpec; neither is changed.
@@ -193,6 +197,8 @@ def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False):
         (n,); others are out by ``EARLIER``, for these filters may not be
         asked again.
     ask_others: whether also filters are asked that ask other services.
+    placement: list of offer.PlacementRule that hosts are asked about which
+        Placement does not offer.
 
     A filter that judges hosts by the others is given all of them, and not
     those that the filters before it leave.
@@ -204,8 +210,8 @@ def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False):
         judged.add(EARLIER, _all_but(hosts.size, left))
     every = judged.hosts.block()
     if hosts.offer.asked:
-        judged.add(OFFERED, _all_but(hosts.size, attempt.offered(
-            every, hosts.offer).rows))
+        judged.ask_placement(placement, _all_but(
+            hosts.size, attempt.offered(every, hosts.offer).rows))
     for name, narrowed in narrowing.asked(every, judged.spec_obj):
         judged.add(name, _all_but(hosts.size, narrowed.rows))
     is_forced = narrowing.is_forced(spec_obj)
@@ -274,11 +280,23 @@ class _Judged:
             kept = np.zeros(self.hosts.size) if kept is None else kept
             self.add(name, ~np.asarray(kept, dtype=np.bool_), filter_)
 
+    def ask_placement(self, rules, missing):
+        """Add why Placement does not offer hosts: bool (hosts,)."""
+        unexplained = missing.copy()
+        for rule in rules if missing.any() else ():
+            with _noted(self.errors, rule.name):
+                rejected = missing & rule.rejected(self.hosts.block())
+                if rejected.any():
+                    self.add(rule.name, rejected, rule)
+                    unexplained &= ~rejected
+        self.add(OFFERED, unexplained)
+
     def ask_together(self):
         """Add which hosts pass each filter alone, but not all in turn."""
         if not self._writes:
             return
-        filters = [judge for judge in self.judges if judge is not None]
+        filters = [judge for judge in self.judges
+                   if isinstance(judge, BaseFilter)]
         passing = np.flatnonzero(~np.any(self.rejected, axis=0)
                                  if self.rejected
                                  else np.ones(self.hosts.size, np.bool_))

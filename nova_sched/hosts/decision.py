@@ -328,6 +328,17 @@ class Decision:
         if self.code is None:
             self.code, self.kind, self.codes = code, kind, list(codes)
 
+    def note_hosts(self, table, in_flight, clock):
+        """Note which hosts are decided on.
+
+        table: HostTable.  in_flight: as the attribute.
+        clock: seconds since the epoch.
+        """
+        self.table, self.in_flight, self.clock = table, in_flight, clock
+        self.reads, self.lost = table.cells.reads, table.cells.lost
+        self.hosts = table.size
+        self.names = table.columns['host'], table.columns['nodename']
+
     def close(self, outcome, reason=None):
         """Note how the request ended; what was noted first stays."""
         if self.outcome is None:

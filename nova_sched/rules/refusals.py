@@ -64,12 +64,15 @@ def note_nothing_offered(record, hosts, spec_obj):
 
     hosts: HostSnapshot of all there are; None if that is not known.
     """
-    kind = None
+    kind, counts = None, ()
     if hosts is not None:
+        every = hosts.block()
+        record.step(0, codes.OFFERED, every.rows, every.rows[:0])
+        counts = [('placement_not_offered', len(every))]
         kind = (codes.CONTRADICTION if _excludes_itself(spec_obj)
                 else codes.STATE_STALE if record.lost
-                else room_kind(record, (), hosts.block(), spec_obj))
-    record.refuse('placement_offers_none', kind)
+                else room_kind(record, (), every, spec_obj))
+    record.refuse('placement_offers_none', kind, counts)
 
 
 def _codes(record, filter_, name, hosts, spec_obj):

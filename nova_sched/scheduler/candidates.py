@@ -118,17 +118,25 @@ class CandidateSource:
                      'start up and begin reporting inventory to the '
                      'Placement service.')
             record.offer, record.reason = found, found.reason
+            record.spec_obj = spec_obj
             if found is NO_CANDIDATES:
-                refusals.note_nothing_offered(record, self._hosts(), spec_obj)
+                refusals.note_nothing_offered(record, self._hosts(record),
+                                              spec_obj)
             else:
                 record.refuse('placement_unavailable', codes.STATE_STALE)
             raise exception.NoValidHost(reason='', nova='')
         return found
 
-    def _hosts(self):
-        """Return all hosts as they were last read: HostSnapshot, or None."""
+    def _hosts(self, record):
+        """Return all hosts as they were last read: HostSnapshot, or None.
+
+        record: Decision that notes which hosts these are.
+        """
         try:
-            return self._driver.host_manager.view().table.snapshot(None)
+            view = self._driver.host_manager.view()
+            record.note_hosts(view.table, view.in_flight,
+                              self._driver.host_manager.now())
+            return view.table.snapshot(None)
         except Exception as error:
             # A third party's host manager may not know how.
             LOG.debug('The hosts are not known: %r', error)

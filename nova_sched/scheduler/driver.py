@@ -163,14 +163,8 @@ class HostScheduler(Scheduler):
         Returns a placements.View and a HostSnapshot of it.
         """
         view = self.host_manager.view(request.keys())
-        record.clock = self.host_manager.now()
-        record.reads, record.lost = view.table.cells.reads, (
-            view.table.cells.lost)
-        record.in_flight = view.in_flight
-        record.table, record.instances_known = view.table, instances
-        record.hosts = view.table.size
-        record.names = (view.table.columns['host'],
-                        view.table.columns['nodename'])
+        record.note_hosts(view.table, view.in_flight, self.host_manager.now())
+        record.instances_known = instances
         return view, self.host_manager.snapshot(
             view.table, instances, record.clock, record.offer)
 

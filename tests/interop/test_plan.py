@@ -109,6 +109,34 @@ def test_a_plan_comes_true(stage, placement, plan):
                         strict=True))[OFFERED] == HOSTS - offered
 
 
+def test_explains_what_placement_does_not_offer(stage, placement, plan):
+    """By resource and trait, with figures of the host that is asked about."""
+    large, traits, unknown = (plan(*options) for options in (
+        ['--ram', '9000', '--host', 'host1'],
+        ['--extra-spec', 'trait:CUSTOM_GOLD=required', '--vcpus', '17'],
+        ['--extra-spec', 'trait:CUSTOM_NO=required']))
+
+    assert (large['code'], large['kind']) == (
+        'placement_offers_none', 'filtered_out')
+    assert _rejects(large) == {'Placement: MEMORY_MB': HOSTS}
+    [told] = large['why_not']
+    assert told['rejected_by'] == [{
+        'rule': 'Placement: MEMORY_MB',
+        'reason': '9000 MEMORY_MB cannot be had of it',
+        'figures': [{'what': 'MEMORY_MB', 'kind': 'left',
+                     'need_memory_mb': 9000, 'have_memory_mb': 8000,
+                     'lacking_memory_mb': 1000}]}]
+    assert _rejects(traits) == {'Placement: VCPU': HOSTS,
+                                'Placement: trait CUSTOM_GOLD': HOSTS // 2}
+    assert _rejects(unknown) == {'Placement: trait CUSTOM_NO': HOSTS}
+
+
+def _rejects(found):
+    """How many hosts each rule rejects, of a plan."""
+    return {rule['name']: rule['rejects']
+            for rule in found['why']['matrix']['rules'] if rule['rejects']}
+
+
 def _kept(scheduler, uuid):
     """What is kept of the decision on an instance, and what it rested on."""
     with scheduler.recorder.reading() as store:

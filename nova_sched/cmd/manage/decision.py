@@ -234,8 +234,13 @@ def _notes(conf, document):
     ran = dict.fromkeys(step['name'] for step in document['filters'])
     unknown = [name for name in ran if name.endswith('Filter')
                and name not in config.enabled_filters(conf)]
-    return [f'Decided by {", ".join(unknown)} as well, which the '
-            'configuration does not enable now'] if unknown else []
+    notes = [f'Decided by {", ".join(unknown)} as well, which the '
+             'configuration does not enable now'] if unknown else []
+    if document['candidates']['source'] != 'none' and (
+            config.placement_configured(conf)):
+        notes.append('What Placement says of single resources, traits and '
+                     'aggregates is as of now')
+    return notes
 
 
 def _explained(conf, document, past, key, args):
@@ -330,9 +335,9 @@ def _claim(claim):
 #: What people read, unless it is empty, in this order.
 _FIELDS = (
     'number', 'request_id', 'instance_uuids', 'arrived', 'service', 'worker',
-    'outcome', 'reason', 'code', 'kind', 'codes', 'picks', 'best', 'filters', 'rejected', 'candidates',
-    'claims', 'state', 'tries', 'milliseconds', 'seed', 'configuration',
-    'others')
+    'outcome', 'reason', 'code', 'kind', 'codes', 'picks', 'best', 'filters',
+    'rejected', 'candidates', 'claims', 'state', 'tries', 'milliseconds',
+    'seed', 'configuration', 'others')
 #: Field -> what people read of it.
 _FORMS = {
     'instance_uuids': lambda found: _lines(found, str),

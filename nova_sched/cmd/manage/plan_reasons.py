@@ -4,7 +4,10 @@ from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import objects
 from nova_sched.explain import explanation
+from nova_sched.explain import offer
 from nova_sched.hosts import decision
+from nova_sched.rehearsal import read_only_placement
+from nova_sched.scheduler import utils
 from nova_sched.scheduler.attempt import HostSelector
 
 
@@ -74,7 +77,22 @@ def explained_on(hosts, request, ranker, placed, picked, args, conf,
         default_zone=conf.default_availability_zone,
         named=_rows(hosts, args.named_hosts),
         flavors=_flavors(args.or_flavor, request.spec_obj.flavor),
-        ask_others=args.ask_others, every_host=args.all_hosts)
+        ask_others=args.ask_others, every_host=args.all_hosts,
+        placement=_placement_rules(conf, hosts, request.spec_obj))
+
+
+def _placement_rules(conf, hosts, spec_obj):
+    """Return the rules that Placement judges hosts by, as it is now: list.
+
+    Empty where it was not asked, or cannot be.
+    """
+    if not (hosts.offer.asked and config.placement_configured(conf)):
+        return []
+    return offer.rules(
+        read_only_placement.ReadOnlyPlacement(conf),
+        utils.resource_requests(
+            spec_obj, max_results=None, fallback_pcpu_query=(
+                not conf.workarounds.disable_fallback_pcpu_query)))
 
 
 def _rows(hosts, names):

@@ -1,0 +1,93 @@
+"""Why Placement does not offer a host, as rules of a matrix."""
+
+import numpy as np
+
+from nova_sched import exception
+from nova_sched.explain import host
+from nova_sched.explain import offer
+from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
+from nova_sched.placement.conditions import Condition
+from tests.builders.hosts import a_host
+from tests.builders.hosts import hosts
+from tests.builders.placement import Placement
+from tests.unit.explain.builders import a_matrix
+from tests.unit.explain.builders import a_ranker
+from tests.unit.explain.test_matrix import rejecting
+
+VCPU = Condition('placement_resource', 'VCPU', 'resources', 'VCPU:4',
+                 resource='VCPU', amount=4)
+GOLD = Condition('placement_trait', 'trait GOLD', 'required', 'GOLD')
+RECORDS = [a_host(name) for name in 'abcd']
+UUIDS = hosts(*RECORDS).objects('uuid')
+
+
+class Reader:
+    """Says of providers by number which fail, and has 3 of all left."""
+
+    def __init__(self, **failing):
+        self.failing_rows, self.asked = failing, []
+
+    def failing(self, condition, uuids):
+        rows = self.failing_rows[condition.name.split()[-1]]
+        if rows is None:
+            raise exception.PlacementError('it is away')
+        return [row in rows for row in range(len(uuids))]
+
+    def left(self, condition, uuid):
+        self.asked.append(uuid)
+        return 3
+
+
+def judged(offered=NO_CANDIDATES, **failing):
+    reader = Reader(**failing)
+    rules = [offer.PlacementRule(each, reader) for each in (VCPU, GOLD)]
+    return a_matrix(*RECORDS, ranker=a_ranker('ComputeFilter'), offer=offered,
+                    asked={'placement': rules}), reader
+
+
+def test_hosts_stand_at_each_condition_that_they_fail():
+    found, _ = judged(VCPU={0, 1}, GOLD={1, 2})
+
+    assert rejecting(found) == {
+        'Placement: VCPU': ['a', 'b'], 'Placement: trait GOLD': ['b', 'c'],
+        'allocation candidates': ['d'], 'ComputeFilter': []}
+    assert [each.code for each in found.by_rule()] == [
+        'placement_resource', 'placement_trait', 'placement_not_offered',
+        'service_down']
+
+
+def test_what_is_offered_is_out_by_none():
+    """Placement has changed since, perhaps."""
+    found, _ = judged(Placement(UUIDS[:2]).offer(), VCPU={0, 1, 2}, GOLD=set())
+
+    assert rejecting(found) == {
+        'Placement: VCPU': ['c'], 'allocation candidates': ['d'],
+        'ComputeFilter': []}
+
+
+def test_what_placement_does_not_say_is_told():
+    found, _ = judged(VCPU=None, GOLD={0})
+
+    assert found.errors == {'Placement: VCPU': 'it is away'}
+    assert rejecting(found)['allocation candidates'] == ['b', 'c', 'd']
+
+
+def test_figures_are_of_the_provider_and_asked_for_once():
+    found, reader = judged(VCPU={0}, GOLD=set())
+
+    first, second = (host.verdicts(found, 0) for _ in range(2))
+
+    assert [str(verdict) for verdict in first] == [
+        'Placement: VCPU rejects it: needs 4 VCPU, has 3 VCPU left, lacks 1 '
+        'VCPU']
+    assert first == second
+    assert reader.asked == [UUIDS[0]]
+
+
+def test_of_more_hosts_than_can_be_asked_about_words_are_told():
+    block = a_matrix(*RECORDS).hosts.block
+    rule = offer.PlacementRule(VCPU, Reader())
+    rule._left = dict.fromkeys(map(str, range(100)), 1)
+
+    assert rule.figures(block(np.array([0])), None) == []
+    assert rule.why_not(None, None) == '4 VCPU cannot be had of it'

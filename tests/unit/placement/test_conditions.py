@@ -1,0 +1,141 @@
+"""What a query asks of providers, one thing at a time."""
+
+import pytest
+
+from nova_sched import exception
+from nova_sched.placement import adapter
+from nova_sched.placement import conditions
+from nova_sched.rules.resources.query import Group
+from nova_sched.rules.resources.query import ResourceRequest
+from tests.builders import http_placement
+from tests.builders.http_server import Answer
+
+AGGREGATE = 'a0000000-0000-4000-8000-000000000000'
+
+
+def a_query(**wanted):
+    """A ResourceRequest; root_required and the like are its own."""
+    own = {name: wanted.pop(name) for name in list(wanted)
+           if name.startswith('root_')}
+    return ResourceRequest({'': Group(**wanted)}, **own)
+
+
+def names(*queries):
+    return [(each.code, each.name) for each in conditions.conditions(queries)]
+
+
+class TestConditions:
+    def test_are_amounts_traits_and_aggregates(self):
+        assert names(a_query(
+            resources={'VCPU': 2, 'MEMORY_MB': 512}, required={'A', 'B'},
+            forbidden={'C'}, member_of=[[AGGREGATE]],
+            root_required={'R'})) == [
+            ('placement_trait', 'trait R'),
+            ('placement_resource', 'MEMORY_MB'),
+            ('placement_resource', 'VCPU'),
+            ('placement_trait', 'trait A'), ('placement_trait', 'trait B'),
+            ('placement_trait', 'trait C'),
+            ('placement_aggregate', f'aggregate {AGGREGATE}')]
+
+    def test_of_numbered_groups_count(self):
+        query = a_query(resources={'VCPU': 1})
+        query.groups['1'] = Group(resources={'VGPU': 1}, required={'GPU'})
+
+        assert [name for _, name in names(query)] == [
+            'VCPU', 'VGPU', 'trait GPU']
+
+    def test_that_one_of_two_queries_lacks_need_not_be_met(self):
+        assert names(a_query(resources={'PCPU': 2, 'MEMORY_MB': 512}),
+                     a_query(resources={'VCPU': 2, 'MEMORY_MB': 512})) == [
+            ('placement_resource', 'MEMORY_MB')]
+
+    def test_say_in_words_what_is_lacking(self):
+        found = conditions.conditions([a_query(
+            resources={'VCPU': 2}, required={'A'}, forbidden={'B'})])
+
+        assert [each.words for each in found] == [
+            '2 VCPU cannot be had of it', 'it lacks trait A',
+            'it has trait B']
+
+
+@pytest.fixture
+def server():
+    with http_placement.placement() as server:
+        yield server
+
+
+@pytest.fixture
+def reader(server, tmp_path):
+    return conditions.ConditionReader(adapter.PlacementAdapter(
+        http_placement.a_conf(tmp_path, auth_type='none',
+                              endpoint_override=server.url)))
+
+
+def listed(*pairs):
+    return Answer(body={'resource_providers': [
+        {'uuid': uuid, 'root_provider_uuid': root} for uuid, root in pairs]})
+
+
+class TestFailing:
+    def failing(self, reader, **wanted):
+        [condition] = conditions.conditions([a_query(**wanted)])
+        return reader.failing(condition, ['a', 'b', 'c'])
+
+    def test_are_those_without_a_provider_that_meets_it(self, server, reader):
+        server.on('GET', '/resource_providers?resources=VCPU%3A2',
+                  listed(('a', 'a'), ('child', 'b')))
+        server.on('GET', '/resource_providers?required=MISC', listed())
+
+        assert self.failing(reader, resources={'VCPU': 2}) == [
+            False, False, True]
+
+    def test_of_the_root_are_those_whose_child_alone_meets_it(self, server,
+                                                              reader):
+        server.on('GET', '/resource_providers?required=R',
+                  listed(('a', 'a'), ('child', 'b')))
+
+        assert self.failing(reader, root_required={'R'}) == [
+            False, True, True]
+
+    def test_of_what_is_forbidden_are_those_that_have_it(self, server,
+                                                         reader):
+        server.on('GET', '/resource_providers?required=R', listed(('a', 'a')))
+
+        assert self.failing(reader, root_forbidden={'R'}) == [
+            True, False, False]
+
+    def test_are_all_of_a_trait_that_placement_does_not_know(self, server,
+                                                             reader):
+        server.on('GET', '/resource_providers', http_placement.error(
+            400, 'No such trait(s): CUSTOM_X.'))
+
+        assert self.failing(reader, required={'CUSTOM_X'}) == [True] * 3
+        assert self.failing(reader, forbidden={'CUSTOM_X'}) == [False] * 3
+
+    def test_are_none_of_what_a_shared_provider_may_give(self, server,
+                                                         reader):
+        server.on('GET', '/resource_providers?resources=DISK_GB',
+                  listed(('shared', 'shared')))
+        server.on('GET', '/resource_providers?required=MISC',
+                  listed(('shared', 'shared')))
+
+        assert self.failing(reader, resources={'DISK_GB': 5}) == [False] * 3
+
+    @pytest.mark.parametrize('value, version', [
+        ('A', '1.32'), ('in:A,B', '1.39')])
+    def test_are_asked_for_in_the_version_that_knows_the_words(
+            self, server, reader, value, version):
+        server.on('GET', '/resource_providers', listed())
+
+        self.failing(reader, required={value})
+
+        assert server.asked[-1].version == f'placement {version}'
+
+    def test_are_not_asked_for_once_placement_has_failed(self, server,
+                                                         reader):
+        server.on('GET', '/resource_providers', http_placement.error(500))
+
+        for _ in range(3):
+            with pytest.raises(exception.PlacementError, match='Got 500'):
+                self.failing(reader, required={'A'})
+        assert len(server.to('GET', '/resource_providers')) == 1
