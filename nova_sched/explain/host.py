@@ -10,6 +10,7 @@ from nova_sched import weights
 from nova_sched.explain import matrix as matrices
 from nova_sched.explain import words
 from nova_sched.rules import narrowing
+from nova_sched.rules import phrases
 
 _REASONS = {
     matrices.EARLIER: 'a rule rejects it for an earlier instance',
@@ -122,10 +123,10 @@ class WhyNot:
         found = []
         if losses:
             found.append(f'kept below {self.picked} by '
-                         f'{words.joined(losses[:words.GROUPS])}')
+                         f'{words.joined(losses[:phrases.GROUPS])}')
         if gains:
             found.append(f'gains over {self.picked} by '
-                         f'{words.joined(gains[:words.GROUPS])}')
+                         f'{words.joined(gains[:phrases.GROUPS])}')
         return found
 
 

@@ -27,6 +27,7 @@ from nova_sched.filters import FilterHandler
 from nova_sched.objects import copies
 from nova_sched.rules import codes
 from nova_sched.rules import narrowing
+from nova_sched.rules import phrases
 from nova_sched.scheduler import attempt
 
 #: Stages that are no filter.
@@ -151,11 +152,10 @@ class Matrix:
         if not total:
             return 'there are no hosts'
         reasons = [each for each in self.combinations if each.rules]
-        told = [f'{len(rows)} {_together(names)}'
-                for names, rows in reasons[:words.GROUPS]]
-        more = len(reasons) - len(told)
-        if more:
-            told.append(f'and {more} more reason{"s" if more > 1 else ""}')
+        told = phrases.groups([
+            f'{len(rows)} {_together(names)}'
+            for names, rows in reasons[:phrases.GROUPS]],
+            [len(rows) for _, rows in reasons[phrases.GROUPS:]])
         count = len(self.fitting)
         return (f'{words.hosts(count, total)} '
                 f'fit{"s" if count == total == 1 else ""}'
@@ -170,7 +170,7 @@ class Matrix:
         found += [
             f'{_together(names)}: {words.hosts(len(rows), self.hosts.size)}, '
             f'{words.examples(self.names(rows), len(rows))}'
-            for names, rows in reasons[:words.GROUPS]]
+            for names, rows in reasons[:phrases.GROUPS]]
         helping = [f'{each.alone} without {each.name}'
                    for each in self.by_rule() if each.alone]
         if helping:

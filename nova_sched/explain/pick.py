@@ -8,6 +8,7 @@ import numpy as np
 from nova_sched import weights
 from nova_sched.explain import words
 from nova_sched.explain.host import weigh
+from nova_sched.rules import phrases
 
 
 class Part(typing.NamedTuple):
@@ -66,7 +67,7 @@ class WhyPick:
             return f'{self.host} is the only host that fits'
         if self.next_host is None:
             return f'{self.host} weighs as much as all hosts that fit'
-        named = self._sorted(1)[:words.GROUPS]
+        named = self._sorted(1)[:phrases.GROUPS]
         if not named:
             return f'{self.host} is first'
         of_gap = f' of a gap of {self.gap:.2f} to {self.next_host}'
@@ -77,7 +78,7 @@ class WhyPick:
     def _others(self):
         opposed = [part.weigher for part in self._sorted(-1)]
         if opposed:
-            yield f'{words.joined(opposed[:words.GROUPS])} opposed'
+            yield f'{words.joined(opposed[:phrases.GROUPS])} opposed'
         for part in self.parts:
             if part.first_without is not None:
                 yield (f'without {part.weigher} {part.first_without} would '

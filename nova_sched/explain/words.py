@@ -2,8 +2,8 @@
 
 import math
 
-#: Hosts that a sentence names, and groups of them.
-EXAMPLES, GROUPS = 3, 3
+#: Hosts that a sentence names.
+EXAMPLES = 3
 
 
 def hosts(count, total):

@@ -5,6 +5,9 @@ import collections
 #: Values named before the rest is only counted.
 SHOWN = 5
 
+#: Groups of rejected hosts that operators are told of in a sentence.
+GROUPS = 3
+
 #: What follows a line at DEBUG that scripts search in another release's words.
 IN_QUEENS = (" (in Queens' words: fails instance_type extra_specs "
              'requirements)')
@@ -43,6 +46,20 @@ def listed(values):
     """Return sorted values as 'a, b, c', shortened: '... and 7 more'."""
     return some(sorted({shortened(str(value)) for value in values})
                 ) or 'nothing'
+
+
+def groups(texts, others):
+    """Return the texts of the first groups of hosts, and that there are more:
+    list of texts, the last one as 'and 4 more reasons for 23 hosts'.
+
+    others: how many hosts each further group has.
+    """
+    if not others:
+        return texts
+    several = 's' if len(others) > 1 else ''
+    hosts = sum(others)
+    return [*texts, f'and {len(others)} more reason{several} for {hosts} '
+                    f'host{"s" if hosts > 1 else ""}']
 
 
 def some(texts, between=', '):

@@ -12,6 +12,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched.filters import may_look_at_hints
+from nova_sched.rules import phrases
 
 LOG = logging.getLogger(__name__)
 
@@ -28,7 +29,8 @@ _SHARES = ((0.5, 'most'), (0.1, 'some'), (0, 'few'))
 class Counted:
     """Hosts counted by the rule that rejected them.
 
-    full: text with the rules' reasons.  asked: text with what was asked for.
+    full: text with the reasons of the rules that reject most.
+    asked: text with what was asked for.
     named: the same without numbers, and without what tenants could find hosts
         out by; '' if that is all.
     """
@@ -47,21 +49,23 @@ def counted(record, filters, snapshot, spec_obj):
     by_name = {type(filter_).__name__: filter_ for filter_ in filters}
     rejected = sorted(record.rejected(), key=lambda item: -len(item[1]))
 
-    def text(words):
+    def text(words, most):
         if not record.hosts:
             return 'there are no hosts'
         if not rejected:
             return f'none of {record.hosts} hosts was rejected'
         left = record.hosts - sum(len(rows) for _, rows in rejected)
         return f'{left} of {record.hosts} hosts: ' + ', '.join(
-            f'{len(rows)} {name}'
-            + _bracketed(words, by_name.get(name), rows, record)
-            for name, rows in rejected)
+            phrases.groups([
+                f'{len(rows)} {name}'
+                + _bracketed(words, by_name.get(name), rows, record)
+                for name, rows in rejected[:most]],
+                [len(rows) for _, rows in rejected[most:]]))
 
     return Counted(
         full=text(lambda filter_, rows: filter_.reason(
-            snapshot.block(rows), spec_obj)),
-        asked=text(_asked_of(spec_obj)),
+            snapshot.block(rows), spec_obj), phrases.GROUPS),
+        asked=text(_asked_of(spec_obj), len(rejected)),
         named=_named(record, filters, spec_obj))
 
 

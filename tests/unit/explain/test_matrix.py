@@ -241,7 +241,7 @@ class TestViews:
         assert a_matrix(*records).summary() == (
             '0 of 8 hosts fit, rejected: 4 only RamFilter; 1 only '
             'ComputeFilter; 1 ComputeFilter and RamFilter; and 2 more '
-            'reasons')
+            'reasons for 2 hosts')
 
     def test_sentences_name_three_hosts_at_most(self):
         found = a_matrix(*(full(f'full{i}') for i in range(5)))

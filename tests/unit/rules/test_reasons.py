@@ -58,6 +58,25 @@ def test_most_come_first_with_the_rule_s_own_words_where_it_has_any():
         '1 ignore_hosts, 1 SilentFilter')
 
 
+def test_of_more_than_three_rules_the_others_are_counted():
+    """Their words would make the line long; callers are told of all."""
+    record = Decision(hosts=11)
+    left = rows(*range(11))
+    for number, name in ((4, 'SizeFilter'), (3, 'SilentFilter'),
+                         (1, 'ignore_hosts'), (2, 'force_hosts'),
+                         (1, 'force_nodes')):
+        record.step(0, name, left, left[number:])
+        left = left[number:]
+
+    found = both(record, 11)
+
+    assert found.full == (
+        '0 of 11 hosts: 4 SizeFilter (512 wanted, 4 too small), '
+        '3 SilentFilter, 2 force_hosts, and 2 more reasons for 2 hosts')
+    assert found.asked.endswith(
+        '2 force_hosts, 1 ignore_hosts, 1 force_nodes')
+
+
 def test_hosts_that_were_not_rejected_are_counted_too():
     record = Decision(hosts=3)
     record.step(0, 'service up', rows(0, 1, 2), rows(0, 2))
