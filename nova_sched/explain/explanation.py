@@ -42,6 +42,10 @@ class Explanation:
     error: str = ''
     schedule_info: list | None = None
 
+    def kind(self, kind):
+        """As of Matrix.kind."""
+        return self.matrix.kind(kind)
+
     def to_dict(self):
         """Return it as plain JSON."""
         return {

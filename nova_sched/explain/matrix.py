@@ -97,6 +97,19 @@ class Matrix:
                 return max(found, key=found.get)
         return codes.of_rule(name, filter_)
 
+    def kind(self, kind):
+        """Return the kind of a refusal, knowing what all rules say.
+
+        kind: as of rules.refusals; None if it is not known.  A host with room,
+            as computes report it, may have none as Placement counts.
+        """
+        of_amounts = [each.code in codes.OF_AMOUNTS
+                      for each in self.by_rule()]
+        if kind == codes.FILTERED_OUT and any(of_amounts) and (
+                self.rejected[of_amounts].any(axis=0).all()):
+            return codes.NO_CAPACITY
+        return kind
+
     def by_host(self, row):
         """Return the names of the rules that reject a host: tuple."""
         return self._named(self.rejected[:, row])

@@ -21,6 +21,10 @@ KINDS = (NO_CAPACITY, FILTERED_OUT, FRAGMENTED, RACED, STATE_STALE,
     'no_capacity', 'filtered_out', 'fragmented', 'raced', 'state_stale',
     'contradiction')
 
+#: What hosts are out by that have no room.
+OF_AMOUNTS = frozenset(('placement_resource', 'vcpus', 'ram', 'disk', 'numa',
+                        'pci'))
+
 #: What the other steps are called in the record of a request.
 OFFERED, CLAIMED, SERVICE_UP, EARLIER, TOGETHER = (
     'allocation candidates', 'claims refused', 'service up',

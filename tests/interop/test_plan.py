@@ -117,7 +117,7 @@ def test_explains_what_placement_does_not_offer(stage, placement, plan):
         ['--extra-spec', 'trait:CUSTOM_NO=required']))
 
     assert (large['code'], large['kind']) == (
-        'placement_offers_none', 'filtered_out')
+        'placement_offers_none', 'no_capacity')
     assert _rejects(large) == {'Placement: MEMORY_MB': HOSTS}
     [told] = large['why_not']
     assert told['rejected_by'] == [{

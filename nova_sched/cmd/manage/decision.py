@@ -197,6 +197,7 @@ class Explain(forms.ShowOne):
                  'codes': document['codes'], 'notes': self._lines[1:]}
         if not isinstance(self._explained, str):
             found |= self._explained.to_dict()
+            found['kind'] = self._explained.kind(document['kind'])
         return tuple(found), tuple(found.values())
 
     def produce_output(self, parsed_args, column_names, data):

@@ -65,7 +65,7 @@ class PlanReport:
         return {
             'version': VERSION, 'outcome': self._record.outcome,
             'reason': self.reason, 'code': self._record.code,
-            'kind': self._record.kind,
+            'kind': self._kind,
             'codes': decision_document.code_counts(self._record.codes),
             'operation': self._operation,
             'request': {'id': self._record.request_id,
@@ -198,7 +198,13 @@ class PlanReport:
                 f'of={self._record.instances} hosts={self._hosts()} '
                 f'filter={self._last_filter()} '
                 f'code={self._record.code or "-"} '
-                f'kind={self._record.kind or "-"}')
+                f'kind={self._kind or "-"}')
+
+    @property
+    def _kind(self):
+        kind = self._record.kind
+        return kind if isinstance(self._explanation, str) else (
+            self._explanation.kind(kind))
 
     def _last_filter(self):
         """Return the rule that left no host; '-' for none."""

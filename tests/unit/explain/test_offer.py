@@ -1,12 +1,14 @@
 """Why Placement does not offer a host, as rules of a matrix."""
 
 import numpy as np
+import pytest
 
 from nova_sched import exception
 from nova_sched.explain import host
 from nova_sched.explain import offer
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.placement.conditions import Condition
+from nova_sched.rules import codes
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
 from tests.builders.placement import Placement
@@ -63,6 +65,15 @@ def test_what_is_offered_is_out_by_none():
     assert rejecting(found) == {
         'Placement: VCPU': ['c'], 'allocation candidates': ['d'],
         'ComputeFilter': []}
+
+
+@pytest.mark.parametrize('lacking, kind', [
+    ({0, 1, 2, 3}, codes.NO_CAPACITY), ({0, 1, 2}, codes.FILTERED_OUT)])
+def test_a_host_has_no_room_if_placement_says_so(lacking, kind):
+    found, _ = judged(VCPU=lacking, GOLD={3})
+
+    assert found.kind(codes.FILTERED_OUT) == kind
+    assert found.kind(codes.RACED) == codes.RACED
 
 
 def test_what_placement_does_not_say_is_told():
