@@ -86,6 +86,9 @@ class ManageApp(app.App):
                 else level)
         if self.options.verbose_level > 1:
             self.conf.set_override('debug', True)
+            # oslo.log's own choice is the standard output, which has what
+            # was asked for.
+            self.conf.set_override('use_stderr', True)
             logs.setup(self.conf, 'nova-sched-manage')
 
     def configuration(self):

@@ -160,14 +160,16 @@ class TestNamedHosts:
 
 
 def test_what_is_logged_of_the_decision_is_logged_once(run, plan, tmp_path):
+    """Apart from what was asked for, which programs may read."""
     plan()
 
     ended = run('-v', '--config-file', tmp_path / 'plan.conf', 'request',
                 'plan', '--ram', 9500, '--host', 'a')
 
     assert ended.code == 1
-    assert ended.out.count('Filter RamFilter returned 0 hosts') == 1
-    assert ended.out.count('RamFilter: (start: 3, end: 0)') == 1
+    assert ended.err.count('Filter RamFilter returned 0 hosts') == 1
+    assert ended.err.count('RamFilter: (start: 3, end: 0)') == 1
+    assert 'returned 0 hosts' not in ended.out
 
 
 def test_the_schema_is_of_this_version():
