@@ -140,9 +140,11 @@ class Recorder:
                 self._bound()
             if not decision_store.path(self._conf).exists():
                 self._let_go()
-        except Exception:
+        except Exception as error:
             # The next ones are to be kept all the same.
-            LOG.exception('%d decision(s) are not kept', len(records))
+            failure = error
+            if not self._is_failing:
+                LOG.exception('%d decision(s) are not kept', len(records))
         self._tell(failure, lost)
         return failure
 
