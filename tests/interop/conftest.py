@@ -18,6 +18,7 @@ import pytest
 
 from tests.functional import conftest as functional
 from tests.functional import shared
+from tests.interop.placement import open_placement
 
 TOP = pathlib.Path(__file__).parent.parent.parent
 PEER = pathlib.Path(__file__).parent / 'peer.py'
@@ -104,3 +105,17 @@ def stage(tmp_path):
     """A Stage on a real RabbitMQ and a real MariaDB."""
     with functional.open_stage(tmp_path) as stage:
         yield stage
+
+
+@pytest.fixture(scope='module')
+def server(tmp_path_factory):
+    """A Placement that the tests of this file share."""
+    with open_placement(tmp_path_factory.mktemp('placement')) as placement:
+        yield placement
+
+
+@pytest.fixture
+def placement(server):
+    """The same, without what earlier tests left in it."""
+    server.clear()
+    return server

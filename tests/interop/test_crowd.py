@@ -7,7 +7,6 @@ import pytest
 from nova_sched import exception
 from tests.builders import clouds
 from tests.builders import requests
-from tests.interop.placement import open_placement
 
 pytestmark = pytest.mark.real
 
@@ -16,20 +15,6 @@ HOSTS, SLOTS, CALLERS = 30, 2, 60
 PATIENCE = 300
 FLAVOR = {'vcpus': 4, 'memory_mb': 1024, 'root_gb': 10, 'ephemeral_gb': 0,
           'swap': 0}
-
-
-@pytest.fixture(scope='module')
-def server(tmp_path_factory):
-    """A Placement that the tests of this file share."""
-    with open_placement(tmp_path_factory.mktemp('placement')) as placement:
-        yield placement
-
-
-@pytest.fixture
-def placement(server):
-    """The same, without what earlier tests left in it."""
-    server.clear()
-    return server
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from tests.builders.examples import so_many
 from tests.interop import dumps
 from tests.interop.placement import Refused
 from tests.interop.placement import a_consumer
-from tests.interop.placement import open_placement
 
 pytestmark = pytest.mark.real
 
@@ -30,20 +29,12 @@ TIMEOUT = 3
 CHURN = so_many(15)
 
 
-@pytest.fixture(scope='module')
-def server(tmp_path_factory):
-    """A Placement that the tests of this file share."""
-    with open_placement(tmp_path_factory.mktemp('placement')) as placement:
-        yield placement
-
-
 @pytest.fixture
-def placement(server):
-    """The same, with eight empty hosts and nothing else."""
-    server.clear()
+def placement(placement):
+    """It has eight empty hosts and nothing else."""
     for host, uuid in HOSTS.items():
-        add(server, host, uuid)
-    return server
+        add(placement, host, uuid)
+    return placement
 
 
 def add(placement, host, uuid):

@@ -16,27 +16,12 @@ from tests.builders.http_placement import CONTEXT
 from tests.builders.http_placement import Query
 from tests.interop.placement import Refused
 from tests.interop.placement import a_consumer
-from tests.interop.placement import open_placement
 
 SPEC = requests.a_request(project_id='p', user_id='u')
 INVENTORY = {'VCPU': 4, 'MEMORY_MB': 4096}
 SMALL = 'resources=MEMORY_MB%3A512%2CVCPU%3A1'
 #: Of the eras whose claims differ.
 ERAS = ('1.17', '1.25', '1.29', '1.36')
-
-
-@pytest.fixture(scope='module')
-def server(tmp_path_factory):
-    """A Placement that the tests of this file share."""
-    with open_placement(tmp_path_factory.mktemp('placement')) as placement:
-        yield placement
-
-
-@pytest.fixture
-def placement(server):
-    """The same, without what earlier tests left in it."""
-    server.clear()
-    return server
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from tests.functional.test_plan import planned
 from tests.functional.test_plan import rows
 from tests.functional.test_plan import spec_of
 from tests.interop.placement import a_consumer
-from tests.interop.placement import open_placement
 
 pytestmark = pytest.mark.real
 
@@ -34,14 +33,6 @@ def plans():
     """What a plan keeps this process from, the next test may do."""
     with commands.plans_undone():
         yield
-
-
-@pytest.fixture
-def placement(tmp_path):
-    directory = tmp_path / 'placement'
-    directory.mkdir()
-    with open_placement(directory) as placement:
-        yield placement
 
 
 @pytest.fixture

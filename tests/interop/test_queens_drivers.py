@@ -11,23 +11,8 @@ from tests.functional import conftest as functional
 from tests.functional import stage as stages
 from tests.functional import test_plug_ins as functional_plug_ins
 from tests.interop.placement import a_consumer
-from tests.interop.placement import open_placement
 
 pytestmark = pytest.mark.real
-
-
-@pytest.fixture(scope='module')
-def server(tmp_path_factory):
-    """A Placement that the tests of this file share."""
-    with open_placement(tmp_path_factory.mktemp('placement')) as placement:
-        yield placement
-
-
-@pytest.fixture
-def placement(server):
-    """The same, without what earlier tests left in it."""
-    server.clear()
-    return server
 
 
 def test_a_driver_of_queens_gives_back_what_is_too_little(
