@@ -13,6 +13,7 @@ Placement is not asked again: what it offers is what it offers the request as
 it is.  So a change that needs more of it is not found.
 """
 
+import collections
 import dataclasses
 import math
 
@@ -33,17 +34,29 @@ SECONDS = 1
 #: How many proposals of a kind are tried until one works.
 MOST_TRIES = 20
 
-#: What can be freed on a host, by the name of its figure: the column, what a
-#: unit more of it adds there, and what the guests have of it now, function of
-#: a HostBlock: numbers (n,).
+#: Something of which less can be in use on a host.
+#: column: where it counts.  sign: what a unit less adds there.
+#: in_use: what the guests have now, function of a HostBlock: numbers (n,).
+#: key: in a Change.  unit: in its sentence.
+_Freeable = collections.namedtuple('_Freeable',
+                                   'column sign in_use key unit')
+
+#: What can be freed, by the name of its figure.
 _FREEABLE = {
-    'RAM': ('free_ram_mb', 1, lambda hosts: (
-        hosts.total_usable_ram_mb - hosts.free_ram_mb)),
-    'disk': ('free_disk_mb', 1, lambda hosts: (
-        hosts.total_usable_disk_gb * 1024 - hosts.free_disk_mb)),
-    'VCPUs': ('vcpus_used', -1, lambda hosts: hosts.vcpus_used),
-    'instances': ('num_instances', -1, lambda hosts: hosts.num_instances),
-    'I/O operations': ('num_io_ops', -1, lambda hosts: hosts.num_io_ops)}
+    'RAM': _Freeable('free_ram_mb', 1, lambda hosts: (
+        hosts.total_usable_ram_mb - hosts.free_ram_mb),
+        'ram_mb', 'MB of RAM'),
+    'disk': _Freeable('free_disk_mb', 1, lambda hosts: (
+        hosts.total_usable_disk_gb * 1024 - hosts.free_disk_mb),
+        'disk_mb', 'MB of disk'),
+    'VCPUs': _Freeable('vcpus_used', -1, lambda hosts: hosts.vcpus_used,
+                       'vcpus', 'VCPUs'),
+    'instances': _Freeable(
+        'num_instances', -1, lambda hosts: hosts.num_instances,
+        'instances', 'instances'),
+    'I/O operations': _Freeable(
+        'num_io_ops', -1, lambda hosts: hosts.num_io_ops,
+        'io_operations', 'I/O operations')}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -265,11 +278,11 @@ class _Search:
                       in amounts.items() if column[at] > 0}
             if not amount:
                 continue
-            said = words.joined([_freed_text(what, many)
+            said = words.joined([f'{many} {_FREEABLE[what].unit}'
                                  for what, many in amount.items()])
             yield _Proposal(
                 Change('freed', {**self._named(row), **{
-                    _FREED_KEYS[what]: many
+                    _FREEABLE[what].key: many
                     for what, many in amount.items()}},
                     f'with {said} less on {self.matrix.name(row)} the '
                     'request is placed'),
@@ -300,7 +313,7 @@ class _Search:
             extent += lacking / max(figure.need, 1)
         for what, column in amounts.items():
             possible &= np.ceil(column) <= np.maximum(
-                _FREEABLE[what][2](hosts), 0)
+                _FREEABLE[what].in_use(hosts), 0)
         possible &= ~(rejected & ~explained).any(axis=0)
         return amounts, np.where(possible, extent, np.inf)
 
@@ -382,19 +395,11 @@ _KINDS = ((_Search.unpinned, 1), (_Search.fewer_instances, 1),
           (_Search.filters_off, MOST_TRIES), (_Search.enabled_hosts, 1),
           (_Search.freed, 1), (_Search.smaller_flavors, 1))
 
-_FREED_KEYS = {'RAM': 'ram_mb', 'disk': 'disk_mb', 'VCPUs': 'vcpus',
-               'instances': 'instances', 'I/O operations': 'io_operations'}
-
 
 def _sizes(flavor):
     """Return RAM in MB, disk in GB, VCPUs and swap in MB of a Flavor."""
     return (flavor.memory_mb, flavor.root_gb + flavor.ephemeral_gb,
             flavor.vcpus, flavor.swap)
-
-
-def _freed_text(what, many):
-    return (f'{many} MB of {what}' if what in ('RAM', 'disk')
-            else f'{many} {what}')
 
 
 def _write(hosts, row, **values):
@@ -405,5 +410,5 @@ def _write(hosts, row, **values):
 def _free(hosts, row, amounts):
     """Have so much less in use on a host.  amounts: what -> int."""
     for what, many in amounts.items():
-        name, sign, _ = _FREEABLE[what]
-        hosts.write(name, row, hosts.cell(name, row) + sign * many)
+        column, sign = _FREEABLE[what][:2]
+        hosts.write(column, row, hosts.cell(column, row) + sign * many)
