@@ -11,6 +11,8 @@ POLICIES = ('affinity', 'anti-affinity', 'soft-affinity',
 
 #: The version in which a group says its policy and rules (Rocky).
 _POLICY_SINCE = (1, 11)
+#: The last one before.
+_BEFORE_POLICY = '1.10'
 
 
 @base.Registry.register
@@ -54,6 +56,12 @@ class InstanceGroup(base.NovaObject, base.DictCompat):
         """
         return self._old_form or (
             base.version_tuple(self.wire_version) < _POLICY_SINCE)
+
+    def obj_to_primitive(self, target_version=None, version_manifest=None):
+        """Return the envelope; its reader counts as this group does."""
+        if self.counts_by_host:
+            target_version = target_version or _BEFORE_POLICY
+        return super().obj_to_primitive(target_version, version_manifest)
 
     @property
     def rules(self):

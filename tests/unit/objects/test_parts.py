@@ -287,9 +287,14 @@ class TestGroups:
         ({'policy': 'anti-affinity'}, '1.11', False)])
     def test_groups_without_a_policy_of_their_own_count_by_host(
             self, given, version, by_host):
-        """Such groups are of before Rocky."""
-        assert objects.InstanceGroup.from_data(
-            given, version).counts_by_host is by_host
+        """Such groups are of before Rocky, also for who reads them next."""
+        group = objects.InstanceGroup.from_data(
+            {**given, 'hosts': ['a']}, version)
+        passed_on = objects.InstanceGroup.from_envelope(
+            group.obj_to_primitive())
+
+        assert group.counts_by_host is passed_on.counts_by_host is by_host
+        assert (passed_on.policy, passed_on.hosts) == ('anti-affinity', ['a'])
 
 
 @pytest.mark.parametrize('hints, expected', [
