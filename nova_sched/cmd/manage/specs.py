@@ -82,7 +82,8 @@ def add_request_arguments(parser):
         help='JSON of a RequestSpec instead of the options above: as it '
              'travels over RPC, its fields alone, or what "decision show -f '
              'json" writes. Fields that are not there are as without '
-             'options.')
+             'options. Also request_spec and filter_properties, as callers '
+             'below RPC 4.3 send them.')
 
 
 def _add_sizes(parser):
@@ -157,8 +158,8 @@ def build_spec(args):
 
 
 def _from_file(args):
-    defaults = default_arguments()
-    others = [flag(name) for name, value in sorted(vars(defaults).items())
+    others = [flag(name) for name, value
+              in sorted(vars(default_arguments()).items())
               if name != 'spec' and getattr(args, name) != value]
     if others:
         raise exception.InvalidInput(
@@ -168,25 +169,37 @@ def _from_file(args):
         found = json.loads(pathlib.Path(args.spec).read_text())
         if not isinstance(found, dict):
             raise ValueError('must be a JSON object')
-        for name in ('request', 'spec_obj'):
-            # Of a decision that is kept, and of the call that it has.
-            if isinstance(found.get(name), dict):
-                found = found[name]
-        if _ENVELOPE in found:
-            return found
-        known = objects.RequestSpec.fields
-        for name in sorted(found.keys() - known.keys()):
-            raise ValueError(f'{name} is no field of a RequestSpec; '
-                             + nearest.did_you_mean(name, known))
-        made = _from_options(defaults).obj_to_primitive()
-        made[_DATA] |= _fields(found)
-        if found.get('numa_topology') is None:
-            made[_DATA]['numa_topology'] = _numa(made)
+        return _from_json(found)
     except MalformedError as exc:
         raise exc.under('--spec').as_invalid_input() from exc
     except (OSError, ValueError) as exc:
         raise exception.InvalidInput(
             reason=f'--spec {args.spec}: {exc}') from exc
+
+
+def _from_json(found):
+    """Return the request in a JSON object of any of the forms: an envelope.
+
+    Raises ValueError, MalformedError and InvalidInput.
+    """
+    for name in ('request', 'spec_obj'):
+        # Of a decision that is kept, and of the call that it has.
+        if isinstance(found.get(name), dict):
+            found = found[name]
+    if _ENVELOPE in found:
+        return found
+    if 'request_spec' in found:
+        return arguments.from_legacy_dicts(
+            found['request_spec'],
+            found.get('filter_properties')).obj_to_primitive()
+    known = objects.RequestSpec.fields
+    for name in sorted(found.keys() - known.keys()):
+        raise ValueError(f'{name} is no field of a RequestSpec; '
+                         + nearest.did_you_mean(name, known))
+    made = _from_options(default_arguments()).obj_to_primitive()
+    made[_DATA] |= _fields(found)
+    if found.get('numa_topology') is None:
+        made[_DATA]['numa_topology'] = _numa(made)
     return made
 
 

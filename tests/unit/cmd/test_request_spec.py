@@ -189,7 +189,24 @@ class TestSpec:
 
         assert field(spec_of('--spec', file)) == value
 
+    def test_in_a_file_may_be_of_a_caller_that_sends_dicts(self, tmp_path):
+        """As it travels below RPC 4.3, and as a decision on it is kept."""
+        call = {'request_spec': {
+            'num_instances': 2, 'image': {'id': IMAGE, 'properties': {}},
+            'instance_type': {'memory_mb': 5, 'vcpus': 1, 'root_gb': 0,
+                              'ephemeral_gb': 0}},
+                'filter_properties': {'ignore_hosts': ['fake-0001']}}
+        file = tmp_path / 'dicts.json'
+        for document in (call, {'request': call}):
+            file.write_text(json.dumps(document))
+
+            found = spec_of('--spec', file)
+            assert (found.flavor.memory_mb, found.num_instances,
+                    found.ignore_hosts) == (5, 2, ['fake-0001'])
+
     @pytest.mark.parametrize('text, words', [
+        ('{"request_spec": {"num_instances": 1}}',
+         'request_spec.instance_type: is missing'),
         ('{"flavour": {"vcpus": 99}}',
          r'flavour is no field of a RequestSpec; did you mean flavor\?'),
         ('{"image": "x"}', 'image = .x.: must be an object')])
