@@ -7,7 +7,6 @@ import zlib
 
 from nova_sched import exception
 from nova_sched import service_adapter
-from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.placement import adapter
 from nova_sched.placement import allocations
 from nova_sched.scheduler.client import report
@@ -191,7 +190,8 @@ def _usages(document):
 class ReadOnlyReportClient(report.SchedulerReportClient):
     """A Placement client that fetches candidates and claims none of them.
 
-    Every claim succeeds, and none is sent.  Placement lists all candidates.
+    A claim succeeds as far as there is room, and none is sent.  Placement
+    lists all candidates.
 
     conf: ConfigOpts.  placement: ReadOnlyPlacement.
     """
@@ -199,14 +199,13 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
     def copied_candidates(self, queries, context):
         """Return None: Placement is to be asked."""
 
-    def candidates(self, queries, context):
+    def _listed(self, found, version, context):
         """As of SchedulerReportClient."""
-        found = super().candidates(queries, context)
-        if isinstance(found, NoCandidates):
-            return found
+        room = _Room(found.summaries)
         return dataclasses.replace(
-            found, claim=_claim, release=_release, reserve=_reserve,
-            claim_all=None)
+            super()._listed(found, version, context), claim=room.claim,
+            release=room.release, reserve=_reserve, claim_all=None,
+            release_all=_release_each)
 
     def claim_resources(self, *args, **kwargs):
         """Return True, as for a plug-in's claim that succeeds."""
@@ -217,7 +216,7 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
         return True
 
     def forget(self, instance_uuid):
-        """Do nothing, as ``_release``."""
+        """Do nothing: nothing was claimed."""
 
 
 class StrictReportClient(ReadOnlyReportClient):
@@ -233,9 +232,39 @@ class StrictReportClient(ReadOnlyReportClient):
         return super().without_answer(error)
 
 
-def _claim(instance_uuid, request, spec_obj):
-    """Return True: what Placement offers can be had."""
-    return True
+class _Room:
+    """What Placement has room for, less what one request would claim.
+
+    summaries: provider uuid -> summary, as Placement writes them.  Of what
+    they do not tell there is enough.
+    """
+
+    def __init__(self, summaries):
+        self._free, self._held = {}, {}
+        for uuid, summary in summaries.items():
+            with contextlib.suppress(KeyError, TypeError, AttributeError):
+                for name, amount in summary['resources'].items():
+                    self._free[uuid, name] = (
+                        amount['capacity'] - amount['used'])
+
+    def claim(self, instance_uuid, request, spec_obj):
+        """Return whether there is room for an allocation request."""
+        wanted = {
+            (uuid, name): amount for uuid, resources
+            in allocations.amounts(request['allocations']).items()
+            for name, amount in resources.items() if (uuid, name)
+            in self._free}
+        if any(amount > self._free[key] for key, amount in wanted.items()):
+            return False
+        self._held[instance_uuid] = wanted
+        for key, amount in wanted.items():
+            self._free[key] -= amount
+        return True
+
+    def release(self, instance_uuid):
+        """Make room again of what an instance would hold."""
+        for key, amount in self._held.pop(instance_uuid, {}).items():
+            self._free[key] += amount
 
 
 def _reserve(instance_uuid, request):
@@ -243,5 +272,6 @@ def _reserve(instance_uuid, request):
     return True
 
 
-def _release(instance_uuid):
-    """Do nothing: nothing was claimed."""
+def _release_each(instance_uuids):
+    """Return that each is to be released by itself."""
+    return ()

@@ -100,10 +100,8 @@ class SchedulerReportClient(NovaMethods):
         except exception.PlacementError as exc:
             error = exc
         else:
-            return self._offer(
-                found.by_provider, found.providers, version, context,
-                summaries=found.summaries if self.keeps_summaries else None,
-                ) if found.by_provider else NO_CANDIDATES
+            return (self._listed(found, version, context)
+                    if found.by_provider else NO_CANDIDATES)
         LOG.error('%s', error)
         return self.without_answer(error)
 
@@ -113,6 +111,15 @@ class SchedulerReportClient(NovaMethods):
         error: the PlacementError that says why.
         """
         return NoCandidates(str(error))
+
+    def _listed(self, found, version, context):
+        """Return AllocationCandidates of a list of Placement.
+
+        found: placement.candidates.Candidates.
+        """
+        return self._offer(
+            found.by_provider, found.providers, version, context,
+            summaries=found.summaries if self.keeps_summaries else None)
 
     def _offer(self, by_provider, providers, version, context, **fields):
         """Return AllocationCandidates; arguments and fields as there."""

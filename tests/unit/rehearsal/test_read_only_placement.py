@@ -51,6 +51,47 @@ def test_what_is_offered_counts_as_claimed_at_once(server, client):
     assert {asked.method for asked in server.asked} == {'GET'}
 
 
+def test_no_more_is_claimed_than_there_is_room_for(server, client):
+    """Of one request for several instances; what it gives back it may have.
+    """
+    server.on('GET', '/allocation_candidates', http_placement.candidates(
+        http_placement.a_candidate(A, VCPU=10),
+        http_placement.a_candidate(B, VCPU=8, CUSTOM_UNKNOWN=1)))
+    found, again = (client.candidates([http_placement.Query()],
+                                      http_placement.CONTEXT) for _ in 'ab')
+
+    def claimed(instance, provider, found=found):
+        return found.claim(instance, found.of(provider)[0], None)
+
+    assert claimed('one', A)
+    assert not claimed('two', A)
+    assert claimed('two', B)
+    assert claimed('three', B)
+    assert not claimed('four', B)
+    assert found.release_all(['one', 'two']) == ()
+    found.release('one')
+    found.release('two')
+    found.release('nobody')
+    assert claimed('four', A)
+    assert claimed('five', B)
+    assert claimed('six', A, again)
+    assert {asked.method for asked in server.asked} == {'GET'}
+
+
+@pytest.mark.parametrize('summary', [
+    {}, {'resources': None}, {'resources': {'VCPU': {}}}, None,
+    {'resources': {'VCPU': {'capacity': 'x', 'used': 0}}}])
+def test_where_no_room_is_told_of_all_of_it_can_be_claimed(server, client,
+                                                           summary):
+    answer = http_placement.candidates(http_placement.a_candidate(A))
+    answer.body['provider_summaries'][A] = summary
+    server.on('GET', '/allocation_candidates', answer)
+    found = client.candidates([http_placement.Query()],
+                              http_placement.CONTEXT)
+
+    assert found.claim('an-instance', found.of(A)[0], None)
+
+
 def test_nothing_offered_stays_nothing(client):
     found = client.candidates([http_placement.Query()],
                               http_placement.CONTEXT)
