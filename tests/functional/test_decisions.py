@@ -25,8 +25,10 @@ KINDS = ({}, {'memory_mb': 2048, 'vcpus': 2}, {'count': 3},
 #: Seconds after which an answered request is kept.
 KEPT = 1
 
-_LINE = re.compile(r'\[(?:\S+ )*(req-\d+)[ \]].* Request for (?P<count>\d+) '
-                   r'instance\(s\).* seed (?P<seed>\d+)')
+_LINE = re.compile(
+    r'\[(?:\S+ )*(req-\d+)[ \]].* Request for (?P<instances>\d+) '
+    r'instance\(s\).*; (?P<alternates>\d+) alternate\(s\), '
+    r'(?P<hosts>\d+) hosts.* seed (?P<seed>\d+)')
 
 
 def ask_all(caller, first=0, number=REQUESTS):
@@ -63,10 +65,19 @@ def answer_in(found):
             for pick in found['picks']]
 
 
-def seeds(daemon):
-    """{request id: seed} as the log tells."""
-    return {match[1]: int(match['seed'])
+def logged(daemon):
+    """{request id: its numbers of instances, alternates and hosts, and seed}
+    as the log tells.
+    """
+    return {match[1]: {name: int(number) for name, number
+                       in match.groupdict().items()}
             for match in map(_LINE.search, daemon.text.splitlines()) if match}
+
+
+def numbers_in(found):
+    """What ``logged`` has of a request, as a kept decision tells it."""
+    return {**{name: found[name] for name in (
+        'instances', 'alternates', 'seed')}, 'hosts': found['state']['hosts']}
 
 
 def check(stage, answered, some):
@@ -104,10 +115,10 @@ def test_all_that_is_answered_is_kept_as_answer_and_log_have_it(stage,
     daemon.signal(signal.SIGKILL)
     daemon.wait()
 
-    by_log = seeds(daemon)
+    by_log = logged(daemon)
     # One for several instances, and one that finds no host.
     for found in check(stage, answered, ['req-2', 'req-4']):
-        assert found['seed'] == by_log[found['request_id']]
+        assert numbers_in(found) == by_log[found['request_id']]
         assert found['service'] == stage.conf.host
         assert found['state']['hosts'] == HOSTS
 

@@ -7,8 +7,12 @@ from nova_sched.explain.matrix import OFFERED
 from nova_sched.explain.matrix import judge
 from tests.builders import clouds
 from tests.builders import commands
+from tests.builders import http_neutron
+from tests.builders.examples import so_many
+from tests.functional import captures
 from tests.functional import conftest as functional
 from tests.functional import stage as stages
+from tests.functional import test_captured_plans as captured
 from tests.functional.test_plan import done
 from tests.functional.test_plan import planned
 from tests.functional.test_plan import rows
@@ -20,11 +24,13 @@ pytestmark = pytest.mark.real
 SHAPES = {
     'small': [],
     'two of them': ['--count', '2', '--ram', '3000'],
+    'two that no host has room for': ['--count', '2', '--ram', '5000'],
+    'more than there is room for': ['--count', '7', '--ram', '5000'],
     'with a trait': ['--extra-spec', 'trait:CUSTOM_GOLD=required'],
     'apart': ['--count', '3', '--group-policy', 'anti-affinity'],
     'too large': ['--ram', '1000000'],
     'with an unknown trait': ['--extra-spec', 'trait:CUSTOM_NO=required']}
-REFUSED = ['too large', 'with an unknown trait']
+REFUSED = ['more than there is room for', 'too large', 'with an unknown trait']
 HOSTS = 6
 
 
@@ -35,14 +41,29 @@ def plans():
         yield
 
 
+def _options(placement):
+    """Options of a stage with a Placement."""
+    return {'nova_sched__candidates': 'list', **{
+        f'placement__{name}': value
+        for name, value in placement.options.items()}}
+
+
+def _provide(placement, node, aggregates):
+    """Have Placement know a compute node, and which aggregates it is in."""
+    placement.provider(
+        node['hypervisor_hostname'], node['uuid'],
+        {'VCPU': 16, 'MEMORY_MB': 8000, 'DISK_GB': 500, 'CUSTOM_NOSUCH': 1},
+        ['OWNER_NOVA', 'COMPUTE_NODE', 'HW_CPU_X86_AVX2'],
+        [aggregate['uuid'] for aggregate in aggregates
+         if node['host'] in aggregate['hosts']])
+
+
 @pytest.fixture
 def stage(tmp_path, placement):
     """A Stage with Placement, which knows all of its hosts."""
-    options = {f'placement__{name}': value
-               for name, value in placement.options.items()}
     with functional.open_stage(
             tmp_path, nova_sched__no_valid_host_text='full',
-            nova_sched__candidates='list', **options) as stage:
+            **_options(placement)) as stage:
         stage.load(clouds.a_cloud(compute_nodes=[
             clouds.a_compute_node(
                 f'host{number}', uuid=placement.provider(
@@ -126,6 +147,35 @@ def _rejects(found):
     """How many hosts each rule rejects, of a plan."""
     return {rule['name']: rule['rejects']
             for rule in found['why']['matrix']['rules'] if rule['rejects']}
+
+
+@pytest.mark.parametrize('backend', [
+    'fake', 'real', functional.POSTGRESQL][:so_many(3)])
+@pytest.mark.parametrize('era', captures.ERAS)
+def test_captured_requests_are_decided_as_they_are_planned(
+        tmp_path, placement, backend, era, capsys):
+    """And planning them changes neither a database nor Placement."""
+    with http_neutron.neutron() as neutron, functional.open_stage(
+            tmp_path, backend, **captured.OPTIONS, **_options(placement),
+            neutron__auth_type='none', neutron__endpoint_override=neutron.url,
+            filter_scheduler__enabled_filters=','.join(
+                captured.FILTERS)) as stage:
+        cloud = captured.cloud(era)
+        stage.load(cloud)
+        neutron.on('GET', '/v2.0/ports/', http_neutron.a_port())
+        for node in cloud['compute_nodes']:
+            _provide(placement, node, cloud['aggregates'])
+        engine = sa.create_engine(placement.database_url)
+        before = rows(stage.engine()), rows(engine)
+
+        found = captured.plans_of(stage, capsys, era)
+
+        assert (rows(stage.engine()), rows(engine)) == before
+        engine.dispose()
+        assert captured.differing(stage, found, lambda uuids: [
+            placement.allocate(uuid, {}) for uuid in uuids]) == {}
+        assert [name for name, plan in found.items() if plan['reason']] == [
+            name for name in found if name.endswith(captured.REFUSED)]
 
 
 def _kept(scheduler, uuid):
