@@ -23,7 +23,7 @@ from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.hosts.allocation_candidates import SingleProviders
 from nova_sched.rules import codes
 
-VERSION = '1.0'
+VERSION = '1.1'
 
 #: Instances of a request of which all is told; of the others where they are.
 MOST_INSTANCES = 100
@@ -96,7 +96,7 @@ class Kept:
         """Return all that is kept, as plain JSON: dict.
 
         names: (host, node) of each row, a list.
-        every: whether to name all rejected hosts instead of NAMED of a rule.
+        every: whether to name all hosts instead of NAMED of a rule.
         """
         found, rules = dict(self.fields), self.fields['rules']
         del found['rules'], found['best_with_parts']
@@ -128,7 +128,8 @@ class Kept:
             {'instance': uuid, 'host': host, 'node': node, 'taken': taken}
             for uuid, host, node, taken in found['claims']]
         self._tell_parts(found)
-        return found | {'rejected': self._rejected(names, every)}
+        return found | {'rejected': self._rejected(names, every),
+                        'passed': self._named_rows(0, names, every)}
 
     def _tell_parts(self, found):
         """Add what weighers gave the best hosts and the picks."""
@@ -150,13 +151,43 @@ class Kept:
         """Return the hosts that rules rejected, by rule: list."""
         found = []
         for number, rule in enumerate(self.fields['rules'], 1):
-            rows = np.flatnonzero(self.arrays['rejecting'] == number)
-            if len(rows):
-                named = rows if every else rows[:NAMED]
-                found.append({
-                    'rule': rule, 'hosts': len(rows),
-                    'named': [_named(names[row]) for row in named.tolist()]})
+            of_rule = self._named_rows(number, names, every)
+            if of_rule['hosts']:
+                found.append({'rule': rule} | of_rule)
         return found
+
+    def _named_rows(self, number, names, every):
+        """Return how many hosts a rule, by its number, rejected, and which.
+
+        0: those that no rule rejected.
+        """
+        rows = np.flatnonzero(self.arrays['rejecting'] == number)
+        named = rows if every else rows[:NAMED]
+        return {'hosts': len(rows),
+                'named': [_named(names[row]) for row in named.tolist()]}
+
+
+def best(record):
+    """Return the best hosts of a closed Decision as a document has them: list.
+    """
+    kept = Kept.of(record)
+    return Kept.unpacked(kept.fields, kept.packed()).document(
+        host_names(record.names))['best']
+
+
+def asked(spec_obj):
+    """Return what a RequestSpec asks of one instance, as plain JSON: dict."""
+    flavor, group = spec_obj.flavor, spec_obj.instance_group
+    return {
+        'flavor': flavor.name, 'vcpus': flavor.vcpus,
+        'memory_mb': flavor.memory_mb,
+        'disk_gb': flavor.root_gb + flavor.ephemeral_gb,
+        'swap_mb': flavor.swap or 0,
+        'extra_specs': dict(flavor.extra_specs or {}),
+        'availability_zone': spec_obj.availability_zone,
+        'force_hosts': [*(spec_obj.force_hosts or ())],
+        'force_nodes': [*(spec_obj.force_nodes or ())],
+        'group_policy': None if group is None else group.policy}
 
 
 def code_counts(counts):

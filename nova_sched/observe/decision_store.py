@@ -392,7 +392,7 @@ class DecisionStore:
     def document(self, number, every=False):
         """Return a decision as plain JSON, see decision_document: dict.
 
-        every: whether to name all rejected hosts.
+        every: whether to name all hosts.
         Raises InvalidInput and DatabaseUnavailable.
         """
         columns = _decisions.c
@@ -407,7 +407,8 @@ class DecisionStore:
                 reason=f'decision {number} is not kept any more')
         kept, _, request = _kept(row)
         return {'number': number} | kept.document(
-            _unpacked(row.names) or [], every) | {'request': request}
+            _unpacked(row.names) or [], every) | {
+                'request': request, 'asked': past_decision.asked(request)}
 
     def past(self, number):
         """Return what a decision rested on: past_decision.PastDecision.

@@ -1,8 +1,10 @@
 """What a past decision rested on, so that it can be looked at once more."""
 
+import contextlib
 import dataclasses
 
 import numpy as np
+from oslo_versionedobjects.exception import IncompatibleObjectVersion
 
 from nova_sched import context
 from nova_sched import exception
@@ -51,12 +53,9 @@ class PastDecision:
             options=options or {})
 
     def _spec_obj(self):
-        call, edited = self.call, self.rests_on.get('spec_obj')
-        if edited or 'spec_obj' in call:
-            spec_obj = arguments.from_wire(edited or call['spec_obj'])
-        else:
-            spec_obj = arguments.from_legacy_dicts(
-                call['request_spec'], call['filter_properties'])
+        edited = self.rests_on.get('spec_obj')
+        spec_obj = (arguments.from_wire(edited) if edited
+                    else spec_obj_of(self.call))
         group, siblings = spec_obj.instance_group, self.rests_on['siblings']
         if group is not None and siblings:
             group.members = [*(group.members or ()), *siblings]
@@ -125,6 +124,27 @@ class PastDecision:
                 np.frombuffer(bytes.fromhex(bits), np.uint8),
                 count=self.table.size).view(np.bool_))
              for resources, bits in self.rests_on['offers']])
+
+
+def spec_obj_of(call):
+    """Return the RequestSpec of the arguments of a call, a dict.
+
+    Raises what objects.arguments does of those that are wrong.
+    """
+    if 'spec_obj' in call:
+        return arguments.from_wire(call['spec_obj'])
+    return arguments.from_legacy_dicts(
+        call.get('request_spec'), call.get('filter_properties'))
+
+
+def asked(call):
+    """Return what a call asks, as of decision_document.asked: dict.
+
+    None for a call that is not kept, or cannot be read.
+    """
+    with contextlib.suppress(exception.InvalidInput,
+                             IncompatibleObjectVersion):
+        return call and decision_document.asked(spec_obj_of(call))
 
 
 def _not_kept(*names):

@@ -36,6 +36,7 @@ FLOORS = {
     'nova_sched.objects': GROUND,
     'nova_sched.observe': PROCESS,
     'nova_sched.options': GROUND,
+    'nova_sched.page': PROCESS,
     'nova_sched.placement': PORTS,
     'nova_sched.plugins': DECISION,
     'nova_sched.plugins.nova.client': DOOR,

@@ -9,6 +9,7 @@ from nova_sched import context
 from nova_sched import exception
 from nova_sched.cmd.manage import asking
 from nova_sched.cmd.manage import forms
+from nova_sched.cmd.manage import html_page
 from nova_sched.cmd.manage import plan_reasons
 from nova_sched.hosts import decision
 from nova_sched.observe import decision_document
@@ -133,37 +134,48 @@ class Show(forms.ShowOne):
         parser.add_argument('--rejected', action='store_true',
                             help='Name all hosts that were rejected, not '
                                  f'{decision_document.NAMED} of each rule.')
+        html_page.add_argument(parser)
         _add_service_arguments(parser)
         return parser
 
     def take_action(self, parsed_args):
-        found = self._document(parsed_args)
+        every = parsed_args.rejected or parsed_args.html is not None
+        found = self._document(parsed_args, every)
+        if parsed_args.html is not None:
+            html_page.write(parsed_args.html, found)
         names = [*found]
         if not forms.for_programs(parsed_args):
             names = [name for name in _FIELDS
                      if found[name] not in (None, [])]
+            if not parsed_args.rejected:
+                _cut(found['rejected'])
         return tuple(names), tuple(
             _FORMS[name](found[name]) if name in _FORMS else found[name]
             for name in names)
 
-    def _document(self, parsed_args):
+    def _document(self, parsed_args, every):
         conf = self.app.conf
         if parsed_args.service is not None:
             return _asked(conf, parsed_args, 'show_decision',
                           key=parsed_args.decision,
-                          every=parsed_args.rejected)
+                          every=every)
         try:
-            return _newest(conf, parsed_args)
+            return _newest(conf, parsed_args.decision, every)
         except exception.InvalidInput:
             # Perhaps it was made a moment ago.
             time.sleep(2 * recorder.INTERVAL)
-            return _newest(conf, parsed_args)
+            return _newest(conf, parsed_args.decision, every)
 
 
-def _newest(conf, parsed_args):
+def _newest(conf, key, every):
     with decision_store.opened(conf) as store:
-        return decision_store.newest(store, parsed_args.decision,
-                                     parsed_args.rejected)
+        return decision_store.newest(store, key, every)
+
+
+def _cut(rejected):
+    """Leave the first hosts of each rule."""
+    for each in rejected:
+        del each['named'][decision_document.NAMED:]
 
 
 class Explain(forms.ShowOne):
@@ -181,6 +193,7 @@ class Explain(forms.ShowOne):
         parser = super().get_parser(prog_name)
         parser.add_argument('decision', metavar='NUMBER|REQUEST_ID|INSTANCE')
         plan_reasons.add_arguments(parser)
+        html_page.add_argument(parser)
         return parser
 
     def take_action(self, parsed_args):
@@ -194,10 +207,13 @@ class Explain(forms.ShowOne):
                  'request_id': document['request_id'],
                  'outcome': document['outcome'],
                  'code': document['code'], 'kind': document['kind'],
-                 'codes': document['codes'], 'notes': self._lines[1:]}
+                 'codes': document['codes'], 'notes': self._lines[1:],
+                 'decision': document}
         if not isinstance(self._explained, str):
             found |= self._explained.to_dict()
             found['kind'] = self._explained.kind(document['kind'])
+        if parsed_args.html is not None:
+            html_page.write(parsed_args.html, found)
         return tuple(found), tuple(found.values())
 
     def produce_output(self, parsed_args, column_names, data):

@@ -14,6 +14,7 @@ from nova_sched import exception
 from nova_sched.cloud import file as cloud_file
 from nova_sched.cmd.manage import exits
 from nova_sched.cmd.manage import forms
+from nova_sched.cmd.manage import html_page
 from nova_sched.cmd.manage import plan_reasons
 from nova_sched.cmd.manage import plan_report
 from nova_sched.cmd.manage import request
@@ -63,6 +64,7 @@ class Plan(forms.Lister):
                  'allow_resize_to_same_host in Nova.')
         _add_what_if(parser)
         plan_reasons.add_arguments(parser)
+        html_page.add_argument(parser)
         return parser
 
     def run(self, parsed_args):
@@ -83,6 +85,8 @@ class Plan(forms.Lister):
                 conf=conf, changed=_changed(parsed_args, settings),
                 explanation=plan_reasons.explained(rehearsed, parsed_args,
                                                    conf))
+        if parsed_args.html is not None:
+            html_page.write(parsed_args.html, self._report.document())
         return plan_report.COLUMNS, self._report.rows()
 
     def produce_output(self, parsed_args, column_names, data):

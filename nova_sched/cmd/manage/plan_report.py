@@ -70,6 +70,8 @@ class PlanReport:
             'operation': self._operation,
             'request': {'id': self._record.request_id,
                         'instances': self._record.instances},
+            'asked': None if self._rehearsed.spec_obj is None else (
+                decision_document.asked(self._rehearsed.spec_obj)),
             'placements': [self._placement(*placed)
                            for placed in self._placed()],
             'filters': [{'instance': step.index, 'name': step.name,
@@ -78,7 +80,8 @@ class PlanReport:
             'rejected': [{'name': name, 'hosts': [
                 {'host': host, 'node': node} for host, node in hosts]}
                 for name, hosts in self._rejected()],
-            **self._reasons(),
+            'best': decision_document.best(self._record),
+            'seed': self._record.seed, **self._reasons(),
             'placement': self._offer(), 'state': self._state(),
             'configuration': {
                 'driver': self._driver, 'enabled_filters': self._filters,

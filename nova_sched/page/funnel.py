@@ -1,0 +1,71 @@
+"""How the hosts became fewer, for one instance."""
+
+import typing
+
+
+class Stage(typing.NamedTuple):
+    """A rule, or several in turn that rejected nobody.
+
+    names: of the rules.  before, after: numbers of hosts.
+    """
+
+    names: list
+    before: int
+    after: int
+
+    @property
+    def lost(self):
+        """How many hosts it rejected."""
+        return self.before - self.after
+
+
+class Funnel(typing.NamedTuple):
+    """What happened for one instance.
+
+    instance: its number, from 0.  uuid: its own, or None.
+    stages: list of Stage, in order.
+    widest: hosts before the first one.
+    claims: list of (host, what Placement said to its claim), texts.
+    host: that it got; None if it got none.
+    """
+
+    instance: int
+    uuid: str | None
+    stages: list
+    widest: int
+    claims: list
+    host: str | None
+
+
+#: What Placement says to a claim.
+_SAID = {True: 'granted', False: 'refused', None: 'not answered in time'}
+
+
+def funnels(facts, name):
+    """Return a Funnel for each instance that filters ran for: list.
+
+    facts: facts.Facts.  name: function that names the host of a claim.
+    """
+    steps = {}
+    for step in facts.document['filters']:
+        steps.setdefault(step['instance'], []).append(step)
+    return [_funnel(facts, name, *each) for each in steps.items()]
+
+
+def _funnel(facts, name, instance, steps):
+    stages = []
+    for step in steps:
+        stage = Stage([step['name']], step['before'], step['after'])
+        if stages and not stage.lost and not stages[-1].lost:
+            stages[-1].names.append(step['name'])
+        else:
+            stages.append(stage)
+    pick = (facts.picks[instance] if instance < len(facts.picks) else {})
+    uuids = facts.uuids
+    uuid = pick.get('instance') or (
+        uuids[instance] if instance < len(uuids) else None)
+    return Funnel(
+        instance, uuid, stages, stages[0].before,
+        [(name(claim), _SAID[claim['taken']])
+         for claim in facts.document.get('claims') or ()
+         if claim['instance'] == uuid], pick.get('host'))
