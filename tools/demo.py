@@ -42,6 +42,9 @@ driver = filter_scheduler
 """
 
 
+#: What the tour leaves.
+PAGE = pathlib.Path(tempfile.gettempdir(), 'nova-sched-demo.html')
+
 #: More than any host has, free or not.
 TOO_MUCH_RAM_MB = 2_000_000
 
@@ -178,8 +181,10 @@ def show(tour):
                  '-c rejected')
         tour.say('Why, why not the largest host, and what would help')
         tour.run(f'decision explain {tour.last} --host fake-0003 '
-                 '--or-flavor smaller=65536,1,20')
-    print('\nThat was the tour.')
+                 f'--or-flavor smaller=65536,1,20 --html {PAGE}')
+        tour.expect(PAGE.exists(), f'no {PAGE}')
+    print(f'\nThat was the tour. {PAGE} is the last answer as a page: open it '
+          'in a browser.')
 
 
 def main():

@@ -10,6 +10,7 @@ from nova_sched import context
 from nova_sched.observe import decision_document
 from nova_sched.observe import decision_store
 from nova_sched.observe.recorder import Recorder
+from nova_sched.page import writing
 from nova_sched.scheduler import manager
 from tests.builders import clouds
 from tests.builders import decisions
@@ -150,6 +151,22 @@ class TestShow:
         schemas.check(json.loads(decision('show', number, '-f', 'json').out),
                       SCHEMA)
 
+    def test_writes_a_page_of_the_document_with_all_hosts(
+            self, decision, store, tmp_path):
+        page = tmp_path / 'page.html'
+        found = json.loads(decision('show', '1', '--html', page, '-f',
+                                    'json').out)
+
+        assert found['passed']['hosts'] == len(
+            found['passed']['named']) == 20
+        assert page.read_text() == writing.html(found)
+
+    def test_with_a_page_tells_people_no_more(self, decision, store,
+                                              tmp_path):
+        ended = decision('show', '1', '--html', tmp_path / 'page.html')
+
+        assert ended.out == decision('show', '1').out
+
     def test_of_several_names_the_others(self, decision, store):
         assert fields(decision('show', UUIDS[0]))['others'] == ['1, 2']
 
@@ -257,6 +274,20 @@ class TestExplain:
              'examples': ['large', 'small']}]
         assert [host['host'] for host in found['schedule_info']] == [
             'large', 'small']
+
+    def test_writes_a_page_of_the_document_with_all_verdicts(
+            self, asked, tmp_path):
+        page = tmp_path / 'page.html'
+        found = json.loads(asked(20000, '--html', page, '-f', 'json').out)
+
+        schemas.check(found['decision'] | {'others': []}, SCHEMA)
+        assert len(found['schedule_info']) == 2
+        assert page.read_text() == writing.html(found)
+
+    def test_tells_what_was_asked_of_one_instance(self, asked):
+        found = json.loads(asked(20000, '-f', 'json').out)['decision']
+
+        assert found['asked']['memory_mb'] == 20000
 
     def test_of_a_host_that_was_not_there_names_one_that_was(self, asked):
         ended = asked(100, '--host', 'smal')

@@ -6,6 +6,7 @@ import jsonschema
 import pytest
 
 from nova_sched.cmd.manage import plan_report
+from nova_sched.page import writing
 from tests.builders import clouds
 from tests.builders import schemas
 from tests.builders.clouds import a_uuid
@@ -119,6 +120,50 @@ class TestWhy:
         assert [found[name] for name in (
             'why', 'why_not', 'changes', 'schedule_info')] == [
             None, [], [], None]
+
+
+class TestPage:
+    @pytest.mark.parametrize('ram, code', [(7500, 0), (9500, 1)])
+    def test_is_of_the_document_with_all_verdicts(self, document, tmp_path,
+                                                  ram, code):
+        page = tmp_path / 'page.html'
+        found = document('--ram', ram, '--html', page, code=code)
+
+        assert len(found['schedule_info']) == 3
+        assert page.read_text() == writing.html(found)
+
+    def test_is_written_for_people_too(self, plan, tmp_path):
+        page = tmp_path / 'page.html'
+        ended = plan('--ram', 7500, '--html', page)
+
+        assert ended.out.splitlines()[-1].startswith('plan: outcome=placed')
+        assert '1 instance would be placed' in page.read_text()
+
+    def test_in_a_directory_that_is_missing_says_so(self, plan, tmp_path):
+        path = tmp_path / 'none' / 'page.html'
+        ended = plan('--html', path)
+
+        assert ended.code == 2
+        assert ended.err == (
+            f'--html {path}: there is no directory {path.parent}; make it, '
+            'or name another file\n')
+
+    def test_that_cannot_be_written_says_why(self, plan, tmp_path):
+        ended = plan('--html', tmp_path)
+
+        assert ended.code == 2
+        assert 'it cannot be written: Is a directory' in ended.err
+
+
+class TestBestHosts:
+    def test_have_their_weights(self, document):
+        found = document('--ram', 7500)
+
+        assert [(each['host'], each['weighers'][0]['name'])
+                for each in found['best']] == [
+            ('a', 'RAMWeigher'), ('b', 'RAMWeigher')]
+        assert found['best'][0]['weight'] == found['placements'][0]['weight']
+        assert found['asked']['memory_mb'] == 7500
 
 
 class TestNamedHosts:

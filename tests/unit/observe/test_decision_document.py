@@ -189,3 +189,15 @@ class TestRejected:
 
     def test_without_names_there_are_none(self):
         assert of(a_record(20))['rejected'] == []
+
+
+class TestPassed:
+    def test_are_the_hosts_that_no_rule_rejected(self):
+        assert of(a_record(20, NAMES))['passed'] == {
+            'hosts': 20, 'named': [{'host': f'h{i}', 'node': f'h{i}'}
+                                   for i in range(3)]}
+
+    def test_are_all_named_if_wanted(self):
+        passed = of(a_record(20, NAMES), every=True)['passed']
+
+        assert len(passed['named']) == passed['hosts'] == 20

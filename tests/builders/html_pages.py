@@ -1,0 +1,55 @@
+"""HTML as a strict reader sees it."""
+
+import html.parser
+
+#: Elements without an end.
+VOID = {'meta', 'input', 'br'}
+
+
+class Page(html.parser.HTMLParser):
+    """A page that was read; wrong nesting is an AssertionError.
+
+    elements: list of (tag, attributes, tags around it, without it).
+    texts: list of (text, tags around it).
+    """
+
+    def __init__(self, text):
+        super().__init__()
+        self.text, self.elements, self.texts, self._open = text, [], [], []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs), tuple(self._open)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs), tuple(self._open)))
+
+    def handle_endtag(self, tag):
+        assert self._open, f'</{tag}> ends nothing'
+        assert self._open.pop() == tag, f'</{tag}> at {self.getpos()}'
+
+    def handle_data(self, data):
+        self.texts.append((data, tuple(self._open)))
+
+    def all(self, tag, **wanted):
+        """Attributes of all elements of a kind: list of dicts."""
+        return [attributes for name, attributes, _ in self.elements
+                if name == tag and wanted.items() <= attributes.items()]
+
+    def words(self, *tags):
+        """All that is written, below these tags if any are named: text."""
+        return ' '.join(' '.join(
+            text for text, around in self.texts
+            if 'style' not in around and {*tags} <= {*around}).split())
+
+    def headings(self):
+        """What stands in each h2: list of texts."""
+        found = []
+        for text, around in self.texts:
+            if around[-1:] == ('h2',):
+                found.append(' '.join(text.split()))
+        return found

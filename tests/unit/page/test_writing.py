@@ -1,0 +1,245 @@
+"""A document as HTML, and as a file."""
+
+import base64
+import hashlib
+import re
+import stat
+
+import pytest
+
+from nova_sched.page import writing
+from tests.builders import documents
+from tests.builders import html_pages
+
+VERDICTS = {'a': (), 'b': (), 'c': ('RamFilter',), 'd': ('RamFilter', 'X')}
+EVIL = '<script>alert(1)</script>"\'&'
+
+
+def figure(**amounts):
+    return {'what': 'RAM', 'kind': 'left'} | amounts
+
+
+def a_why_not(host, **fields):
+    return {'host': host, 'fits': False, 'rank': 3, 'among': 3, 'picked': 'a',
+            'rejected_by': [
+                documents.a_verdict('RamFilter', 'too small', [figure(
+                    need_mb=8192, have_mb=2048, lacking_mb=6144)]),
+                documents.a_verdict('ComputeFilter', 'service disabled')],
+            'weighers': [{'weigher': 'RAMWeigher', 'score': 1.0,
+                          'picked_score': 4.0, 'gain': -3.0}],
+            'error': ''} | fields
+
+
+#: Of all kinds, with all that there may be.
+DOCUMENTS = {
+    'a decision': documents.a_decision(),
+    'a refusal': documents.a_decision('refused'),
+    'a failure': documents.a_decision(
+        'failed', reason='it broke', filters=[], best=[], rejected=[],
+        passed={'hosts': 0, 'named': []}, asked=None),
+    'an explanation': documents.an_explanation(
+        documents.a_decision(), VERDICTS, documents.a_pick('a'),
+        why_not=[a_why_not('c')]),
+    'an explained refusal': documents.an_explanation(
+        documents.a_decision('refused'), {'c': ('RamFilter',)}, changes=[
+            {'kind': 'filter_off', 'change': {'filter': 'RamFilter'},
+             'sentence': 'without RamFilter the request is placed'}]),
+    'a plan': documents.a_plan(VERDICTS, pick=documents.a_pick('a')),
+    'a refused plan': documents.a_plan(
+        {'c': ('RamFilter',)}, 'refused'),
+    'a plan without rules': documents.a_plan(
+        VERDICTS, why=None, schedule_info=None, best=[]),
+    'a plan of many': documents.a_plan(documents.of_many(500)),
+}
+
+
+def page(document):
+    return html_pages.Page(writing.html(document))
+
+
+def with_codes(document):
+    """The document as one that has codes for programs."""
+    document['why']['matrix']['rules'][0]['code'] = 'no_ram'
+    return document | {'kind': 'no_capacity', 'code': 'filters_left_none'}
+
+
+@pytest.fixture(params=DOCUMENTS)
+def each(request):
+    """The page of each of the DOCUMENTS."""
+    return page(DOCUMENTS[request.param])
+
+
+class TestForm:
+    def test_ids_are_one_elements_each_and_all_that_are_named_exist(
+            self, each):
+        ids = [attributes['id'] for _, attributes, _ in each.elements
+               if 'id' in attributes]
+
+        assert len(ids) == len(set(ids))
+        assert {attributes['aria-labelledby']
+                for _, attributes, _ in each.elements
+                if 'aria-labelledby' in attributes} <= set(ids)
+
+    def test_nothing_leads_out_of_it(self, each):
+        assert not re.search(r'https?:|url\(|@import', each.text)
+        assert not {'src', 'href', 'style', 'action'} & {
+            name for _, attributes, _ in each.elements for name in attributes}
+        assert not {'script', 'link', 'img', 'iframe', 'form'} & {
+            tag for tag, _, _ in each.elements}
+
+    def test_its_policy_allows_its_own_style_and_nothing_else(self, each):
+        [style] = [text for text, around in each.texts
+                   if around[-1:] == ('style',)]
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest())
+
+        [policy] = each.all('meta',
+                            **{'http-equiv': 'Content-Security-Policy'})
+        assert policy['content'] == (
+            f"default-src 'none'; style-src 'sha256-{digest.decode()}'; "
+            "base-uri 'none'; form-action 'none'")
+
+    def test_it_has_language_title_landmarks_and_one_heading(self, each):
+        assert each.all('html') == [{'lang': 'en'}]
+        assert each.words('head', 'title').endswith('| nova_sched')
+        assert [len(each.all(tag)) for tag in (
+            'header', 'main', 'footer', 'h1')] == [1] * 4
+
+    def test_each_input_is_below_a_label(self, each):
+        assert all('label' in around for tag, _, around in each.elements
+                   if tag == 'input')
+
+
+@pytest.mark.parametrize('document', [
+    documents.a_decision(), documents.a_plan(VERDICTS),
+    documents.an_explanation(
+        documents.a_decision(), VERDICTS, documents.a_pick('a'),
+        why_not=[a_why_not('c')])], ids=['decision', 'plan', 'explanation'])
+def test_no_text_from_outside_is_markup(document):
+    """Whatever is a text in the document, it is shown as one."""
+    keep = {'outcome', 'operation', 'source', 'version', 'result', 'kind'}
+
+    def spoiled(value, name=None):
+        if isinstance(value, dict):
+            return {key: spoiled(each, key) for key, each in value.items()}
+        if isinstance(value, list):
+            return [spoiled(each) for each in value]
+        return (value + EVIL if isinstance(value, str) and name not in keep
+                else value)
+    found = page(spoiled(document))
+
+    assert not found.all('script')
+    assert EVIL in found.words('h1') or EVIL in found.words('main')
+    assert found.text.count(EVIL) == 0
+
+
+class TestContent:
+    @pytest.mark.parametrize('name, headline', [
+        ('a decision', '1 instance placed'),
+        ('a refusal', 'No valid host for 1 instance'),
+        ('a failure', 'The request for 1 instance failed'),
+        ('a plan', '1 instance would be placed'),
+        ('a refused plan', 'No valid host for 1 instance')])
+    def test_the_headline_is_the_outcome(self, name, headline):
+        assert headline in page(DOCUMENTS[name]).words('h1')
+
+    @pytest.mark.parametrize('name, headings', [
+        ('a failure', []),
+        ('a refusal', ['From 6 hosts to 2', 'All 6 hosts',
+                       'Weights of the best 2 hosts']),
+        ('an explanation', [
+            'Where it goes', 'From 6 hosts to 2', 'All 4 hosts',
+            'Reasons, alone and together', 'Weights of the best 2 hosts',
+            'Why not this host']),
+        ('an explained refusal', [
+            'What would help', 'From 6 hosts to 2', 'All 1 host',
+            'Reasons, alone and together', 'Weights of the best 2 hosts']),
+        ('a plan without rules', ['Where it goes', 'From 4 hosts to 2'])])
+    def test_has_the_sections_that_the_document_says_something_of(
+            self, name, headings):
+        assert page(DOCUMENTS[name]).headings() == headings
+
+    @pytest.mark.parametrize('count', [12, 500, 10000])
+    def test_every_host_has_a_cell(self, count):
+        found = page(documents.a_plan(documents.of_many(count)))
+        cells = [attributes for tag, attributes, _ in found.elements
+                 if tag == 'li' and 'tabindex' in attributes]
+
+        words = found.words('ul', 'li', 'p').split()
+        assert len(cells) == count
+        assert {*documents.names(count)} <= {*words}
+        assert len(found.text) < 3_000_000
+
+    def test_each_group_can_be_hidden_by_its_line_of_the_legend(self):
+        found = page(documents.a_plan(documents.of_many(100)))
+        groups = {attributes['class'].split()[0][1:]
+                  for attributes in found.all('li', tabindex='-1')}
+
+        assert {attributes['id'] for attributes in found.all(
+            'input', type='checkbox')} == {f'show-{group}'
+                                           for group in groups}
+        assert all(f'#show-{group}:not(:checked)) .cells .g{group}'
+                   in found.text for group in groups)
+
+    def test_tells_of_a_tie_and_its_seed(self):
+        document = documents.a_plan(VERDICTS, pick=documents.a_pick(
+            'a', tied=5, drawn=True))
+
+        words = page(document).words('main')
+        assert '5 are as good: one was drawn, by the seed 42.' in words
+        assert ('It is first because of RAMWeigher (+2.00); against it '
+                'IoOpsWeigher (-1.00). Without RAMWeigher b would be first.'
+                ) in words
+
+    def test_has_figures_of_a_host_that_lacks_something(self):
+        words = page(DOCUMENTS['an explanation']).words('article')
+
+        assert 'RAM left , MB 8,192 2,048 6,144' in words
+        assert 'ComputeFilter : service disabled' in words
+        assert 'It would be number 3 of 3 hosts that fit.' in words
+        assert 'RAMWeigher +1 +4 -3' in words
+
+    def test_has_what_would_help(self):
+        assert 'without RamFilter the request is placed' in page(
+            DOCUMENTS['an explained refusal']).words('ol')
+
+    def test_has_codes_where_the_document_has(self):
+        found = page(with_codes(documents.a_plan(
+            {'a': ('RamFilter',)}, 'refused')))
+
+        assert found.words('header').count('no_capacity') == 1
+        assert found.words('header', 'code') == 'filters_left_none'
+        assert 'no_ram' in found.words('label', 'code')
+
+    def test_says_what_limits_the_explanation(self):
+        document = documents.a_plan(VERDICTS)
+        document['why']['matrix'] |= {
+            'forced': True, 'not_asked': ['TrustedFilter'],
+            'errors': {'OddFilter': 'broken'}}
+
+        assert ('The request forces hosts, so no filter is asked. '
+                'TrustedFilter is not asked: it asks other services. '
+                'OddFilter failed: broken') in page(document).words('header')
+
+
+class TestFile:
+    def test_is_for_the_group_of_its_owner(self, tmp_path):
+        path = tmp_path / 'page.html'
+        writing.write(path, documents.a_decision())
+
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+        assert path.read_text() == writing.html(documents.a_decision())
+
+    def test_takes_the_place_of_another(self, tmp_path):
+        path = tmp_path / 'page.html'
+        path.write_text('old')
+        writing.write(path, documents.a_decision())
+
+        assert [*tmp_path.iterdir()] == [path]
+        assert path.read_text() != 'old'
+
+    def test_that_cannot_be_made_leaves_nothing(self, tmp_path):
+        (tmp_path / 'page.html').mkdir()
+        with pytest.raises(OSError):
+            writing.write(tmp_path / 'page.html', documents.a_decision())
+
+        assert [path.name for path in tmp_path.iterdir()] == ['page.html']
