@@ -25,6 +25,9 @@ _HEADLINES = {
     decision.REFUSED: ('No valid host for {}', 'No valid host for {}'),
     decision.FAILED: ('The request for {} failed',) * 2}
 
+#: What people read before a number; '-' joins words.
+MINUS = '\N{MINUS SIGN}'
+
 #: Ending of the names of amounts -> the unit that people read.
 _UNITS = {'mb': 'MB', 'gb': 'GB', 'vcpus': 'VCPUs'}
 
@@ -113,8 +116,8 @@ def _pick_parts(why):
         (part for part in (why.get('pick') or {}).get('weighers') or ()
          if part['adds']), key=lambda part: -abs(part['adds']))
     return [', '.join(f'{part["weigher"]} ({part["adds"]:+.2f})'
-                      for part in parts if part['adds'] * sign > 0)
-            for sign in (1, -1)]
+                      for part in parts if part['adds'] * sign > 0
+                      ).replace('-', MINUS) for sign in (1, -1)]
 
 
 def _notes(facts):
@@ -165,5 +168,4 @@ def _number(value):
 
 
 def _signed(value):
-    text = _number(value)
-    return text if value <= 0 else f'+{text}'
+    return f'{"+" if value > 0 else ""}{_number(value)}'.replace('-', MINUS)

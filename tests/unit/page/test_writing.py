@@ -132,6 +132,40 @@ def test_no_text_from_outside_is_markup(document):
     assert found.text.count(EVIL) == 0
 
 
+class TestColours:
+    @pytest.fixture(params=[0, 1], ids=['light', 'dark'])
+    def colours(self, request):
+        """{name: luminance} of the light or the dark."""
+        schemes = re.findall(r':root \{(.*?)\}',
+                             writing.html(documents.a_decision()), re.DOTALL)
+        return {name: luminance(value) for name, value in re.findall(
+            r'--(\w+): (#\w+);', schemes[request.param])}
+
+    @pytest.mark.parametrize('ground', ['card', 'ground', 'track'])
+    @pytest.mark.parametrize('ink', ['ink', 'muted', 'accent', 'bad', 'good'])
+    def test_text_can_be_read(self, colours, ink, ground):
+        assert contrast(colours[ink], colours[ground]) >= 4.5
+
+    @pytest.mark.parametrize('name', [f'c{i}' for i in range(9)] + ['left'])
+    def test_what_is_drawn_can_be_seen(self, colours, name):
+        assert contrast(colours[name], colours['card']) >= 3
+
+
+def luminance(colour):
+    """The relative luminance of #rgb or #rrggbb, as of WCAG."""
+    digits = colour[1:] if len(colour) == 7 else ''.join(
+        digit * 2 for digit in colour[1:])
+    parts = [int(digits[i:i + 2], 16) / 255 for i in (0, 2, 4)]
+    red, green, blue = (part / 12.92 if part <= 0.04045
+                        else ((part + 0.055) / 1.055) ** 2.4
+                        for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(*luminances):
+    return (max(luminances) + 0.05) / (min(luminances) + 0.05)
+
+
 class TestContent:
     @pytest.mark.parametrize('name, headline', [
         ('a decision', '1 instance placed'),
@@ -187,8 +221,8 @@ class TestContent:
         words = page(document).words('main')
         assert '5 are as good: one was drawn, by the seed 42.' in words
         assert ('It is first because of RAMWeigher (+2.00); against it '
-                'IoOpsWeigher (-1.00). Without RAMWeigher b would be first.'
-                ) in words
+                f'IoOpsWeigher ({writing.MINUS}1.00). '
+                'Without RAMWeigher b would be first.') in words
 
     def test_has_figures_of_a_host_that_lacks_something(self):
         words = page(DOCUMENTS['an explanation']).words('article')
@@ -196,7 +230,7 @@ class TestContent:
         assert 'RAM left , MB 8,192 2,048 6,144' in words
         assert 'ComputeFilter : service disabled' in words
         assert 'It would be number 3 of 3 hosts that fit.' in words
-        assert 'RAMWeigher +1 +4 -3' in words
+        assert f'RAMWeigher +1 +4 {writing.MINUS}3' in words
 
     def test_has_what_would_help(self):
         assert 'without RamFilter the request is placed' in page(
