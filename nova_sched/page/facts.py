@@ -99,6 +99,8 @@ def of(document):
 def _of_decision(document, why):
     """Return the Facts of a decision, and why: {} if that was not asked."""
     passed = document.get('passed')
+    # Of what all rules say more is known.
+    document = document | {'kind': why.get('kind')}
     return Facts(
         f'Decision {document["number"]}', False, document, why,
         why.get('notes') or [], _picks(document['picks']),

@@ -132,9 +132,9 @@ def _marks(facts):
 
 
 def _codes(facts):
-    """Return {rule: its code} of the rules that have one."""
+    """Return {rule: its code}."""
     rules = (facts.matrix or {}).get('rules') or ()
-    return {rule['name']: rule['code'] for rule in rules if rule.get('code')}
+    return {rule['name']: rule['code'] for rule in rules}
 
 
 def _cut(text, longest):

@@ -2,6 +2,7 @@
 
 #: Rules that reject hosts here, in turn.
 AZ, RAM, COMPUTE = 'AvailabilityZoneFilter', 'RamFilter', 'ComputeFilter'
+CODES = {AZ: 'zone', RAM: 'ram', COMPUTE: 'service_down'}
 UUIDS = [f'00000000-0000-4000-8000-{number:012}' for number in range(9)]
 WHEN = '2026-11-26T09:21:30.042+00:00'
 
@@ -32,6 +33,14 @@ def steps(*figures, instance=0):
              'after': after} for name, before, after in figures]
 
 
+def a_code(placed):
+    """The code and the kind of what was not placed."""
+    if placed:
+        return {'code': None, 'kind': None, 'codes': []}
+    return {'code': 'ram', 'kind': 'fragmented', 'codes': [
+        {'code': 'ram', 'stage': 'filters', 'hosts': 4}]}
+
+
 def a_decision(outcome='placed', **fields):
     """A document of "decision show", of 6 hosts, two of which fit."""
     placed = outcome == 'placed'
@@ -39,6 +48,7 @@ def a_decision(outcome='placed', **fields):
         'number': 7, 'version': '1.1', 'request_id': 'req-1',
         'instance_uuids': UUIDS[:1], 'arrived': WHEN, 'outcome': outcome,
         'reason': None if placed else '0 of 6 hosts: 4 RamFilter',
+        **a_code(placed),
         'instances': 1, 'configuration': 1, 'seed': 42, 'tries': 1,
         'milliseconds': {'filter': 1.5},
         'state': {'decided': WHEN, 'hosts': 6, 'in_flight': 0,
@@ -89,7 +99,8 @@ def why(verdicts, pick=None):
             'hosts': len(verdicts), 'fitting': len(combinations.get((), ())),
             'instance': 0, 'forced': False, 'not_asked': [], 'errors': {},
             'rules': [{
-                'name': rule, 'alone': len(combinations.get((rule,), ())),
+                'name': rule, 'code': CODES.get(rule, rule.lower()),
+                'alone': len(combinations.get((rule,), ())),
                 'rejects': sum(rule in found for found in verdicts.values())}
                 for rule in rules],
             'combinations': [
@@ -139,6 +150,7 @@ def a_plan(verdicts, outcome='placed', pick=None, **fields):
     return {
         'version': '1.2', 'outcome': outcome, 'operation': 'boot',
         'reason': None if placed else 'no host has the room',
+        **a_code(placed),
         'request': {'id': 'req-1', 'instances': 1}, 'asked': _ASKED,
         'placements': [{
             'instance': UUIDS[0], **host(best[0]['host']), 'zone': 'az1',

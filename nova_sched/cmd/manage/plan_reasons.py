@@ -77,7 +77,8 @@ def explained_on(hosts, request, ranker, placed, picked, args, conf,
         default_zone=conf.default_availability_zone,
         named=_rows(hosts, args.named_hosts),
         flavors=_flavors(args.or_flavor, request.spec_obj.flavor),
-        ask_others=args.ask_others, every_host=args.all_hosts or args.html is not None,
+        ask_others=args.ask_others,
+        every_host=args.all_hosts or args.html is not None,
         placement=_placement_rules(conf, hosts, request.spec_obj))
 
 

@@ -77,10 +77,9 @@ def test_hosts_without_a_name_are_counted():
 
 def test_a_rule_has_its_code():
     document = documents.a_plan({'a': (), 'b': ('X', 'Y'), 'c': ('Y',)})
-    document['why']['matrix']['rules'][1]['code'] = 'y_code'
 
     assert {group.label: group.codes for group in of(document).groups} == {
-        'fits': [], 'X and Y': ['y_code'], 'only Y': ['y_code']}
+        'fits': [], 'X and Y': ['x', 'y'], 'only Y': ['y']}
 
 
 def test_without_a_host_there_is_none():
