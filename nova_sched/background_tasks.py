@@ -57,6 +57,11 @@ class BackgroundTasks:
         self._heartbeats.start([0])
         self._heartbeats.tried.wait(REGISTER_TIMEOUT)
 
+    @property
+    def service_id(self):
+        """The id of the service record; None while there is none."""
+        return self._record and self._record.service_id
+
     def start(self):
         """Start the tasks; to be called after ``register``."""
         self._heartbeats.start(heartbeat_waits(self._conf))

@@ -32,6 +32,7 @@ from nova_sched import exception
 from nova_sched import rpc
 from nova_sched import version
 from nova_sched.db import engine
+from nova_sched.health import reporter
 from nova_sched.inventory import shared_picks
 from nova_sched.observe import decision_endpoint
 from nova_sched.observe import logs
@@ -75,15 +76,20 @@ class SchedulerService(backend.get_component('ServiceBase')):
     conf: ConfigOpts, checked by ``nova_sched.conf.check``.
     workers: the number of processes that will be forked to run it.
     tells: whether another process tells other daemons what they pick.
+    health: health.endpoints.Health by which it says how it is, or None.
 
     A service of oslo.service (start, wait, stop, reset); it can as well be
     started and stopped inside any other process.
     """
 
-    def __init__(self, conf, workers=1, tells=False):
+    def __init__(self, conf, workers=1, tells=False, health=None):
         self.conf = conf
+        self._metrics = None if health is None else health.metrics
+        self._reporter = None if health is None else reporter.Reporter(
+            self, conf.healthcheck.ttl, health.numbers.own,
+            health.channel.say, self._metrics and self._metrics.queue_gone)
         #: The observe.recorder.Recorder of what is decided.
-        self.recorder = recorder.Recorder(conf)
+        self.recorder = recorder.Recorder(conf, self._metrics)
         self._notifications = notifications.Notifications(conf)
         self._background = background_tasks.BackgroundTasks(conf)
         self._option_values = option_values.OptionValues(conf)
@@ -93,7 +99,11 @@ class SchedulerService(backend.get_component('ServiceBase')):
         self._picks = (shared_picks.SharedPicks(workers)
                        if workers > 1 or tells else None)
         self._manager = None
-        self._server = None
+        #: The rpc.server.Server, once there is one.
+        self.server = None
+        #: What the start waits for, text, and since when, by
+        #: time.monotonic(); None while it does not.
+        self.waits_for = None
         self._transport = None
         self._periodic = None
         self._serving = threading.Event()
@@ -113,6 +123,10 @@ class SchedulerService(backend.get_component('ServiceBase')):
         """
         LOG.info('Starting %(topic)s node (version %(version)s)',
                  {'topic': rpc.TOPIC, 'version': version.version_string()})
+        if self._metrics is not None:
+            self._metrics.start()
+        if self._reporter is not None:
+            self._reporter.start()
         try:
             started = self._start_driver()
             self._manager = manager.SchedulerManager(
@@ -144,8 +158,18 @@ class SchedulerService(backend.get_component('ServiceBase')):
 
     @property
     def driver(self):
-        """The driver that decides, once started."""
-        return self._manager.driver
+        """The driver that decides; None before it is started."""
+        return self._manager and self._manager.driver
+
+    @property
+    def offers(self):
+        """The CandidateSource of what it decides on; None before that."""
+        return self._manager and self._manager.offers
+
+    @property
+    def service_id(self):
+        """The id of the service record; None while there is none."""
+        return self._background.service_id
 
     def stop(self, graceful=True):
         """Take no more requests, answer the accepted ones, and disconnect.
@@ -163,6 +187,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
             self._drain(self.conf.manager_shutdown_timeout if graceful else 0)
         self._notifications.stop()
         self.recorder.stop()
+        if self._reporter is not None:
+            self._reporter.stop()
         self._stopped.set()
 
     def wait(self):
@@ -275,11 +301,15 @@ class SchedulerService(backend.get_component('ServiceBase')):
         return CandidateSource(self.conf, worker,
                                answers=self._placement_answers)
 
+    def _wait_for(self, what):
+        self.waits_for = what, time.monotonic()
+        self.waiting(what)
+
     def waiting(self, what):
         """Tell that the start waits for something to answer; a hook."""
 
     def _start_driver(self):
-        self.waiting('the database')
+        self._wait_for('the database')
         started = self._load_driver()
         while True:
             try:
@@ -312,7 +342,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
 
     def _start_server(self):
         url = config.masked(config.transport_url(self.conf))
-        self.waiting(f'the message broker at {url}')
+        self._wait_for(f'the message broker at {url}')
         LOG.info('Connecting to the message broker at %s', url)
         self._transport = rpc.get_transport(self.conf)
         while refusal := self._refusal(url):
@@ -320,6 +350,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
                       'next try in %(wait)d seconds: %(reason)s',
                       {'url': url, 'wait': BROKER_RETRY, 'reason': refusal})
             self._sleep(BROKER_RETRY)
+        self.waits_for = None
         self._serving.set()
         LOG.info('Serving requests on topic %(topic)s at %(url)s',
                  {'topic': self.conf.scheduler_topic, 'url': url})
@@ -329,7 +360,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
 
         While the broker is silent, oslo.messaging retries, and logs why.
         """
-        self._server = rpc.get_server(
+        self.server = rpc.get_server(
             self._transport, self.conf,
             [manager.BaseRPCEndpoint(rpc.TOPIC), self._manager,
              decision_endpoint.DecisionEndpoint(self.recorder)],
@@ -338,7 +369,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         threading.Thread(target=_report_silence, args=(url, answered),
                          name='broker', daemon=True).start()
         try:
-            self._server.start()
+            self.server.start()
         except (amqp.AMQPError, kombu.KombuError, OSError,
                 messaging.MessagingException) as error:
             return str(error) or type(error).__name__
@@ -384,8 +415,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
                  time.monotonic() - begin)
 
     def _answer(self):
-        self._server.stop()
-        self._server.wait()
+        self.server.stop()
+        self.server.wait()
 
     def _sleep(self, seconds):
         if self._stopping.wait(seconds):

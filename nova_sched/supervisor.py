@@ -34,6 +34,7 @@ from nova_sched import exception
 from nova_sched import messenger
 from nova_sched import service
 from nova_sched import watchdog
+from nova_sched.health import endpoints
 from nova_sched.observe import guru
 from nova_sched.options import spelling
 from nova_sched.preflight import startup
@@ -51,11 +52,12 @@ _NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
 class Worker(service.SchedulerService):
     """The scheduler in one of the worker processes, made in their parent.
 
-    notifier: systemd.Notifier.  workers, tells: as of SchedulerService.
+    notifier: systemd.Notifier.
+    workers, tells, health: as of SchedulerService.
     """
 
-    def __init__(self, conf, notifier, workers=1, tells=False):
-        super().__init__(conf, workers, tells)
+    def __init__(self, conf, notifier, workers=1, tells=False, health=None):
+        super().__init__(conf, workers, tells, health)
         self._notifier = notifier
         self.watchdog = watchdog.Watchdog(notifier)
         self._parent = os.getpid()
@@ -73,7 +75,7 @@ class Worker(service.SchedulerService):
 
     def alive(self):
         """Return whether this worker looks for requests, if it is to serve."""
-        server = self._server if self.serving else None
+        server = self.server if self.serving else None
         turned = server.turned if server else None
         return (turned is None
                 or time.monotonic() - turned < self.watchdog.seconds / 2)
@@ -138,12 +140,15 @@ class Supervisor:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
         workers = startup.worker_count(self._conf)
         tells = self._conf.nova_sched.tell_picks
-        worker = Worker(self._conf, self._notifier, workers, tells)
+        health = endpoints.Health.of(self._conf, workers)
+        worker = Worker(self._conf, self._notifier, workers, tells, health)
         launcher = backend.get_component('launch')(
             self._conf, worker, workers=workers)
         if tells:
             launcher.launch_service(messenger.Messenger(
                 self._conf, worker.picks))
+        if health is not None:
+            launcher.launch_service(endpoints.Endpoints(health))
         # The launcher learns of signals through a wakeup descriptor, so its
         # own handlers are empty and may be replaced; workers get new ones.
         signal.signal(signal.SIGTERM, lambda *_: self._notifier.stopping())
@@ -200,7 +205,8 @@ class Foreground(service.SchedulerService):
     """
 
     def __init__(self, conf, notifier):
-        super().__init__(conf)
+        self._health = endpoints.Health.of(conf, workers=1)
+        super().__init__(conf, health=self._health)
         self._notifier = notifier
 
     def run(self):
@@ -212,6 +218,16 @@ class Foreground(service.SchedulerService):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         for number in _ENDS:
             signal.signal(number, self._end)
+        if self._health is None:
+            return self._serve()
+        told = endpoints.Endpoints(self._health)
+        told.begin()
+        try:
+            return self._serve()
+        finally:
+            told.stop()
+
+    def _serve(self):
         if _refusal(self.conf, self.start):
             return startup.EXIT_CONFIGURATION
         if self.serving:

@@ -116,6 +116,14 @@ name nova-scheduler for the program, unless such a file names loggers of
 nova_sched alone.
 """),
     cfg.ListOpt(
+        'metrics_uri', default=[], help="""
+Where Prometheus finds the metrics of the service, of all its workers, at
+/metrics: tcp://host:port or unix:///absolute/path, several with commas
+between, as [healthcheck] uri, which may be the same. Nobody has to log in, so
+keep it to this machine or a network for monitoring. Unset: nothing is counted.
+Read at the start.
+"""),
+    cfg.ListOpt(
         'plugin_path', default=[], help="""
 Directories with plug-ins, absolute paths, which are searched for modules after
 all others. A plug-in that lay in Nova's tree keeps its path: nova.scheduler.

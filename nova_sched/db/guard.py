@@ -16,6 +16,7 @@ import time
 
 from oslo_log import log as logging
 
+from nova_sched import contact
 from nova_sched import deadline
 from nova_sched import exception
 from nova_sched.db import engine
@@ -47,6 +48,8 @@ class Guard:
         self._lock, self._closed = threading.Lock(), threading.Event()
         #: Why the database did not answer last, in words; None if it did.
         self.down = None
+        #: contact.Contact with it.
+        self.contact = contact.Contact()
         #: Whether it hangs: it is not asked then, but probed.
         self.hangs = False
         self._interval, self._up_since = PROBE_INTERVAL, None
@@ -93,6 +96,7 @@ class Guard:
             raise
         else:
             self._failing.discard(_name(call.function))
+            self.contact.answered()
             self._take_back()
             return result
         self.log_failure(call.function, failed)
@@ -132,6 +136,7 @@ class Guard:
 
     def _leave_out(self, reason):
         """Note that the database refused, for this request alone."""
+        self.contact.failed(reason)
         with self._lock:
             if self.down is not None or self._closed.is_set():
                 return
@@ -153,6 +158,7 @@ class Guard:
 
     def _give_up(self, reason):
         """Ask no more; probe until the database answers."""
+        self.contact.failed(reason)
         with self._lock:
             if self.hangs or self._closed.is_set():
                 return
@@ -186,6 +192,7 @@ class Guard:
                 continue
             with self._lock:
                 self.hangs, self._up_since = False, time.monotonic()
+            self.contact.answered()
             self._take_back()
             return
 

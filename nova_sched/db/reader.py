@@ -154,6 +154,16 @@ class HostReader:
         """Return why cells are not read at present: Cell -> text."""
         return _unavailable(self._readers.values())
 
+    def contacts(self):
+        """Return the Contact with each database that was asked: list.
+
+        Of (Cell, Contact); None in place of the cell for the API database.
+        """
+        found = [(cell, reader.guard.contact)
+                 for cell, reader in self._readers.items()]
+        return ([(None, self._api_guard.contact)] if self.has_api_database
+                else []) + found
+
     def none_answers(self):
         """Return the DatabaseUnavailable of cells none of which is read."""
         return exception.DatabaseUnavailable('; '.join(

@@ -59,6 +59,9 @@ class ServiceRecord:
 
     def __init__(self, db, host):
         self.db, self.host = db, host
+        #: The uuid of the row, or its id in a release without; None until
+        #: it is registered.
+        self.service_id = None
         self._columns = None
         self._statement = None
 
@@ -80,6 +83,7 @@ class ServiceRecord:
             'deleted': 0})
         with self.db.writing() as connection:
             connection.execute(tables.services.insert().values(row))
+        self.service_id = row.get('uuid')
 
     def version(self):
         """Return the Version that the row has, or would be created with.
@@ -91,11 +95,13 @@ class ServiceRecord:
         c = tables.services.c
         with self.db.reading() as connection:
             own = connection.execute(sa.select(
-                c.version if versioned else sa.null()).where(
+                c.version if versioned else sa.null(),
+                c.uuid if self._present({'uuid': None}) else c.id).where(
                     *self._conditions())).first()
             found = {binary: least for binary in _PEERS if versioned and (
                 least := _least_version(connection, binary)) is not None}
         if own is not None:
+            self.service_id = str(own[1])
             return Version(own[0], 'its own', is_there=True,
                            above=_exceeded(found))
         if not versioned:

@@ -153,7 +153,8 @@ class Decision:
     offer: what Placement offered: a value of hosts.allocation_candidates.
     copy_age: seconds since the copy of what Placement knows, which the offer
         is from, was compared with it; None of what Placement listed.
-    claims: in order.
+    claims: in order.  earlier_claims: what Placement said to those of
+        earlier tries, as Claim.taken.
     unanswered: uuids of instances whose claims, in one request, Placement did
         not answer before the request was decided once more.
     table: HostTable that was decided on; None before there was one.
@@ -169,6 +170,7 @@ class Decision:
     tries: how often it was decided; more than once when another request took
         meanwhile what this one had chosen.
     milliseconds: step name -> time taken.
+    took: seconds from the arrival until it was closed.
     budget: of the time that the request may take.
     outcome: PLACED, REFUSED or FAILED; None while it is open.
     reason: why nothing was placed, in full; None for what was.
@@ -192,6 +194,7 @@ class Decision:
     offer: object = None
     copy_age: float | None = None
     claims: list = dataclasses.field(default_factory=list)
+    earlier_claims: list = dataclasses.field(default_factory=list)
     unanswered: tuple = ()
     table: object = dataclasses.field(default=None, repr=False, compare=False)
     instances_known: object = dataclasses.field(
@@ -207,6 +210,7 @@ class Decision:
     weighed: list = dataclasses.field(default_factory=list)
     tries: int = 1
     milliseconds: dict = dataclasses.field(default_factory=dict)
+    took: float = dataclasses.field(default=0.0, compare=False)
     outcome: str | None = None
     reason: str | None = None
     code: str | None = None
@@ -230,6 +234,20 @@ class Decision:
         return [FilterStep(index, self._rules[rule], before, after)
                 for index, rule, before, after
                 in zip(numbers, numbers, numbers, numbers, strict=True)]
+
+    def hosts_by_rule(self):
+        """Return how many hosts each rule saw and left: name -> [int, int].
+
+        Summed over the instances.
+        """
+        found = [[0, 0] for _ in self._rules]
+        numbers = iter(self._steps)
+        for _, rule, before, after in zip(numbers, numbers, numbers, numbers,
+                                          strict=True):
+            counts = found[rule]
+            counts[0] += before
+            counts[1] += after
+        return dict(zip(self._rules, found, strict=True))
 
     def step(self, index, rule, before, after, others=0):
         """Record that a rule left ``after`` of the rows in ``before``.
@@ -313,6 +331,7 @@ class Decision:
     def restart(self):
         """Forget what was decided so far, to decide once more."""
         self.tries += 1
+        self.earlier_claims += [claim.taken for claim in self.claims]
         for found in (self.picks, self.weighed, self.claims, self.siblings,
                       self._rejected):
             found.clear()
@@ -342,7 +361,7 @@ class Decision:
     def close(self, outcome, reason=None):
         """Note how the request ended; what was noted first stays."""
         if self.outcome is None:
-            self.outcome = outcome
+            self.outcome, self.took = outcome, time.time() - self.arrived
             self.reason = None if reason is None else str(reason)
 
     def pack(self):
@@ -394,25 +413,27 @@ class Decision:
         if isinstance(self.offer, AllocationCandidates):
             self.offer = None
 
+    def spent(self, name, seconds):
+        """Add a time under ``name``."""
+        self.milliseconds[name] = round(
+            self.milliseconds.get(name, 0.0) + seconds * 1000, 3)
+
     def timed(self, name):
         """Return a context manager that adds its block's time under ``name``.
 
         It raises InvalidInput if the request has spent its budget then.
         """
-        return _Timed(self.milliseconds, name, self.budget)
+        return _Timed(self, name)
 
 
 class _Timed:
-    def __init__(self, milliseconds, name, budget):
-        self._milliseconds, self._name = milliseconds, name
-        self._budget = budget
+    def __init__(self, record, name):
+        self._record, self._name = record, name
 
     def __enter__(self):
         self._start = time.perf_counter()
 
     def __exit__(self, kind, *exc_info):
-        self._milliseconds[self._name] = round(
-            self._milliseconds.get(self._name, 0.0)
-            + (time.perf_counter() - self._start) * 1000, 3)
+        self._record.spent(self._name, time.perf_counter() - self._start)
         if kind is None:
-            self._budget.check(self._name)
+            self._record.budget.check(self._name)

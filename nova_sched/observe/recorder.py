@@ -38,10 +38,11 @@ class Recorder:
 
     conf: ConfigOpts that says where they are kept, and how long; None to keep
         none.
+    metrics: observe.metrics.Metrics that count them; None for none.
     """
 
-    def __init__(self, conf=None):
-        self._conf, self._store = conf, None
+    def __init__(self, conf=None, metrics=None):
+        self._conf, self._store, self._metrics = conf, None, metrics
         self._waiting, self._lock = collections.deque(), threading.Lock()
         self._size, self._lost = 0, 0
         self._thread, self._stopped = None, threading.Event()
@@ -71,6 +72,8 @@ class Recorder:
     def add(self, record):
         """Log a request that has ended, and have its record kept."""
         log_line.write(record)
+        if self._metrics is not None:
+            self._metrics.note(record)
         if not self._keeps:
             return
         record.cut_weights()

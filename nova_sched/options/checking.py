@@ -9,6 +9,7 @@ from oslo_config import types
 
 from nova_sched import exception
 from nova_sched.conf import database
+from nova_sched.conf import healthcheck
 from nova_sched.conf import messaging
 from nova_sched.conf import placement
 from nova_sched.options import log_checks
@@ -43,6 +44,7 @@ def errors(conf):
                  messaging.check_values, placement.check_tls_files,
                  database.database_url, database.api_database_url,
                  database.check_drivers, _check_plugin_path,
+                 healthcheck.check_uris,
                  *log_checks.CHECKS):
         found += _errors_of(part, conf)
     if 'servicegroup_driver' not in invalid:

@@ -11,6 +11,7 @@ from nova_sched.conf import compute
 from nova_sched.conf import database
 from nova_sched.conf import default
 from nova_sched.conf import filter_scheduler
+from nova_sched.conf import healthcheck
 from nova_sched.conf import messaging
 from nova_sched.conf import metrics
 from nova_sched.conf import neutron
@@ -28,7 +29,7 @@ from nova_sched.options import libraries
 SECTIONS = (default, scheduler, filter_scheduler, metrics, database,
             placement, neutron, service_user, messaging, notifications,
             upgrade_levels, workarounds, compute, trusted_computing,
-            nova_sched)
+            nova_sched, healthcheck)
 #: Switches that files and the command line have: names, all in DEFAULT.
 SWITCHES = frozenset(opt.dest for opt in (
     *log_options.common_cli_opts, *log_options.logging_cli_opts)

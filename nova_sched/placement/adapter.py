@@ -4,6 +4,7 @@ import itertools
 
 from oslo_log import log as logging
 
+from nova_sched import contact
 from nova_sched import exception
 from nova_sched import service_adapter
 from nova_sched.placement.microversions import MicroversionRange
@@ -142,6 +143,8 @@ class PlacementAdapter:
         self._adapter = service_adapter.ServiceAdapter(
             conf, 'placement', Response)
         self._microversions = None
+        #: contact.Contact with it.
+        self.contact = contact.Contact()
         self._repeats = {reason: itertools.count() for reason in _LASTING}
 
     @property
@@ -179,7 +182,12 @@ class PlacementAdapter:
         else:
             if response.status == 406:
                 self._microversions = None
+            if response.status >= 500:
+                self.contact.failed(f'It answers {response.status}')
+            else:
+                self.contact.answered()
             return response
+        self.contact.failed(unreachable)
         # When it is back it may be an older or a newer one.
         self._microversions = None
         repeats = self._repeats.get(unreachable.reason)

@@ -17,6 +17,7 @@ the process does with oslo.messaging goes by the library's own driver.
 """
 
 import contextlib
+import time
 
 import amqp
 from oslo_log import log as logging
@@ -26,6 +27,7 @@ from oslo_messaging._drivers import common
 from oslo_messaging._drivers import impl_rabbit
 from stevedore import exception as stevedore
 
+from nova_sched import contact
 from nova_sched.objects import bounds
 from nova_sched.rpc import brokers
 from nova_sched.rpc import decoding
@@ -112,12 +114,19 @@ def declare_consumers(conn, exchange, target, callback):
 
 
 class Connection(impl_rabbit.Connection):
-    """A connection to RabbitMQ, or to what kombu has in place of it."""
+    """A connection to RabbitMQ, or to what kombu has in place of it.
+
+    contact: Contact with the broker.
+    gone: how often what it consumes was gone from the broker; gone_at: when
+        that was last, seconds since the epoch; is_gone: whether it still is.
+    """
 
     #: The amqp.Connection that its channel is of, if it is one of AMQP.
     _reached_by = None
+    gone, gone_at, is_gone = 0, None, False
 
     def __init__(self, *args, **kwargs):
+        self.contact = contact.Contact()
         super().__init__(*args, **kwargs)
         # So often it looks whether it is to stop.
         self._poll_timeout = min(self._poll_timeout, IDLE)
@@ -140,6 +149,31 @@ class Connection(impl_rabbit.Connection):
                 # socket would stay open.
                 lost.collect()
         super()._set_current_channel(new_channel)
+
+    def ensure(self, method, retry=None, recoverable_error_callback=None,
+               **kwargs):
+        """As of the library; notes what it recovers from."""
+        def note(error):
+            self._note(error)
+            if recoverable_error_callback is not None:
+                recoverable_error_callback(error)
+        return super().ensure(method, retry, note, **kwargs)
+
+    def _note(self, error):
+        """Note what went wrong with the broker."""
+        if isinstance(error, _GONE):
+            self.gone += 1
+            self.gone_at, self.is_gone = time.time(), True
+        # One without words is how the library begins to connect again.
+        elif (getattr(error, 'reply_text', error)
+              or not self.contact.failures):
+            self.contact.failed(error)
+
+    def note_alive(self):
+        """Note, after a look for messages, that the broker is there."""
+        if self.connection.connected:
+            self.contact.answered()
+            self.is_gone = self.is_gone and bool(self._new_tags)
 
     def declare_consumer(self, consumer):
         """Declare a consumer, ours if what it hears is for a Listener."""
@@ -174,6 +208,7 @@ class Connection(impl_rabbit.Connection):
         except _GONE as error:
             LOG.warning('What requests come by is gone from the broker, and '
                         'is declared again: %s', error)
+            self._note(error)
             # The next time that it reads it declares all and consumes.
             self._new_tags = set(self._consumers.values())
             self._set_current_channel(None)

@@ -211,6 +211,8 @@ class Listener(amqpdriver.AMQPListener):
             return True
         except amqpdriver.rpc_common.Timeout:
             return False
+        finally:
+            self.conn.note_alive()
 
     def _turn(self):
         self.turned = time.monotonic()

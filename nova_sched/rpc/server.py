@@ -171,6 +171,17 @@ class Server(server.RPCServer):
         """
         return self.listener.turned if self.listener else None
 
+    @property
+    def connection(self):
+        """The driver.Connection that requests come by; None for another."""
+        return self.listener.connection if self.listener else None
+
+    @property
+    def busy_for(self):
+        """Seconds that messages have been waiting for a free thread."""
+        since = self._busy_since
+        return time.monotonic() - since if since else 0.0
+
     def _create_listener(self):
         listener = super()._create_listener()
         if self._taken_calls is not None:
@@ -316,6 +327,10 @@ class _ClosingListener:
     @property
     def turned(self):
         return None if self._over else getattr(self._arrived, 'turned', None)
+
+    @property
+    def connection(self):
+        return None if self._over else getattr(self._arrived, 'conn', None)
 
     def start(self, on_incoming):
         self._on_incoming = on_incoming

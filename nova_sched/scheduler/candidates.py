@@ -65,6 +65,14 @@ class CandidateSource:
         if self._mirror is not None:
             self._mirror.stop()
 
+    @property
+    def copy_age(self):
+        """Seconds since the copy was compared with Placement.
+
+        None without one, and while it is not complete or too old.
+        """
+        return None if self._mirror is None else self._mirror.age
+
     def forget_aggregates(self):
         """Note that aggregates were changed, in Placement too."""
         if self._mirror is not None:

@@ -1,5 +1,6 @@
 """Claiming hosts from what Placement offers, for one request."""
 
+import contextlib
 import dataclasses
 import json
 import threading
@@ -131,7 +132,9 @@ class Claims:
         # First, and for good: it may have been taken without an answer, and
         # what was not is not given back.
         self._claimed[instance_uuid] = None
-        accepted = self._offer.claim(instance_uuid, taken.request, spec_obj)
+        with self._timed():
+            accepted = self._offer.claim(instance_uuid, taken.request,
+                                         spec_obj)
         self._note(instance_uuid, state, accepted)
         self._record.budget.check('claim')
         return accepted
@@ -148,9 +151,10 @@ class Claims:
         self._claimed.update(dict.fromkeys(self._chosen))
         requests = {uuid: taken.request
                     for uuid, (_, taken) in self._chosen.items()}
-        accepted = (self._offer.claim_all(requests, spec_obj)
-                    if len(requests) > 1
-                    else self._offer.claim(*requests.popitem(), spec_obj))
+        with self._timed():
+            accepted = (self._offer.claim_all(requests, spec_obj)
+                        if len(requests) > 1
+                        else self._offer.claim(*requests.popitem(), spec_obj))
         if accepted:
             for uuid, (state, _) in self._chosen.items():
                 self._note(uuid, state, True)
@@ -159,6 +163,15 @@ class Claims:
         self._chosen.clear()
         self._record.budget.check('claim')
         return bool(accepted)
+
+    @contextlib.contextmanager
+    def _timed(self):
+        """Note how long Placement takes, whatever it says."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._record.spent('claims', time.perf_counter() - begin)
 
     def _note(self, instance_uuid, state, accepted):
         self._record.claims.append(Claim(

@@ -3,6 +3,7 @@
 ``inventory`` keeps them; here is all that a driver does with them.
 """
 
+import dataclasses
 import time
 
 import numpy as np
@@ -20,6 +21,29 @@ from nova_sched.inventory.placements import InFlightPlacements
 from nova_sched.plugins import classes
 
 LOG = logging.getLogger(__name__)
+
+
+#: Seconds by which a heartbeat is of the future that clocks do not explain
+#: which are kept together.
+AHEAD = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Overview:
+    """How the hosts are.
+
+    up, down: how many are, by their compute services.
+    ages: uuid of a cell -> seconds since it was read.
+    ahead: names of hosts whose heartbeats are of the future: list; by how
+        many seconds at most, by_seconds.  Of services that are up these are
+        seen only where all heartbeats are read.
+    """
+
+    up: int
+    down: int
+    ages: dict
+    ahead: list
+    by_seconds: float
 
 
 class HostManager:
@@ -103,6 +127,25 @@ class HostManager:
     def count(self):
         """Return how many hosts there were when they were last read."""
         return self._placements.table.size
+
+    def contacts(self):
+        """Return the Contact with each database; as of db.reader.HostReader.
+        """
+        return self._reader.contacts()
+
+    def overview(self):
+        """Return how the hosts were when they were last read: Overview."""
+        table, now = self._placements.table, self.now()
+        up, seen = self._up(table, now)
+        read_at = max((began for _, began in table.cells.reads), default=now)
+        ahead = np.flatnonzero(seen > read_at + AHEAD)
+        hosts = table.columns['host']
+        return Overview(
+            int(np.count_nonzero(up)), int(np.count_nonzero(~up)),
+            {uuid: now - began for uuid, began in table.cells.reads},
+            sorted({hosts.values[code]
+                    for code in hosts.codes[ahead].tolist()}),
+            float(seen[ahead].max() - read_at) if len(ahead) else 0.0)
 
     def freed_nodes(self):
         """Return the uuids of compute nodes that instances have left: list.
@@ -229,6 +272,19 @@ class HostManager:
         """
         now = self.now() if now is None else now
         found.cells = _cells_of(table)
+        up, seen = self._up(table, now)
+        snapshot = table.with_columns(
+            service_up=up, service_last_seen=seen).snapshot(found, offer)
+        snapshot.moment = now
+        snapshot.pack_numa_cells = self._pack_numa_cells
+        return snapshot
+
+    def _up(self, table, now):
+        """Return which services are up, and when they were last seen.
+
+        Arrays bool (n,) and float (n,), the latter in seconds since the
+        epoch.
+        """
         fresh, seen = (table.columns[name] for name
                        in ('service_fresh', 'service_last_seen'))
         if fresh.any():
@@ -236,12 +292,7 @@ class HostManager:
                           default=now)
             seen = np.where(fresh, read_at, seen)
         alive = np.abs(now - seen) <= self._service_down_time
-        up = alive & ~table.columns['service_forced_down']
-        snapshot = table.with_columns(
-            service_up=up, service_last_seen=seen).snapshot(found, offer)
-        snapshot.moment = now
-        snapshot.pack_numa_cells = self._pack_numa_cells
-        return snapshot
+        return alive & ~table.columns['service_forced_down'], seen
 
     def siblings(self, request):
         """Return what others have in flight of a server group: list."""

@@ -90,12 +90,21 @@ class Program:
     @property
     def workers(self):
         """Process ids of its living workers."""
-        return [pid for pid in self._children if not _is_messenger(pid)]
+        return [pid for pid in self._children if not _role(pid)]
 
     @property
     def messenger(self):
         """Process id of the one that tells other daemons of picks, or None."""
-        return next(filter(_is_messenger, self._children), None)
+        return self._with_role('messenger')
+
+    @property
+    def endpoints(self):
+        """Process id of the one that tells how the service is, or None."""
+        return self._with_role('endpoints')
+
+    def _with_role(self, role):
+        return next((pid for pid in self._children if _role(pid) == role),
+                    None)
 
     @property
     def _children(self):
@@ -126,13 +135,14 @@ class Program:
         self._process.wait(PATIENCE)
 
 
-def _is_messenger(pid):
-    """Whether a process is the one that other daemons are told by."""
+def _role(pid):
+    """What a process is there for, if it is no worker; None for one."""
     command = pathlib.Path(f'/proc/{pid}/cmdline')
     with contextlib.suppress(OSError):
-        title = command.read_bytes().partition(b'\0')[0]
-        return title.endswith(b': messenger')
-    return False
+        title = command.read_bytes().partition(b'\0')[0].decode()
+        return next((role for role in ('messenger', 'endpoints')
+                     if title.endswith(f': {role}')), None)
+    return None
 
 
 @contextlib.contextmanager

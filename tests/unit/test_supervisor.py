@@ -93,7 +93,7 @@ class TestWorker:
     def test_is_alive_while_it_looks_for_requests(self, worker, turned, alive):
         """turned: seconds since it has, of the sixty for the parent, too."""
         worker.start()
-        worker._server = types.SimpleNamespace(
+        worker.server = types.SimpleNamespace(
             turned=None if turned is None else time.monotonic() - turned)
         assert worker.alive() is alive
 

@@ -50,6 +50,11 @@ class SchedulerReportClient(NovaMethods):
         self._mirror, self._listings = None, SharedListings()
         self._queue = ClaimQueue()
 
+    @property
+    def contact(self):
+        """The contact.Contact with Placement."""
+        return self._adapter.contact
+
     def mirrored(self, freed, answers=None):
         """Return a new PlacementMirror, which ``copied_candidates`` asks.
 

@@ -79,7 +79,8 @@ class TestTaking:
         request.acknowledge()
         assert channel.acknowledged == []
         listener.conn = types.SimpleNamespace(
-            consume=lambda timeout: listener._shutdown.set())
+            consume=lambda timeout: listener._shutdown.set(),
+            note_alive=lambda: None)
         listener.poll()
         assert channel.acknowledged == [1]
 
@@ -162,7 +163,8 @@ class TestReading:
         """The seconds that each look at the connection may take."""
         reads = []
         listener.conn = types.SimpleNamespace(
-            consume=lambda timeout: reads.append(timeout))
+            consume=lambda timeout: reads.append(timeout),
+            note_alive=lambda: None)
         return reads
 
     def test_while_no_thread_is_free_takes_100_messages_at_a_time(
@@ -218,7 +220,8 @@ def test_the_loop_has_turned_at_each_read(listener, monkeypatch):
         clock[0] += 1
         if len(seen) > 5:
             raise TIMEOUT
-    listener.conn = types.SimpleNamespace(consume=consume)
+    listener.conn = types.SimpleNamespace(
+        consume=consume, note_alive=lambda: None)
 
     listener.look(lambda request: False)
 

@@ -1,0 +1,1 @@
+"""How the service is: what its processes notice, and HTTP that tells it."""

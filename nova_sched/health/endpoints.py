@@ -1,0 +1,110 @@
+"""The process that tells over HTTP how the service is, and its metrics.
+
+It stands beside the workers, which say how they are by a channel that it
+shares with them, and is asked nothing that they would wait for.
+"""
+
+import functools
+import json
+import threading
+
+from oslo_service import backend
+import setproctitle
+
+from nova_sched.health import checks
+from nova_sched.health import shared
+from nova_sched.health.board import Board
+from nova_sched.health.board import Settings
+from nova_sched.health.server import Answer
+from nova_sched.health.server import Servers
+
+HEALTH, METRICS = '/health', '/metrics'
+
+
+class Health:
+    """What the processes of a service share to tell how it is; before a fork.
+
+    conf: ConfigOpts.  workers: how many there are to be.
+
+    metrics: observe.metrics.Metrics, None where nothing is counted.
+    """
+
+    def __init__(self, conf, workers):
+        self.conf, self.workers = conf, workers
+        self.numbers, self.channel = shared.Numbers(), shared.Channel()
+        self.metrics = None
+        if conf.nova_sched.metrics_uri:
+            # The library is for those alone who count.
+            from nova_sched.observe import metrics
+            self.metrics = metrics.Metrics(self.numbers.own, workers)
+
+    @classmethod
+    def of(cls, conf, workers):
+        """Return one, or None where nothing is told."""
+        if conf.healthcheck.uri or conf.nova_sched.metrics_uri:
+            return cls(conf, workers)
+        return None
+
+
+class Endpoints(backend.get_component('ServiceBase')):
+    """A service of oslo.service, of one worker.
+
+    health: Health.  What it goes by is read at the start.
+    """
+
+    def __init__(self, health):
+        self._health = health
+        self._stopping, self._servers = threading.Event(), None
+
+    def start(self):
+        """Hear and tell, in threads."""
+        setproctitle.setproctitle(f'{self._health.conf.prog}: endpoints')
+        self.begin()
+
+    def begin(self):
+        """Hear and tell within another process."""
+        board = Board(Settings.of(self._health.conf, self._health.workers))
+        threading.Thread(target=board.hear,
+                         args=(self._health.channel, self._stopping),
+                         name='endpoints', daemon=True).start()
+        self._servers = Servers(_pages(self._health, board))
+        self._servers.start()
+
+    def stop(self, graceful=True):
+        """End."""
+        if self._servers is not None:
+            self._servers.stop()
+        self._stopping.set()
+
+    def wait(self):
+        """Return when it has ended."""
+        self._stopping.wait()
+
+    def reset(self):
+        """Go on."""
+
+
+def _pages(health, board):
+    """Return what is served where: as of Servers."""
+    pages, conf = {}, health.conf
+    for uri in conf.healthcheck.uri:
+        pages.setdefault(uri, {})[HEALTH] = functools.partial(
+            _health_page, board)
+    for uri in conf.nova_sched.metrics_uri:
+        pages.setdefault(uri, {})[METRICS] = functools.partial(
+            _metrics_page, health.metrics.page(board))
+    return pages
+
+
+def _health_page(board, accept):
+    told, cache_control = board.health()
+    headers = {'Content-Type': 'application/health+json'}
+    if cache_control:
+        headers['Cache-Control'] = cache_control
+    return Answer(503 if told['status'] == checks.FAIL else 200, headers,
+                  json.dumps(told).encode())
+
+
+def _metrics_page(page, accept):
+    body, kind = page(accept)
+    return Answer(200, {'Content-Type': kind}, body)

@@ -1,0 +1,196 @@
+"""A daemon tells over HTTP how it is, and what it has counted."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+
+import kombu
+from prometheus_client import parser
+import pytest
+
+from tests.functional import broker
+from tests.functional import ports
+from tests.functional import processes
+from tests.functional.processes import until
+
+pytestmark = pytest.mark.real
+
+
+class Endpoint:
+    """One that a daemon serves: on a port, or on a socket's path."""
+
+    def __init__(self, where):
+        self._where = where
+
+    def get(self, path, method='GET'):
+        """(status, headers, text) of one request."""
+        connection = http.client.HTTPConnection('127.0.0.1', timeout=30)
+        if isinstance(self._where, str):
+            connection.sock = socket.socket(socket.AF_UNIX)
+            connection.sock.connect(self._where)
+        else:
+            connection.port = self._where
+        try:
+            connection.request(method, path)
+            answer = connection.getresponse()
+            return (answer.status, dict(answer.getheaders()),
+                    answer.read().decode())
+        finally:
+            connection.close()
+
+    def health(self):
+        """What /health says: dict; empty while nobody answers."""
+        try:
+            return json.loads(self.get('/health')[2])
+        except OSError:
+            return {}
+
+    def status(self, check=None):
+        """The status of the service, or of one check, None without it."""
+        told = self.health()
+        return (told.get('checks', {}).get(check, {}) if check
+                else told).get('status')
+
+    def metrics(self):
+        """What /metrics says: (name, labels) -> number."""
+        try:
+            text = self.get('/metrics')[2]
+        except OSError:
+            return {}
+        return {(sample.name, *sorted(sample.labels.items())): sample.value
+                for family in parser.text_string_to_metric_families(text)
+                for sample in family.samples}
+
+
+@pytest.fixture
+def serve(stage):
+    """Function that starts a daemon with hosts: (Program, Endpoint)."""
+    stage.cloud(4)
+
+    def serve(workers=2, **options):
+        port = ports.free_port()
+        uri = f'tcp://127.0.0.1:{port}'
+        daemon = stage.daemon(workers, healthcheck__uri=uri,
+                              nova_sched__metrics_uri=uri, **options)
+        endpoint = Endpoint(port)
+        until(lambda: endpoint.status('consuming') == 'pass'
+              and endpoint.metrics()['nova_sched_workers',] == workers,
+              'all workers tell that they are well')
+        return daemon, endpoint
+    return serve
+
+
+PLACED = ('nova_sched_requests_total', ('code', 'none'), ('kind', 'none'),
+          ('outcome', 'placed'))
+
+
+def test_metrics_are_of_all_workers_and_outlive_them(stage, serve):
+    daemon, endpoint = serve()
+    ask = stage.client().ask
+    for _ in range(6):
+        ask()
+
+    until(lambda: endpoint.metrics().get(PLACED) == 6, 'six are counted')
+    found = endpoint.metrics()
+    assert found['nova_sched_decision_seconds_count',] == 6
+    assert found['nova_sched_step_seconds_count', ('step', 'filter')] == 6
+    assert found['nova_sched_filter_hosts_before_total',
+                 ('filter', 'ComputeFilter')] == 24
+    assert found['nova_sched_workers',] == 2
+    assert found['nova_sched_hosts', ('state', 'up')] == 4
+
+    for pid in daemon.workers:
+        os.kill(pid, signal.SIGKILL)
+    daemon.wait_until_said('Serving requests', times=4)
+    assert endpoint.metrics()[PLACED] == 6
+    ask()
+    until(lambda: endpoint.metrics().get(PLACED) == 7, 'one more is counted')
+
+
+def test_the_endpoints_come_back_when_their_process_is_killed(stage, serve):
+    daemon, endpoint = serve(workers=1)
+    stage.client().ask()
+    before = daemon.endpoints
+    os.kill(before, signal.SIGKILL)
+
+    until(lambda: daemon.endpoints not in (before, None), 'another one')
+    until(lambda: endpoint.status('workers') == 'pass', 'it tells')
+    assert endpoint.metrics()[PLACED] == 1
+
+
+def test_a_broker_that_is_away_is_a_failure_until_it_is_back(stage, serve):
+    door = stage.door_to_broker()
+    door.open()
+    _, endpoint = serve(
+        workers=1, DEFAULT__transport_url=stage.url_through(door))
+    until(lambda: endpoint.status('message_bus') == 'pass', 'it is there')
+
+    door.close()
+    until(lambda: endpoint.status('message_bus') == 'fail', 'it is away')
+    status, headers, text = endpoint.get('/health')
+    assert (status, headers['Content-Type'], headers['Cache-Control']) == (
+        503, 'application/health+json', 'no-cache')
+    assert 'Connection refused' in json.loads(text)['checks']['message_bus'][
+        'output']
+
+    door.open()
+    until(lambda: endpoint.status() == 'pass', 'it is back')
+
+
+def test_a_queue_that_is_deleted_is_told(stage, serve):
+    _, endpoint = serve(workers=1)
+    with kombu.Connection(broker.plain_url(
+            stage.transport_url)) as connection:
+        connection.default_channel.queue_delete('scheduler')
+
+    until(lambda: 'was declared again' in endpoint.health()['checks'][
+        'consuming'].get('output', ''), 'it is told, and that it is there')
+    assert endpoint.get('/health')[0] == 200
+    assert endpoint.metrics()['nova_sched_queue_gone_total',] >= 1
+    assert stage.client().ask()
+
+
+def test_a_socket_is_for_its_owner_and_group_and_goes_with_the_service(
+        stage, serve):
+    path = stage.directory / 'health.sock'
+    left = socket.socket(socket.AF_UNIX)
+    left.bind(str(path))
+    left.close()
+    daemon = stage.daemon(healthcheck__uri=f'unix://{path}')
+    endpoint = Endpoint(str(path))
+
+    until(lambda: endpoint.status() == 'pass', 'it is told')
+    assert path.stat().st_mode & 0o777 == 0o660
+    assert daemon.stop()[0] == 0
+    assert not path.exists()
+
+
+def test_an_address_that_others_have_is_told_and_requests_are_served(stage):
+    stage.cloud(4)
+    with socket.create_server(('127.0.0.1', 0)) as taken:
+        uri = f'tcp://127.0.0.1:{taken.getsockname()[1]}'
+        daemon = stage.daemon(healthcheck__uri=uri)
+        [line] = daemon.wait_until_said('Nothing is served at')
+        assert uri in line
+        assert 'Address already in use' in line
+        assert 'set another address' in line
+        assert stage.client().ask()
+
+
+def test_one_process_without_workers_tells_the_same(stage):
+    stage.cloud(4)
+    port = ports.free_port()
+    config = stage.config_file(
+        healthcheck__uri=f'tcp://[::1]:{port}, tcp://127.0.0.1:{port}',
+        nova_sched__metrics_uri=f'tcp://127.0.0.1:{port}')
+    with processes.running('nova-sched', [
+            '--no-fork', '--config-file', config],
+            stage.directory / 'alone.log') as alone:
+        alone.wait_until_said('Serving requests')
+        endpoint = Endpoint(port)
+        until(lambda: endpoint.status('workers') == 'pass', 'it tells')
+        stage.client().ask()
+        until(lambda: endpoint.metrics().get(PLACED) == 1, 'it counts')
+        assert alone.stop()[0] == 0

@@ -1,0 +1,175 @@
+"""What a worker says of itself, from what its parts have noted."""
+
+import time
+import types
+
+import pytest
+
+from nova_sched import contact as contacts
+from nova_sched import exception
+from nova_sched.db.cells import SINGLE_CELL_UUID
+from nova_sched.db.cells import Cell
+from nova_sched.health import reporter
+from nova_sched.scheduler import host_manager
+from tests.builders.waiting import until
+
+
+def a_contact(error=None):
+    made = contacts.Contact()
+    made.answered()
+    if error:
+        made.failed(error)
+    return made
+
+
+class Hosts(host_manager.HostManager):
+    """A host manager of two hosts; reads: how often it was refreshed.
+
+    cells: list of (Cell, Contact).  age: of what was read.
+    """
+
+    def __init__(self, *cells, age=1.0):
+        self.cells, self.age, self.reads = list(cells), age, 0
+
+    def contacts(self):
+        return self.cells
+
+    def overview(self):
+        ages = {cell.uuid: self.age for cell, contact in self.cells
+                if cell and not contact.failures}
+        return host_manager.Overview(2, 0, ages, [], 0.0)
+
+    def refresh(self):
+        self.reads += 1
+        raise exception.DatabaseUnavailable('as ever')
+
+
+class Scheduler:
+    """What a SchedulerService shows of itself."""
+
+    service_id, waits_for, serving = 'some-uuid', None, True
+
+    def __init__(self, hosts=None, placement=None):
+        self.connection = types.SimpleNamespace(
+            contact=a_contact(), gone=0, gone_at=None, is_gone=False)
+        self.server = types.SimpleNamespace(
+            connection=self.connection, turned=time.monotonic(), busy_for=0)
+        self.driver = types.SimpleNamespace(
+            host_manager=hosts, PERIODIC=False)
+        self.offers = types.SimpleNamespace(
+            copy_age=4.0, placement_client=placement
+            and types.SimpleNamespace(contact=placement))
+
+
+def a_reporter(scheduler, ttl=300, **kwargs):
+    return reporter.Reporter(scheduler, ttl, lambda: 3, None, **kwargs)
+
+
+def statuses(scheduler):
+    return {name: status for name, (status, _, _) in a_reporter(
+        scheduler).report()['checks'].items()}
+
+
+CELL = Cell('uuid-a', 'a', 'mysql://')
+
+
+def test_all_that_is_known_is_reported():
+    scheduler = Scheduler(Hosts((None, a_contact()), (CELL, a_contact())),
+                          a_contact())
+    report = a_reporter(scheduler).report()
+
+    assert {name: status for name, (status, *_) in report['checks'].items()
+            } == dict.fromkeys(['message_bus', 'consuming', 'api_db',
+                                'cell:a', 'state_age', 'clock', 'hosts',
+                                'placement'], 'pass')
+    assert (report['worker'], report['service_id']) == (3, 'some-uuid')
+    assert report['figures'] == {'state_age': {'cell:a': 1.0}, 'up': 2,
+                                 'down': 0, 'mirror_age': 4.0}
+
+
+@pytest.mark.parametrize('cells, names', [
+    ([Cell(SINGLE_CELL_UUID, None, '')], {'database'}),
+    ([Cell('u', None, '')], {'cell:u'}),
+    ([Cell('u', 'same', ''), Cell('v', 'same', ''), Cell('w', 'x', '')],
+     {'cell:u', 'cell:v', 'cell:x'})])
+def test_cells_are_told_apart(cells, names):
+    told = statuses(Scheduler(Hosts(*(
+        (cell, a_contact()) for cell in cells))))
+    assert {name for name in told if name.startswith(('cell', 'data'))
+            } == names
+
+
+def test_the_bus_that_is_away_is_reported_as_such():
+    scheduler = Scheduler()
+    for _ in range(2):
+        scheduler.connection.contact.failed('Connection refused')
+    assert statuses(scheduler) == {'message_bus': 'fail', 'consuming': 'warn'}
+
+
+def test_a_bus_within_the_process_is_not_reported():
+    scheduler = Scheduler()
+    scheduler.server.connection = scheduler.server.turned = None
+    assert statuses(scheduler) == {'consuming': 'pass'}
+
+
+def test_queues_that_were_gone_are_counted_once():
+    scheduler, counted = Scheduler(), []
+    made = a_reporter(scheduler, on_gone=counted.append)
+    for scheduler.connection.gone in (0, 2, 2, 3):
+        made.report()
+    assert counted == [2, 1]
+
+
+def test_a_start_that_waits_is_reported_with_what_for():
+    scheduler = Scheduler()
+    scheduler.serving, scheduler.driver, scheduler.offers = False, None, None
+    scheduler.waits_for = 'the database', time.monotonic() - 61
+    [(status, _, output)] = a_reporter(scheduler).report()['checks'].values()
+    assert status == 'fail'
+    assert 'a worker waits for the database for 61 seconds' in output
+
+
+def test_a_worker_that_stops_reports_no_trouble():
+    scheduler = Scheduler()
+    scheduler.serving = False
+    assert statuses(scheduler) == {}
+
+
+def test_a_driver_of_somebody_elses_is_reported_without_hosts():
+    assert statuses(Scheduler(hosts=object())) == {
+        'message_bus': 'pass', 'consuming': 'pass'}
+
+
+class TestAnIdleWorker:
+    @pytest.fixture
+    def clock(self, monkeypatch):
+        now = [time.monotonic()]
+        monkeypatch.setattr(time, 'monotonic', lambda: now[0])
+        return now
+
+    @pytest.mark.parametrize('age, error, ttl, wait, reads', [
+        (29, None, 300, 100, 0), (30, None, 300, 30, 1),
+        (30, None, 300, 29, 0), (100, None, 0, 30, 1),
+        (4, None, 12, 4, 1), (3, None, 12, 4, 0),
+        (1, 'gone', 300, 4, 0), (1, 'gone', 300, 5, 1),
+        (1, 'gone', 6, 2, 1)])
+    def test_reads_the_hosts_now_and_then_and_more_often_in_trouble(
+            self, clock, age, error, ttl, wait, reads):
+        """So that it is known how the databases are."""
+        hosts = Hosts((CELL, a_contact()), (Cell('b', 'b', ''),
+                                            a_contact(error)), age=age)
+        made = a_reporter(Scheduler(hosts), ttl)
+        clock[0] += wait
+        made._read_if_idle()
+        if reads:
+            until(lambda: hosts.reads == reads, 'it reads')
+        assert hosts.reads == reads
+
+    def test_with_a_periodic_driver_leaves_that_to_it(self, clock):
+        hosts = Hosts((CELL, a_contact()), age=100)
+        scheduler = Scheduler(hosts)
+        scheduler.driver.PERIODIC = True
+        made = a_reporter(scheduler)
+        clock[0] += 100
+        made._read_if_idle()
+        assert hosts.reads == 0

@@ -1,0 +1,151 @@
+"""HTTP for those who look after the service."""
+
+import http.client
+import json
+import logging
+import os
+import socket
+
+import pytest
+
+from nova_sched.health import server
+from nova_sched.health.server import Answer
+from tests.builders.waiting import until
+
+WELL = Answer(200, {'Content-Type': 'application/health+json',
+                    'Cache-Control': 'no-cache'}, b'{"status": "pass"}')
+
+
+def broken(accept):
+    raise RuntimeError('boom')
+
+
+PAGES = {'/health': lambda accept: WELL, '/broken': broken}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / 'health.sock')
+
+
+@pytest.fixture
+def serve(path):
+    """Function that serves pages at a path, and returns once it does."""
+    made = []
+
+    def serve(pages=PAGES, waits=True):
+        made.append(server.Servers({f'unix://{path}': pages}))
+        made[-1].start()
+        if waits:
+            until(lambda: made[-1]._servers, 'it listens')
+        return made[-1]
+    yield serve
+    for each in made:
+        each.stop()
+
+
+def ask(path, page='/health', method='GET'):
+    """(status, headers, body) of an answer at a socket."""
+    connection = http.client.HTTPConnection('localhost')
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(path)
+    try:
+        connection.request(method, page)
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read()
+    finally:
+        connection.close()
+
+
+class TestAPage:
+    def test_is_answered_and_the_connection_closed(self, path, serve):
+        serve()
+        status, headers, body = ask(path)
+        assert (status, body) == (200, WELL.body)
+        assert headers['Content-Type'] == 'application/health+json'
+        assert headers['Cache-Control'] == 'no-cache'
+        assert headers['Connection'] == 'close'
+        assert headers['Server'] == 'nova-sched'
+
+    def test_has_its_headers_alone_for_head(self, path, serve):
+        serve()
+        status, headers, body = ask(path, method='HEAD')
+        assert (status, body) == (200, b'')
+        assert headers['Content-Length'] == str(len(WELL.body))
+
+    def test_may_be_asked_for_with_a_query(self, path, serve):
+        serve()
+        assert ask(path, '/health?full=1')[0] == 200
+
+    @pytest.mark.parametrize('page, method, status', [
+        ('/', 'GET', 404), ('/health/', 'GET', 404),
+        ('/health', 'POST', 405), ('/broken', 'GET', 500)])
+    def test_that_is_none_is_refused_in_the_same_form(
+            self, path, serve, page, method, status):
+        serve()
+        found, headers, body = ask(path, page, method)
+        assert found == status
+        assert headers['Content-Type'] == 'application/health+json'
+        assert 'GET of /broken, /health' in json.loads(body)['output']
+        assert ('Allow' in headers) == (status == 405)
+
+    def test_that_is_none_is_refused_as_text_beside_metrics_alone(
+            self, path, serve):
+        serve({'/metrics': lambda accept: WELL})
+        assert ask(path, '/')[1]['Content-Type'].startswith('text/plain')
+
+    def test_that_fails_is_logged(self, path, serve, caplog):
+        serve()
+        ask(path, '/broken')
+        [record] = [each for each in caplog.records if each.exc_info]
+        assert record.getMessage() == 'Answering /broken failed'
+
+
+class TestASocket:
+    def test_is_for_its_owner_and_group(self, path, serve):
+        serve()
+        assert os.stat(path).st_mode & 0o777 == 0o660
+
+    def test_is_removed_in_the_end(self, path, serve):
+        serve().stop()
+        assert not os.path.exists(path)
+
+    def test_takes_the_place_of_one_that_was_left(self, path, serve):
+        left = socket.socket(socket.AF_UNIX)
+        left.bind(path)
+        left.close()
+        serve()
+        assert ask(path)[0] == 200
+
+    def test_does_not_take_that_of_one_in_use(self, path, serve, caplog):
+        serve()
+        serve(waits=False)
+        until(lambda: caplog.records, 'it is told')
+        [record] = caplog.records
+        assert record.levelno == logging.ERROR
+        assert f'Nothing is served at unix://{path}' in record.getMessage()
+        assert 'Address already in use' in record.getMessage()
+        assert ask(path)[0] == 200
+
+    def test_leaves_a_file_that_is_none_alone(
+            self, path, serve, caplog, tmp_path):
+        (tmp_path / 'health.sock').write_text('precious')
+        serve(waits=False)
+        until(lambda: caplog.records, 'it is told')
+        assert 'There is a file, which is no socket' in caplog.text
+        assert (tmp_path / 'health.sock').read_text() == 'precious'
+
+    def test_leaves_that_of_another_one_alone_in_the_end(self, path, serve):
+        first = serve()
+        os.unlink(path)
+        serve()
+        first.stop()
+        assert ask(path)[0] == 200
+
+    def test_is_had_as_soon_as_it_is_free(self, path, serve, monkeypatch):
+        monkeypatch.setattr(server, 'RETRY', 0.01)
+        first = serve()
+        second = serve(waits=False)
+        first.stop()
+        until(lambda: second._servers, 'it listens')
+        assert ask(path)[0] == 200

@@ -1,0 +1,72 @@
+"""Sums of several processes, of which none is lost."""
+
+import os
+import signal
+
+import pytest
+
+from nova_sched.observe import shared_sums
+from nova_sched.observe.shared_sums import SharedSums
+
+
+def in_another_process(function):
+    """Call a function in a fork; return how that ended."""
+    pid = os.fork()
+    if not pid:
+        try:
+            function()
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def add(sums, number, key, amount):
+    """Add as the process of a number does, and be killed."""
+    sums.begin(number)
+    sums.mine[sums.place(key)] += amount
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.fixture
+def sums():
+    return SharedSums(2)
+
+
+def test_what_processes_add_is_added_up_and_outlives_them(sums):
+    for number, key, amount in [(0, 'a', 1), (1, 'a', 10), (1, 'b', 100)]:
+        status = in_another_process(lambda number=number, key=key, add_=amount:
+                                    add(sums, number, (key,), add_))
+        assert status == -signal.SIGKILL
+    assert sums.all() == {('a',): [11], ('b',): [100]}
+
+
+def test_whoever_takes_a_number_goes_on_with_its_sums(sums):
+    for _ in range(3):
+        in_another_process(lambda: add(sums, 0, ('a',), 1))
+    assert sums.all() == {('a',): [3]}
+
+
+def test_a_key_may_have_several_sums(sums):
+    sums.begin(0)
+    first, second = sums.place(('a', 'x'), 2), sums.place(('b',), 1)
+    sums.mine[first + 1] += 5
+    sums.mine[second] += 7
+    assert sums.place(('a', 'x'), 2) == first
+    assert sums.all() == {('a', 'x'): [0, 5], ('b',): [7]}
+
+
+@pytest.mark.parametrize('key', [('a', 'x\ny'), ('a', 'é" \u2028'), ('', '')])
+def test_a_key_may_have_any_text(sums, key):
+    in_another_process(lambda: add(sums, 0, key, 1))
+    assert sums.all() == {key: [1]}
+
+
+def test_keys_that_find_no_room_are_told_once_and_not_counted(
+        sums, monkeypatch, caplog):
+    monkeypatch.setattr(shared_sums, '_SUMS', 2)
+    sums.begin(0)
+    assert [sums.place((name,)) for name in 'abccab'] == [
+        0, 1, None, None, 0, 1]
+    assert sums.all() == {('a',): [0], ('b',): [0]}
+    [line] = caplog.messages
+    assert "not counted is ('c',)" in line
