@@ -85,8 +85,8 @@ class Metrics:
                 self._time(('step_seconds', step), milliseconds / 1000)
             self._time(('decision_seconds',), max(0.0, record.took))
             self._add(('requests', record.outcome,
-                       getattr(record, 'code', None) or NONE,
-                       getattr(record, 'kind', None) or NONE), 1)
+                       record.code or NONE,
+                       record.kind or NONE), 1)
             self._add(('tries',), record.tries)
             for name, counts in record.hosts_by_rule().items():
                 self._add(('filter_hosts', name), *counts)
