@@ -141,7 +141,7 @@ def asked(facts):
     found = facts.document.get('asked')
     if not found:
         return []
-    texts = [f'{found["vcpus"]} VCPU{"" if found["vcpus"] == 1 else "s"}',
+    texts = [_counted(found['vcpus'], 'VCPU'),
              f'{found["memory_mb"]:,} MB RAM', f'{found["disk_gb"]:,} GB disk']
     if found['swap_mb']:
         texts.append(f'{found["swap_mb"]:,} MB swap')
@@ -159,9 +159,10 @@ def asked(facts):
 def state(facts):
     """Return on which state it was decided: list of (term, texts)."""
     found = facts.document['state']
-    texts = [f'{found["hosts"]:,} host{"" if found["hosts"] == 1 else "s"}']
+    texts = [_counted(found['hosts'], 'host')]
     if found.get('in_flight'):
-        texts.append(f'{found["in_flight"]:,} placements in flight beside')
+        texts.append(f'{_counted(found["in_flight"], "placement")} in flight '
+                     'beside')
     texts += [f'cell {cell.get("cell", cell.get("uuid"))} read at '
               f'{moment(cell.get("read", cell.get("read_at")))}'
               for cell in found['cells']]
@@ -184,6 +185,11 @@ def _offer(document):
             f'{_SOURCES[found["source"]]}'
             + (f', {age:.1f} s old' if age is not None else '')
             + (f': {why}' if why else ''))
+
+
+def _counted(count, what):
+    """Return '1 host' or '1,200 hosts'."""
+    return f'{count:,} {what}{"" if count == 1 else "s"}'
 
 
 def moment(text):
