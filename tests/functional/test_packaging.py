@@ -121,6 +121,19 @@ def test_each_page_is_installed(home):
         for path in (home / 'share/doc/nova-sched').rglob('*.rst')}
 
 
+def test_the_package_has_its_files_that_are_no_modules(wheel):
+    """Schemas, templates and styles."""
+    with zipfile.ZipFile(wheel) as files:
+        found = {*files.namelist()}
+
+    wanted = {str(path.relative_to(TOP)) for path
+              in (TOP / 'nova_sched').rglob('*.*')
+              if path.suffix not in ('.py', '.pyc')}
+    assert {'nova_sched/page/page.html.j2', 'nova_sched/page/page.css',
+            'nova_sched/cmd/manage/plan.schema.json'} <= wanted
+    assert wanted <= found
+
+
 @pytest.mark.real
 def test_systemd_finds_nothing_wrong_with_the_unit(home, tmp_path):
     """Nor the program missing that it names, where the page puts it."""
