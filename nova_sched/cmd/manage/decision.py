@@ -199,8 +199,9 @@ class Explain(forms.ShowOne):
     def take_action(self, parsed_args):
         conf, key = self.app.conf, parsed_args.decision
         with decision_store.opened(conf) as store:
-            number = store.numbers(key)[-1]
-            document, past = store.document(number), store.past(number)
+            document = decision_store.newest(store, key)
+            number = document['number']
+            past = store.past(number)
         self._lines = [_told(document), *_notes(conf, document)]
         self._explained = _explained(conf, document, past, key, parsed_args)
         found = {'number': number, 'version': document['version'],
