@@ -76,7 +76,8 @@ class Explanation:
 
 def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
             selector=None, default_zone=None, named=(), flavors=(),
-            ask_others=False, every_host=False, placement=()):
+            ask_others=False, every_host=False, placement=(),
+            refused=()):
     """Return why a request was decided as it was: Explanation.
 
     hosts: HostSnapshot of the state it was decided on; not changed.
@@ -92,6 +93,8 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
     ask_others: whether filters are asked that ask other services.
     every_host: whether the verdict on every host is wanted.
     placement: list of offer.PlacementRule, to tell why hosts are not offered.
+    refused: rows of the hosts that Placement did not grant the instance
+        without a host.
 
     Nothing is logged.  What a rule raises is part of the explanation.
     Raises InvalidInput for a host that is not there.
@@ -100,7 +103,8 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
     with quiet():
         trial = _before(instance if placed else None, hosts, request, ranker,
                         picked, ask_others)
-        matrix = trial.judged(ranker, ask_others, placement)
+        matrix = trial.judged(ranker, ask_others, placement,
+                              () if placed else refused)
         row = _row(hosts, picked, trial.count) if placed else None
         pick, error = _pick(matrix, row, selector)
         return Explanation(

@@ -16,7 +16,8 @@ _REASONS = {
     matrices.EARLIER: 'a rule rejects it for an earlier instance',
     matrices.OFFERED: 'Placement does not offer it',
     matrices.TOGETHER: 'it passes each filter alone, but not all of them on '
-                       'what those before leave'}
+                       'what those before leave',
+    matrices.REFUSED: 'Placement refuses to claim it'}
 
 
 class Verdict(typing.NamedTuple):

@@ -11,6 +11,8 @@
    that are left of a host, or what a plug-in sets on it.  So the hosts that
    pass each filter alone are put through all of them in their order; a host
    that does not pass stands at ``TOGETHER``.
+4. Hosts that Placement would not have claimed when it was asked
+   (``REFUSED``).
 """
 
 import collections
@@ -31,7 +33,8 @@ from nova_sched.rules import phrases
 from nova_sched.scheduler import attempt
 
 #: Stages that are no filter.
-EARLIER, OFFERED, TOGETHER = codes.EARLIER, codes.OFFERED, codes.TOGETHER
+EARLIER, OFFERED, TOGETHER, REFUSED = (
+    codes.EARLIER, codes.OFFERED, codes.TOGETHER, codes.CLAIMED)
 
 #: How many hosts a rule rejects, and how many no other rule does; and the code
 #: by which it rejects them, or most of them.
@@ -200,7 +203,7 @@ def _together(names):
 
 
 def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False,
-          placement=()):
+          placement=(), refused=()):
     """Have every rule judge every host: Matrix.
 
     hosts: HostSnapshot, spec_obj: RequestSpec; neither is changed.
@@ -212,6 +215,7 @@ def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False,
     ask_others: whether also filters are asked that ask other services.
     placement: list of offer.PlacementRule that hosts are asked about which
         Placement does not offer.
+    refused: rows of the hosts that Placement did not grant the instance.
 
     A filter that judges hosts by the others is given all of them, and not
     those that the filters before it leave.
@@ -239,6 +243,8 @@ def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False,
         if filter_ not in silent:
             judged.ask(filter_)
     judged.ask_together()
+    if len(refused):
+        judged.add(REFUSED, np.isin(np.arange(hosts.size), refused))
     return Matrix(
         judged.hosts, judged.spec_obj, ranker, index, tuple(judged.rules),
         tuple(judged.judges), np.array(judged.rejected, np.bool_).reshape(

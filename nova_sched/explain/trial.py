@@ -50,7 +50,7 @@ class Trial(attempt.SchedulingAttempt):
     def count(self):
         return len(self.placed)
 
-    def judged(self, ranker, ask_others=False, placement=()):
+    def judged(self, ranker, ask_others=False, placement=(), refused=()):
         """Return who judges what for the first instance without a host:
         Matrix.
 
@@ -59,7 +59,8 @@ class Trial(attempt.SchedulingAttempt):
         Arguments are those of ``matrix.judge``.
         """
         return matrix.judge(self._given, self._spec_obj, ranker,
-                            ask_others=ask_others, placement=placement)
+                            ask_others=ask_others, placement=placement,
+                            refused=refused)
 
     def _refuse(self):
         # Nobody reads the reasons of a trial.

@@ -17,7 +17,7 @@ from nova_sched.hosts.table import Cells
 from nova_sched.hosts.table import HostTable
 from nova_sched.objects import arguments
 from nova_sched.observe import decision_document
-from nova_sched.scheduler.attempt import OFFERED
+from nova_sched.rules import codes
 from nova_sched.scheduler.attempt import SchedulingRequest
 
 
@@ -96,14 +96,23 @@ class PastDecision:
         why_none = self.kept.fields['candidates'].get('why_none')
         if why_none is not None:
             return NoCandidates(why_none)
-        rules = self.kept.fields['rules']
-        number = rules.index(OFFERED) + 1 if OFFERED in rules else -1
         column = self.table.columns['uuid']
         uuids = [column.values[code] for code in column.codes[
-            self.kept.arrays['rejecting'] != number].tolist()]
+            ~self._rejected_by(codes.OFFERED)].tolist()]
         return AllocationCandidates(
             self._by_provider(uuids), frozenset(uuids),
             self.rests_on['version'], _claims_nothing, _claims_nothing)
+
+    @property
+    def refused(self):
+        """Rows of the hosts that Placement did not grant: int (n,)."""
+        return np.flatnonzero(self._rejected_by(codes.CLAIMED))
+
+    def _rejected_by(self, rule):
+        """Return which hosts a rule rejected: bool (n,)."""
+        rules = self.kept.fields['rules']
+        number = rules.index(rule) + 1 if rule in rules else -1
+        return self.kept.arrays['rejecting'] == number
 
     def _by_provider(self, uuids):
         """Return what is offered of each host: a mapping.

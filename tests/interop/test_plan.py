@@ -91,6 +91,9 @@ def test_nothing_differs_after_plans(stage, placement, plan):
     engine.dispose()
     assert [name for name, told in found.items()
             if told['outcome'] == 'refused'] == REFUSED
+    # Who is refused in Placement does not fit.
+    assert [told['why']['matrix']['fitting'] for name, told in found.items()
+            if name in REFUSED] == [0] * len(REFUSED)
     assert found['small']['placement'] == {'asked': True, 'offered': HOSTS}
     assert found['with a trait']['placement']['offered'] == HOSTS // 2
 

@@ -275,7 +275,7 @@ def _explained(conf, document, past, key, args):
         past.hosts(manager), request, plugins.load_ranker(conf),
         document['outcome'] == decision.PLACED,
         [(pick['host'], pick['node']) for pick in document['picks']],
-        args, conf, uuids.index(key) if key in uuids else 0)
+        args, conf, uuids.index(key) if key in uuids else 0, past.refused)
 
 
 def _lines(values, text):

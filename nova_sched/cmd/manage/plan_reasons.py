@@ -7,6 +7,7 @@ from nova_sched.explain import explanation
 from nova_sched.explain import offer
 from nova_sched.hosts import decision
 from nova_sched.rehearsal import read_only_placement
+from nova_sched.rules import codes
 from nova_sched.scheduler import utils
 from nova_sched.scheduler.attempt import HostSelector
 
@@ -60,11 +61,12 @@ def explained(rehearsed, args, conf):
         hosts, request, rehearsed.ranker,
         rehearsed.record.outcome == decision.PLACED,
         [(pick.host, pick.nodename) for pick in rehearsed.record.picks],
-        args, conf)
+        args, conf,
+        refused=dict(rehearsed.record.rejected()).get(codes.CLAIMED, ()))
 
 
 def explained_on(hosts, request, ranker, placed, picked, args, conf,
-                 instance=0):
+                 instance=0, refused=()):
     """Return the explanation.Explanation of a request on some hosts.
 
     args: the parsed options.  conf: ConfigOpts.  The other arguments are those
@@ -73,7 +75,7 @@ def explained_on(hosts, request, ranker, placed, picked, args, conf,
     """
     return explanation.explain(
         hosts, request, ranker, placed=placed, picked=picked,
-        instance=instance, selector=HostSelector.of(conf),
+        instance=instance, refused=refused, selector=HostSelector.of(conf),
         default_zone=conf.default_availability_zone,
         named=_rows(hosts, args.named_hosts),
         flavors=_flavors(args.or_flavor, request.spec_obj.flavor),

@@ -140,6 +140,17 @@ class TestRefused:
         assert [change.kind for change in found.changes] == [
             'fewer_instances', 'filter_off', 'freed']
 
+    def test_a_host_that_placement_refuses_does_not_fit(self):
+        """It passes all rules; what others took since is known there."""
+        found = explain(LARGE, full('a'), placed=False, refused=[0])
+
+        assert found.sentences()[0] == (
+            '0 of 2 hosts fit, rejected: 1 only claims refused; 1 only '
+            'RamFilter')
+        assert explain(LARGE, placed=False, refused=[0], named=['large']
+                       ).why_not[0].verdicts[0].words == (
+            'Placement refuses to claim it')
+
     def test_a_smaller_flavor_is_tried(self):
         found = explain(full('a', free_ram_mb=300), placed=False,
                         flavors=[a_flavor(name='tiny', memory_mb=256)])

@@ -1,5 +1,6 @@
 """A decision of the service, looked at once more from what is kept of it."""
 
+import numpy as np
 import pytest
 
 from nova_sched import context
@@ -89,6 +90,21 @@ def test_has_what_placement_offered(tmp_path):
     past = store.past(1)
     assert past.hosts(host_manager.HostManager(rules.a_conf())
                       ).offer == NoCandidates('it is full')
+
+
+@pytest.mark.parametrize('refused', [[], [1]])
+def test_has_the_hosts_that_placement_refused(tmp_path, refused):
+    hosts = builders.table(*map(builders.a_host, 'abc'))
+    record = decisions.a_refusal(
+        table=hosts, names=(hosts.columns['host'], hosts.columns['nodename']))
+    rows = np.arange(3)
+    record.step(0, 'AFilter', rows, rows[:2])
+    record.step(1, 'claims refused', np.array(refused, dtype=int), rows[:0])
+    store = DecisionStore.in_file(
+        rules.a_conf(DEFAULT__state_path=str(tmp_path)))
+    store.add([record])
+
+    assert store.past(1).refused.tolist() == refused
 
 
 def test_has_the_request_as_it_came(cloud, serving):
