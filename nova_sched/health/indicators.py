@@ -41,6 +41,15 @@ def of_database(contact):
                  f'{contact.error}')
 
 
+def of_lost_cell(why, seconds):
+    """Return the Check of a cell that answers, and cannot be read.
+
+    why: text.  seconds: since its hosts are left out.
+    """
+    return Check(FAIL if seconds >= LASTING else WARN, time.time(),
+                 f'its hosts are left out for {seconds:.0f} seconds: {why}')
+
+
 def of_bus(contact):
     """Return the Check of the message bus.
 

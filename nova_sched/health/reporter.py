@@ -43,6 +43,8 @@ class Reporter:
         self._idle = min(IDLE_READ, ttl / 3) if ttl else IDLE_READ
         self._stopped, self._reading = threading.Event(), threading.Lock()
         self._read_at = time.monotonic()
+        # Cell, as text -> since when its hosts are left out.
+        self._lost = {}
 
     def start(self):
         """Begin to report, in a thread."""
@@ -101,10 +103,16 @@ class Reporter:
     def _look_at_hosts(self, driver, manager, found, figures):
         contacts = manager.contacts()
         names = _names([cell for cell, _ in contacts if cell is not None])
+        seen = manager.overview()
+        self._lost = {cell: self._lost.get(cell, time.monotonic())
+                      for cell in seen.lost}
         for cell, contact in contacts:
             name = 'api_db' if cell is None else names[cell.uuid]
             found[name] = indicators.of_database(contact)
-        seen = manager.overview()
+            since = self._lost.get(str(cell))
+            if since and not contact.failures:
+                found[name] = indicators.of_lost_cell(
+                    seen.lost[str(cell)], time.monotonic() - since)
         ages = {names.get(uuid, uuid): age for uuid, age in seen.ages.items()}
         figures |= {'state_age': ages, 'up': seen.up, 'down': seen.down}
         if not ages:
@@ -130,7 +138,8 @@ class Reporter:
 
     def _is_read_due(self, manager):
         since = time.monotonic() - self._read_at
-        if any(contact.failures for _, contact in manager.contacts()):
+        if self._lost or any(
+                contact.failures for _, contact in manager.contacts()):
             return since >= min(TROUBLE_READ, self._idle)
         ages = manager.overview().ages.values()
         return min([since, *ages]) >= self._idle

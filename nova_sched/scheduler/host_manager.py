@@ -34,6 +34,7 @@ class Overview:
 
     up, down: how many are, by their compute services.
     ages: uuid of a cell -> seconds since it was read.
+    lost: cell -> why its hosts are left out, texts.
     ahead: names of hosts whose heartbeats are of the future: list; by how
         many seconds at most, by_seconds.  Of services that are up these are
         seen only where all heartbeats are read.
@@ -42,6 +43,7 @@ class Overview:
     up: int
     down: int
     ages: dict
+    lost: dict
     ahead: list
     by_seconds: float
 
@@ -136,13 +138,15 @@ class HostManager:
     def overview(self):
         """Return how the hosts were when they were last read: Overview."""
         table, now = self._placements.table, self.now()
-        up, seen = self._up(table, now)
+        # As of then: hosts are not down for nobody having read them since.
         read_at = max((began for _, began in table.cells.reads), default=now)
+        up, seen = self._up(table, read_at)
         ahead = np.flatnonzero(seen > read_at + AHEAD)
         hosts = table.columns['host']
         return Overview(
             int(np.count_nonzero(up)), int(np.count_nonzero(~up)),
             {uuid: now - began for uuid, began in table.cells.reads},
+            dict(table.cells.lost),
             sorted({hosts.values[code]
                     for code in hosts.codes[ahead].tolist()}),
             float(seen[ahead].max() - read_at) if len(ahead) else 0.0)

@@ -386,3 +386,34 @@ class TestGivingUp:
         assert expected.levelname == 'WARNING'
         assert not expected.exc_info
         assert expected.getMessage().endswith(': it is away')
+
+
+def test_what_comes_of_questions_is_noted(server, guarded):
+    """For whoever asks how the service is."""
+    found = guarded(timeout=0.2)
+    ask = guard.asking(found, server.ask)
+    assert (found.contact.heard, found.contact.failures) == (None, 0)
+
+    ask()
+    assert found.contact.heard <= time.time()
+    server.refuses = True
+    for _ in range(2):
+        with pytest.raises(exception.DatabaseUnavailable):
+            ask()
+    assert (found.contact.failures, found.contact.error) == (
+        2, 'Access denied')
+    server.refuses = False
+    ask()
+    assert found.contact.failures == 0
+
+
+def test_a_probe_that_is_answered_is_noted(server, guarded):
+    server.answers.clear()
+    found = guarded(timeout=0.2)
+    with pytest.raises(exception.DatabaseUnavailable):
+        guard.asking(found, server.ask)()
+    assert found.contact.error == 'no answer within 0.2 seconds'
+
+    server.answers.set()
+    until(lambda: found.contact.heard, 'it has answered a probe')
+    assert found.contact.failures == 0

@@ -337,3 +337,25 @@ class TestLeader:
             self, record, fresh, columns):
         fresh(HOST, **columns)
         assert record.leader(60) is None
+
+
+class TestTheIdOfTheRow:
+    def test_is_unknown_before_it_is_registered(self, record):
+        assert record.service_id is None
+
+    def test_is_the_uuid_that_it_is_made_with(self, record, rows):
+        record.register()
+        assert record.service_id == rows()[0]['uuid']
+
+    def test_is_that_of_a_row_that_is_there(self, record, insert):
+        insert(uuid='some-uuid')
+        record.register()
+        assert record.service_id == 'some-uuid'
+
+    def test_is_its_number_in_a_release_without_uuids(
+            self, kilo, record, execute, rows):
+        execute("INSERT INTO services (host, binary, topic, report_count, "
+                "disabled, deleted) VALUES ('here', 'nova-scheduler', "
+                "'scheduler', 0, 0, 0)")
+        record.register()
+        assert record.service_id == str(rows()[0]['id'])

@@ -126,7 +126,7 @@ def test_old_state_is_a_warning_that_names_the_cell(ages, status):
 
 
 def an_overview(up=1, down=0, ahead=(), by_seconds=0):
-    return Overview(up, down, {}, list(ahead), by_seconds)
+    return Overview(up, down, {}, {}, list(ahead), by_seconds)
 
 
 def test_heartbeats_of_the_future_are_a_warning_that_names_hosts():
@@ -134,6 +134,14 @@ def test_heartbeats_of_the_future_are_a_warning_that_names_hosts():
     assert found.status == 'warn'
     assert '4 compute host(s), such as a, b, c, are up to 90 s' in found.output
     assert indicators.of_clock(an_overview()).status == 'pass'
+
+
+@pytest.mark.parametrize('seconds, status', [(9, 'warn'), (10, 'fail')])
+def test_a_cell_that_answers_and_cannot_be_read_fails_when_it_lasts(
+        seconds, status):
+    found = indicators.of_lost_cell('no such column', seconds)
+    assert found.status == status
+    assert f'for {seconds} seconds: no such column' in found.output
 
 
 @pytest.mark.parametrize('up, down, status, words', [

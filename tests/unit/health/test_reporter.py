@@ -26,9 +26,11 @@ class Hosts(host_manager.HostManager):
     """A host manager of two hosts; reads: how often it was refreshed.
 
     cells: list of (Cell, Contact).  age: of what was read.
+    lost: cell -> why its hosts are left out.
     """
 
     def __init__(self, *cells, age=1.0):
+        self.lost = {}
         self.cells, self.age, self.reads = list(cells), age, 0
 
     def contacts(self):
@@ -37,7 +39,7 @@ class Hosts(host_manager.HostManager):
     def overview(self):
         ages = {cell.uuid: self.age for cell, contact in self.cells
                 if cell and not contact.failures}
-        return host_manager.Overview(2, 0, ages, [], 0.0)
+        return host_manager.Overview(2, 0, ages, self.lost, [], 0.0)
 
     def refresh(self):
         self.reads += 1
@@ -97,6 +99,15 @@ def test_cells_are_told_apart(cells, names):
         (cell, a_contact()) for cell in cells))))
     assert {name for name in told if name.startswith(('cell', 'data'))
             } == names
+
+
+def test_a_cell_that_answers_and_whose_hosts_are_left_out_is_reported():
+    hosts = Hosts((CELL, a_contact()))
+    hosts.lost[str(CELL)] = 'no such column'
+    made = a_reporter(Scheduler(hosts))
+    [status, _, output] = made.report()['checks']['cell:a']
+    assert (status, output) == (
+        'warn', 'its hosts are left out for 0 seconds: no such column')
 
 
 def test_the_bus_that_is_away_is_reported_as_such():

@@ -188,6 +188,17 @@ class TestNoAnswer:
             connect_retry_delay=0.01)).providers == {'a'}
 
 
+@pytest.mark.parametrize('answer, error', [
+    (candidates(a_candidate('a')), None), (Answer(400), None),
+    (Answer(503), 'It answers 503'), (DROP, 'is not responding')])
+def test_whether_it_answers_is_noted(client, placement, answer, error):
+    """For whoever asks how the service is."""
+    placement.on('GET', CANDIDATES, answer)
+    ask(client)
+    assert (client.contact.failures > 0) == (error is not None)
+    assert error is None or error in client.contact.error
+
+
 def test_a_status_is_asked_for_again_as_often_as_configured(client_of,
                                                             placement):
     placement.on('GET', CANDIDATES, Answer(503), candidates(a_candidate('a')))

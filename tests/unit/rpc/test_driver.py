@@ -11,6 +11,7 @@ from oslo_messaging._drivers import common
 from oslo_messaging._drivers import impl_rabbit
 import pytest
 
+from nova_sched import contact
 from nova_sched import exception
 from nova_sched import rpc
 from nova_sched.rpc import driver
@@ -258,3 +259,46 @@ class TestBindings:
         rabbit = look(Rabbit(error=ConnectionResetError()))
         assert rabbit.begun_again is None
         assert caplog.messages == []
+
+
+class TestNotes:
+    """What a connection has noticed, for who asks how the service is."""
+
+    @pytest.fixture
+    def connection(self):
+        made = Rabbit()
+        made.contact, made._new_tags = contact.Contact(), set()
+        made.note_alive()
+        return made
+
+    def test_say_that_the_broker_is_there(self, connection):
+        assert connection.contact.heard
+        assert connection.contact.failures == 0
+
+    def test_do_not_say_so_of_one_that_is_lost(self, connection):
+        connection._note(ConnectionResetError('reset by peer'))
+        connection.connected = False
+        connection.note_alive()
+        assert (connection.contact.failures, connection.contact.error) == (
+            1, 'reset by peer')
+
+    def test_count_each_try_to_connect_again(self, connection):
+        """The library's own sign that it begins to is none."""
+        connection._note(ConnectionResetError('reset by peer'))
+        connection._note(amqp.RecoverableConnectionError())
+        assert connection.contact.failures == 1
+        connection._note(ConnectionRefusedError('refused'))
+        assert (connection.contact.failures, connection.contact.error) == (
+            2, 'refused')
+
+    def test_tell_a_queue_that_is_gone_from_a_broker_that_is(
+            self, connection):
+        connection._note(amqp.ConsumerCancelled('gone'))
+        connection._new_tags = {1}
+        connection.note_alive()
+        assert (connection.gone, connection.is_gone) == (1, True)
+        assert connection.contact.failures == 0
+        # As soon as it consumes.
+        connection._new_tags = set()
+        connection.note_alive()
+        assert (connection.gone, connection.is_gone) == (1, False)

@@ -270,3 +270,44 @@ class TestFindNodes:
         assert nodes(None, 'n3') == ['n3']
         assert nodes('a', 'n2') == ['n2']
         assert nodes('b', 'n2') == []
+
+
+class TestOverviews:
+    def test_count_the_services_that_are_up_and_those_that_are_not(
+            self, cloud, manager):
+        cloud.load(['a', 'b', 'c'])
+        cloud.execute("UPDATE services SET forced_down = 1 WHERE host = 'b'")
+        manager = manager()
+        manager.refresh()
+        seen = manager.overview()
+        assert (seen.up, seen.down, seen.ahead, seen.lost) == (2, 1, [], {})
+        assert [age >= 0 for age in seen.ages.values()] == [True]
+
+    @pytest.mark.parametrize('skips', [False, True])
+    def test_name_hosts_whose_heartbeats_are_of_the_future(
+            self, cloud, manager, skips):
+        cloud.load(['a', 'b', 'c'])
+        cloud.execute("UPDATE services SET last_seen_up = "
+                      "datetime('now', '+600 seconds') WHERE host = 'b'")
+        manager = manager()
+        if skips:
+            manager.skip_heartbeats()
+        manager.refresh()
+        seen = manager.overview()
+        assert (seen.up, seen.down, seen.ahead) == (2, 1, ['b'])
+        assert 590 < seen.by_seconds < 610
+
+    def test_are_as_of_the_last_read(self, cloud, manager, monkeypatch):
+        """Hosts are not down for nobody having read them since."""
+        cloud.load(['a'])
+        manager = manager()
+        manager.refresh()
+        monkeypatch.setattr(manager, 'now', lambda: host_manager.time.time()
+                            + 1000)
+        seen = manager.overview()
+        assert seen.up == 1
+        assert min(seen.ages.values()) >= 1000
+
+    def test_are_of_nothing_before_anything_was_read(self, cloud, manager):
+        seen = manager().overview()
+        assert (seen.up, seen.down, seen.ages) == (0, 0, {})
