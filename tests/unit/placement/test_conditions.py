@@ -59,12 +59,6 @@ class TestConditions:
 
 
 @pytest.fixture
-def server():
-    with http_placement.placement() as server:
-        yield server
-
-
-@pytest.fixture
 def reader(server, tmp_path):
     return conditions.ConditionReader(adapter.PlacementAdapter(
         http_placement.a_conf(tmp_path, auth_type='none',
