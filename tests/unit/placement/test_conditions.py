@@ -59,10 +59,10 @@ class TestConditions:
 
 
 @pytest.fixture
-def reader(server, tmp_path):
+def reader(placement, tmp_path):
     return conditions.ConditionReader(adapter.PlacementAdapter(
         http_placement.a_conf(tmp_path, auth_type='none',
-                              endpoint_override=server.url)))
+                              endpoint_override=placement.url)))
 
 
 def listed(*pairs):
@@ -75,61 +75,63 @@ class TestFailing:
         [condition] = conditions.conditions([a_query(**wanted)])
         return reader.failing(condition, ['a', 'b', 'c'])
 
-    def test_are_those_without_a_provider_that_meets_it(self, server, reader):
-        server.on('GET', '/resource_providers?resources=VCPU%3A2',
-                  listed(('a', 'a'), ('child', 'b')))
-        server.on('GET', '/resource_providers?required=MISC', listed())
+    def test_are_those_without_a_provider_that_meets_it(
+            self, placement, reader):
+        placement.on('GET', '/resource_providers?resources=VCPU%3A2',
+                     listed(('a', 'a'), ('child', 'b')))
+        placement.on('GET', '/resource_providers?required=MISC', listed())
 
         assert self.failing(reader, resources={'VCPU': 2}) == [
             False, False, True]
 
-    def test_of_the_root_are_those_whose_child_alone_meets_it(self, server,
-                                                              reader):
-        server.on('GET', '/resource_providers?required=R',
-                  listed(('a', 'a'), ('child', 'b')))
+    def test_of_the_root_are_those_whose_child_alone_meets_it(
+            self, placement, reader):
+        placement.on('GET', '/resource_providers?required=R',
+                     listed(('a', 'a'), ('child', 'b')))
 
         assert self.failing(reader, root_required={'R'}) == [
             False, True, True]
 
-    def test_of_what_is_forbidden_are_those_that_have_it(self, server,
-                                                         reader):
-        server.on('GET', '/resource_providers?required=R', listed(('a', 'a')))
+    def test_of_what_is_forbidden_are_those_that_have_it(
+            self, placement, reader):
+        placement.on('GET', '/resource_providers?required=R',
+                     listed(('a', 'a')))
 
         assert self.failing(reader, root_forbidden={'R'}) == [
             True, False, False]
 
-    def test_are_all_of_a_trait_that_placement_does_not_know(self, server,
-                                                             reader):
-        server.on('GET', '/resource_providers', http_placement.error(
+    def test_are_all_of_a_trait_that_placement_does_not_know(
+            self, placement, reader):
+        placement.on('GET', '/resource_providers', http_placement.error(
             400, 'No such trait(s): CUSTOM_X.'))
 
         assert self.failing(reader, required={'CUSTOM_X'}) == [True] * 3
         assert self.failing(reader, forbidden={'CUSTOM_X'}) == [False] * 3
 
-    def test_are_none_of_what_a_shared_provider_may_give(self, server,
-                                                         reader):
-        server.on('GET', '/resource_providers?resources=DISK_GB',
-                  listed(('shared', 'shared')))
-        server.on('GET', '/resource_providers?required=MISC',
-                  listed(('shared', 'shared')))
+    def test_are_none_of_what_a_shared_provider_may_give(
+            self, placement, reader):
+        placement.on('GET', '/resource_providers?resources=DISK_GB',
+                     listed(('shared', 'shared')))
+        placement.on('GET', '/resource_providers?required=MISC',
+                     listed(('shared', 'shared')))
 
         assert self.failing(reader, resources={'DISK_GB': 5}) == [False] * 3
 
     @pytest.mark.parametrize('value, version', [
         ('A', '1.32'), ('in:A,B', '1.39')])
     def test_are_asked_for_in_the_version_that_knows_the_words(
-            self, server, reader, value, version):
-        server.on('GET', '/resource_providers', listed())
+            self, placement, reader, value, version):
+        placement.on('GET', '/resource_providers', listed())
 
         self.failing(reader, required={value})
 
-        assert server.asked[-1].version == f'placement {version}'
+        assert placement.asked[-1].version == f'placement {version}'
 
-    def test_are_not_asked_for_once_placement_has_failed(self, server,
-                                                         reader):
-        server.on('GET', '/resource_providers', http_placement.error(500))
+    def test_are_not_asked_for_once_placement_has_failed(
+            self, placement, reader):
+        placement.on('GET', '/resource_providers', http_placement.error(500))
 
         for _ in range(3):
             with pytest.raises(exception.PlacementError, match='Got 500'):
                 self.failing(reader, required={'A'})
-        assert len(server.to('GET', '/resource_providers')) == 1
+        assert len(placement.to('GET', '/resource_providers')) == 1
