@@ -55,12 +55,18 @@ class Reporter:
         self._stopped.set()
 
     def _run(self):
+        failing = False
         while not self._stopped.is_set():
             try:
                 self._say(self.report())
                 self._read_if_idle()
+                failing = False
             except Exception:
-                LOG.exception('How this worker is cannot be told')
+                # Not each second: a driver of somebody else's may be the
+                # cause, which decides well all the same.
+                if not failing:
+                    LOG.exception('How this worker is cannot be told')
+                failing = True
             self._stopped.wait(INTERVAL)
 
     def report(self):

@@ -184,3 +184,21 @@ class TestAnIdleWorker:
         clock[0] += 100
         made._read_if_idle()
         assert hosts.reads == 0
+
+
+def test_what_cannot_be_told_is_logged_once(monkeypatch, caplog):
+    """A host manager of somebody else's may be made otherwise."""
+    class Broken(Hosts):
+        asked = 0
+
+        def contacts(self):
+            self.asked += 1
+            raise AttributeError('_reader')
+
+    monkeypatch.setattr(reporter, 'INTERVAL', 0.001)
+    hosts = Broken()
+    made = a_reporter(Scheduler(hosts))
+    made.start()
+    until(lambda: hosts.asked > 3, 'it goes on')
+    made.stop()
+    assert caplog.messages == ['How this worker is cannot be told']
