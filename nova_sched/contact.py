@@ -6,6 +6,9 @@ looks at the notes, and asks nobody.
 
 import time
 
+#: Characters that are kept of an error.
+LONGEST = 500
+
 
 class Contact:
     """Notes about one other party, of this process.
@@ -33,7 +36,8 @@ class Contact:
         if not self.failures:
             self.since = time.monotonic()
         self.noted = time.time()
-        self.error = str(error) or self.error or type(error).__name__
+        self.error = (str(error)[:LONGEST] or self.error
+                      or type(error).__name__)
         self.failures += 1
 
     @property

@@ -14,7 +14,8 @@ from nova_sched.health.checks import Check
 
 #: Seconds after which the trouble of a database, or of the bus, lasts.
 LASTING = 10
-#: Seconds for which it is told that a queue was gone.
+#: Seconds for which it is told that a queue was gone, or that Placement did
+#: not answer, if it is not asked again.
 TOLD = 60
 #: Seconds without a turn of the loop that takes requests: odd, and too long.
 ODD_TURN, LONG_TURN = 10, 20
@@ -64,9 +65,18 @@ def of_bus(contact):
 
 
 def of_placement(contact):
-    """Return the Check of Placement, another service, which only warns."""
-    found = of_database(contact)
-    return found and (found._replace(status=WARN) if found.rank else found)
+    """Return the Check of Placement, another service, which only warns.
+
+    Between requests nobody asks it, so that what was heard does not age, and a
+    failure that nobody has tried again is not told for long.
+    """
+    now, found = time.time(), of_database(contact)
+    if found is None:
+        return None
+    if not found.rank:
+        return found._replace(at=now)
+    return (found._replace(status=WARN) if now - contact.noted < TOLD
+            else None)
 
 
 def of_start(waiting, seconds):

@@ -21,6 +21,9 @@ LOG = logging.getLogger(__name__)
 RETRY = 10
 #: Seconds that a caller has for each step of a request.
 PATIENCE = 5
+#: Seconds that a request takes at most, and how many callers are answered at
+#: a time.
+LONGEST, MOST_CALLERS = 15, 32
 #: Of the file of a socket: for its owner and group.
 MODE = 0o660
 
@@ -66,14 +69,14 @@ class Servers:
         while not self._stopped.is_set():
             try:
                 listening = _listening(healthcheck.endpoint(uri), pages)
-            except OSError as error:
+            except (OSError, UnicodeError) as error:
                 if str(error) != told:
                     told = str(error)
                     LOG.error('Nothing is served at %(uri)s, which is tried '
                               'again every %(wait)d seconds; requests are '
                               'answered all the same: %(error)s. %(advice)s',
                               {'uri': uri, 'wait': RETRY,
-                               'error': error.strerror or error,
+                               'error': getattr(error, 'strerror', error),
                                'advice': _advice(error)})
                 self._stopped.wait(RETRY)
                 continue
@@ -89,6 +92,8 @@ class Servers:
 
 
 def _advice(error):
+    if isinstance(error, UnicodeError):
+        return 'Name a host as the domain name system has it'
     if error.errno == errno.EADDRINUSE:
         return ('Stop what listens there, which "ss -lpn" names, or set '
                 'another address')
@@ -104,7 +109,11 @@ class _Handler(server.BaseHTTPRequestHandler):
     timeout = PATIENCE
 
     def do_GET(self):
-        page = self.server.pages.get(parse.urlsplit(self.path).path)
+        try:
+            page = self.server.pages.get(parse.urlsplit(self.path).path)
+        except ValueError:
+            self.send_error(400)
+            return
         if page is None:
             self.send_error(404)
             return
@@ -158,10 +167,34 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     def __init__(self, address, family, pages):
         self.address_family, self.pages = family, pages
+        self._free = threading.BoundedSemaphore(MOST_CALLERS)
         super().__init__(address, _Handler)
+
+    def process_request(self, request, client_address):
+        """Answer in a thread, unless too many callers are being answered."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request, client_address):
+        timer = threading.Timer(LONGEST, _cut, [request])
+        timer.daemon = True
+        timer.start()
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            timer.cancel()
+            self._free.release()
 
     def handle_error(self, request, client_address):
         LOG.debug('A caller of an endpoint went away', exc_info=True)
+
+
+def _cut(request):
+    """End the connection of a caller who takes too long."""
+    with contextlib.suppress(OSError):
+        request.shutdown(socket.SHUT_RDWR)
 
 
 class _UnixServer(_Server):

@@ -363,6 +363,9 @@ class Decision:
         if self.outcome is None:
             self.outcome, self.took = outcome, time.time() - self.arrived
             self.reason = None if reason is None else str(reason)
+            if outcome == PLACED:
+                # Of an attempt that a driver has made before.
+                self.code, self.kind, self.codes = None, None, []
 
     def pack(self):
         """Keep the request in one piece.

@@ -29,7 +29,7 @@ from nova_sched.observe import state_store
 LOG = logging.getLogger(__name__)
 
 #: Of the tables; with another one the file has another name.
-VERSION = 1
+VERSION = 2
 _NAME = 'nova_sched_decisions_{}.sqlite'
 
 #: Bytes that are kept in memory where no file can be written.
@@ -101,6 +101,12 @@ class Summary:
     reason: str | None
     code: str | None
     kind: str | None
+
+    @classmethod
+    def of(cls, found):
+        """Return one of a dict; what that does not have is None."""
+        return cls(**{field.name: found.get(field.name)
+                      for field in dataclasses.fields(cls)})
 
 
 def path(conf):

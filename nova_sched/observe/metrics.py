@@ -9,12 +9,15 @@ import bisect
 import functools
 import itertools
 
+from oslo_log import log as logging
 import prometheus_client
 from prometheus_client import core
 from prometheus_client import exposition
 
 from nova_sched.hosts import decision
 from nova_sched.observe.shared_sums import SharedSums
+
+LOG = logging.getLogger(__name__)
 
 #: Seconds that bound the buckets of times.
 BUCKETS = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
@@ -69,6 +72,7 @@ class Metrics:
 
     def __init__(self, number, processes):
         self._number, self._sums = number, SharedSums(processes)
+        self._is_told = False
         for key in _FIRST:
             self._sums.place(key)
 
@@ -94,6 +98,10 @@ class Metrics:
                     record.earlier_claims,
                     [claim.taken for claim in record.claims]):
                 self._add(('claims', _RESULTS[taken]), 1)
+        if self._sums.is_full and not self._is_told:
+            self._is_told = True
+            LOG.warning('No more metrics can be kept: filters, codes and '
+                        'steps that are new are not counted')
 
     def _add(self, key, *amounts):
         at = self._sums.place(key, len(amounts))

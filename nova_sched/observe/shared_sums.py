@@ -9,17 +9,12 @@ Where the sums of a key stand in each region is written before the regions,
 once, by whoever has a key first.
 """
 
-import contextlib
 import fcntl
 import json
 import mmap
 import os
 import struct
 import threading
-
-from oslo_log import log as logging
-
-LOG = logging.getLogger(__name__)
 
 #: Bytes of the keys, and sums of a region.
 _KEYS, _SUMS = 1 << 18, 1 << 13
@@ -37,6 +32,7 @@ class SharedSums:
         ``begin``.
     adding: a lock for who adds, and asks for a place, as a process may have
         threads.
+    is_full: whether a key found no room; none that is new is kept then.
     """
 
     def __init__(self, processes):
@@ -50,6 +46,7 @@ class SharedSums:
         # Key -> (where its sums begin in a region, how many there are), as
         # far as this process has read them.
         self._places, self._read, self._end = {}, _USED.size, 0
+        self.is_full = False
 
     def begin(self, number):
         """Add to the region of a number from now on."""
@@ -59,17 +56,22 @@ class SharedSums:
         """Return where the sums of a key begin in ``mine``: int.
 
         key: tuple of texts.  width: how many sums it has.
-        None where there is no room for more keys.
+        None where there is no room for more keys, or another process is
+        writing one: nobody waits for it, whatever holds it up.
         """
         found = self._places.get(key)
         return self._new_place(key, width) if found is None else found[0]
 
     def _new_place(self, key, width):
-        with self._locked():
+        if self.is_full or not self._locked():
+            return None
+        try:
             self._read_keys()
             if key not in self._places:
                 self._write_key(key, width)
-        return self._places[key][0]
+        finally:
+            fcntl.lockf(self._file, fcntl.LOCK_UN, _USED.size)
+        return self._places.get(key, (None,))[0]
 
     def all(self):
         """Return all sums: key -> list."""
@@ -78,7 +80,7 @@ class SharedSums:
             places = list(self._places.items())
         return {key: [sum(region[at] for region in self._regions)
                       for at in range(begin, begin + width)]
-                for key, (begin, width) in places if begin is not None}
+                for key, (begin, width) in places}
 
     def _read_keys(self):
         """Take in the keys that others have written."""
@@ -94,19 +96,17 @@ class SharedSums:
         line = json.dumps([*map(str, key), width]).encode() + b'\n'
         end = self._read + len(line)
         if end > _KEYS or self._end + width > _SUMS:
-            # For this process alone, so that it is told once.
-            self._places[key] = None, 0
-            LOG.warning('No more metrics can be kept: not counted is %s', key)
+            self.is_full = True
             return
         self._memory[self._read:end] = line
         # Whoever is killed in between leaves what is written as it was.
         _USED.pack_into(self._memory, 0, end)
         self._read_keys()
 
-    @contextlib.contextmanager
     def _locked(self):
-        fcntl.lockf(self._file, fcntl.LOCK_EX, _USED.size)
+        """Return whether no other process writes a key; none does then."""
         try:
-            yield
-        finally:
-            fcntl.lockf(self._file, fcntl.LOCK_UN, _USED.size)
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, _USED.size)
+        except BlockingIOError:
+            return False
+        return True

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import errno
 import functools
 import hashlib
 import os
@@ -35,12 +36,15 @@ _UNITS = {'mb': 'MB', 'gb': 'GB', 'vcpus': 'VCPUs'}
 def write(path, document):
     """Write the page of a document, a dict, to a file, all of it or nothing.
 
-    Raises OSError.
+    Raises OSError, also for what is there and no file.
     """
-    path, text = pathlib.Path(path), html(document)
+    path, text = pathlib.Path(path).resolve(), html(document)
+    if path.exists() and not path.is_file():
+        raise FileExistsError(errno.EEXIST, 'it is no file', str(path))
     file, made = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
     try:
-        with open(file, 'w', encoding='utf-8') as opened:
+        with open(file, 'w', encoding='utf-8',
+                  errors='backslashreplace') as opened:
             os.fchmod(file, MODE)
             opened.write(text)
         os.replace(made, path)

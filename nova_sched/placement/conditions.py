@@ -62,30 +62,36 @@ def conditions(queries):
 
 def _of(query):
     yield from _traits(query.root_required, query.root_forbidden, True)
-    for group in query.groups.values():
+    for suffix, group in query.groups.items():
         for resource, amount in sorted(group.resources.items()):
             yield Condition(
                 'placement_resource', resource, 'resources',
                 f'{resource}:{amount}', resource=resource, amount=amount)
-        yield from _traits(group.required, group.forbidden, False)
-        for aggregates in group.member_of:
+        # What a numbered group excludes is of one provider, and which that
+        # would be is not known.
+        yield from _traits(group.required, () if suffix else group.forbidden,
+                           False)
+        for aggregates in () if suffix else group.member_of:
             yield _aggregates(aggregates)
-        if group.forbidden_aggregates:
+        if group.forbidden_aggregates and not suffix:
             yield _aggregates(group.forbidden_aggregates, True)
 
 
 def _traits(required, forbidden, is_of_root):
-    for traits, is_forbidden in ((required, False), (forbidden, True)):
-        for trait in sorted(traits):
-            yield Condition('placement_trait', f'trait {trait}', 'required',
-                            trait, is_of_root, is_forbidden)
+    for trait in sorted(required):
+        yield Condition('placement_trait', f'trait {trait}', 'required',
+                        trait, is_of_root)
+    for trait in sorted(forbidden):
+        yield Condition('placement_trait', f'trait {trait}', 'required',
+                        trait, is_of_root=True, is_forbidden=True)
 
 
 def _aggregates(uuids, is_forbidden=False):
     joined = ','.join(sorted(uuids))
     return Condition(
         'placement_aggregate', f'aggregate {" or ".join(sorted(uuids))}',
-        'member_of', f'in:{joined}', is_forbidden=is_forbidden)
+        'member_of', f'in:{joined}', is_of_root=True,
+        is_forbidden=is_forbidden)
 
 
 class ConditionReader:
@@ -119,7 +125,7 @@ class ConditionReader:
         for provider in self._listed(condition.parameter, condition.value):
             having.add(provider['uuid'])
             roots.add(provider['root_provider_uuid'])
-        if condition.resource and having & self._shared():
+        if having and not condition.is_of_root and having & self._shared():
             return [False] * len(uuids)
         met = having if condition.is_of_root else roots
         return [(uuid in met) is condition.is_forbidden for uuid in uuids]

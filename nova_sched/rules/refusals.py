@@ -69,9 +69,11 @@ def note_nothing_offered(record, hosts, spec_obj):
         every = hosts.block()
         record.step(0, codes.OFFERED, every.rows, every.rows[:0])
         counts = [('placement_not_offered', len(every))]
-        kind = (codes.CONTRADICTION if _excludes_itself(spec_obj)
+        kind = (codes.CONTRADICTION if _excludes_itself(spec_obj, ())
                 else codes.STATE_STALE if record.lost
                 else room_kind(record, (), every, spec_obj))
+        if kind == codes.FILTERED_OUT and _asks_for_more(spec_obj):
+            kind = None
     record.refuse('placement_offers_none', kind, counts)
 
 
@@ -101,7 +103,8 @@ def _code(record, found):
 
 
 def _kind(record, found, filters, hosts, spec_obj):
-    if _excludes_itself(spec_obj) or _pin_is_out(record, filters, spec_obj):
+    if _excludes_itself(spec_obj, filters) or _pin_is_out(record, filters,
+                                                          spec_obj):
         return codes.CONTRADICTION
     if any(codes.stage(code) == codes.CLAIMS for code, _ in found):
         return codes.RACED
@@ -110,8 +113,11 @@ def _kind(record, found, filters, hosts, spec_obj):
     return room_kind(record, filters, hosts.block(), spec_obj)
 
 
-def _excludes_itself(spec_obj):
-    """Return whether what a request asks for excludes itself."""
+def _excludes_itself(spec_obj, filters):
+    """Return whether what a request asks for excludes itself.
+
+    Hints and server groups count as far as filters look at them.
+    """
     ignored = {name.lower() for name in spec_obj.ignore_hosts or ()}
     named = {name.lower() for name in spec_obj.force_hosts or ()}
     wanted = spec_obj.requested_destination
@@ -119,14 +125,17 @@ def _excludes_itself(spec_obj):
         named.add(wanted.host.lower())
     if named and named <= ignored:
         return True
-    beside, apart = (_hinted(spec_obj, hint)
+    asked = {codes.of_rule('', filter_) for filter_ in filters}
+    beside, apart = (_hinted(spec_obj, hint) if hint in asked else set()
                      for hint in ('same_host', 'different_host'))
     group = spec_obj.instance_group
     members = set() if group is None else {*(group.members or ())}
     policy = None if group is None else group.policy
     return bool(beside & apart
-                or (policy == 'anti-affinity' and beside & members)
-                or (policy == 'affinity' and apart & members))
+                or (policy == 'anti-affinity' and beside & members
+                    and 'group_anti_affinity' in asked)
+                or (policy == 'affinity' and apart & members
+                    and 'group_affinity' in asked))
 
 
 def _hinted(spec_obj, hint):
@@ -156,14 +165,24 @@ def room_kind(record, filters, hosts, spec_obj):
     and disk that compute nodes report.
     hosts: HostBlock of all hosts.
     """
-    found = _figures(record, filters, hosts, spec_obj) or _figures(
-        record, _COUNTED_ELSEWHERE, hosts, spec_obj)
+    found = _figures(record, filters, hosts, spec_obj)
+    if not any(figure.kind in (figures.LEFT, figures.EXACT)
+               for figure in found):
+        found += _figures(record, _COUNTED_ELSEWHERE, hosts, spec_obj)
     if np.all([figure.suffices for figure in found], axis=0).any():
         return codes.FILTERED_OUT
     if all(figure.have[figure.have > 0].sum() >= figure.need
-           for figure in found if figure.kind == figures.LEFT):
+           for figure in found if figure.kind != figures.TOTAL):
         return codes.FRAGMENTED
     return codes.NO_CAPACITY
+
+
+def _asks_for_more(spec_obj):
+    """Return whether Placement is asked for more than RAM, VCPUs and disk."""
+    extra_specs = spec_obj.flavor.extra_specs or {}
+    return bool(spec_obj.requested_resources) or any(
+        name.startswith('resources') or name == 'hw:cpu_policy'
+        for name in extra_specs)
 
 
 def _figures(record, filters, hosts, spec_obj):

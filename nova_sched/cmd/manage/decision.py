@@ -98,8 +98,11 @@ class List(forms.Lister):
     def _summaries(self, parsed_args, wanted):
         conf, limit = self.app.conf, max(0, min(parsed_args.limit, MOST))
         if parsed_args.service is not None:
-            return [decision_store.Summary(**found) for found in _asked(
-                conf, parsed_args, 'list_decisions', limit=limit, **wanted)]
+            # A service of another release may know less, or tell more.
+            given = {name: value for name, value in wanted.items()
+                     if value is not None}
+            return [decision_store.Summary.of(found) for found in _asked(
+                conf, parsed_args, 'list_decisions', limit=limit, **given)]
         with decision_store.opened(conf) as store:
             return store.summaries(limit, **wanted)
 
@@ -146,7 +149,7 @@ class Show(forms.ShowOne):
         names = [*found]
         if not forms.for_programs(parsed_args):
             names = [name for name in _FIELDS
-                     if found[name] not in (None, [])]
+                     if found.get(name) not in (None, [])]
             if not parsed_args.rejected:
                 _cut(found['rejected'])
         return tuple(names), tuple(

@@ -36,7 +36,7 @@ class TestAContact:
         assert rule(contacts.Contact()) is None
 
     @pytest.mark.parametrize('rule', [
-        indicators.of_bus, indicators.of_database, indicators.of_placement])
+        indicators.of_bus, indicators.of_database])
     def test_passes_as_of_the_last_answer(self, clock, contact, rule):
         clock[0] += 100
         assert rule(contact) == ('pass', 1000.0, '')
@@ -73,7 +73,18 @@ class TestAContact:
         """It is another service's trouble."""
         contact.failed('Connection refused')
         clock[0] += 1000
-        assert indicators.of_placement(contact).status == 'warn'
+        contact.failed('Connection refused')
+        assert indicators.of_placement(contact) == (
+            'warn', 2000.0,
+            'it does not answer for 1000 seconds: Connection refused')
+
+    def test_with_placement_is_not_of_long_ago(self, clock, contact):
+        """Nobody asks it while there are no requests."""
+        clock[0] += 1000
+        assert indicators.of_placement(contact) == ('pass', 2000.0, '')
+        contact.failed('It answers 503')
+        clock[0] += indicators.TOLD
+        assert indicators.of_placement(contact) is None
 
     def test_keeps_the_words_of_an_error_when_one_without_follows(
             self, contact):

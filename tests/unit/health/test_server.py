@@ -94,6 +94,13 @@ class TestAPage:
         serve({'/metrics': lambda accept: WELL})
         assert ask(path, '/')[1]['Content-Type'].startswith('text/plain')
 
+    def test_whose_address_is_none_is_refused(self, path, serve):
+        serve()
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.connect(path)
+            sock.send(b'GET http://[ HTTP/1.1\r\n\r\n')
+            assert sock.recv(12) == b'HTTP/1.1 400'
+
     def test_that_fails_is_logged(self, path, serve, caplog):
         serve()
         ask(path, '/broken')
@@ -149,3 +156,41 @@ class TestASocket:
         first.stop()
         until(lambda: second._servers, 'it listens')
         assert ask(path)[0] == 200
+
+
+class TestCallers:
+    def held(self, path):
+        """A connection of somebody who asks nothing."""
+        sock = socket.socket(socket.AF_UNIX)
+        sock.connect(path)
+        return sock
+
+    def test_beyond_those_who_can_be_answered_are_sent_away(
+            self, path, serve, monkeypatch):
+        monkeypatch.setattr(server, 'MOST_CALLERS', 1)
+        serve()
+        with self.held(path), self.held(path) as second:
+            assert second.recv(1) == b''
+        until(lambda: _answers(path), 'there is room again')
+
+    def test_who_take_too_long_are_sent_away(self, path, serve, monkeypatch):
+        """Though they send something now and then."""
+        monkeypatch.setattr(server, 'LONGEST', 0.1)
+        serve()
+        with self.held(path) as slow:
+            slow.send(b'G')
+            assert slow.recv(1) == b''
+
+
+def _answers(path):
+    try:
+        return ask(path)[0] == 200
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def test_a_host_that_no_resolver_takes_is_told(caplog):
+    servers = server.Servers({'tcp://a..b:9010': PAGES})
+    servers.start()
+    until(lambda: 'domain name system' in caplog.text, 'it is told')
+    servers.stop()

@@ -304,3 +304,12 @@ class TestFile:
                 'SELECT d.request_id, i.uuid, i.host FROM decisions d '
                 'JOIN instances i ON i.decision_id = d.id').fetchall() == [
                 ('req-1', UUIDS[0], 'h0'), ('req-1', UUIDS[1], 'h1')]
+
+
+def test_a_summary_of_another_release_may_lack_something_and_have_more():
+    found = decision_store.Summary.of({
+        'number': 1, 'request_id': 'req-1', 'arrived': 1.0,
+        'outcome': 'placed', 'instances': 1, 'service': 'here', 'hosts': [],
+        'reason': None, 'later': True})
+
+    assert (found.number, found.code) == (1, None)

@@ -11,6 +11,7 @@ from nova_sched.hosts.decision import PLACED
 from nova_sched.hosts.decision import REFUSED
 from nova_sched.hosts.decision import Claim
 from nova_sched.hosts.decision import Decision
+from nova_sched.observe import shared_sums
 from nova_sched.observe.metrics import Metrics
 
 
@@ -146,3 +147,14 @@ def test_openmetrics_is_spoken_with_who_asks_for_it(metrics, board):
     body, kind = metrics.page(board)('application/openmetrics-text')
     assert kind.startswith('application/openmetrics-text')
     assert body.endswith(b'# EOF\n')
+
+
+def test_what_finds_no_room_is_told_once(metrics, told, monkeypatch, caplog):
+    monkeypatch.setattr(shared_sums, '_SUMS', 0)
+    for code in ('a', 'b'):
+        record = Decision(outcome=REFUSED)
+        record.refuse(code)
+        metrics.note(record)
+
+    assert caplog.text.count('No more metrics can be kept') == 1
+    assert ('requests_total', 'a', 'none', REFUSED) not in told()

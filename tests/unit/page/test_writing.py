@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import os
 import re
 import stat
 
@@ -277,3 +278,25 @@ class TestFile:
             writing.write(tmp_path / 'page.html', documents.a_decision())
 
         assert [path.name for path in tmp_path.iterdir()] == ['page.html']
+
+    def test_leaves_what_is_no_file_as_it_is(self, tmp_path):
+        """As /dev/stdout."""
+        os.mkfifo(tmp_path / 'page.html')
+        with pytest.raises(OSError, match='it is no file'):
+            writing.write(tmp_path / 'page.html', documents.a_decision())
+
+        assert (tmp_path / 'page.html').is_fifo()
+
+    def test_follows_a_link(self, tmp_path):
+        (tmp_path / 'link.html').symlink_to('page.html')
+        writing.write(tmp_path / 'link.html', documents.a_decision())
+
+        assert (tmp_path / 'link.html').is_symlink()
+        assert (tmp_path / 'page.html').is_file()
+
+    def test_may_have_half_a_character(self, tmp_path):
+        path = tmp_path / 'page.html'
+        writing.write(path, documents.a_decision(
+            'refused', reason='half \ud800 of it'))
+
+        assert r'half \ud800 of it' in path.read_text()

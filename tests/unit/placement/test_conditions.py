@@ -44,6 +44,15 @@ class TestConditions:
         assert [name for _, name in names(query)] == [
             'VCPU', 'VGPU', 'trait GPU']
 
+    def test_of_numbered_groups_leave_out_what_they_exclude(self):
+        """Which provider that would be is not known."""
+        query = a_query(resources={'VCPU': 1})
+        query.groups['1'] = Group(
+            resources={'VGPU': 1}, forbidden={'GPU'},
+            member_of=[[AGGREGATE]], forbidden_aggregates={AGGREGATE})
+
+        assert [name for _, name in names(query)] == ['VCPU', 'VGPU']
+
     def test_that_one_of_two_queries_lacks_need_not_be_met(self):
         assert names(a_query(resources={'PCPU': 2, 'MEMORY_MB': 512}),
                      a_query(resources={'VCPU': 2, 'MEMORY_MB': 512})) == [
@@ -116,6 +125,27 @@ class TestFailing:
                      listed(('shared', 'shared')))
 
         assert self.failing(reader, resources={'DISK_GB': 5}) == [False] * 3
+
+    def test_are_none_of_a_trait_that_a_shared_provider_has(
+            self, placement, reader):
+        placement.on('GET', '/resource_providers?required=SSD',
+                     listed(('shared', 'shared')))
+        placement.on('GET', '/resource_providers?required=MISC',
+                     listed(('shared', 'shared')))
+
+        assert self.failing(reader, required={'SSD'}) == [False] * 3
+
+    @pytest.mark.parametrize('wanted, failing', [
+        ({'forbidden': {'GPU'}}, [True, False, False]),
+        ({'member_of': [[AGGREGATE]]}, [False, True, True]),
+        ({'forbidden_aggregates': {AGGREGATE}}, [True, False, False])])
+    def test_of_what_the_root_must_be_are_not_by_a_child(
+            self, placement, reader, wanted, failing):
+        """As Placement has it of a group without a number."""
+        placement.on('GET', '/resource_providers',
+                     listed(('a', 'a'), ('child', 'b')))
+
+        assert self.failing(reader, **wanted) == failing
 
     @pytest.mark.parametrize('value, version', [
         ('A', '1.32'), ('in:A,B', '1.39')])

@@ -3,6 +3,7 @@
 import pytest
 
 from nova_sched import exception
+from nova_sched.hosts.decision import PLACED
 from nova_sched.hosts.decision import Decision
 from nova_sched.rules import codes
 from nova_sched.rules import refusals
@@ -78,6 +79,14 @@ class TestCode:
                 f'{__name__}.BrokenFilter'], **options)
         monkeypatch.setattr(MemoryScheduler, '__init__', with_plug_in)
 
+    def test_is_none_of_what_a_driver_places_after_all(self):
+        """It has tried with less, after a refusal."""
+        record = Decision()
+        record.refuse('ram', codes.NO_CAPACITY, [('ram', 3)])
+        record.close(PLACED)
+
+        assert (record.code, record.kind, record.codes) == (None, None, [])
+
     def test_is_forgotten_when_the_request_is_decided_once_more(self):
         record = Decision()
         record.refuse('ram', codes.NO_CAPACITY, [('ram', 3)])
@@ -133,6 +142,34 @@ class TestKind:
                 service_disabled=True), **wanted)
 
         assert record.kind == codes.CONTRADICTION
+
+    def test_of_hints_that_no_filter_looks_at_is_no_contradiction(self):
+        record = refused(
+            a_host('a', **FULL), enabled=['RamFilter'], memory_mb=1024,
+            hints={'same_host': [UUID], 'different_host': [UUID]})
+
+        assert record.kind == codes.NO_CAPACITY
+
+    def test_of_hosts_with_as_many_instances_as_may_be(self):
+        """RAM, VCPUs and disk there may be, but no smaller flavor helps."""
+        record = refused(a_host('a', num_instances=50),
+                         enabled=['NumInstancesFilter'])
+
+        assert (record.code, record.kind) == ('instances', codes.NO_CAPACITY)
+
+    @pytest.mark.parametrize('extra_specs, kind', [
+        ({}, codes.FILTERED_OUT), ({'resources:VGPU': '1'}, None),
+        ({'resources1:CUSTOM_FPGA': '1'}, None),
+        ({'hw:cpu_policy': 'dedicated'}, None)])
+    def test_is_not_known_of_what_computes_do_not_report(self, extra_specs,
+                                                         kind):
+        record = Decision()
+
+        refusals.note_nothing_offered(
+            record, hosts(a_host('a')).snapshot,
+            requests.a_request(extra_specs=extra_specs))
+
+        assert (record.code, record.kind) == ('placement_offers_none', kind)
 
     def test_of_a_pinned_host_without_room_is_no_contradiction(self):
         record = refused(
