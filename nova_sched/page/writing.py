@@ -39,7 +39,7 @@ def write(path, document):
     Raises OSError, also for what is there and no file.
     """
     path, text = pathlib.Path(path).resolve(), html(document)
-    if path.exists() and not path.is_file():
+    if path.exists() and not (path.is_file() or path.is_dir()):
         raise FileExistsError(errno.EEXIST, 'it is no file', str(path))
     file, made = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
     try:
