@@ -40,8 +40,7 @@ class Servers:
     """HTTP on several addresses.
 
     pages: URI -> {path: function of the header Accept that returns an
-        Answer}, and missing: function that returns the Answer to another
-        path or method.
+        Answer}.
     """
 
     def __init__(self, pages):
@@ -76,7 +75,8 @@ class Servers:
                               'again every %(wait)d seconds; requests are '
                               'answered all the same: %(error)s. %(advice)s',
                               {'uri': uri, 'wait': RETRY,
-                               'error': getattr(error, 'strerror', error),
+                               'error': getattr(error, 'strerror',
+                                                None) or error,
                                'advice': _advice(error)})
                 self._stopped.wait(RETRY)
                 continue
@@ -172,16 +172,21 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     def process_request(self, request, client_address):
         """Answer in a thread, unless too many callers are being answered."""
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
+        if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            # There is no thread that would.
+            self._free.release()
+            raise
 
     def process_request_thread(self, request, client_address):
         timer = threading.Timer(LONGEST, _cut, [request])
         timer.daemon = True
-        timer.start()
         try:
+            timer.start()
             super().process_request_thread(request, client_address)
         finally:
             timer.cancel()

@@ -2,7 +2,8 @@
 
 Placement says which providers have candidates, not why the others have none.
 It is asked of each condition alone here; a host fails one if no provider of
-its tree meets it.  Parameters and microversions: Placement's API reference.
+its tree meets it, or the root does not where the root must.  Parameters and
+microversions: Placement's API reference.
 """
 
 import dataclasses
