@@ -42,18 +42,18 @@ class Clock(types.SimpleNamespace):
 class Interleaving:
     """A random course of writes to a cell, which is read meanwhile.
 
-    cell: CellReader of a cell of HOSTS hosts, ids from 1.  clock: Clock.
+    cell: CellReader of a cell of HOSTS hosts, ids from 1.  writer: Connection
+    to its database.  clock: Clock.
     """
 
-    def __init__(self, cell, clock, seed):
-        self._reader, self._clock = cell, clock
+    def __init__(self, cell, writer, clock, seed):
+        self._reader, self._writer, self._clock = cell, writer, clock
         self._draw = random.Random(seed)
         self._skew = {host: self._draw.randint(-SKEW, SKEW)
                       for host in range(1, HOSTS + 1)}
         # (when, the statement) of what is not committed yet.
         self._open = []
         self._nodes, self._services = KnownRows(), KnownRows()
-        self._engine = cell.db.engine
 
     def run(self, steps):
         """Write and read; raise AssertionError if a read misses anything."""
@@ -77,9 +77,9 @@ class Interleaving:
         return self._draw.randint(1, HOSTS)
 
     def _write(self, *statements):
-        with self._engine.begin() as connection:
-            for statement in statements:
-                connection.execute(statement)
+        for statement in statements:
+            self._writer.execute(statement)
+        self._writer.commit()
 
     def _reset(self):
         self._write(*(
@@ -118,17 +118,17 @@ class Interleaving:
         self._write(*(statement for _, statement in sorted(
             due, key=lambda each: each[0])))
 
-    def _beat(self, host=None):
-        host = host or self._host()
-        stamp = self._stamp(host)
-        self._write(sa.update(_SERVICES).where(
-            _SERVICES.c.id == host).values(
-                last_seen_up=stamp, updated_at=stamp,
-                report_count=_SERVICES.c.report_count + 1))
+    def _beat(self):
+        self._write(self._heartbeat(self._host()))
 
     def _beat_all(self):
-        for host in self._skew:
-            self._beat(host)
+        self._write(*map(self._heartbeat, self._skew))
+
+    def _heartbeat(self, host):
+        stamp = self._stamp(host)
+        return sa.update(_SERVICES).where(_SERVICES.c.id == host).values(
+            last_seen_up=stamp, updated_at=stamp,
+            report_count=_SERVICES.c.report_count + 1)
 
     def _switch(self):
         name = self._draw.choice(('disabled', 'forced_down'))
@@ -211,13 +211,14 @@ def run(cell, monkeypatch, count, steps=12):
     """Run so many courses; raise AssertionError with the seed of one that
     misses anything.
     """
-    for seed in range(count):
-        clock = Clock()
-        monkeypatch.setattr(changed_rows, 'time', clock)
-        try:
-            Interleaving(cell, clock, seed).run(steps)
-        except AssertionError as error:
-            raise AssertionError(f'seed {seed}') from error
+    with cell.db.engine.connect() as writer:
+        for seed in range(count):
+            clock = Clock()
+            monkeypatch.setattr(changed_rows, 'time', clock)
+            try:
+                Interleaving(cell, writer, clock, seed).run(steps)
+            except AssertionError as error:
+                raise AssertionError(f'seed {seed}') from error
 
 
 def known(rows):

@@ -1,7 +1,6 @@
 """Reads of what has changed know what a read of everything says.
 
-NOVA_SCHED_TEST_INTERLEAVINGS: how many courses of writes, in place of 300 or
-a third of them.
+NOVA_SCHED_TEST_INTERLEAVINGS: how many courses of writes, in place of 300.
 """
 
 import os
@@ -11,9 +10,8 @@ import pytest
 from tests.builders import interleavings
 from tests.builders.cloud_database import CloudDatabase
 from tests.builders.cloud_database import make_tables
-from tests.builders.examples import so_many
 
-COUNT = int(os.environ.get('NOVA_SCHED_TEST_INTERLEAVINGS', so_many(300)))
+COUNT = int(os.environ.get('NOVA_SCHED_TEST_INTERLEAVINGS', 300))
 
 
 @pytest.fixture
