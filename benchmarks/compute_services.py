@@ -1,8 +1,9 @@
 """Fake compute services that report at Nova's default intervals.
 
 Each service sends a heartbeat every 10 seconds. Each compute node looks at its
-usage every 60, and saves it if it has changed, as one in ten has. Runs as a
-process of its own:
+usage every 60, and saves it if it has changed, as one in ten has. No second is
+without: there are some of both every tenth of one. Runs as a process of its
+own:
 ``python -m benchmarks.compute_services DATABASE_URL``.
 """
 
@@ -10,35 +11,48 @@ import itertools
 import sys
 import time
 
+import sqlalchemy as sa
+
 from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine as db_engine
 from nova_sched.db import tables
 
+TICKS = 10                   # in a second
 HEARTBEAT, AUDIT = 10, 60    # seconds
 CHANGED = 10                 # of so many audits one finds a change
 
 
 def main(url):
-    """Report until killed: each second an equal share of the hosts."""
+    """Report until killed: with each tick an equal share of the hosts."""
     database = db_engine.Database(url)
-    for second in itertools.count():
-        start = time.monotonic()
+    with database.reading() as connection:
+        hosts = connection.execute(sa.select(sa.func.max(
+            tables.compute_nodes.c.id))).scalar()
+    begin = time.monotonic()
+    for tick in itertools.count():
         with database.writing() as connection:
-            for statement in _reports(second):
+            for statement in _reports(tick, hosts):
                 connection.execute(statement)
-        time.sleep(max(0, 1 - (time.monotonic() - start)))
+        time.sleep(max(0, begin + (tick + 1) / TICKS - time.monotonic()))
 
 
-def _reports(second):
+def _reports(tick, hosts):
+    """Yield the statements of a tick, for hosts with ids up to a number."""
     now = cloud_file.utcnow()
     services, nodes = tables.services, tables.compute_nodes
     yield services.update().where(
-        services.c.id % HEARTBEAT == second % HEARTBEAT).values(
+        services.c.id.in_(_due(tick, HEARTBEAT, hosts))).values(
             report_count=services.c.report_count + 1, last_seen_up=now,
             updated_at=now)
-    period = AUDIT * CHANGED
-    yield nodes.update().where(nodes.c.id % period == second % period).values(
-        running_vms=second % 100, updated_at=now)
+    yield nodes.update().where(
+        nodes.c.id.in_(_due(tick, AUDIT * CHANGED, hosts))).values(
+            running_vms=tick % 100, updated_at=now)
+
+
+def _due(tick, seconds, hosts):
+    """Return the ids whose turn it is, of turns every so many seconds."""
+    every = seconds * TICKS
+    return range(tick % every + 1, hosts + 1, every)
 
 
 if __name__ == '__main__':

@@ -60,7 +60,7 @@ class _Ends:
                 end()
 
 
-#: ``ends``: those of the Call that runs in a thread.
+#: ``call``: the Call that runs in a thread; ``ends``: what ends it.
 _here = threading.local()
 
 
@@ -142,17 +142,22 @@ class Call:
         _threads.run(functools.partial(self._run, *args), name)
 
     def _run(self, *args):
-        _here.ends = self._ends
+        _here.call, _here.ends = self, self._ends
         try:
             self._future.set_result(self.function(*args))
         except BaseException as error:
             self._future.set_exception(error)
         finally:
-            del _here.ends
+            del _here.call, _here.ends
 
     def left(self):
         """Return the seconds that it has left; 0 or less when it has none."""
         return self._deadline.left()
+
+    def give_up(self):
+        """End what the function waits for, if it has not ended."""
+        if not self._future.done():
+            self._ends.call()
 
     def result(self):
         """Return what the function returns, or raise what it raises.
@@ -163,9 +168,26 @@ class Call:
         with contextlib.suppress(futures.TimeoutError):
             self._future.exception(max(0, self._deadline.left()))
         if not self._future.done():
-            self._ends.call()
+            self.give_up()
             raise DeadlineExceeded(f'no answer within {self._seconds} seconds')
         return self._future.result()
+
+
+@contextlib.contextmanager
+def aside(function, *args, name='call'):
+    """Run a function in another thread while a block runs: a Call.
+
+    In a Call it has as many seconds as that has left, and is given up with
+    it; elsewhere any number.  It is given up if the block ends before it.
+    """
+    outer = getattr(_here, 'call', None)
+    call = Call(threading.TIMEOUT_MAX if outer is None
+                else max(outer.left(), 0), function, *args, name=name)
+    try:
+        with ended_by(call.give_up, None):
+            yield call
+    finally:
+        call.give_up()
 
 
 def run_within(seconds, function, *args, name='call'):

@@ -19,6 +19,7 @@ import typing
 
 import sqlalchemy as sa
 
+from nova_sched import deadline
 from nova_sched import exception
 from nova_sched.db import cells as db_cells
 from nova_sched.db import changed_rows
@@ -45,8 +46,13 @@ _AMOUNTS = {'vcpus_used': 65537, 'local_gb_used': 257, 'free_ram_mb': 1}
 #: Columns of services that each heartbeat changes.
 _HEARTBEAT = ('last_seen_up', 'updated_at', 'report_count')
 
+#: Seconds by which a heartbeat is of the future that clocks do not explain
+#: which are kept together.  It is read.
+AHEAD = 10
 #: Seconds after which columns that have gone are looked for again.
 LOOK_AGAIN = 60
+#: Hosts from which on two connections read a table each, at the same time.
+MANY = 2000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,8 +86,8 @@ class CellReader:
     compute_node_columns: names of the columns to read of compute nodes.
     service_down_time: seconds, as of the option.
 
-    heartbeats: whether the heartbeats of services that are up are read, of
-        ``changes``.
+    heartbeats: whether ``changes`` reads the heartbeats of services that are
+        up; else, of these, those that are of the future alone.
     """
 
     heartbeats = True
@@ -141,6 +147,11 @@ class CellReader:
         """
         with self.db.reading() as connection:
             yield CellTransaction(self, connection)
+
+    def service_changes(self, services, moments):
+        """As of CellTransaction, in a transaction of its own."""
+        with self.transaction() as transaction:
+            return transaction.service_changes(services, moments)
 
     def statements(self, connection):
         """Return the statements for compute nodes and services: a pair."""
@@ -320,14 +331,33 @@ class CellTransaction:
         """Return what differs from KnownRows: a pair of changed_rows.Found.
 
         nodes, services: KnownRows.  now: seconds since the epoch.
-        Services' values are those of hosts.rows.Service.
+        Services' values are those of hosts.rows.Service.  Where there are
+        MANY nodes, services are read at the same time in a transaction of
+        their own; as in Nova they may be of another moment then.
         """
         down = self._reader.service_down_time
-        moments = changed_rows.moments(earliest=math.ceil(now - down),
-                                       latest=math.floor(now + down) - 1)
-        return self._read(lambda of_nodes, of_services: changed_rows.read(
-            self._connection, [(of_nodes.changed, nodes),
-                               (of_services.changed, services)], **moments))
+        moments = changed_rows.moments(
+            earliest=math.ceil(now - down),
+            latest=math.floor(now + min(down, AHEAD)) - 1)
+        if len(nodes.rows) < MANY:
+            return self._read(lambda of_nodes, of_services: changed_rows.read(
+                self._connection, [(of_nodes.changed, nodes),
+                                   (of_services.changed, services)],
+                **moments))
+        with deadline.aside(self._reader.service_changes, services, moments,
+                            name=f'ask cell {self._reader.cell}') as beside:
+            [found] = self._read(lambda of_nodes, _: changed_rows.read(
+                self._connection, [(of_nodes.changed, nodes)], **moments))
+            return found, beside.result()
+
+    def service_changes(self, services, moments):
+        """Return the changed_rows.Found of services alone.
+
+        moments: as of changed_rows.moments.
+        """
+        [found] = self._read(lambda _, of_services: changed_rows.read(
+            self._connection, [(of_services.changed, services)], **moments))
+        return found
 
     def _read(self, read):
         """Return what a function reads with the statements of both tables."""

@@ -11,6 +11,9 @@ from nova_sched.scheduler import host_manager
 
 LOG = logging.getLogger(__name__)
 
+#: Packages of classes that are no third party's.
+_NOT_OTHERS = ('nova_sched', 'abc', 'builtins')
+
 
 class Scheduler(abc.ABC):
     """Base class of drivers: decides where instances go.
@@ -120,9 +123,9 @@ class HostScheduler(Scheduler):
         For drivers that read the hosts for each request, with rules that look
         at nothing else.  A class of somebody else's may look at them.
         """
-        if all(kind.__module__.startswith('nova_sched.')
+        if all(kind.__module__.partition('.')[0] in _NOT_OTHERS
                for each in (self, self.host_manager)
-               for kind in type(each).__mro__[:-1]):
+               for kind in type(each).__mro__):
             self.host_manager.skip_heartbeats()
 
     def share_picks(self, sharing):

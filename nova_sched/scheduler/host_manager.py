@@ -10,6 +10,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched import conf as config
+from nova_sched.db import cell_reader
 from nova_sched.db import reader as db_reader
 from nova_sched.hosts import instances
 from nova_sched.hosts import rows as host_rows
@@ -23,11 +24,6 @@ from nova_sched.plugins import classes
 LOG = logging.getLogger(__name__)
 
 
-#: Seconds by which a heartbeat is of the future that clocks do not explain
-#: which are kept together.
-AHEAD = 10
-
-
 @dataclasses.dataclass(frozen=True)
 class Overview:
     """How the hosts are.
@@ -36,8 +32,7 @@ class Overview:
     ages: uuid of a cell -> seconds since it was read.
     lost: cell -> why its hosts are left out, texts.
     ahead: names of hosts whose heartbeats are of the future: list; by how
-        many seconds at most, by_seconds.  Of services that are up these are
-        seen only where all heartbeats are read.
+        many seconds at most, by_seconds.
     """
 
     up: int
@@ -141,7 +136,7 @@ class HostManager:
         # As of then: hosts are not down for nobody having read them since.
         read_at = max((began for _, began in table.cells.reads), default=now)
         up, seen = self._up(table, read_at)
-        ahead = np.flatnonzero(seen > read_at + AHEAD)
+        ahead = np.flatnonzero(seen > read_at + cell_reader.AHEAD)
         hosts = table.columns['host']
         return Overview(
             int(np.count_nonzero(up)), int(np.count_nonzero(~up)),

@@ -194,3 +194,44 @@ class TestWhatIsGivenUp:
             deadline.run_within(0.1, within)
 
         assert all(event.wait(20) for event in ended)
+
+
+class TestAside:
+    """A question beside another one, which is not done without it."""
+
+    def test_runs_in_another_thread_while_the_block_does(self):
+        both = threading.Barrier(2, timeout=10)
+
+        def ask():
+            with deadline.aside(both.wait) as beside:
+                return {both.wait(), beside.result()}
+
+        assert ask() == {0, 1}
+        assert deadline.run_within(10, ask) == {0, 1}
+
+    def test_raises_where_it_is_asked_for(self):
+        def fail():
+            raise KeyError('x')
+
+        with deadline.aside(fail) as beside, pytest.raises(KeyError):
+            beside.result()
+
+    def test_has_no_more_time_than_the_call_that_it_is_in(self):
+        ended = threading.Event()
+
+        def ask():
+            with deadline.aside(TestWhatIsGivenUp.wait, None, ended) as beside:
+                beside.result()
+
+        with pytest.raises(deadline.DeadlineExceeded):
+            deadline.run_within(0.1, ask)
+
+        assert ended.wait(20)
+
+    def test_is_given_up_where_the_block_fails(self):
+        ended = threading.Event()
+        with pytest.raises(KeyError), deadline.aside(
+                TestWhatIsGivenUp.wait, None, ended):
+            raise KeyError('x')
+
+        assert ended.wait(20)

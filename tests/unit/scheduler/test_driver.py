@@ -142,3 +142,26 @@ class TestHostCount:
         cloud.load(3)
 
         assert cloud.driver(name).host_count() == 3
+
+
+class WatchingScheduler(filter_scheduler.FilterScheduler):
+    """Might look at what the compute services send."""
+
+
+class TestHeartbeats:
+    """Ten thousand services send a thousand a second."""
+
+    @pytest.mark.parametrize('name, are_read', [
+        ('filter_scheduler', False), ('chance_scheduler', False),
+        ('caching_scheduler', True),
+        (f'{__name__}.WatchingScheduler', True)])
+    def test_are_read_where_somebody_may_look_at_them(
+            self, cloud, name, are_read):
+        cloud.load(['a', 'b'])
+        manager = cloud.driver(name).host_manager
+        before = manager.view(()).table.columns['service']
+        cloud.execute("UPDATE services SET last_seen_up = "
+                      "datetime('now', '+5 seconds')")
+        manager.refresh()
+        after = manager.view(()).table.columns['service']
+        assert (after is not before) == are_read
