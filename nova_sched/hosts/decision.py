@@ -235,6 +235,18 @@ class Decision:
                 for index, rule, before, after
                 in zip(numbers, numbers, numbers, numbers, strict=True)]
 
+    @property
+    def rules(self):
+        """Names of the rules that ran, in the order met: tuple."""
+        return tuple(self._rules)
+
+    def step_numbers(self):
+        """Return every filter run as numbers: int64 (n, 4).
+
+        As FilterStep, but for the place in ``rules`` instead of the name.
+        """
+        return np.array(self._steps, np.int64).reshape(-1, 4)
+
     def hosts_by_rule(self):
         """Return how many hosts each rule saw and left: name -> [int, int].
 

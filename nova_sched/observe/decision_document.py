@@ -60,12 +60,11 @@ class Kept:
     def of(cls, record):
         """Return what is kept of a closed Decision."""
         best = _best(record)
-        rules, rejecting = _rejecting(record)
         weighed = record.weighed[0] if len(best) else None
         parts, weighers = _parts(record, best)
         return cls(_fields(record) | {
-            'rules': rules, 'best_with_parts': len(parts) - weighers}, {
-            'steps': _steps(record, rules), 'rejecting': rejecting,
+            'rules': record.rules, 'best_with_parts': len(parts) - weighers}, {
+            'steps': _steps(record), 'rejecting': _rejecting(record),
             'best': weighed.given[best] if weighed else best,
             'weights': weighed.values[best] if weighed else best,
             'parts': parts})
@@ -266,21 +265,19 @@ def _picks(record):
                 fillvalue=(None,))]
 
 
-def _steps(record, rules):
-    return [(step.index, rules.index(step.name), step.before, step.after)
-            for step in itertools.takewhile(
-                lambda step: step.index < MOST_INSTANCES, record.steps)]
+def _steps(record):
+    steps = record.step_numbers()
+    return steps[steps[:, 0] < MOST_INSTANCES]
 
 
 def _rejecting(record):
-    """Return the names of rules, and which of them rejected each row."""
-    rules = list(dict.fromkeys(step.name for step in record.steps))
+    """Return which of the record's rules rejected each row, as of Kept."""
     rejecting = np.zeros(len(record.names[0]) if record.names else 0,
                          np.int16)
     if record.names:
         for name, rows in record.rejected():
-            rejecting[rows] = rules.index(name) + 1
-    return rules, rejecting
+            rejecting[rows] = record.rules.index(name) + 1
+    return rejecting
 
 
 def _best(record):

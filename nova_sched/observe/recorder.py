@@ -19,7 +19,7 @@ from nova_sched.observe import log_line
 LOG = logging.getLogger(__name__)
 
 #: Seconds between two writes.
-INTERVAL = 0.25
+INTERVAL = 0.5
 #: Seconds after which what is too old, or too much, makes room.
 ROOM_INTERVAL = 10
 #: Seconds until the next one after one has failed.
