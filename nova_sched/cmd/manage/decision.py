@@ -28,6 +28,12 @@ SHOWN = 10
 #: Decisions in one list.
 MOST = 1_000_000
 
+#: Of what ``explain`` writes as JSON: explain.schema.json.
+VERSION = '1.2'
+#: Of what cannot be explained.
+_UNEXPLAINED = {'why': None, 'why_not': [], 'changes': [],
+                'schedule_info': None}
+
 
 def _add_service_arguments(parser):
     parser.add_argument(
@@ -205,17 +211,20 @@ class Explain(forms.ShowOne):
             document = decision_store.newest(store, key)
             number = document['number']
             past = store.past(number)
-        self._lines = [_told(document), *_notes(conf, document)]
-        self._explained = _explained(conf, document, past, key, parsed_args)
-        found = {'number': number, 'version': document['version'],
+        explained = _explained(conf, document, past, key, parsed_args)
+        notes, kind = _notes(conf, document), document['kind']
+        if isinstance(explained, str):
+            notes.append(explained)
+            self._lines, why = [_told(document), *notes], _UNEXPLAINED
+        else:
+            self._lines = [_told(document), *notes, *explained.sentences()]
+            kind, why = explained.kind(kind), explained.to_dict()
+        found = {'number': number, 'version': VERSION,
                  'request_id': document['request_id'],
                  'outcome': document['outcome'],
-                 'code': document['code'], 'kind': document['kind'],
-                 'codes': document['codes'], 'notes': self._lines[1:],
-                 'decision': document}
-        if not isinstance(self._explained, str):
-            found |= self._explained.to_dict()
-            found['kind'] = self._explained.kind(document['kind'])
+                 'code': document['code'], 'kind': kind,
+                 'codes': document['codes'], 'notes': notes,
+                 'decision': document, **why}
         if parsed_args.html is not None:
             html_page.write(parsed_args.html, found)
         return tuple(found), tuple(found.values())
@@ -223,18 +232,15 @@ class Explain(forms.ShowOne):
     def produce_output(self, parsed_args, column_names, data):
         if parsed_args.formatter != 'table':
             return super().produce_output(parsed_args, column_names, data)
-        explained = self._explained
-        for line in (*self._lines, *([explained] if isinstance(explained, str)
-                                     else explained.sentences()),
-                     self._for_programs(dict(zip(column_names, data,
-                                                 strict=True)))):
+        for line in (*self._lines, self._for_programs(
+                dict(zip(column_names, data, strict=True)))):
             self.app.stdout.write(f'{line}\n')
         return 0
 
     @staticmethod
     def _for_programs(found):
         """Return the outcome as one line of NAME=VALUE."""
-        why = found.get('why')
+        why = found['why']
         hosts, fit = ('-', '-') if why is None else (
             why['matrix'][name] for name in ('hosts', 'fitting'))
         return (f'explain: outcome={found["outcome"]} hosts={hosts} fit={fit} '

@@ -7,6 +7,7 @@ import oslo_messaging as messaging
 import pytest
 
 from nova_sched import context
+from nova_sched.cmd.manage import decision as decision_command
 from nova_sched.observe import decision_document
 from nova_sched.observe import decision_store
 from nova_sched.observe.recorder import Recorder
@@ -25,6 +26,7 @@ from tests.unit.cmd import conftest
 ROW = ('Number', 'Request', 'Outcome', 'Instances', 'Hosts', 'Reason')
 
 SCHEMA = schemas.schema('nova_sched.observe', 'decision_document')
+EXPLAIN_SCHEMA = schemas.schema('nova_sched.cmd.manage', 'explain')
 
 
 @pytest.fixture
@@ -280,7 +282,6 @@ class TestExplain:
         page = tmp_path / 'page.html'
         found = json.loads(asked(20000, '--html', page, '-f', 'json').out)
 
-        schemas.check(found['decision'], SCHEMA)
         assert len(found['schedule_info']) == 2
         assert page.read_text() == writing.html(found)
 
@@ -309,6 +310,23 @@ class TestExplain:
         assert ended.code == 0
         assert 'chance_scheduler decides by no filters' in ended.out
 
+    @pytest.mark.parametrize('memory_mb, options, conf', [
+        (100, (), {}), (20000, ('--host', 'small', '--all-hosts'), {}),
+        (20000, ('--or-flavor', 'tiny=50,1,1'), {}),
+        (100, (), {'scheduler': 'driver=chance_scheduler'})])
+    def test_as_json_is_what_its_schema_says(
+            self, asked, memory_mb, options, conf):
+        ended = asked(memory_mb, *options, '-f', 'json', **conf)
+
+        schemas.check(json.loads(ended.out), EXPLAIN_SCHEMA)
+
+    def test_as_json_says_why_there_is_no_explanation(self, asked):
+        found = json.loads(asked(100, '-f', 'json',
+                                 scheduler='driver=chance_scheduler').out)
+
+        assert found['why'] is None
+        assert 'chance_scheduler decides by no filters' in found['notes'][-1]
+
     def test_of_what_is_not_kept_says_so(self, decision, store):
         ended = decision('explain', '2')
 
@@ -316,7 +334,10 @@ class TestExplain:
         assert 'what decision 2 rested on is not kept' in ended.err
 
 
-def test_the_schema_is_of_this_version():
-    assert SCHEMA['title'] == (
-        'nova-sched-manage decision show -f json, version '
-        f'{decision_document.VERSION}')
+@pytest.mark.parametrize('schema, command, version', [
+    (SCHEMA, 'show', decision_document.VERSION),
+    (EXPLAIN_SCHEMA, 'explain', decision_command.VERSION)],
+    ids=['show', 'explain'])
+def test_a_schema_is_of_this_version(schema, command, version):
+    assert schema['title'] == (
+        f'nova-sched-manage decision {command} -f json, version {version}')
