@@ -3,7 +3,8 @@
 Of thousands of hosts a few report a change a second.  So a read asks for
 *totals* first: one row, from which it shows whether the *mark* of any row has
 changed, its time stamp or its state.  If so, the read lists marks, likely rows
-first, until those that differ explain the totals, and fetches their rows.
+first, until those that differ explain the totals, and fetches their rows.  No
+index helps to list them: the newest time stamps come beside the totals.
 
 Stamps have whole seconds: what is written in the same second as a row that was
 read is no news by its mark.  So rows with a new mark are compared by digests
@@ -12,6 +13,7 @@ with each read: what somebody edits by hand has no new stamp.
 """
 
 import bisect
+import contextlib
 import dataclasses
 import datetime
 import itertools
@@ -219,9 +221,10 @@ class ChangedRows:
         self._totals = compiled(
             part, sa.func.count(), sa.func.sum(key),
             sa.func.sum(weight * mark), sa.func.sum(weight * check),
-            *(_NO_DIGEST for _ in range(self._has_digests)))
+            _listing(connection, least, key, mark, check) if stamped
+            else sa.null())
         self._some_digests = compiled(
-            part, key, mark, check, _NO_DIGEST, digest, where=by_key)
+            part, key, mark, check, sa.null(), digest, where=by_key)
         self._marks = compiled(key, mark, check, where=least)
         wide = (key, mark, check, digest, *rows.selected_columns)
         self._all = compiled(*wide)
@@ -255,8 +258,8 @@ def read(connection, tables, **numbers):
     answers = [[] for _ in parts]
     # Their order is anybody's.
     for number, *row in statements.all_rows(connection, [
-            statement.text(keys, part=number, **numbers)
-            for number, (statement, keys) in enumerate(parts)]):
+            statement.text(keys, part=number, **numbers, **more)
+            for number, (statement, keys, more) in enumerate(parts)]):
         answers[number].append(row)
     answers = iter(answers)
     return [reading.found(*(next(answers) for _ in reading.first))
@@ -274,24 +277,26 @@ class _Reading:
         self._whole = (known.source is not statements_
                        or self._at - known.read_at > SPAN)
         self._turn = [] if self._whole else known.in_turn(self._at)
-        #: What to ask first: pairs of a statement and keys, a list.
+        self._likely = self._least_marks()
+        #: What to ask first: (statement, keys, numbers), a list.
         self.first = [] if self._whole else self._first()
 
     def _first(self):
         """Return totals, and digests of the rows to compare."""
         keys = self._to_compare() if self._sql._has_digests else ()
-        return [(self._sql._totals, ()), *(
-            (self._sql._some_digests, part) for part in _parts(keys))]
+        newest = {'least': self._likely.pop(0)} if self._sql._stamped else {}
+        return [(self._sql._totals, (), newest), *(
+            (self._sql._some_digests, part, {}) for part in _parts(keys))]
 
     def found(self, totals=(), *digests):
         """Return the Found, with the answers to ``first``, in its order."""
         if self._whole:
             self._read_whole()
         else:
-            [totals] = totals
-            totals = Totals(*map(_whole, totals[:4]))
+            [[*totals, newest]] = totals
+            totals = Totals(*map(_whole, totals))
             if totals != self._known.totals:
-                self._explain(totals)
+                self._explain(totals, newest)
             self._compare(itertools.chain.from_iterable(digests))
         return Found(self._rows, frozenset(self._gone),
                      frozenset(self._edited),
@@ -318,30 +323,38 @@ class _Reading:
         return (row is None or digest is None
                 or row[:3] != (_whole(mark), _whole(check), digest))
 
-    def _explain(self, totals):
-        """Fetch the rows whose marks differ."""
-        known = self._known
-        for least in self._likely():
+    def _explain(self, totals, newest):
+        """Fetch the rows whose marks differ.
+
+        newest: marks that came with the totals, as of ``_listing``.
+        """
+        self._fetch(self._unlike(_listed(newest)))
+        for least in self._likely:
+            if self._known.with_found(self._rows, self._gone) == totals:
+                return
             listed = {key: (_whole(mark), _whole(check))
                       for key, mark, check
                       in self._read(self._sql._marks, least=least)}
-            self._fetch({key for key, mark in listed.items()
-                         if key not in known.rows
-                         or known.rows[key][:2] != mark}
+            self._fetch(self._unlike(listed)
                         | self._as_usual_again(listed, least))
             if least == _LOWEST:
-                self._gone = known.rows.keys() - listed.keys()
-            if known.with_found(self._rows, self._gone) == totals:
-                return
+                self._gone = self._known.rows.keys() - listed.keys()
 
-    def _likely(self):
+    def _unlike(self, listed):
+        """Return which rows are not known with these marks and checks: set.
+        """
+        rows = self._known.rows
+        return {key for key, mark in listed.items()
+                if key not in rows or rows[key][:2] != mark}
+
+    def _least_marks(self):
         """Return the least marks of which rows are listed, one after another.
         """
         if not self._sql._stamped:
-            return 1, _LOWEST
+            return [1, _LOWEST]
         # A host whose clock is ahead does not hide the others.
         newest = min(self._known.newest, int(time.time()))
-        return newest - YOUNG, newest - SPAN, _LOWEST
+        return [newest - YOUNG, newest - SPAN, _LOWEST]
 
     def _as_usual_again(self, listed, least):
         """Return the ids of rows that had such a mark, if that is a state."""
@@ -401,6 +414,39 @@ class _Reading:
 def _whole(number):
     """Return a number of a statement as int; NULL counts as 0, as in sums."""
     return int(number or 0)
+
+
+def _listing(connection, least, *columns):
+    """Return the expression for rows as one text.
+
+    least: condition for those that are listed.
+    columns: integer expressions, which are the key, the mark and the check.
+    """
+    numbers = [sa.func.coalesce(column, 0) for column in columns]
+    if connection.dialect.name == 'sqlite':
+        row = sa.cast(numbers[0], sa.String)
+        for number in numbers[1:]:
+            row = row + ':' + sa.cast(number, sa.String)
+    else:
+        row = sa.func.concat_ws(':', *numbers)
+    row = sa.case((least, row))
+    if connection.dialect.name == 'postgresql':
+        return sa.func.string_agg(row, ',')
+    return sa.func.group_concat(row)
+
+
+def _listed(text):
+    """Return the rows of a ``_listing``: key -> (mark, check).
+
+    The server may have cut it anywhere.  What is misread for that is fetched,
+    and no harm.
+    """
+    rows = {}
+    for row in (text or '').split(','):
+        with contextlib.suppress(ValueError):
+            key, mark, check = map(int, row.split(':'))
+            rows[key] = mark, check
+    return rows
 
 
 def _parts(keys):

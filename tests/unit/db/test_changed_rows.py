@@ -134,6 +134,42 @@ def test_a_report_costs_its_row(scene, execute):
     assert len([sql for sql in scene.asked if 'cpu_info,' in sql]) == 1
 
 
+def test_a_new_stamp_comes_with_the_totals(scene, execute):
+    """No index helps to look for it: it would be one more walk."""
+    scene.settled()
+    execute("UPDATE compute_nodes SET vcpus_used = 3, "
+            "updated_at = '2027-01-15 08:00:03' WHERE id IN (2, 4)")
+
+    nodes, _ = scene.read(0.1)
+
+    assert [*nodes.rows] == [2, 4]
+    assert len(scene.asked) == 2
+
+
+@pytest.mark.parametrize('text', [
+    '2:{mark}:{check},4:{mark}:{che}', '2:{mark}:{check},4:1', '2:', '', None,
+    '2:{mark}:{check},4', '1:{mark}:{check},999:1:1,-:-:-'])
+def test_what_the_server_has_cut_is_looked_for(
+        scene, execute, monkeypatch, text):
+    """As MySQL does, by default after 1024 octets."""
+    scene.settled()
+    execute("UPDATE compute_nodes SET vcpus_used = 3, "
+            "updated_at = '2027-01-15 08:00:03' WHERE id IN (2, 4)")
+    listed = changed_rows._listed
+
+    def cut(found):
+        mark, check = listed(found)[2]
+        return listed(text and text.format(mark=mark, check=check,
+                                           che=str(check)[:-1]))
+
+    monkeypatch.setattr(changed_rows, '_listed', cut)
+    nodes, _ = scene.read(0.1)
+    scene.read(0.1)
+
+    assert {2, 4} <= {*nodes.rows}
+    assert 999 not in scene.nodes.rows
+
+
 def test_a_heartbeat_costs_nothing(scene, execute):
     scene.settled()
     execute("UPDATE services SET report_count = 9, "
