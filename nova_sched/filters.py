@@ -59,6 +59,10 @@ class BaseFilter:
     #: Whether it asks other services over the network, or has them asked.
     asks_others = False
 
+    #: Whether it may look at when services that are up were last heard of,
+    #: which is read for nobody else.  Asked of built-in filters only.
+    reads_heartbeats = False
+
     #: The columns of instances that it compares those of all hosts by.  They
     #: are read before the request's turn.
     instance_columns = ()

@@ -35,6 +35,9 @@ class Ranker:
     def __init__(self, filters_, weighers, has_plug_ins=False):
         self.filters, self.weighers = filters_, weighers
         self.has_plug_ins = has_plug_ins
+        #: Whether a rule may look at heartbeats of services that are up.
+        self.reads_heartbeats = has_plug_ins or any(
+            filter_.reads_heartbeats for filter_ in filters_)
         self._kept = kept_rankings.KeptRankings()
         self._listing = _overriding('needs_all_instances', filters_)
         #: The columns of instances that filters compare those of all hosts by.

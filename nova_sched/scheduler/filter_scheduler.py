@@ -57,7 +57,7 @@ class FilterScheduler(driver.HostScheduler):
         #: The driver that has taken over, at a reload of the configuration.
         self.successor = None
         self._selector = HostSelector.of(conf)
-        if not (self.PERIODIC or self.ranker.has_plug_ins):
+        if not (self.PERIODIC or self.ranker.reads_heartbeats):
             self.skip_heartbeats()
 
     def take_over(self, predecessor):

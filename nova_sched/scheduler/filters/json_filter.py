@@ -43,6 +43,8 @@ class JsonFilter(filters.ColumnFilter):
 
     code = 'json_query'
     judges_by_hints = True
+    #: A query may name ``$service.report_count``.
+    reads_heartbeats = True
 
     def reach_of_picks(self, spec_obj):
         # A query may make sense on some hosts only.

@@ -7,6 +7,7 @@ from nova_sched.scheduler import caching_scheduler
 from nova_sched.scheduler import chance
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import filter_scheduler
+from nova_sched.scheduler import filters
 from tests.builders import requests
 from tests.builders import rules
 
@@ -148,17 +149,31 @@ class WatchingScheduler(filter_scheduler.FilterScheduler):
     """Might look at what the compute services send."""
 
 
+class RackFilter(filters.BaseHostFilter):
+    """A third party's."""
+
+    def host_passes(self, host_state, filter_properties):
+        return True
+
+
 class TestHeartbeats:
     """Ten thousand services send a thousand a second."""
 
-    @pytest.mark.parametrize('name, are_read', [
-        ('filter_scheduler', False), ('chance_scheduler', False),
-        ('caching_scheduler', True),
-        (f'{__name__}.WatchingScheduler', True)])
+    @pytest.mark.parametrize('name, filters, are_read', [
+        ('filter_scheduler', ['ComputeFilter'], False),
+        ('filter_scheduler', ['JsonFilter'], True),
+        ('filter_scheduler', ['RackFilter'], True),
+        ('chance_scheduler', ['JsonFilter'], False),
+        ('caching_scheduler', ['ComputeFilter'], True),
+        (f'{__name__}.WatchingScheduler', ['ComputeFilter'], True)])
     def test_are_read_where_somebody_may_look_at_them(
-            self, cloud, name, are_read):
+            self, cloud, name, filters, are_read):
         cloud.load(['a', 'b'])
-        manager = cloud.driver(name).host_manager
+        manager = cloud.driver(
+            name, filter_scheduler__enabled_filters=filters,
+            filter_scheduler__available_filters=[
+                'nova.scheduler.filters.all_filters',
+                f'{__name__}.RackFilter']).host_manager
         before = manager.view(()).table.columns['service']
         cloud.execute("UPDATE services SET last_seen_up = "
                       "datetime('now', '+5 seconds')")
