@@ -52,7 +52,9 @@ def _reports(tick, hosts):
 def _due(tick, seconds, hosts):
     """Return the ids whose turn it is, of turns every so many seconds."""
     every = seconds * TICKS
-    return range(tick % every + 1, hosts + 1, every)
+    turn = tick % every
+    return range(1 + turn * hosts // every,
+                 1 + (turn + 1) * hosts // every)
 
 
 if __name__ == '__main__':

@@ -2,6 +2,7 @@
 
 A read uses one connection, one transaction, and few statements with explicit
 columns per table: for what has changed (``changed_rows.py``), or for all rows.
+What has changed of MANY hosts is read on two connections.
 Rows are the driver's own plain tuples, because with 10,000 hosts an object per
 row costs more than the query.
 A column that a release's schema lacks is selected as NULL, unless no row is a
@@ -17,6 +18,7 @@ import math
 import time
 import typing
 
+from oslo_log import log as logging
 import sqlalchemy as sa
 
 from nova_sched import deadline
@@ -29,6 +31,8 @@ from nova_sched.db import statements
 from nova_sched.db import tables
 from nova_sched.hosts import columns
 from nova_sched.hosts import values as host_values
+
+LOG = logging.getLogger(__name__)
 
 INSTANCE_COLUMNS = (
     'uuid', 'host', 'node', 'project_id', 'user_id', 'vm_state', 'task_state',
@@ -148,20 +152,37 @@ class CellReader:
         with self.db.reading() as connection:
             yield CellTransaction(self, connection)
 
-    def service_changes(self, services, moments):
-        """As of CellTransaction, in a transaction of its own."""
-        with self.transaction() as transaction:
-            return transaction.service_changes(services, moments)
+    def changes_of(self, table, moments):
+        """Return the changed_rows.Found of one table, in a transaction of its
+        own.
+
+        table: (ChangedRows, KnownRows).  moments: as of changed_rows.moments.
+        """
+        with self.db.reading() as connection:
+            [found] = changed_rows.read(connection, [table], **moments)
+            return found
+
+    @functools.cached_property
+    def has_two_connections(self):
+        """Whether the pool has another connection for who has one."""
+        options = self.db.options
+        return (options.get('max_pool_size'),
+                options.get('max_overflow')) != (1, 0)
 
     def statements(self, connection):
         """Return the statements for compute nodes and services: a pair."""
-        if self._statements is None or time.monotonic() > self._until:
-            self._statements = self._prepare(connection)
-        return self._statements
+        found = self._statements
+        if found is None or time.monotonic() > self._until:
+            found = self._statements = self._prepare(connection)
+        return found
 
-    def forget_statements(self):
-        """Have them prepared again, for the tables as they are then."""
-        self._statements = None
+    def forget_statements(self, used=None):
+        """Have them prepared again, for the tables as they are then.
+
+        used: the ones to forget; None for any.
+        """
+        if used is None or used is self._statements:
+            self._statements = None
 
     def _prepare(self, connection):
         schema = statements.Schema(connection, self.db)
@@ -316,7 +337,9 @@ def _flag(column, value):
 
 
 class CellTransaction:
-    """A read transaction: all that it reads is of the same moment."""
+    """A read transaction: all that it reads is of the same moment, but what
+    ``changes`` reads beside it.
+    """
 
     def __init__(self, reader, connection):
         self._reader, self._connection = reader, connection
@@ -339,34 +362,37 @@ class CellTransaction:
         moments = changed_rows.moments(
             earliest=math.ceil(now - down),
             latest=math.floor(now + min(down, AHEAD)) - 1)
-        if len(nodes.rows) < MANY:
-            return self._read(lambda of_nodes, of_services: changed_rows.read(
-                self._connection, [(of_nodes.changed, nodes),
-                                   (of_services.changed, services)],
-                **moments))
-        with deadline.aside(self._reader.service_changes, services, moments,
+        read = (self._side_by_side if self._reader.has_two_connections
+                and len(nodes.rows) >= MANY else self._one_by_one)
+        return self._read(lambda of_nodes, of_services: read(
+            (of_nodes.changed, nodes), (of_services.changed, services),
+            moments))
+
+    def _one_by_one(self, nodes, services, moments):
+        return changed_rows.read(self._connection, [nodes, services],
+                                 **moments)
+
+    def _side_by_side(self, nodes, services, moments):
+        with deadline.aside(self._reader.changes_of, services, moments,
                             name=f'ask cell {self._reader.cell}') as beside:
-            [found] = self._read(lambda of_nodes, _: changed_rows.read(
-                self._connection, [(of_nodes.changed, nodes)], **moments))
-            return found, beside.result()
-
-    def service_changes(self, services, moments):
-        """Return the changed_rows.Found of services alone.
-
-        moments: as of changed_rows.moments.
-        """
-        [found] = self._read(lambda _, of_services: changed_rows.read(
-            self._connection, [(of_services.changed, services)], **moments))
-        return found
+            [found] = changed_rows.read(self._connection, [nodes], **moments)
+            try:
+                return found, beside.result()
+            except exception.DatabaseUnavailable as error:
+                LOG.debug('Services are read without a connection of their '
+                          'own: %s', error)
+        return found, *changed_rows.read(self._connection, [services],
+                                         **moments)
 
     def _read(self, read):
         """Return what a function reads with the statements of both tables."""
         with self._reader.required():
+            used = self._reader.statements(self._connection)
             try:
-                return read(*self._reader.statements(self._connection))
+                return read(*used)
             except Exception:
                 # A column that is gone is left out the next time.
-                self._reader.forget_statements()
+                self._reader.forget_statements(used)
                 raise
 
     def locate_instances(self, uuids):

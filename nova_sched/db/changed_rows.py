@@ -35,8 +35,11 @@ PART = 0.5
 YOUNG = 3
 #: Keys in one statement, at most.
 _MOST_KEYS = 500
-#: Less than any mark.
-_LOWEST = -(1 << 60)
+#: Less than any mark, and more than any.
+_LOWEST, _HIGHEST = -(1 << 60), 1 << 60
+#: Rows that come with the totals, at most, while nothing else is newer: of a
+#: cloud that was loaded at once they are all.
+CROWD = 500
 #: Rows weigh differently in totals, so that one change does not make up for
 #: another; sums stay within 64 bits.
 _WEIGHTS = 1024
@@ -83,6 +86,7 @@ class Found:
     rows: id -> Row, of those that were fetched: new or, perhaps, changed.
     gone: ids of rows that are not there any more.
     edited: ids of rows that changed, and kept their mark.
+    listed: how many rows came with the totals.
     walked: last of the ids that were compared in turn; None for none.
     whole: whether all rows were compared.
     at: seconds of time.monotonic().
@@ -92,6 +96,7 @@ class Found:
     rows: dict
     gone: frozenset
     edited: frozenset
+    listed: int
     walked: int | None
     whole: bool
     at: float
@@ -106,6 +111,8 @@ class KnownRows:
         self.newest = _LOWEST
         self.read_at = self.walked_at = -math.inf
         self._walked, self._keys = _LOWEST, None
+        # The newest mark when too many came with the totals.
+        self._crowded = None
         # id -> when its mark was seen first, the oldest first.
         self._marked = {}
 
@@ -149,10 +156,16 @@ class KnownRows:
             self.rows[key] = row
             self.newest = max(self.newest, row.mark)
         self.read_at, self.source = found.at, found.source
+        if found.listed > CROWD:
+            self._crowded = self.newest
         if found.whole or found.walked is not None:
             self.walked_at = found.at
         if found.walked is not None:
             self._walked = found.walked
+
+    def is_crowded(self):
+        """Return whether too many marks are next to the newest one."""
+        return self._crowded == self.newest
 
     @staticmethod
     def _least_young(found):
@@ -193,8 +206,9 @@ class ChangedRows:
     connection: an open one.
     rows: SELECT of the wanted columns and rows, in no order.
     key: the integer primary key column.
-    mark, check: integer expressions, as of Row; marks of rows that are as
-        usual are less than 1, unless they are time stamps.
+    mark, check: integer expressions, as of Row, of which NULL counts as 0;
+        marks of rows that are as usual are less than 1, unless they are time
+        stamps.
     stamped: whether marks are time stamps, seconds since the epoch.
     compared: the columns that digests are of.
 
@@ -204,6 +218,7 @@ class ChangedRows:
     def __init__(self, connection, rows, key, mark, check, stamped,
                  compared):
         self._stamped = stamped
+        mark, check = (sa.func.coalesce(each, 0) for each in (mark, check))
         digest = digest_of(connection, compared)
         by_key = key.in_([sa.literal_column(statements.KEYS)])
         weight = key.op('&')(_WEIGHTS - 1) + 1
@@ -274,6 +289,7 @@ class _Reading:
         self._known, self._numbers = known, numbers
         self._at = time.monotonic()
         self._rows, self._gone, self._edited = {}, set(), set()
+        self._listed = 0
         self._whole = (known.source is not statements_
                        or self._at - known.read_at > SPAN)
         self._turn = [] if self._whole else known.in_turn(self._at)
@@ -284,9 +300,15 @@ class _Reading:
     def _first(self):
         """Return totals, and digests of the rows to compare."""
         keys = self._to_compare() if self._sql._has_digests else ()
-        newest = {'least': self._likely.pop(0)} if self._sql._stamped else {}
+        newest = {'least': self._least_listed()} if self._sql._stamped else {}
         return [(self._sql._totals, (), newest), *(
             (self._sql._some_digests, part, {}) for part in _parts(keys))]
+
+    def _least_listed(self):
+        """Return the least mark of which rows come with the totals."""
+        if self._known.is_crowded():
+            return _HIGHEST
+        return self._likely.pop(0)
 
     def found(self, totals=(), *digests):
         """Return the Found, with the answers to ``first``, in its order."""
@@ -294,12 +316,13 @@ class _Reading:
             self._read_whole()
         else:
             [[*totals, newest]] = totals
-            totals = Totals(*map(_whole, totals))
+            totals, newest = Totals(*map(_whole, totals)), _listed(newest)
+            self._listed = len(newest)
             if totals != self._known.totals:
                 self._explain(totals, newest)
             self._compare(itertools.chain.from_iterable(digests))
         return Found(self._rows, frozenset(self._gone),
-                     frozenset(self._edited),
+                     frozenset(self._edited), self._listed,
                      self._turn[-1] if self._turn else None, self._whole,
                      self._at, self._sql)
 
@@ -326,9 +349,9 @@ class _Reading:
     def _explain(self, totals, newest):
         """Fetch the rows whose marks differ.
 
-        newest: marks that came with the totals, as of ``_listing``.
+        newest: marks that came with the totals, as of ``_listed``.
         """
-        self._fetch(self._unlike(_listed(newest)))
+        self._fetch(self._unlike(newest))
         for least in self._likely:
             if self._known.with_found(self._rows, self._gone) == totals:
                 return
@@ -412,27 +435,26 @@ class _Reading:
 
 
 def _whole(number):
-    """Return a number of a statement as int; NULL counts as 0, as in sums."""
+    """Return a number of a statement as int; a sum of no rows is NULL."""
     return int(number or 0)
 
 
-def _listing(connection, least, *columns):
+def _listing(connection, least, key, mark, check):
     """Return the expression for rows as one text.
 
     least: condition for those that are listed.
-    columns: integer expressions, which are the key, the mark and the check.
+    key, mark, check: integer expressions.
     """
-    numbers = [sa.func.coalesce(column, 0) for column in columns]
     if connection.dialect.name == 'sqlite':
-        row = sa.cast(numbers[0], sa.String)
-        for number in numbers[1:]:
-            row = row + ':' + sa.cast(number, sa.String)
-    else:
-        row = sa.func.concat_ws(':', *numbers)
-    row = sa.case((least, row))
+        key, mark, check = (sa.cast(each, sa.String)
+                            for each in (key, mark, check))
+        return sa.func.group_concat(sa.case(
+            (least, key + ':' + mark + ':' + check)))
+    row = sa.case((least, sa.func.concat_ws(':', key, mark, check)))
     if connection.dialect.name == 'postgresql':
         return sa.func.string_agg(row, ',')
-    return sa.func.group_concat(row)
+    # By default MySQL keeps 1024 octets of it, some 40 rows: the newest.
+    return sa.func.group_concat(row.op('ORDER BY')(mark.desc()))
 
 
 def _listed(text):

@@ -236,7 +236,7 @@ def _hang_up(dbapi_connection):
 class Database:
     """A database by URL; safe to share between threads and over forks.
 
-    url: SQLAlchemy URL or text.  options: keyword arguments of ``connect``.
+    url: SQLAlchemy URL or text.  options: of ``connect``.
     timeout: seconds that a transaction may take; None for any.  Within a
         deadline.Call it is the Call's time.
     """
@@ -244,7 +244,7 @@ class Database:
     def __init__(self, url, options=None, timeout=None):
         self.url, self.timeout = parse_url(url), timeout
         self.masked = masked(self.url)
-        self._options = options or {}
+        self.options = options or {}
         # By pid: a forked child must neither use nor close the sockets of its
         # parent's engine, which therefore stays referenced.
         self._engines = {}
@@ -254,7 +254,7 @@ class Database:
         """This process's engine, created at first use."""
         pid = os.getpid()
         if pid not in self._engines:
-            self._engines.setdefault(pid, connect(self.url, self._options))
+            self._engines.setdefault(pid, connect(self.url, self.options))
         return self._engines[pid]
 
     def close(self):

@@ -345,7 +345,7 @@ class Decision:
         self.tries += 1
         self.earlier_claims += [claim.taken for claim in self.claims]
         for found in (self.picks, self.weighed, self.claims, self.siblings,
-                      self._rejected):
+                      self._rejected, self._rules):
             found.clear()
         del self._steps[:]
         self.alternates = self._weights_size = 0

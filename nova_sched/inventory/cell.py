@@ -48,7 +48,7 @@ class CellInventory:
         self._nodes, self._services = KnownRows(), KnownRows()
 
     def read(self, reader, wanted):
-        """Read the cell in one transaction: ``Changes``.
+        """Read the cell: ``Changes``.
 
         reader: db.cell_reader.CellReader.
         wanted: function of the set of names of hosts whose compute nodes

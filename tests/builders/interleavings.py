@@ -65,7 +65,8 @@ class Interleaving:
             self._draw.choice((
                 self._report, self._report, self._claim, self._claim_late,
                 self._beat, self._beat_all, self._switch, self._remove,
-                self._restore, self._remove_service, self._upgrade))()
+                self._restore, self._remove_service, self._upgrade,
+                self._unstamp))()
             if self._draw.random() < 0.6:
                 self.read_and_check()
 
@@ -106,6 +107,12 @@ class Interleaving:
     def _claim(self):
         host = self._host()
         self._write(self._node(host, vcpus_used=self._draw.randint(0, 99)))
+
+    def _unstamp(self):
+        """Leave a host without any stamp, as nobody but an operator does."""
+        self._write(sa.update(_NODES).where(
+            _NODES.c.id == self._host()).values(
+                created_at=None, updated_at=None))
 
     def _claim_late(self):
         host = self._host()

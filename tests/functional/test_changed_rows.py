@@ -7,6 +7,7 @@ or a third of them.
 import os
 
 import pytest
+import sqlalchemy as sa
 
 from nova_sched.cloud import file as cloud_file
 from nova_sched.db import engine
@@ -39,4 +40,15 @@ def cell(request):
 
 
 def test_nothing_is_missed(cell, monkeypatch):
+    interleavings.run(cell, monkeypatch, COUNT)
+
+
+@pytest.mark.parametrize('cell', ['mariadb'], indirect=True)
+def test_nothing_is_missed_where_the_server_cuts_texts(cell, monkeypatch):
+    """As MySQL does by default, after some more octets."""
+    @sa.event.listens_for(cell.db.engine, 'connect')
+    def cut(connection, record):
+        with connection.cursor() as cursor:
+            cursor.execute('SET SESSION group_concat_max_len = 30')
+
     interleavings.run(cell, monkeypatch, COUNT)

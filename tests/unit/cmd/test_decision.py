@@ -27,6 +27,7 @@ ROW = ('Number', 'Request', 'Outcome', 'Instances', 'Hosts', 'Reason')
 
 SCHEMA = schemas.schema('nova_sched.observe', 'decision_document')
 EXPLAIN_SCHEMA = schemas.schema('nova_sched.cmd.manage', 'explain')
+PLAN_SCHEMA = schemas.schema('nova_sched.cmd.manage', 'plan')
 
 
 @pytest.fixture
@@ -341,3 +342,17 @@ class TestExplain:
 def test_a_schema_is_of_this_version(schema, command, version):
     assert schema['title'] == (
         f'nova-sched-manage decision {command} -f json, version {version}')
+
+
+def test_what_explain_shares_with_others_their_schemas_say_alike():
+    """Each is a file by itself, for those who validate."""
+    own, shown = EXPLAIN_SCHEMA['properties'], SCHEMA['properties']
+    shared = ('why', 'why_not', 'changes', 'schedule_info')
+
+    assert {name: own[name] for name in shared} == {
+        name: PLAN_SCHEMA['properties'][name] for name in shared}
+    assert own['decision'] == {'type': 'object', 'properties': shown,
+                               'required': SCHEMA['required']}
+    assert EXPLAIN_SCHEMA['$defs'] == PLAN_SCHEMA['$defs'] | SCHEMA['$defs']
+    for name in ('code', 'kind', 'codes', 'outcome', 'request_id'):
+        assert own[name] == shown[name]

@@ -10,6 +10,7 @@ import types
 import pytest
 import sqlalchemy as sa
 
+from nova_sched import exception
 from nova_sched.db import cell_reader
 from nova_sched.db import changed_rows
 from nova_sched.db.changed_rows import KnownRows
@@ -158,6 +159,8 @@ def test_what_the_server_has_cut_is_looked_for(
     listed = changed_rows._listed
 
     def cut(found):
+        if not found:
+            return listed(found)
         mark, check = listed(found)[2]
         return listed(text and text.format(mark=mark, check=check,
                                            che=str(check)[:-1]))
@@ -168,6 +171,91 @@ def test_what_the_server_has_cut_is_looked_for(
 
     assert {2, 4} <= {*nodes.rows}
     assert 999 not in scene.nodes.rows
+
+
+def test_a_crowd_of_one_moment_does_not_come_with_each_read(
+        scene, execute, monkeypatch):
+    """As of a cloud that was loaded at once, until something is newer."""
+    monkeypatch.setattr(changed_rows, 'CROWD', HOSTS - 1)
+    scene.settled()
+    assert scene.read(0.1)[0].listed == 0
+
+    for host, second in ((4, 3), (5, 9)):
+        execute("UPDATE compute_nodes SET updated_at = "
+                f"'2027-01-15 08:00:0{second}' WHERE id = {host}")
+        assert [*scene.read(0.1)[0].rows] == [host]
+
+    assert scene.read(0.1)[0].listed == 2
+
+
+def test_a_host_without_any_stamp_stays(scene, execute):
+    scene.settled()
+    execute('UPDATE compute_nodes SET created_at = NULL, updated_at = NULL '
+            'WHERE id = 4')
+    scene.read(0.1)
+    execute('UPDATE compute_nodes SET deleted = 3 WHERE id = 3')
+    scene.read(0.1)
+
+    assert [*scene.nodes.rows] == [
+        key for key in range(1, HOSTS + 1) if key != 3]
+
+
+class TestSideBySide:
+    """Where there are many hosts, on two connections."""
+
+    @pytest.fixture(autouse=True)
+    def many(self, scene, monkeypatch):
+        scene.settled()
+        monkeypatch.setattr(cell_reader, 'MANY', 0)
+
+    @staticmethod
+    def change(execute):
+        execute("UPDATE compute_nodes SET updated_at = "
+                "'2027-01-15 08:00:03' WHERE id = 4")
+        execute('UPDATE services SET disabled = 1 WHERE id = 2')
+
+    def test_finds_what_one_connection_does(self, scene, execute):
+        self.change(execute)
+
+        nodes, services = scene.read(0.1)
+
+        assert ([*nodes.rows], [*services.rows]) == ([4], [2])
+
+    def test_needs_no_second_connection(self, scene, execute, monkeypatch):
+        def refuse(*args):
+            raise exception.DatabaseUnavailable('Too many connections')
+
+        monkeypatch.setattr(scene.cell, 'changes_of', refuse)
+        self.change(execute)
+
+        nodes, services = scene.read(0.1)
+
+        assert ([*nodes.rows], [*services.rows]) == ([4], [2])
+
+    def test_does_not_wait_for_one_that_the_pool_never_has(
+            self, scene, execute, monkeypatch):
+        monkeypatch.setattr(scene.cell, 'changes_of', None)
+        monkeypatch.setattr(scene.cell.db, 'options', {
+            'max_pool_size': 1, 'max_overflow': 0})
+        scene.cell.__dict__.pop('has_two_connections', None)
+        self.change(execute)
+
+        nodes, services = scene.read(0.1)
+
+        assert ([*nodes.rows], [*services.rows]) == ([4], [2])
+
+    @pytest.mark.parametrize('table', ['compute_nodes', 'services'])
+    def test_fails_as_a_whole(self, scene, execute, table):
+        execute(f'ALTER TABLE {table} RENAME TO elsewhere')
+        with pytest.raises(exception.DatabaseUnavailable):
+            scene.read(0.1)
+        execute(f'ALTER TABLE elsewhere RENAME TO {table}')
+
+        nodes, services = scene.read(0.1)
+
+        # The statements are new, and so all is read.
+        assert (nodes.whole, services.whole) == (True, True)
+        assert not scene.read(0.1)[0].whole
 
 
 def test_a_heartbeat_costs_nothing(scene, execute):
@@ -348,7 +436,7 @@ def test_pairs_are_of_rows_that_differ():
         (1, 'a'), (2, 'b'), (2, 'c')))
 
     def found(fetched, gone=()):
-        return changed_rows.Found(fetched, frozenset(gone), (), None, False,
+        return changed_rows.Found(fetched, frozenset(gone), (), 0, None, False,
                                   0.0, 'source')
 
     first = found({1: one, 2: two})

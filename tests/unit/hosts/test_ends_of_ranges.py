@@ -20,9 +20,13 @@ X86 = {'image_properties': {'hw_architecture': 'x86_64'}}
 @pytest.mark.parametrize('away, up', [
     (0, True), (60, True), (-60, True), (60.001, False), (-60.001, False)])
 def test_a_service_is_up_until_service_down_time_is_over(cloud, away, up):
-    """Sixty seconds in the past or future count, and no moment more."""
+    """Sixty seconds in the past or future count, and no moment more.
+
+    Of a driver that reads heartbeats; one that does not asks the database
+    whether it is up.
+    """
     cloud.load(['a'])
-    hosts = cloud.driver().host_manager
+    hosts = cloud.driver('caching_scheduler').host_manager
     table = hosts.view().table
     [seen] = table.columns['service_last_seen'].tolist()
 

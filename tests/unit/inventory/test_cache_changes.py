@@ -254,7 +254,7 @@ class MemoryReader:
         self._pause()
         return [changed_rows.Found(
             {1: changed_rows.Row(self.value, 0, None, values)}, frozenset(),
-            (), None, True, now, self) for values in (
+            (), 0, None, True, now, self) for values in (
                 tuple(node[name] for name in db_reader.COMPUTE_NODE_COLUMNS),
                 (*(service[name] for name in db_reader.SERVICE_COLUMNS), 0))]
 
