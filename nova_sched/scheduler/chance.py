@@ -6,6 +6,8 @@ repetition while there are enough.
 
 import random
 
+import numpy as np
+
 from nova_sched import exception
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.decision import Pick
@@ -42,6 +44,47 @@ class ChanceScheduler(driver.HostScheduler):
         return _Draw(request, hosts, record).selections(self._default_zone)
 
 
+class _Nodes:
+    """The nodes of a HostBlock by their hosts.
+
+    hosts: a number of each host, in the order of rows: list.
+    """
+
+    def __init__(self, block):
+        self._rows = block.rows
+        self._codes = block.snapshot.column('host').codes.take(block.rows)
+        _, first = np.unique(self._codes, return_index=True)
+        self.hosts = self._codes[np.sort(first)].tolist()
+
+    def rows(self, host):
+        """Return the rows of a host's nodes: list."""
+        return self._rows[self._codes == host].tolist()
+
+
+class _Shuffled:
+    """Items in random order, drawn as far as somebody looks.
+
+    without: of the items, those that are left out: set.
+    """
+
+    def __init__(self, items, without, generator):
+        self._items, self._without = [*items], without
+        self._generator, self._drawn = generator, 0
+
+    def __iter__(self):
+        """Yield all of them, each time in the same order."""
+        place = 0
+        while place < len(self._items):
+            if place == self._drawn:
+                other = self._generator.randrange(place, len(self._items))
+                self._items[place], self._items[other] = (
+                    self._items[other], self._items[place])
+                self._drawn += 1
+            if self._items[place] not in self._without:
+                yield self._items[place]
+            place += 1
+
+
 class _Draw:
     """One request, drawn on one snapshot of the hosts."""
 
@@ -58,25 +101,25 @@ class _Draw:
             self._record.refuse('no_instances', codes.CONTRADICTION)
             self._refuse(exception.NoValidHost.nova,
                          ' The list of instance uuids is empty')
-        nodes = self._nodes_by_host()
-        hosts, count = sorted(nodes), self._request.count
-        if len(hosts) >= count:
-            chosen = self._generator.sample(hosts, count)
+        nodes = _Nodes(self._up())
+        count = self._request.count
+        if len(nodes.hosts) >= count:
+            chosen = self._generator.sample(nodes.hosts, count)
         else:
-            chosen = [self._generator.choice(hosts) for _ in range(count)]
-        picked = [(ClaimedHost(self._generator.choice(nodes[host])), {})
+            chosen = [self._generator.choice(nodes.hosts)
+                      for _ in range(count)]
+        picked = [(ClaimedHost(self._generator.choice(nodes.rows(host))), {})
                   for host in chosen]
-        spare = [host for host in hosts if host not in set(chosen)]
-        self._generator.shuffle(spare)
         alternates = []
         if self._request.most_alternates:
+            spare = _Shuffled(nodes.hosts, {*chosen}, self._generator)
             alternates = [self._others(claimed.row, spare, nodes)
                           for claimed, _ in picked]
         self._note(picked, alternates)
         return selections.of(self._hosts, picked, alternates, zone)
 
-    def _nodes_by_host(self):
-        """Return the hosts to draw from: host name -> rows of its nodes."""
+    def _up(self):
+        """Return the rows to draw from: HostBlock."""
         everything = self._hosts.block()
         up = everything.where(everything.service_up
                               & ~everything.service_disabled
@@ -90,11 +133,7 @@ class _Draw:
         self._record.step(0, narrowing.IGNORED, up.rows, left.rows)
         if not len(left):
             self._refuse('Could not find another compute')
-        nodes = {}
-        for host, row in zip(left.objects('host'), left.rows.tolist(),
-                             strict=True):
-            nodes.setdefault(host, []).append(row)
-        return nodes
+        return left
 
     def _others(self, row, spare, nodes):
         """Draw the alternates of a pick, which are in its cell."""
@@ -103,7 +142,7 @@ class _Draw:
         for host in spare:
             if len(others) == self._request.most_alternates:
                 break
-            same_cell = [other for other in nodes[host]
+            same_cell = [other for other in nodes.rows(host)
                          if self._hosts.cell('cell_uuid', other) == cell]
             if same_cell:
                 others.append((
