@@ -184,6 +184,13 @@ class TestAlternates:
             assert len(found) == 2
             assert cells[found[0]] == cells[found[1]]
 
+    def test_may_be_any_other_host_in_any_order(self, chance):
+        driver, orders = chance(list('abcd')), set()
+        while len(orders) < 4 * 3 * 2:
+            [found] = with_alternates(driver, requests.a_request())
+            assert len({*found}) == 3
+            orders.add(tuple(found))
+
     def test_are_none_unless_asked_for(self, chance):
         driver = chance(['a', 'b'])
 
