@@ -53,7 +53,7 @@ class Interleaving:
         self._skew = {host: self._draw.randint(-SKEW, SKEW)
                       for host in range(1, HOSTS + 1)}
         # (when, the statement) of what is not committed yet.
-        self._open = []
+        self._open, self._unstamped = [], set()
         self._nodes, self._services = KnownRows(), KnownRows()
 
     def run(self, steps):
@@ -109,9 +109,15 @@ class Interleaving:
         self._write(self._node(host, vcpus_used=self._draw.randint(0, 99)))
 
     def _unstamp(self):
-        """Leave a host without any stamp, as nobody but an operator does."""
-        self._write(sa.update(_NODES).where(
-            _NODES.c.id == self._host()).values(
+        """Leave a host without any stamp, as nobody but an operator does.
+
+        Once each: a text that is changed between two such edits has the mark
+        of before, and is seen within a minute only.
+        """
+        host = self._host()
+        if host not in self._unstamped:
+            self._unstamped.add(host)
+            self._write(sa.update(_NODES).where(_NODES.c.id == host).values(
                 created_at=None, updated_at=None))
 
     def _claim_late(self):
