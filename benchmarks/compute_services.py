@@ -1,9 +1,8 @@
 """Fake compute services that report at Nova's default intervals.
 
 Each service sends a heartbeat every 10 seconds. Each compute node looks at its
-usage every 60, and saves it if it has changed, as one in ten has. No second is
-without: there are some of both every tenth of one. Runs as a process of its
-own:
+usage every 60, and saves it if it has changed, as one in ten has. Both are
+spread evenly over the time. Runs as a process of its own:
 ``python -m benchmarks.compute_services DATABASE_URL``.
 """
 

@@ -47,18 +47,23 @@ class ChanceScheduler(driver.HostScheduler):
 class _Nodes:
     """The nodes of a HostBlock by their hosts.
 
-    hosts: a number of each host, in the order of rows: list.
+    hosts: a number of each host, in the order of rows: range.
     """
 
     def __init__(self, block):
-        self._rows = block.rows
-        self._codes = block.snapshot.column('host').codes.take(block.rows)
-        _, first = np.unique(self._codes, return_index=True)
-        self.hosts = self._codes[np.sort(first)].tolist()
+        codes = block.snapshot.column('host').codes.take(block.rows)
+        _, first, counts = np.unique(codes, return_index=True,
+                                     return_counts=True)
+        self._rows = block.rows[np.argsort(codes, kind='stable')]
+        ends, by_row = np.cumsum(counts), np.argsort(first)
+        self._parts = [*zip((ends - counts)[by_row].tolist(),
+                            ends[by_row].tolist(), strict=True)]
+        self.hosts = range(len(self._parts))
 
     def rows(self, host):
         """Return the rows of a host's nodes: list."""
-        return self._rows[self._codes == host].tolist()
+        start, end = self._parts[host]
+        return self._rows[start:end].tolist()
 
 
 class _Shuffled:
