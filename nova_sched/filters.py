@@ -45,7 +45,7 @@ class BaseFilter:
     #: at DEBUG or above.
     logs_rejected = False
 
-    #: Whether it writes lines above DEBUG while it judges.
+    #: Whether it writes lines above DEBUG, in each request, while it judges.
     warns = False
 
     #: Whether the verdict depends on the hints of a request, which its owner

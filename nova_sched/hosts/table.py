@@ -32,6 +32,13 @@ class Cells:
     lost: tuple = ()
     disabled: frozenset = frozenset()
 
+    def first_read(self, default):
+        """Return when the first of the reads began: seconds since the epoch.
+
+        default: returned where no cell was read.
+        """
+        return min((began for _, began in self.reads), default=default)
+
 
 NO_CELLS = Cells()
 

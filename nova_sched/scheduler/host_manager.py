@@ -135,7 +135,7 @@ class HostManager:
         table, now = self._placements.table, self.now()
         # As of then: hosts are not down for nobody having read them since.
         read_at = max((began for _, began in table.cells.reads), default=now)
-        up, seen = self._up(table, read_at)
+        up, seen = self._up(table, read_at), _last_seen(table, read_at)
         ahead = np.flatnonzero(seen > read_at + cell_reader.AHEAD)
         hosts = table.columns['host']
         return Overview(
@@ -271,27 +271,17 @@ class HostManager:
         """
         now = self.now() if now is None else now
         found.cells = _cells_of(table)
-        up, seen = self._up(table, now)
         snapshot = table.with_columns(
-            service_up=up, service_last_seen=seen).snapshot(found, offer)
+            service_up=self._up(table, now)).snapshot(found, offer)
         snapshot.moment = now
         snapshot.pack_numa_cells = self._pack_numa_cells
         return snapshot
 
     def _up(self, table, now):
-        """Return which services are up, and when they were last seen.
-
-        Arrays bool (n,) and float (n,), the latter in seconds since the
-        epoch.
-        """
-        fresh, seen = (table.columns[name] for name
-                       in ('service_fresh', 'service_last_seen'))
-        if fresh.any():
-            read_at = min((began for _, began in table.cells.reads),
-                          default=now)
-            seen = np.where(fresh, read_at, seen)
-        alive = np.abs(now - seen) <= self._service_down_time
-        return alive & ~table.columns['service_forced_down'], seen
+        """Return which services are up at a moment: bool (n,)."""
+        alive = (np.abs(now - _last_seen(table, now))
+                 <= self._service_down_time)
+        return alive & ~table.columns['service_forced_down']
 
     def siblings(self, request):
         """Return what others have in flight of a server group: list."""
@@ -324,6 +314,18 @@ class HostManager:
     def take_back(self, placed):
         """Take these placements, a list of InFlight, out of flight."""
         self._placements.take_back(placed)
+
+
+def _last_seen(table, now):
+    """Return when services were last seen: float64 (n,), seconds since the
+    epoch.
+
+    Those that were up when they were read, then.
+    """
+    fresh, seen = (table.columns[name] for name
+                   in ('service_fresh', 'service_last_seen'))
+    return (np.where(fresh, table.cells.first_read(now), seen)
+            if fresh.any() else seen)
 
 
 def _cells_of(table):

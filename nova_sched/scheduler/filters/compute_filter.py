@@ -10,6 +10,8 @@ LOG = logging.getLogger(__name__)
 
 #: Hosts that are named in warnings of one request; the rest is counted.
 NAMED = 10
+#: Seconds for which a host that was named is not named again.
+SILENCE = 60
 
 
 class ComputeFilter(filters.ColumnFilter):
@@ -20,8 +22,11 @@ class ComputeFilter(filters.ColumnFilter):
     """
 
     code = 'service_down'
-    logs_rejected = warns = True
+    logs_rejected = True
     run_filter_once_per_request = True
+
+    #: HostTable.hosts, and when each of them was named in a warning.
+    _named = None, np.zeros(0)
 
     def configure(self, conf):
         self.down_time = config.service_down_time(conf)
@@ -34,17 +39,38 @@ class ComputeFilter(filters.ColumnFilter):
                 LOG.debug('%(host)s is disabled, reason: %(reason)s',
                           {'host': state, 'reason': state.service.get(
                               'disabled_reason')})
-        down = hosts.where(enabled & ~hosts.service_up)
+        self._warn(hosts.where(enabled & ~hosts.service_up))
+        return passes
+
+    def _warn(self, down):
+        """Name hosts that are down, a HostBlock: at DEBUG in each request."""
+        is_debug = LOG.isEnabledFor(logging.DEBUG)
+        if not is_debug and down.snapshot.moment is not None:
+            down = down.where(self._unnamed(down))
         for row in down.rows[:NAMED].tolist():
-            state = hosts.snapshot.state(row)
-            if LOG.isEnabledFor(logging.DEBUG):
-                _tell_silence(state, hosts.snapshot.moment)
+            state = down.snapshot.state(row)
+            if is_debug:
+                _tell_silence(state, down.snapshot.moment)
             LOG.warning('%(host)s has not been heard from in a while',
                         {'host': state})
         if len(down) > NAMED:
             LOG.warning('%(count)d more hosts have not been heard from in a '
                         'while', {'count': len(down) - NAMED})
-        return passes
+
+    def _unnamed(self, down):
+        """Return which of the hosts were not named lately: bool (n,).
+
+        They count as named from now on.
+        """
+        (known, named), now = self._named, down.snapshot.moment
+        table = down.snapshot.table
+        if known is not table.hosts:
+            named = np.full(table.size, -np.inf)
+            self._named = table.hosts, named
+        # A clock may be set back.
+        unnamed = np.abs(now - named[down.rows]) >= SILENCE
+        named[down.rows[unnamed]] = now
+        return unnamed
 
     def reason(self, hosts, spec_obj):
         disabled = int(hosts.service_disabled.sum())
@@ -66,16 +92,29 @@ class ComputeFilter(filters.ColumnFilter):
             return f'service disabled: {why}' if why else 'service disabled'
         if service.service_forced_down[0]:
             return 'service forced down'
-        last = service.service_last_seen.item(0)
+        last = _last_heard(service)
         heard = (f'last heard at {np.datetime64(int(last), "s")}Z' if last
                  else 'never heard')
         return f'service down, {heard}, limit {self.down_time} s'
 
 
+def _last_heard(host):
+    """Return when a service was last heard of, as far as is known.
+
+    host: HostBlock of one row.
+    Seconds since the epoch, 0.0 for never.  Of those that were up when they
+    were read it is not known when that was before.
+    """
+    seen = host.service_last_seen.item(0)
+    if host.service_fresh[0]:
+        return host.snapshot.cells.first_read(seen)
+    return seen
+
+
 def _tell_silence(state, now):
     """Tell when a host's service was last heard of; now may be None."""
     host = state.block()
-    seen = host.service_last_seen.item(0)
+    seen = _last_heard(host)
     if now and seen and not host.service_forced_down[0]:
         LOG.debug('Seems service nova-compute on host %(host)s is down. Last '
                   'heartbeat was %(seen)s. Elapsed time is %(elapsed)s',

@@ -131,7 +131,6 @@ class TestTheSameAgain:
         assert first.memory_mb == second.memory_mb is not None
 
     @pytest.mark.parametrize('filter_, report, asked, line', [
-        ('ComputeFilter', {'service_up': False}, {}, 'has not been heard'),
         ('CoreFilter', {'vcpus_total': 0}, {}, 'VCPUs not set'),
         ('RetryFilter', {}, {'retry': [('h03', 'h03')]},
          'Previously tried hosts')])

@@ -1,13 +1,20 @@
 """Which driver an option names."""
 
+import itertools
+
 import pytest
 
 from nova_sched import exception
+from nova_sched.hosts import columns
+from nova_sched.hosts import decision
+from nova_sched.hosts import plain
 from nova_sched.scheduler import caching_scheduler
 from nova_sched.scheduler import chance
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.scheduler import filters
+from tests.builders import clouds
+from tests.builders import drivers
 from tests.builders import requests
 from tests.builders import rules
 
@@ -180,3 +187,22 @@ class TestHeartbeats:
         manager.refresh()
         after = manager.view(()).table.columns['service']
         assert (after is not before) == are_read
+
+
+@pytest.mark.parametrize('name', ['filter_scheduler', 'caching_scheduler'])
+def test_what_a_decision_rests_on_differs_in_what_was_placed_before(
+        cloud, name):
+    """What is kept of it does not grow with the cloud, whatever is read."""
+    cloud.load(['a', 'b', 'c'])
+    scheduler, tables = cloud.driver(name), []
+    for number in range(4):
+        record = decision.Decision()
+        drivers.select(scheduler, requests.a_request(),
+                       [clouds.a_uuid(number)], record=record)
+        tables.append(record.table)
+
+    for before, after in itertools.pairwise(tables):
+        changed = plain.difference(before, after)
+        assert changed
+        assert changed.keys() <= set(columns.CONSUMED)
+        assert all(len(rows) == 1 for rows, _ in changed.values())

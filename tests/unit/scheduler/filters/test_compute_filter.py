@@ -2,10 +2,13 @@
 
 import pytest
 
+from nova_sched.hosts.table import Cells
+from nova_sched.scheduler.filters import compute_filter
 from nova_sched.scheduler.filters.compute_filter import ComputeFilter
 from tests.builders.hosts import NOW
 from tests.builders.hosts import a_host
 from tests.builders.hosts import hosts
+from tests.builders.hosts import table as a_table
 from tests.builders.requests import a_request
 from tests.builders.rules import configured
 
@@ -57,6 +60,59 @@ def test_warns_of_hosts_that_are_down(caplog):
     text, = caplog.messages
     assert text.startswith('(dead, dead)')
     assert text.endswith('has not been heard from in a while')
+
+
+def test_names_a_host_once_a_minute(caplog):
+    """Whatever the requests are, each worker says so for itself."""
+    rule, table = ComputeFilter(), a_table(a_host('dead', **DOWN),
+                                           a_host('alive'))
+
+    def named(hosts, moment):
+        snapshot = hosts.snapshot(None)
+        snapshot.moment = moment
+        caplog.clear()
+        rule.mask(snapshot.block(), a_request())
+        return _named(caplog)
+
+    assert named(table, NOW) == ['dead']
+    assert named(table, NOW + 1) == []
+    # One that falls silent meanwhile is named at once.
+    silent = table.with_columns(service_up=[False, False])
+    assert named(silent, NOW + 2) == ['alive']
+    later = NOW + compute_filter.SILENCE
+    assert named(silent, later) == ['dead']
+    assert named(silent, later + 2) == ['alive']
+    # The clock is set back.
+    assert named(silent, NOW - 999) == ['dead', 'alive']
+    # Rows of other hosts.
+    others = a_table(a_host('alive', **DOWN), a_host('dead', **DOWN))
+    assert named(others, NOW - 998) == ['alive', 'dead']
+
+
+def test_debug_names_a_host_in_each_request(caplog):
+    rule = ComputeFilter()
+    with caplog.at_level('DEBUG', 'nova_sched'):
+        for _ in range(3):
+            rule.mask(hosts(a_host('dead', **DOWN,
+                                   service_forced_down=True)), a_request())
+
+    assert _named(caplog) == ['dead'] * 3
+
+
+def _named(caplog):
+    return [text.removeprefix('(').partition(',')[0]
+            for text in caplog.messages]
+
+
+def test_says_that_a_host_was_up_when_it_was_read():
+    """When its last heartbeat was is not read of a host that is up."""
+    table = a_table(a_host(**DOWN | {
+        'service_last_seen': NOW - 9000, 'service_fresh': True})).of_cells(
+            Cells(reads=(('cell1', NOW + 60), ('cell2', NOW + 61))))
+    rule = configured(ComputeFilter, DEFAULT__service_down_time=75)
+
+    assert rule.why_not(table.snapshot(None).state(0), a_request()) == (
+        'service down, last heard at 2023-11-14T22:14:20Z, limit 75 s')
 
 
 def test_debug_tells_when_a_service_was_last_heard_of(caplog):
