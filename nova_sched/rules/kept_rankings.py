@@ -3,8 +3,9 @@
 What most rules say of a host rests on the columns of that host and on the
 request alone.  So the second of two requests that are alike is ranked from
 what the first one was: only hosts of which a column differs since are judged
-and weighed anew.  Where one of them passes other filters than before, all are
-ranked from the beginning.  The result is that of ``Ranker.ranked``, and so is
+and weighed anew, and where that is but what instances take, only by rules that
+look at it.  Where one of them passes other filters than before, all are ranked
+from the beginning.  The result is that of ``Ranker.ranked``, and so is
 what stands on record.
 """
 
@@ -17,13 +18,21 @@ import numpy as np
 
 from nova_sched import filters
 from nova_sched import weights
+from nova_sched.hosts import columns
 from nova_sched.hosts import labels
 from nova_sched.objects import copies
+from nova_sched.rules.picks import Reach
+
+#: What instances take of a host.
+_USAGE = frozenset(columns.CONSUMED)
 
 #: How many rankings are kept.
 MOST = 4
 #: Of how many hosts columns may differ; to rank all is as quick then.
 MOST_CHANGED = 16
+#: Seconds after which all hosts are ranked from the beginning, for filters
+#: that have a line about some of them now and then.
+MOST_AGE = 60
 
 #: What no built-in rule looks at in a request that ``is_plain``.
 _UNREAD = frozenset(('id', 'instance_uuid', 'requested_networks',
@@ -104,7 +113,8 @@ def kept_of(request, spec_obj, rules, hosts, ran, weighed):
         spec_obj.config_options, rules, snapshot.table.hosts,
         snapshot.columns_read(), hosts.rows,
         _Steps([(name, before.rows, after.rows)
-                for name, before, after in ran], snapshot.size), weighed)
+                for name, before, after in ran], snapshot.size), weighed,
+        snapshot.moment)
 
 
 def _without_caller(request):
@@ -120,6 +130,7 @@ class _Kept:
 
     hosts: ``HostTable.hosts``.  columns: those that rules have read.
     given: rows that the filters were given.  steps: what these left of them.
+    moment: when all were ranked, seconds since the epoch, or None.
     """
 
     request: object
@@ -131,6 +142,7 @@ class _Kept:
     given: np.ndarray
     steps: object
     weighed: weights.Weighed
+    moment: float | None
 
     def is_for(self, request, spec_obj, rules):
         """Return whether a request is alike in all that rules look at."""
@@ -148,13 +160,14 @@ class _Kept:
         hosts: HostBlock that the filters are to be given.
         None if all are to be ranked.
         """
-        changed = self._changed(hosts)
+        changed, names = self._changed(hosts)
         if changed is None:
             return None
         weighed = self.weighed
         if len(changed):
             try:
-                weighed = self._weighed(changed, hosts.snapshot, spec_obj)
+                weighed = self._weighed(changed, names, hosts.snapshot,
+                                        spec_obj)
             except Exception:
                 # Where all are ranked it is raised once more, and logged.
                 return None
@@ -167,24 +180,32 @@ class _Kept:
             columns=hosts.snapshot.columns_read())
 
     def _changed(self, hosts):
-        """Return which of the hosts differ: int array of rows.
+        """Return which of the hosts differ, int array of rows, and in which
+        columns, a set.
 
-        None if they are others, or too many.
+        None in the place of the rows if they are others, or too many, or if
+        all were ranked long ago.
         """
-        snapshot = hosts.snapshot
-        if snapshot.table.hosts is not self.hosts or not np.array_equal(
-                hosts.rows, self.given):
-            return None
+        snapshot, names = hosts.snapshot, set()
+        age = (snapshot.moment or 0) - (self.moment or 0)
+        if (abs(age) > MOST_AGE or snapshot.table.hosts is not self.hosts
+                or not np.array_equal(hosts.rows, self.given)):
+            return None, names
         differs = np.zeros(snapshot.size, dtype=np.bool_)
         for name, before in self.columns.items():
             after = snapshot.column(name)
             if after is before:
                 continue
             # An aggregate may have another multiplier for its hosts.
-            if name == 'aggregates' or not _mark(differs, before, after):
-                return None
+            here = None if name == 'aggregates' else _differs(before, after)
+            if here is None:
+                return None, names
+            # Which services are up is another column for each request.
+            if here.any():
+                names.add(name)
+                differs |= here
         changed = self.given[differs[self.given]]
-        return changed if len(changed) <= MOST_CHANGED else None
+        return changed if len(changed) <= MOST_CHANGED else None, names
 
     def _says_the_same(self, hosts, spec_obj):
         """Return whether filters that warn reject the hosts of before.
@@ -200,10 +221,18 @@ class _Kept:
                     return False
         return True
 
-    def _weighed(self, changed, snapshot, spec_obj):
+    def _weighed(self, changed, names, snapshot, spec_obj):
         """Return the Weighed with what a few rows weigh now: None if one of
         them passes other filters than before.
+
+        names: of the columns in which they differ.
         """
+        is_usage = names <= _USAGE
+
+        def is_asked(rule):
+            return not is_usage or (
+                rule.reach_of_picks(spec_obj) is not Reach.NO_HOST)
+
         filters_, weighers = self.rules
         hosts, stages = snapshot.block(changed), self.steps.stages
         for number, filter_ in enumerate(filters_):
@@ -211,8 +240,9 @@ class _Kept:
                 break
             passes = stages[hosts.rows] != number
             # Those that warn are asked about all hosts.
-            if not filter_.warns and not np.array_equal(
-                    filter_.keep(hosts, spec_obj), passes):
+            if (is_asked(filter_) and not filter_.warns
+                    and not np.array_equal(filter_.keep(hosts, spec_obj),
+                                           passes)):
                 return None
             hosts = hosts.where(passes)
         weighed = self.weighed.private()
@@ -222,7 +252,8 @@ class _Kept:
                 weighed.put(
                     weighed.places(hosts.rows),
                     {number: weigher.raw(hosts, spec_obj)
-                     for number, weigher in enumerate(weighers)}, weighers)
+                     for number, weigher in enumerate(weighers)
+                     if is_asked(weigher)}, weighers)
         return weighed
 
     def put_on_record(self, decision, index, snapshot, spec_obj):
@@ -263,16 +294,13 @@ def _members(rows, size):
     return members
 
 
-def _mark(differs, before, after):
-    """Mark the rows in which a column differs: whether that can be told.
+def _differs(before, after):
+    """Return the rows in which a column differs: bool (n,).
 
-    differs: bool (n,).
+    None if that cannot be told.
     """
     if isinstance(before, labels.Labels):
         if before.values is not after.values:
-            return False
+            return None
         before, after = before.codes, after.codes
-    if isinstance(before, np.ndarray):
-        differs |= before != after
-        return True
-    return False
+    return before != after if isinstance(before, np.ndarray) else None

@@ -20,6 +20,7 @@ from nova_sched.hosts import columns as host_columns
 from nova_sched.hosts.decision import Decision
 from nova_sched.plugins import loading as plugins
 from nova_sched.rules import nova_classes
+from nova_sched.rules.picks import Reach
 from tests.builders.examples import examples
 from tests.builders.hosts import hosts
 from tests.builders.hosts import one
@@ -96,6 +97,16 @@ class Formatted(logging.Handler):
 
 
 @contextlib.contextmanager
+def no_log():
+    """Write no lines at all for a block."""
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+@contextlib.contextmanager
 def debug_log():
     """The debug log is on, and goes nowhere."""
     logger, handler = logging.getLogger('nova_sched'), Formatted()
@@ -138,6 +149,25 @@ def test_the_input_is_left_as_it_was(cloud, spec, rules):
         if (fingerprint(block), repr(spec)) != (before, request):
             changing.append(name)
     assert not changing
+
+
+@given(cloud=clouds(1), spec=requests(), rules=RULES)
+@ANY
+def test_a_rule_that_picks_do_not_matter_to_looks_at_nothing_they_change(
+        cloud, spec, rules):
+    """Its lines and errors may tell more of a host than it judges by."""
+    reading = {}
+    for name, rule in rules.items():
+        block = cloud.block()
+        with no_log():
+            found = outcome(column, rule, block, spec)
+        if isinstance(found, type):
+            continue
+        read = block.snapshot.columns_read().keys() & set(
+            host_columns.CONSUMED)
+        if read and rule.reach_of_picks(spec) is Reach.NO_HOST:
+            reading[name] = read
+    assert not reading
 
 
 @given(cloud=clouds(), spec=requests(), rules=RULES)

@@ -95,12 +95,16 @@ class ColumnFilter(BaseHostFilter):
 
     judges_by_hints = False
 
+    #: Whether a verdict may rest on what instances take of a host, the columns
+    #: that are CONSUMED, or on where they run.
+    reads_usage = True
+
     def looks_elsewhere(self, spec_obj):
         return False
 
     def reach_of_picks(self, spec_obj):
         # A mask says of each host what is by that host alone.
-        return Reach.PICKED_HOST
+        return Reach.PICKED_HOST if self.reads_usage else Reach.NO_HOST
 
     def mask(self, hosts, spec_obj):
         """Return which hosts pass: bool (n,) for a HostBlock of n rows.

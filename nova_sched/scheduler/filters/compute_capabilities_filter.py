@@ -14,6 +14,7 @@ from oslo_log import log as logging
 
 from nova_sched.rules import attributes
 from nova_sched.rules import phrases
+from nova_sched.rules.picks import Reach
 from nova_sched.scheduler import filters
 from nova_sched.scheduler.filters import extra_specs_ops
 
@@ -42,6 +43,11 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
     code = 'capabilities'
     logs_rejected = True
     run_filter_once_per_request = True
+
+    def reach_of_picks(self, spec_obj):
+        # What is asked for may be any attribute of a host.
+        return (Reach.NO_HOST if next(requirements(spec_obj), None) is None
+                else Reach.PICKED_HOST)
 
     def mask(self, hosts, spec_obj):
         passes = np.ones(len(hosts), dtype=np.bool_)

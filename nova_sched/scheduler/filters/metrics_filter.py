@@ -6,7 +6,6 @@ from oslo_log import log as logging
 from nova_sched.hosts import metrics as host_metrics
 from nova_sched.options import settings
 from nova_sched.rules import phrases
-from nova_sched.rules.picks import Reach
 from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
@@ -20,14 +19,12 @@ class MetricsFilter(filters.ColumnFilter):
 
     code = 'metrics'
     logs_rejected = True
+    reads_usage = False
 
     def configure(self, conf):
         ratios, _unreadable = settings.parse_weights(
             conf.metrics.weight_setting)
         self.names = frozenset(name for name, _ratio in ratios)
-
-    def reach_of_picks(self, spec_obj):
-        return Reach.NO_HOST
 
     def mask(self, hosts, spec_obj):
         passes = np.ones(len(hosts), dtype=np.bool_)

@@ -4,7 +4,6 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched.rules import phrases
-from nova_sched.rules.picks import Reach
 from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
@@ -19,9 +18,7 @@ class RetryFilter(filters.ColumnFilter):
 
     code = 'retried'
     logs_rejected = warns = True
-
-    def reach_of_picks(self, spec_obj):
-        return Reach.NO_HOST
+    reads_usage = False
 
     def mask(self, hosts, spec_obj):
         passes = np.ones(len(hosts), dtype=np.bool_)

@@ -41,6 +41,7 @@ class AggregateTypeAffinityFilter(filters.ColumnFilter):
 
     code = 'aggregate_flavor'
     run_filter_once_per_request = True
+    reads_usage = False
 
     def mask(self, hosts, spec_obj):
         def verdict(aggregates):

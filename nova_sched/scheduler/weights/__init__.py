@@ -40,6 +40,8 @@ class ColumnWeigher(BaseHostWeigher):
     multiplier_default = 1.0
     #: 1, or -1 where a bigger value is to cost more.
     sign = 1.0
+    #: As of ColumnFilter.
+    reads_usage = True
 
     def configure(self, conf):
         name = self.multiplier_name
@@ -54,7 +56,7 @@ class ColumnWeigher(BaseHostWeigher):
 
     def reach_of_picks(self, spec_obj):
         # A column says of each host what is by that host alone.
-        return Reach.PICKED_HOST
+        return Reach.PICKED_HOST if self.reads_usage else Reach.NO_HOST
 
     def column(self, hosts, spec_obj):
         """Return the raw values of a HostBlock of n rows: numbers (n,)."""

@@ -1,6 +1,5 @@
 """BuildFailureWeigher: the fewer builds failed lately, the better."""
 
-from nova_sched.rules.picks import Reach
 from nova_sched.scheduler import weights
 
 
@@ -11,10 +10,8 @@ class BuildFailureWeigher(weights.ColumnWeigher):
     """
 
     multiplier_name = 'build_failure_weight_multiplier'
+    reads_usage = False
     sign = -1.0
-
-    def reach_of_picks(self, spec_obj):
-        return Reach.NO_HOST
 
     def column(self, hosts, spec_obj):
         return hosts.failed_builds

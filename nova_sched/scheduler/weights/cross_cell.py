@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from nova_sched.rules.picks import Reach
 from nova_sched.scheduler import weights
 
 
@@ -13,9 +12,7 @@ class CrossCellWeigher(weights.ColumnWeigher):
     """
 
     multiplier_name = 'cross_cell_move_weight_multiplier'
-
-    def reach_of_picks(self, spec_obj):
-        return Reach.NO_HOST
+    reads_usage = False
 
     def column(self, hosts, spec_obj):
         wanted = spec_obj.requested_destination

@@ -1,6 +1,5 @@
 """HypervisorVersionWeigher: the newer the hypervisor, the better."""
 
-from nova_sched.rules.picks import Reach
 from nova_sched.scheduler import weights
 
 
@@ -11,9 +10,7 @@ class HypervisorVersionWeigher(weights.ColumnWeigher):
     """
 
     multiplier_name = 'hypervisor_version_weight_multiplier'
-
-    def reach_of_picks(self, spec_obj):
-        return Reach.NO_HOST
+    reads_usage = False
 
     def column(self, hosts, spec_obj):
         return hosts.derived('hypervisor_version', 'number', _number)

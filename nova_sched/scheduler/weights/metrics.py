@@ -5,7 +5,6 @@ import numpy as np
 from nova_sched import exception
 from nova_sched.hosts import metrics as host_metrics
 from nova_sched.options import settings
-from nova_sched.rules.picks import Reach
 from nova_sched.scheduler import weights
 
 
@@ -19,6 +18,7 @@ class MetricsWeigher(weights.ColumnWeigher):
     """
 
     multiplier_name = 'metrics_weight_multiplier'
+    reads_usage = False
 
     def configure(self, conf):
         self.multiplier = conf.metrics.weight_multiplier
@@ -26,9 +26,6 @@ class MetricsWeigher(weights.ColumnWeigher):
         self.unavailable = conf.metrics.weight_of_unavailable
         self.ratios, _unreadable = settings.parse_weights(
             conf.metrics.weight_setting)
-
-    def reach_of_picks(self, spec_obj):
-        return Reach.NO_HOST
 
     def column(self, hosts, spec_obj):
         raw = np.zeros(len(hosts))

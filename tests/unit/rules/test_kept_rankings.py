@@ -1,6 +1,8 @@
 """Requests for the same, ranked from what was ranked before."""
 
+import collections
 import logging
+import time
 
 import pytest
 
@@ -8,6 +10,9 @@ from nova_sched import weights
 from nova_sched.objects import Aggregate
 from nova_sched.plugins import loading as plugins
 from nova_sched.rules import kept_rankings
+from nova_sched.scheduler.filters.compute_filter import ComputeFilter
+from nova_sched.scheduler.filters.ram_filter import RamFilter
+from tests.builders import clouds
 from tests.builders import requests
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import picks
@@ -145,6 +150,48 @@ class TestTheSameAgain:
             scene.pick(**asked)
             assert len([text for text in caplog.messages if line in text]) == 1
         assert scene.anew == 1
+
+
+class TestOfADatabase:
+    """Which services are up is worked out for each request."""
+
+    @pytest.fixture
+    def asked(self, monkeypatch):
+        """How often each of two filters has judged hosts."""
+        found = collections.Counter()
+        for cls in (ComputeFilter, RamFilter):
+            def mask(rule, hosts, spec_obj, judge=cls.mask):
+                found[type(rule).__name__] += 1
+                return judge(rule, hosts, spec_obj)
+            monkeypatch.setattr(cls, 'mask', mask)
+        return found
+
+    @pytest.fixture
+    def driver(self, cloud):
+        cloud.load(COUNT)
+        return cloud.driver(enabled_filters=['ComputeFilter', 'RamFilter'],
+                            DEFAULT__service_down_time=9999)
+
+    @staticmethod
+    def pick(driver, number):
+        [host] = picks(driver, requests.a_request(),
+                       [clouds.a_uuid(number)])
+        return host
+
+    def test_asks_those_alone_that_look_at_what_instances_take(self, driver,
+                                                               asked):
+        for number in range(4):
+            self.pick(driver, number)
+
+        assert asked == {'ComputeFilter': 1, 'RamFilter': 4}
+
+    def test_is_ranked_anew_after_a_minute(self, driver, asked):
+        began = time.time()
+        for number, later in enumerate((0, 1, 59, 61, 62, 120, 0)):
+            driver.host_manager.now = lambda now=began + later: now
+            self.pick(driver, number)
+
+        assert asked['ComputeFilter'] == 3
 
 
 class Untouchable:
