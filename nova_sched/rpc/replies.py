@@ -65,17 +65,23 @@ class SentReplies:
     """The replies that were sent last, in case that a call comes again."""
 
     def __init__(self):
-        self._lock, self._replies = threading.Lock(), {}
+        self._lock, self._replies, self._size = threading.Lock(), {}, 0
 
     def keep(self, call_id, reply):
         """Keep a reply, if there is one, by the ids of its call."""
         if reply.body is None:
             return
         with self._lock:
+            self._drop(call_id)
             self._replies[call_id] = reply
-            while len(self._replies) > MAX_SENT or sum(
-                    each.size for each in self._replies.values()) > MAX_BYTES:
-                del self._replies[next(iter(self._replies))]
+            self._size += reply.size
+            while len(self._replies) > MAX_SENT or self._size > MAX_BYTES:
+                self._drop(next(iter(self._replies)))
+
+    def _drop(self, call_id):
+        dropped = self._replies.pop(call_id, None)
+        if dropped is not None:
+            self._size -= dropped.size
 
     def get(self, call_id):
         """Return the reply to a call, or None."""
