@@ -226,6 +226,8 @@ class Decision:
     _rejected: dict = dataclasses.field(default_factory=dict, repr=False)
     _weights_size: int = 0
     _packed: packed.Packed | None = dataclasses.field(default=None, repr=False)
+    _asked: list | None = dataclasses.field(default=None, repr=False,
+                                            compare=False)
 
     @property
     def steps(self):
@@ -292,7 +294,9 @@ class Decision:
     @property
     def size(self):
         """About how many bytes it takes, of the table what is its own."""
-        request = getattr(self._packed or self.request, 'nbytes', 0)
+        # One in a piece has to be read to tell whether it is empty.
+        request = getattr(self.request if self._packed is None
+                          else self._packed, 'nbytes', 0)
         return (_SMALL + self._weights_size + 2 * request
                 + _PER_HOST * self.hosts)
 
@@ -335,6 +339,8 @@ class Decision:
     def asked_uuids(self):
         """Return the uuids of the instances, as far as the caller told: list.
         """
+        if self._asked is not None:
+            return self._asked
         uuids = self.request.get('instance_uuids')
         if isinstance(uuids, list) and uuids:
             return [uuid for uuid in uuids if isinstance(uuid, str)]
@@ -385,6 +391,8 @@ class Decision:
         A request with objects instead of plain JSON, from a caller in this
         process, stays as it is.
         """
+        # In one piece, it is all read to find them.
+        self._asked = self.asked_uuids()
         # Whatever its sender has in this place.
         self.request_id = (self.request_id[:_REQUEST_ID] if isinstance(
             self.request_id, str) else None)
@@ -409,6 +417,7 @@ class Decision:
         """Keep of the call only whose instances it was about."""
         self.request = packed.Packed({'instance_uuids': [
             uuid[:_UUID] for uuid in self.asked_uuids()[:_UUID]]})
+        self._asked = None
         self.instance_uuid = self.instance_uuid and self.instance_uuid[:_UUID]
 
     def cut_weights(self):

@@ -10,6 +10,7 @@ import pytest
 
 from nova_sched.hosts import budget
 from nova_sched.hosts import decision
+from nova_sched.hosts import packed
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.hosts.decision import Decision
@@ -105,6 +106,16 @@ def test_is_closed_once():
 
 
 class TestPackedRequest:
+    def test_is_not_unpacked_for_what_is_asked_of_each(self, monkeypatch):
+        record = Decision(request={'instance_uuids': [UUID]})
+        record.as_json()
+        monkeypatch.setattr(packed.json, 'loads', None)
+
+        assert record.size
+        record.pack()
+        assert record.size
+        assert record.asked_uuids() == [UUID]
+
     def test_is_read_as_before(self):
         arguments = {'spec_obj': {'hints': ['x']}, 'instance_uuids': ['a']}
         record = Decision(request=arguments)
@@ -255,15 +266,19 @@ def test_weights_beyond_the_most_are_those_of_the_best_and_then_none(
     assert len(record.picks) == 5
 
 
-def test_what_is_forgotten_of_a_call_is_all_but_its_instances():
+@pytest.mark.parametrize('is_packed', [False, True])
+def test_what_is_forgotten_of_a_call_is_all_but_its_instances(is_packed):
     """No more of them, nor more of each, than of uuids that are some."""
     record = Decision(request={'spec_obj': {'hints': ['x' * 10000]},
                                'instance_uuids': ['u' * 50] * 100},
                       instance_uuid='v' * 50)
+    if is_packed:
+        record.pack()
 
     record.forget_request()
 
     assert record.request == {'instance_uuids': ['u' * 36] * 36}
+    assert record.asked_uuids() == ['u' * 36] * 36
     assert record.instance_uuid == 'v' * 36
 
 
