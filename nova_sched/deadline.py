@@ -13,6 +13,7 @@ import threading
 import time
 
 from nova_sched import exception
+from nova_sched import turns
 
 
 class DeadlineExceeded(exception.NovaSchedException):
@@ -165,7 +166,9 @@ class Call:
         Raises DeadlineExceeded when it has not ended in time.
         """
         # A TimeoutError of the function's own is what it returns here.
-        with contextlib.suppress(futures.TimeoutError):
+        with contextlib.suppress(futures.TimeoutError), (
+                contextlib.nullcontext() if self._future.done()
+                else turns.waiting()):
             self._future.exception(max(0, self._deadline.left()))
         if not self._future.done():
             self.give_up()

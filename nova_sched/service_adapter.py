@@ -17,6 +17,7 @@ from keystoneauth1 import loading
 from oslo_config import cfg
 
 from nova_sched import exception
+from nova_sched import turns
 
 #: Seconds to wait for an answer where the section's timeout is unset.
 DEFAULT_TIMEOUT = 30
@@ -148,14 +149,16 @@ class ServiceAdapter:
         session = self._session()
         timeout = min(session.timeout, timeout or session.timeout)
         if auth is None:
-            session.log_in()
+            with turns.waiting():
+                session.log_in()
         if not retry:
             kwargs |= {'connect_retries': 0, 'status_code_retries': 0}
         if _is_header(request_id):
             kwargs['global_request_id'] = request_id
         try:
-            answer = session.adapter.request(path, method, auth=auth,
-                                             timeout=timeout, **kwargs)
+            with turns.waiting():
+                answer = session.adapter.request(path, method, auth=auth,
+                                                 timeout=timeout, **kwargs)
         except _ERRORS as exc:
             error = _unreachable(exc, FailureReason.NO_ANSWER, timeout)
             if error.reason is FailureReason.NO_ENDPOINT and auth is None:

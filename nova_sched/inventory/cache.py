@@ -13,6 +13,7 @@ import time
 
 from oslo_log import log as logging
 
+from nova_sched import turns
 from nova_sched.hosts import columns as host_columns
 from nova_sched.hosts import rows as host_rows
 from nova_sched.hosts import table as host_table
@@ -72,21 +73,37 @@ class HostCache:
         Raises DatabaseUnavailable when the database cannot be read.
         """
         called = time.monotonic()
-        with self._lock:
+        while not self._lock.acquire(blocking=False):
+            # Nobody waits for the lock until this one has its turn again.
+            with turns.waiting(), self._lock:
+                if self._started >= called:
+                    return self._last()
+        try:
             if self._started < called:
-                if self._watcher is not None:
-                    # Who has just been answered may ask again, and share it.
-                    self._watcher.wait_idle(self._took / 2)
-                started, self._failure = time.monotonic(), None
-                try:
-                    self._answer = self._read()
-                except Exception as exc:
-                    self._failure = exc
-                self._started = started
-                self._took = time.monotonic() - started
-            if self._failure is not None:
-                raise self._failure
-            return self._answer
+                self._read_anew()
+            return self._last()
+        finally:
+            self._lock.release()
+
+    def _read_anew(self):
+        """Read all; lock held."""
+        if self._watcher is not None:
+            # Who has just been answered may ask again, and share it.
+            with turns.waiting():
+                self._watcher.wait_idle(self._took / 2)
+        started, self._failure = time.monotonic(), None
+        try:
+            self._answer = self._read()
+        except Exception as exc:
+            self._failure = exc
+        self._started = started
+        self._took = time.monotonic() - started
+
+    def _last(self):
+        """Return what was read last, or raise why it was not; lock held."""
+        if self._failure is not None:
+            raise self._failure
+        return self._answer
 
     def forget_aggregates(self):
         """Have the next refresh read the aggregates again."""

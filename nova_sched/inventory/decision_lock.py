@@ -5,6 +5,8 @@ import contextlib
 import threading
 import time
 
+from nova_sched import turns
+
 #: Seconds after which a decision of many instances lets the others go first,
 #: after which the others go on beside a slow one, and for which nobody else
 #: commits beside an exclusive one, the first time.
@@ -59,7 +61,8 @@ class DecisionLock:
         with self._lock:
             self._queue.append(mine)
         while (left := self._left(mine)) > 0:
-            mine[1].wait(left)
+            with turns.waiting():
+                mine[1].wait(left)
         try:
             yield me
         finally:

@@ -11,6 +11,7 @@ from keystoneauth1 import service_token
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched import turns
 from nova_sched.deadline import Deadline
 from nova_sched.network import responses
 from nova_sched.network.user_token import UserToken
@@ -123,7 +124,8 @@ class Neutron:
                 if not (exc.transient and retries
                         and deadline.left() > delay):
                     raise
-            self._sleep(delay)
+            with turns.waiting():
+                self._sleep(delay)
             delay *= 2
         raise AssertionError('the last try raises')
 

@@ -9,6 +9,7 @@ those that have waited are sent in one request.
 import threading
 
 from nova_sched import exception
+from nova_sched import turns
 
 #: Claims that are sent in one request, at most.
 MOST = 32
@@ -40,6 +41,7 @@ class ClaimQueue:
         # By provider: the _Batch that others may join, and those under way.
         self._open, self._busy = {}, set()
 
+    @turns.waiting()
     def send(self, provider, instance_uuid, body, put, post):
         """Return the Response to a claim, once it was sent, and whether it is
         to a request of its own, not part of another one.

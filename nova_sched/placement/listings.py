@@ -12,6 +12,7 @@ import threading
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched import turns
 from nova_sched.service_adapter import FailureReason
 
 LOG = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class SharedListings:
             all that share it.  When it is not answered in time, all that wait
             by then fail like it: each would wait as long.
         """
-        with self._changed:
+        with turns.waiting(), self._changed:
             turn = self._waiting.get(key)
             if turn is None:
                 turn = self._waiting[key] = _Turn()

@@ -54,9 +54,9 @@ def get_server(transport, conf, endpoints, taken_calls=None):
     """Return an RPC server for [DEFAULT] scheduler_topic; not started yet.
 
     It consumes the shared queue, this host's own, and the fanout queue, and
-    has one native thread a message, ``executor_thread_pool_size`` at most.
-    It answers ``oslo_rpc_server_ping`` as well where [DEFAULT]
-    rpc_ping_enabled says so.
+    works on ``executor_thread_pool_size`` messages at a time at most, each in
+    a native thread, of which one computes (``turns.py``).  It answers
+    ``oslo_rpc_server_ping`` as well where [DEFAULT] rpc_ping_enabled says so.
 
     endpoints: objects of which callers may call what CALLS of each names, or
         all that is public of one without.

@@ -17,6 +17,7 @@ the process does with oslo.messaging goes by the library's own driver.
 """
 
 import contextlib
+import functools
 import time
 
 import amqp
@@ -28,6 +29,7 @@ from oslo_messaging._drivers import impl_rabbit
 from stevedore import exception as stevedore
 
 from nova_sched import contact
+from nova_sched import turns
 from nova_sched.objects import bounds
 from nova_sched.rpc import brokers
 from nova_sched.rpc import decoding
@@ -148,6 +150,10 @@ class Connection(impl_rabbit.Connection):
                 # kombu forgets one that is lost while nobody reads, whose
                 # socket would stay open.
                 lost.collect()
+            # The library sets the same one before and after all that it does.
+            if self._reached_by is not None and not isinstance(
+                    new_channel.wait, functools.partial):
+                new_channel.wait = functools.partial(_wait, new_channel.wait)
         super()._set_current_channel(new_channel)
 
     def ensure(self, method, retry=None, recoverable_error_callback=None,
@@ -224,6 +230,16 @@ class Connection(impl_rabbit.Connection):
                         consumer.queue.queue_bind(channel=channel)
         finally:
             self.set_transport_socket_timeout()
+
+
+def _wait(wait, *args, **kwargs):
+    """Wait for the broker's answer on a channel.
+
+    A call waits for it when its reply is sent, and has nothing left to do. One
+    that sends something else before goes on beside the others.
+    """
+    turns.end_turn()
+    return wait(*args, **kwargs)
 
 
 class RequestConsumer(impl_rabbit.Consumer):

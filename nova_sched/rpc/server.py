@@ -20,6 +20,7 @@ makes possible:
   has done that wants no reply.
 - Keepalives for the caller end with any reply, also of a call that no endpoint
   takes, and go on after one that finds no queue.
+- Of its threads one at a time computes (``turns.py``).
 - A method or a version that is no text, and arguments that are no mapping, are
   told to the caller, not errors of the dispatcher.  That there is no such
   method or version is no error of this service, and a line in the log.
@@ -31,15 +32,15 @@ What oslo.messaging keeps to itself, options apart, is used in this module,
 ``replies.py`` alone, and ``requirements.txt`` bounds its version for them:
 ``_drivers.amqpdriver``, ``_drivers.base``, ``_drivers.common`` and
 ``_drivers.impl_rabbit``; of a server ``_create_listener``, ``_on_incoming``,
-``_process_incoming`` and ``_work_executor``; of a transport ``_listen``; of a
-listener ``_poll_style_listener``, ``message_cls``, ``_shutdown``,
-``_shutoff``, ``_message_operations_handler`` and ``_obsolete_reply_queues``;
-of a driver ``_get_connection``, ``_get_exchange`` and ``_connection_pool``
-with its ``connection_cls``; of a connection ``_consumers``, ``_new_tags``,
-``_get_quorum_configurations``, ``_poll_timeout``, ``_q_manager``,
-``_set_current_channel`` and ``_transform_transport_url``; of a consumer
-``_callback``; of a dispatcher ``_watchdog``; of a message ``orig_msg_id`` and
-``_send_reply``.
+``_process_incoming``, ``_executor_cls`` and ``_work_executor``; of a transport
+``_listen``; of a listener ``_poll_style_listener``, ``message_cls``,
+``_shutdown``, ``_shutoff``, ``_message_operations_handler`` and
+``_obsolete_reply_queues``; of a driver ``_get_connection``, ``_get_exchange``
+and ``_connection_pool`` with its ``connection_cls``; of a connection
+``_consumers``, ``_new_tags``, ``_get_quorum_configurations``,
+``_poll_timeout``, ``_q_manager``, ``_set_current_channel`` and
+``_transform_transport_url``; of a consumer ``_callback``; of a dispatcher
+``_watchdog``; of a message ``orig_msg_id`` and ``_send_reply``.
 """
 
 from concurrent import futures
@@ -55,6 +56,7 @@ from oslo_messaging.rpc import server
 
 from nova_sched import context
 from nova_sched import exception
+from nova_sched import turns
 from nova_sched.rpc import replies
 from nova_sched.rpc import undo
 
@@ -156,6 +158,7 @@ class Server(server.RPCServer):
 
     def __init__(self, transport, target, dispatcher, taken_calls=None):
         super().__init__(transport, target, dispatcher)
+        self._executor_cls = turns.TurnExecutor
         self._taken_calls = taken_calls
         self._free = threading.Semaphore(self.conf.executor_thread_pool_size)
         self._reserve = futures.ThreadPoolExecutor(1, 'ping')
@@ -200,7 +203,9 @@ class Server(server.RPCServer):
                     return    # not acknowledged, so the broker has it
                 self._is_busy()
                 self.listener.look(self._spared)
-        self._work(message, self._work_executor, self._free)
+        executor = self._work_executor
+        self._work(message, executor.submit_first if _is_ping(message)
+                   else executor.submit, self._free)
 
     def _is_busy(self):
         """Note that no thread is free."""
@@ -220,19 +225,19 @@ class Server(server.RPCServer):
         if not (_is_ping(message)
                 and self._reserve_free.acquire(blocking=False)):
             return False
-        self._work(message, self._reserve, self._reserve_free)
+        self._work(message, self._reserve.submit, self._reserve_free)
         return True
 
-    def _work(self, message, executor, free):
-        """Have a thread of an executor work on a message, if it is ours.
+    def _work(self, message, submit, free):
+        """Have a thread work on a message, if it is ours.
 
-        free: released when it is done.
+        submit: that of an executor.  free: released when it is done.
         """
         take = getattr(message, 'take', None)
         if take and not take():
             free.release()
             return
-        work = executor.submit(self._process, [_TrackedMessage(message)])
+        work = submit(self._process, [_TrackedMessage(message)])
         work.add_done_callback(lambda _: free.release())
 
     def _process(self, incoming):

@@ -16,6 +16,8 @@ import time
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
+from nova_sched import turns
+
 LOG = logging.getLogger(__name__)
 
 #: The level of nodes that the server has not judged.
@@ -132,7 +134,8 @@ class TrustLevels:
                 or any(self._is_stale(node, now) for node in nodes)):
             asking = self._ask(everyone)
             if not is_good:
-                asking.join(self.PATIENCE)
+                with turns.waiting():
+                    asking.join(self.PATIENCE)
                 if asking.is_alive():
                     return dict.fromkeys(nodes, UNKNOWN)
         return self.known(nodes)

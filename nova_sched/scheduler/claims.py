@@ -9,6 +9,7 @@ import time
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched import turns
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.decision import Claim
 from nova_sched.placement.retry_budget import RetriesExhausted
@@ -273,7 +274,8 @@ class _Releases:
         end = time.monotonic() + seconds
         self._try_each()
         while self.left and time.monotonic() + pause < end:
-            time.sleep(pause)
+            with turns.waiting():
+                time.sleep(pause)
             self._try_each()
         return not self.left
 

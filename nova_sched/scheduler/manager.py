@@ -14,6 +14,7 @@ import oslo_messaging as messaging
 from oslo_versionedobjects.exception import IncompatibleObjectVersion
 
 from nova_sched import exception
+from nova_sched import turns
 from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.objects import arguments
@@ -190,6 +191,8 @@ class SchedulerManager:
             request_id=getattr(ctxt, 'request_id', None), request=call,
             generation=self.recorder.generation,
             budget=budget.Budget(self._limits.seconds))
+        record.arrived -= (waited := turns.waited())
+        record.spent('wait', waited)
         LOG.debug('Starting to schedule for instances: %s', instance_uuids)
         try:
             return self._answer(ctxt, call, record)

@@ -64,6 +64,7 @@ FLOORS = {
     'nova_sched.supervisor': PROCESS,
     'nova_sched.systemd': PROCESS,
     'nova_sched.testing': PROCESS,
+    'nova_sched.turns': GROUND,
     'nova_sched.version': GROUND,
     'nova_sched.watchdog': PROCESS,
     'nova_sched.weights': RULES,

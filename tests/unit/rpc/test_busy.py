@@ -8,6 +8,7 @@ import oslo_messaging as messaging
 import pytest
 
 from nova_sched import rpc
+from nova_sched import turns
 from nova_sched.rpc import server as rpc_server
 from tests.builders import rules
 from tests.builders.services import wait_for
@@ -71,16 +72,23 @@ def work(incoming):
 
 
 @pytest.fixture
+def patience(monkeypatch):
+    """Nobody goes on beside who has the turn."""
+    monkeypatch.setattr(turns, 'PATIENCE', 60)
+
+
+@pytest.fixture
 def arrived():
     return Arrived()
 
 
 @pytest.fixture
-def server(arrived, monkeypatch):
-    """A server of one thread that has begun."""
+def server(arrived, monkeypatch, request):
+    """A server that has begun, of one thread or as many as a test says."""
     monkeypatch.setattr(rpc_server, '_TURN', 0.001)
     conf = rules.a_conf(DEFAULT__transport_url='fake://',
-                        DEFAULT__executor_thread_pool_size=1)
+                        DEFAULT__executor_thread_pool_size=getattr(
+                            request, 'param', 1))
     made = rpc.get_server(rpc.get_transport(conf), conf, [])
     listener = Listener()
     listener._poll_style_listener = arrived
@@ -88,9 +96,6 @@ def server(arrived, monkeypatch):
         listener, made._reserve)
     made._process_incoming = work
     made.start()
-    # The library's own takes a second to end.
-    made._work_executor.shutdown()
-    made._work_executor = futures.ThreadPoolExecutor(1)
     yield made
     for message in Message.every:
         message.go_on.set()
@@ -121,6 +126,18 @@ class TestPings:
         assert ping.begun.wait(20)
         ping.go_on.set()
         assert not busy.go_on.is_set()
+
+    @pytest.mark.parametrize('server', [3], indirect=True)
+    def test_begin_before_calls_that_wait_for_their_turn(self, patience,
+                                                         server, busy):
+        call, ping = Message({'method': 'decide'}), Message(PING)
+        server._on_incoming([call])
+        server._on_incoming([ping])
+        busy.go_on.set()
+        assert ping.begun.wait(20)
+        assert not call.begun.is_set()
+        ping.go_on.set()
+        assert call.begun.wait(20)
 
     def test_are_answered_by_any_thread_that_is_free(self, server):
         pings = [Message(PING), Message(PING)]

@@ -14,6 +14,7 @@ import pytest
 from nova_sched import contact
 from nova_sched import exception
 from nova_sched import rpc
+from nova_sched import turns
 from nova_sched.rpc import driver
 from nova_sched.rpc import listener as rpc_listener
 from tests.builders import rules
@@ -117,6 +118,28 @@ class TestConnections:
         made._set_current_channel(new)
         assert lost.connection.collect.called
         assert not new.connection.collect.called
+
+    def test_end_a_calls_turn_where_it_waits_for_the_broker(self, monkeypatch):
+        """The library sets one channel before and after each message."""
+        monkeypatch.setattr(impl_rabbit.Connection, '_set_current_channel',
+                            lambda self, channel: None)
+        made, channel = object.__new__(driver.Connection), a_channel()
+        channel.wait = wait = mock.Mock(return_value='confirmed')
+        for _ in range(2000):
+            made._set_current_channel(channel)
+
+        def call():
+            confirmed = channel.wait(['ack'], timeout=3)
+            assert other.result(20)
+            return confirmed
+
+        pool = turns.TurnExecutor(2)
+        with mock.patch.object(turns, 'PATIENCE', 60):
+            replying = pool.submit(call)
+            other = pool.submit(bool, 1)
+            assert replying.result(20) == 'confirmed'
+        pool.shutdown()
+        wait.assert_called_once_with(['ack'], timeout=3)
 
     def test_stop_waiting_for_replies_within_half_a_second(self, monkeypatch):
         monkeypatch.setattr(impl_rabbit.Connection, '__init__',

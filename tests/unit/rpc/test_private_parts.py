@@ -22,7 +22,8 @@ MODULES = [pathlib.Path(module.__file__) for module in (
 
 #: What these use of objects of oslo.messaging uninvited.
 PRIVATE = {'_listen', '_create_listener', '_on_incoming', '_process_incoming',
-           '_work_executor', '_poll_style_listener', '_watchdog',
+           '_executor_cls', '_work_executor', '_poll_style_listener',
+           '_watchdog',
            'orig_msg_id', '_obsolete_reply_queues', 'message_cls',
            '_send_reply', '_get_connection', '_get_exchange',
            '_connection_pool', 'connection_cls', '_consumers', '_new_tags',
