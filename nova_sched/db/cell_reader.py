@@ -207,8 +207,7 @@ class CellReader:
     def _nodes_statements(connection, schema, rows):
         key = tables.compute_nodes.c.id
         column = functools.partial(schema.column, tables.compute_nodes)
-        stamp = changed_rows.seconds_since_epoch(connection, sa.func.coalesce(
-            column('updated_at'), column('created_at')))
+        stamp = sa.func.coalesce(column('updated_at'), column('created_at'))
         # Of these, what is edited by hand shows at once.
         amounts = sum(
             factor * changed_rows.summand(connection, column(name))
@@ -216,8 +215,9 @@ class CellReader:
         return _Statements(
             statements.CompiledStatement(connection, rows.order_by(key)),
             changed_rows.ChangedRows(
-                connection, rows, key, stamp, amounts, stamped=True,
-                compared=rows.selected_columns))
+                connection, rows, key,
+                changed_rows.seconds_since_epoch(connection, stamp), amounts,
+                stamp, compared=rows.selected_columns))
 
     def _services_statements(self, connection, schema, rows):
         key = tables.services.c.id
@@ -241,7 +241,7 @@ class CellReader:
             changed_rows.ChangedRows(
                 connection, rows.add_columns(fresh.label('fresh')), key, told,
                 changed_rows.summand(connection, column('version')),
-                stamped=False, compared=compared))
+                stamp=None, compared=compared))
 
     def locate_instances(self, uuids):
         """Return the hosts of instances: instance uuid -> host name."""

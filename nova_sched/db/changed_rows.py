@@ -209,15 +209,15 @@ class ChangedRows:
     mark, check: integer expressions, as of Row, of which NULL counts as 0;
         marks of rows that are as usual are less than 1, unless they are time
         stamps.
-    stamped: whether marks are time stamps, seconds since the epoch.
+    stamp: the time of which marks are the seconds since the epoch; None where
+        they are none.
     compared: the columns that digests are of.
 
     The numbers that the expressions name are keywords of ``read``.
     """
 
-    def __init__(self, connection, rows, key, mark, check, stamped,
-                 compared):
-        self._stamped = stamped
+    def __init__(self, connection, rows, key, mark, check, stamp, compared):
+        self._stamped = stamp is not None
         mark, check = (sa.func.coalesce(each, 0) for each in (mark, check))
         digest = digest_of(connection, compared)
         by_key = key.in_([sa.literal_column(statements.KEYS)])
@@ -236,8 +236,8 @@ class ChangedRows:
         self._totals = compiled(
             part, sa.func.count(), sa.func.sum(key),
             sa.func.sum(weight * mark), sa.func.sum(weight * check),
-            _listing(connection, least, key, mark, check) if stamped
-            else sa.null())
+            _listing(connection, is_since(connection, stamp, 'least'), key,
+                     mark, check) if self._stamped else sa.null())
         self._some_digests = compiled(
             part, key, mark, check, sa.null(), digest, where=by_key)
         self._marks = compiled(key, mark, check, where=least)
@@ -300,7 +300,8 @@ class _Reading:
     def _first(self):
         """Return totals, and digests of the rows to compare."""
         keys = self._to_compare() if self._sql._has_digests else ()
-        newest = {'least': self._least_listed()} if self._sql._stamped else {}
+        newest = (moments(least=self._least_listed()) if self._sql._stamped
+                  else {})
         return [(self._sql._totals, (), newest), *(
             (self._sql._some_digests, part, {}) for part in _parts(keys))]
 
@@ -523,13 +524,24 @@ def seconds_since_epoch(connection, moment):
     return sa.cast(sa.func.strftime('%s', moment), sa.BigInteger)
 
 
+def is_since(connection, moment, earliest):
+    """Return the condition that a time is not before a number of ``read``.
+
+    earliest: name of one of ``moments``.
+    """
+    if _is_mysql(connection):
+        # Numbers of this form are times there, and quicker than a function.
+        return moment >= statements.number(f'{earliest}_digits')
+    return (seconds_since_epoch(connection, moment)
+            >= statements.number(earliest))
+
+
 def is_within(connection, moment, earliest, latest):
     """Return the condition that a time is between two numbers of ``read``.
 
     earliest, latest: names of ``moments``.
     """
     if _is_mysql(connection):
-        # Numbers of this form are times there, and quicker than a function.
         return moment.between(statements.number(f'{earliest}_digits'),
                               statements.number(f'{latest}_digits'))
     seconds = seconds_since_epoch(connection, moment)
@@ -538,9 +550,10 @@ def is_within(connection, moment, earliest, latest):
 
 
 def moments(**seconds):
-    """Return the numbers for ``is_within``: seconds since the epoch, by name.
+    """Return the numbers for ``is_since`` and ``is_within``.
 
-    Those before it, and after the year 9999, become its first and last ones.
+    seconds: since the epoch, by name.  Those before it, and after the year
+        9999, become its first and last ones.
     """
     numbers = {}
     for name, value in seconds.items():
