@@ -8,7 +8,9 @@ has written it.
 
 import datetime
 import io
+import itertools
 import json
+import operator
 import zlib
 
 import numpy as np
@@ -150,8 +152,11 @@ def _different(old, new):
         if new.values is old.values:
             return np.flatnonzero(old.codes != new.codes)
         old, new = old.items(), new.items()
-    return np.flatnonzero([mine is not other and mine != other
-                           for other, mine in zip(old, new, strict=True)])
+    # Nearly all are the same objects.
+    others = itertools.compress(itertools.count(),
+                                map(operator.is_not, old, new))
+    return np.array([row for row in others if old[row] != new[row]],
+                    dtype=np.intp)
 
 
 def _at(column, rows_):
