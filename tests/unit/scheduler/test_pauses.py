@@ -117,6 +117,8 @@ class TestOthers:
                     while not queue:
                         waiting.join(0.01)
                 if index == 3:
+                    # It has decided, and may still be on its way back.
+                    waiting.join(LONG)
                     assert answers
             return ranked(hosts, spec_obj, index, record, *request)
         driver.ranker.ranked = slowly
