@@ -20,8 +20,6 @@ import zlib
 
 from oslo_log import log as logging
 
-from nova_sched import turns
-
 LOG = logging.getLogger(__name__)
 
 #: Bytes of a ring, for some 10,000 picks.
@@ -191,20 +189,15 @@ class SharedPicks:
         """Decide while no other worker does, see ``NotShared.turn``."""
         if self._one_worker:
             return contextlib.nullcontext()
-        return self._locked(_BOUNDS_SIZE, 1, patience, turns.waiting)
+        return self._locked(_BOUNDS_SIZE, 1, patience)
 
     @contextlib.contextmanager
-    def _locked(self, place, size, patience, waiting=contextlib.nullcontext):
-        """Lock bytes of the file for a block; gives whether they are.
-
-        waiting: a context to wait in.
-        """
+    def _locked(self, place, size, patience):
+        """Lock bytes of the file for a block; gives whether they are."""
         locked, end = self._try_lock(place, size), time.monotonic() + patience
-        if not locked:
-            with waiting():
-                while not locked and time.monotonic() < end:
-                    time.sleep(PAUSE)
-                    locked = self._try_lock(place, size)
+        while not locked and time.monotonic() < end:
+            time.sleep(PAUSE)
+            locked = self._try_lock(place, size)
         try:
             yield locked
         finally:
