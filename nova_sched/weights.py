@@ -29,6 +29,8 @@ LOG = logging.getLogger(__name__)
 
 #: Hosts that a line at DEBUG names: the best ones.
 NAMED = 10
+#: Of how many hosts it is known without sorting all which are the best.
+HEAD = 32
 
 
 def normalize(weights, minval=None, maxval=None):
@@ -278,40 +280,14 @@ class Weighed:
         """The weights, best first: float64 (n,)."""
         return self.values[self.order]
 
-    def head(self, most):
-        """Return where the best hosts stand in ``given``, best first.
+    @functools.cached_property
+    def head(self):
+        """Where the best hosts stand in ``given``, best first: int (n,).
 
-        most: how many are wanted, at least.
-        Returns int (n,), the beginning of ``order``.
+        HEAD of them, or more: the beginning of ``order``.
         """
-        return (sorting.best(self.values, most) if self.ties is None
-                else self.order[:most])
-
-    def columns(self, most=None):
-        """Return rows, int32 (n,), and their weights, float64 (n,).
-
-        Of equal weights those come first that are first in order.
-        most: how many of the best ones, best first; None for all.
-        """
-        if most is None and self.ties is None:
-            return self.given.astype(np.int32), self.values
-        best = self.order if most is None else self.head(most)[:most]
-        return self.given[best].astype(np.int32), self.values[best]
-
-    def part_columns(self):
-        """Return what each weigher gave the hosts, beside ``columns()``.
-
-        A tuple of (raw, normalized, multiplier): float64 (n,), or a number.
-        Later picks leave them as they are.
-        """
-        found = tuple(zip(self.raw, self.normalized, self.multipliers,
-                          strict=True))
-        self.owned.clear()
-        if self.ties is None:
-            return found
-        return tuple(
-            tuple(column[self.order] if getattr(column, 'ndim', 0)
-                  else column for column in columns) for columns in found)
+        return (sorting.best(self.values, HEAD) if self.ties is None
+                else self.order[:HEAD])
 
     def weight(self, row):
         """Return the weight of a table row."""
@@ -321,18 +297,19 @@ class Weighed:
         """Return where a table row stands in ``given``."""
         return (self.given == row).argmax().item()
 
-    def parts(self, row):
-        """Return what each weigher gave a host: float64 (weighers, 3).
+    def parts(self, places):
+        """Return what each weigher gave some hosts: float64 (n, weighers, 3).
 
+        places: where they stand in ``given``: int (n,).
         Raw value, normalized value and multiplier.
         """
-        i = self.position(row)
-        return np.array([
-            (raw.item(i), normalized.item(i),
-             multiplier.item(i) if getattr(multiplier, 'ndim', 0)
-             else multiplier) for raw, normalized, multiplier
-            in zip(self.raw, self.normalized, self.multipliers, strict=True)
-        ]).reshape(-1, 3)
+        found = np.empty((len(places), len(self.raw), 3))
+        for i, of_one in enumerate(zip(self.raw, self.normalized,
+                                       self.multipliers, strict=True)):
+            for j, column in enumerate(of_one):
+                found[:, i, j] = (column[places] if getattr(column, 'ndim', 0)
+                                  else column)
+        return found
 
     def added_up(self):
         """Return the weights of all hosts: float64 (n,)."""
@@ -391,7 +368,8 @@ class Weighed:
             self.values = self.values.copy()
             for place in places:
                 self.values[place] = self._added_up_at(place)
-        self.__dict__.pop('order', None)
+        for name in ('order', 'head'):
+            self.__dict__.pop(name, None)
 
     def _own(self, i):
         """Have a weigher's weights that may be changed, by its number."""

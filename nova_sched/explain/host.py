@@ -203,10 +203,10 @@ def _weighing(matrix, row, picked):
     # A host without a weight is behind all that have one.
     values = np.nan_to_num(weighed.values, nan=-np.inf, posinf=np.inf,
                            neginf=-np.inf)
-    rank = 1 + int((values > values[weighed.position(row)]).sum())
+    places = [weighed.position(each) for each in (row, picked)]
+    rank = 1 + int((values > values[places[0]]).sum())
     with weights.unbounded():
-        own, its = (np.prod(weighed.parts(each)[:, 1:], axis=1).tolist()
-                    for each in (row, picked))
+        own, its = np.prod(weighed.parts(places)[..., 1:], axis=2).tolist()
     gaps = [WeigherGap(*gap) for gap in zip(weighed.names, own, its,
                                             strict=True)]
     return rank, len(rows), matrix.name(picked), gaps, ''

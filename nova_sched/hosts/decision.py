@@ -17,7 +17,6 @@ import numpy as np
 
 from nova_sched.hosts import budget as budgets
 from nova_sched.hosts import packed
-from nova_sched.hosts import sorting
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 
 #: How a request may end.
@@ -26,13 +25,12 @@ OUTCOMES = PLACED, REFUSED, FAILED = 'placed', 'refused', 'failed'
 #: Hosts whose weights are kept for good, best first.
 BEST = 10
 
-#: Bytes of weights in one record; beyond them only those of the best hosts
-#: are kept of further instances, and beyond twice as many none.
-MOST_WEIGHTS = 4 << 20
+#: Instances of a request of which weights are kept: the first ones.
+MOST_WEIGHED = 100
 
-#: Bytes of a small record, and for each host: in flight, a placement changes
-#: some columns of the table.
-_SMALL, _PER_HOST = 8 << 10, 64
+#: Bytes of a small record, for each host, and for each instance's weights: in
+#: flight, a placement changes some columns of the table.
+_SMALL, _PER_HOST, _PER_WEIGHED = 8 << 10, 64, 1 << 10
 #: Characters of a uuid, and about as many as are kept of a huge request.
 _UUID = 36
 #: Characters of a request id that are kept.
@@ -92,46 +90,20 @@ class Claim:
 
 @dataclasses.dataclass
 class Weights:
-    """What was weighed for one instance.
+    """What was weighed for one instance: the best hosts, and the picked one.
 
-    given: int32 (n,), rows; of equal weights that come first which are first
-        in order.  values: float64 (n,), their weights.
+    rows: int (n,), of the best hosts, best first.
+    weights: float64 (n,), beside it.
     parts: float64 (weighers, 3): raw, normalized and multiplier of the picked
         host; None when it is not kept.
-    columns: of each weigher (raw, normalized, multiplier), arrays beside
-        ``given`` or a number; () when they are not kept.  Nobody changes them.
+    best_parts: float64 (n, weighers, 3), the same of the best hosts; None when
+        it is not kept.
     """
 
-    given: np.ndarray
-    values: np.ndarray
+    rows: np.ndarray
+    weights: np.ndarray
     parts: np.ndarray | None
-    columns: tuple = ()
-
-    @property
-    def rows(self):
-        """Rows, best first: int32 (n,)."""
-        return self.given[self._order()]
-
-    @property
-    def weights(self):
-        """Their weights, best first: float64 (n,)."""
-        return self.values[self._order()]
-
-    def _order(self):
-        return sorting.best(self.values, len(self.values))
-
-    @property
-    def nbytes(self):
-        """About how many bytes they take, shared ones apart."""
-        return self.given.nbytes + self.values.nbytes
-
-    def cut(self):
-        """Keep the best hosts alone, best first."""
-        best = sorting.best(self.values, BEST)[:BEST]
-        self.given, self.values = self.given[best], self.values[best]
-        self.columns = tuple(
-            tuple(column.take(best) if getattr(column, 'ndim', 0) else column
-                  for column in columns) for columns in self.columns)
+    best_parts: np.ndarray | None = None
 
 
 @dataclasses.dataclass
@@ -166,7 +138,8 @@ class Decision:
     hosts: how many hosts there were to begin with.
     picks: one an instance that got a host.  alternates: how many in all.
     selections: what is answered: a list of Selection an instance.
-    weighers: names of those that ran.  weighed: Weights, one an instance.
+    weighers: names of those that ran.  weighed: Weights, one an instance of
+        the first MOST_WEIGHED.
     tries: how often it was decided; more than once when another request took
         meanwhile what this one had chosen.
     milliseconds: step name -> time taken.
@@ -224,7 +197,6 @@ class Decision:
         default_factory=lambda: array.array('q'), repr=False)
     _rules: list = dataclasses.field(default_factory=list, repr=False)
     _rejected: dict = dataclasses.field(default_factory=dict, repr=False)
-    _weights_size: int = 0
     _packed: packed.Packed | None = dataclasses.field(default=None, repr=False)
     _asked: list | None = dataclasses.field(default=None, repr=False,
                                             compare=False)
@@ -297,27 +269,25 @@ class Decision:
         # One in a piece has to be read to tell whether it is empty.
         request = getattr(self.request if self._packed is None
                           else self._packed, 'nbytes', 0)
-        return (_SMALL + self._weights_size + 2 * request
+        return (_SMALL + _PER_WEIGHED * len(self.weighed) + 2 * request
                 + _PER_HOST * self.hosts)
 
     @property
-    def room_for_weights(self):
-        """How many hosts' weights are kept of the next instance; None for all.
-        """
-        return BEST if self._weights_size > MOST_WEIGHTS else None
+    def keeps_weights(self):
+        """Whether it keeps what the next instance's hosts weigh."""
+        return len(self.weighed) < MOST_WEIGHED
 
     def picked(self, pick, weighers=(), weights=None):
         """Record an instance's host.
 
-        weighers: names of those that ran, and weights: Weights, of no more
-            hosts than there is room for; if hosts were weighed.
+        weighers: names of those that ran, and weights: Weights; if hosts were
+            weighed.
         """
         self.picks.append(pick)
-        if weights is None or self._weights_size > 2 * MOST_WEIGHTS:
+        if weights is None or not self.keeps_weights:
             return
         # A last host that is left is not weighed.
         self.weighers = weighers or self.weighers
-        self._weights_size += weights.nbytes
         self.weighed.append(weights)
 
     def parts(self, index):
@@ -354,7 +324,7 @@ class Decision:
                       self._rejected, self._rules):
             found.clear()
         del self._steps[:]
-        self.alternates = self._weights_size = 0
+        self.alternates = 0
         self.code, self.kind, self.codes = None, None, []
 
     def refuse(self, code, kind=None, codes=()):
@@ -419,16 +389,6 @@ class Decision:
             uuid[:_UUID] for uuid in self.asked_uuids()[:_UUID]]})
         self._asked = None
         self.instance_uuid = self.instance_uuid and self.instance_uuid[:_UUID]
-
-    def cut_weights(self):
-        """Keep of weights what is told later: the best hosts, and the parts.
-        """
-        for weighed in self.weighed[:1]:
-            weighed.cut()
-        for weighed in self.weighed[1:]:
-            weighed.given, weighed.values = weighed.given[:0], (
-                weighed.values[:0])
-        self._weights_size = sum(kept.nbytes for kept in self.weighed)
 
     def forget_state(self):
         """Keep nothing of what was decided on, but whether hosts were offered.

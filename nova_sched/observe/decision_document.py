@@ -18,7 +18,6 @@ import math
 import numpy as np
 
 from nova_sched.hosts import decision
-from nova_sched.hosts import sorting
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.hosts.allocation_candidates import SingleProviders
 from nova_sched.rules import codes
@@ -26,7 +25,7 @@ from nova_sched.rules import codes
 VERSION = '1.1'
 
 #: Instances of a request of which all is told; of the others where they are.
-MOST_INSTANCES = 100
+MOST_INSTANCES = decision.MOST_WEIGHED
 #: Characters of what callers call an instance, and of a reason.
 LONGEST, LONGEST_REASON = 255, 20000
 #: Hosts that are named of those that a rule has rejected, unless all are
@@ -59,15 +58,12 @@ class Kept:
     @classmethod
     def of(cls, record):
         """Return what is kept of a closed Decision."""
-        best = _best(record)
-        weighed = record.weighed[0] if len(best) else None
-        parts, weighers = _parts(record, best)
+        parts, count = _parts(record)
+        rows, weights = _best(record)
         return cls(_fields(record) | {
-            'rules': record.rules, 'best_with_parts': len(parts) - weighers}, {
+            'rules': record.rules, 'best_with_parts': len(parts) - count}, {
             'steps': _steps(record), 'rejecting': _rejecting(record),
-            'best': weighed.given[best] if weighed else best,
-            'weights': weighed.values[best] if weighed else best,
-            'parts': parts})
+            'best': rows, 'weights': weights, 'parts': parts})
 
     def packed(self):
         """Return the arrays as octets."""
@@ -281,31 +277,27 @@ def _rejecting(record):
 
 
 def _best(record):
-    """Return where the best hosts stand in the first Weights: int (n,)."""
+    """Return the rows of the best hosts for the first instance, and their
+    weights: arrays (n,).
+    """
     if not record.weighed or not record.names:
-        return np.zeros(0, np.int32)
-    return sorting.best(record.weighed[0].values, decision.BEST)[
-        :decision.BEST]
+        return np.zeros(0, np.int32), np.zeros(0)
+    return record.weighed[0].rows, record.weighed[0].weights
 
 
-def _parts(record, best):
+def _parts(record):
     """Return the parts of weights, as of Kept: float64 (hosts, weighers, 3);
     and how many of the hosts are picks.
     """
-    count = len(record.weighers)
-    columns = record.weighed[0].columns if len(best) else ()
-    if len(columns) != count:
-        best, columns = best[:0], ()
-    weighed = record.weighed[:MOST_INSTANCES]
-    found = np.zeros((len(best) + len(weighed), count, 3))
-    for i, of_one in enumerate(columns):
-        for j, column in enumerate(of_one):
-            found[:len(best), i, j] = (
-                column.take(best) if getattr(column, 'ndim', 0) else column)
-    for place, each in enumerate(weighed, len(best)):
-        if each.parts is not None and len(each.parts) == count:
-            found[place] = each.parts
-    return found, len(weighed)
+    count, picks = len(record.weighers), len(record.weighed)
+    found = np.zeros((picks, count, 3))
+    for place, weighed in enumerate(record.weighed):
+        if weighed.parts is not None and len(weighed.parts) == count:
+            found[place] = weighed.parts
+    best = record.weighed[0].best_parts if len(_best(record)[0]) else None
+    if best is not None and best.shape[1] == count:
+        found = np.concatenate([best, found])
+    return found, picks
 
 
 def rests_on(record):

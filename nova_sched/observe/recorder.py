@@ -76,7 +76,6 @@ class Recorder:
             self._metrics.note(record)
         if not self._keeps:
             return
-        record.cut_weights()
         with self._lock:
             self._waiting.append(record)
             self._size += record.size

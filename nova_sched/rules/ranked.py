@@ -2,9 +2,6 @@
 
 import functools
 
-#: Of how many hosts it is known at once which are the best.
-HEAD = 32
-
 
 class Ranked:
     """The hosts that can take an instance, best first.
@@ -58,4 +55,4 @@ class Ranked:
         """The rows of the best hosts: list, empty where all are in order."""
         if self._drawn is not None or 'hosts' in self.__dict__:
             return []
-        return self.weighed.given[self.weighed.head(HEAD)].tolist()
+        return self.weighed.given[self.weighed.head].tolist()

@@ -348,14 +348,24 @@ class SchedulingAttempt:
                       {'host': self.hosts.state(row)})
         self._record.picked(
             decision.Pick(index, key if isinstance(key, str) else None, host,
-                          node, weighed.weight(row)),
-            weighed.names, decision.Weights(
-                *weighed.columns(self._record.room_for_weights),
-                weighed.parts(row), () if index else weighed.part_columns()))
+                          node, weighed.weight(row)), weighed.names,
+            self._weights(row) if self._record.keeps_weights else None)
         self.placed.append(InFlight(
             key, host, node, self._spec_obj.demand(),
             limits.get('numa_topology'), self.request.group,
             self._record.clock, self.claims.claiming))
+
+    def _weights(self, row):
+        """Return what is kept of what hosts weigh: decision.Weights.
+
+        row: of the picked host.
+        """
+        weighed = self._ranked.weighed
+        best = weighed.head[:decision.BEST]
+        [parts] = weighed.parts([weighed.position(row)])
+        return decision.Weights(
+            weighed.given[best], weighed.values[best], parts,
+            None if self._record.weighed else weighed.parts(best))
 
     def _refuse(self):
         """Raise NoValidHost because an instance got no host."""

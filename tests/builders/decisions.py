@@ -36,12 +36,13 @@ def a_record(hosts=1000, names=(), instances=1, request_id='req-1', **fields):
     weighed = Weighed(np.arange(hosts), weights, ('RAMWeigher',),
                       weights[np.newaxis], weights[np.newaxis], [1.0])
     for index in range(instances):
+        best = weighed.head[:decision.BEST]
         record.picked(
             Pick(index, UUIDS[index], f'h{index}', f'h{index}',
                  weights.item(index)), weighed.names, decision.Weights(
-                *weighed.columns(record.room_for_weights),
-                weighed.parts(index),
-                () if index else weighed.part_columns()))
+                weighed.given[best], weighed.values[best],
+                weighed.parts([index])[0],
+                None if index else weighed.parts(best)))
     record.step(0, 'SizeFilter', np.arange(2 * hosts), np.arange(hosts))
     record.close(decision.PLACED)
     return record

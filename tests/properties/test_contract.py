@@ -284,7 +284,8 @@ def test_weights_are_sorted_and_add_up(cloud, spec, weighers):
                                weighed.weights.tolist(), strict=True):
             assert weight == pytest.approx(sum(
                 normalized * multiplier for _, normalized, multiplier
-                in weighed.parts(row).tolist()), nan_ok=True)
+                in weighed.parts(
+                    [weighed.position(row)])[0].tolist()), nan_ok=True)
 
 
 @given(data=st.data(), cloud=clouds(2, 6), spec=requests(), weighers=WEIGHERS)

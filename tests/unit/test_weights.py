@@ -74,7 +74,7 @@ class TestWeightHandler:
         assert weighed.weights.tolist() == [0.0] * len(block)
         assert len(weighed.rows) == len(block)
 
-    def test_tells_what_each_weigher_gave_the_host_in_a_row(self):
+    def test_tells_what_each_weigher_gave_a_host(self):
         class Doubled(FreeRam):
             def weight_multiplier(self, host_state):
                 return -2.0
@@ -82,10 +82,10 @@ class TestWeightHandler:
         weighed = weigh([FreeRam(), Doubled()], ram(20, 50))
 
         assert weighed.names == ('FreeRam', 'Doubled')
-        assert weighed.parts(0).tolist() == [[20.0, 0.0, 1.0],
-                                             [20.0, 0.0, -2.0]]
-        assert weighed.parts(1).tolist() == [[50.0, 1.0, 1.0],
-                                             [50.0, 1.0, -2.0]]
+        assert weighed.parts([0])[0].tolist() == [[20.0, 0.0, 1.0],
+                                                  [20.0, 0.0, -2.0]]
+        assert weighed.parts([1])[0].tolist() == [[50.0, 1.0, 1.0],
+                                                  [50.0, 1.0, -2.0]]
 
     def test_an_error_in_a_weigher_fails_the_request(self, caplog):
         class Broken(weights.BaseHostWeigher):
@@ -116,7 +116,7 @@ class TestWeightHandler:
         weighed = weigh([Listed()], ram(20, 50))
 
         assert weighed.weights.tolist() == [2.0, 0.0]
-        assert weighed.parts(1).tolist() == [[50.0, 1.0, 2.0]]
+        assert weighed.parts([1])[0].tolist() == [[50.0, 1.0, 2.0]]
 
     def test_logs_each_step_of_a_weight_in_one_line(self, caplog):
         with caplog.at_level('DEBUG', 'nova_sched'):

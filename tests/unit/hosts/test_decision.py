@@ -38,8 +38,9 @@ def weighed(count):
 def picked(record, hosts=20, instances=1):
     for index in range(instances):
         made = weighed(hosts)
+        best = made.head[:decision.BEST]
         record.picked(Pick(index, UUID, 'h', 'h'), made.names, Weights(
-            *made.columns(record.room_for_weights), made.parts(0)))
+            made.given[best], made.values[best], made.parts([0])[0]))
     return record
 
 
@@ -82,7 +83,7 @@ def test_the_weight_of_a_pick_has_a_part_a_weigher():
 
     assert record.parts(0) == [WeigherPart('RAMWeigher', 0.0, 0.0, 1.0),
                                WeigherPart('CPUWeigher', 0.0, 0.0, -2.0)]
-    assert record.weighed[0].weights.tolist() == [-i for i in range(20)]
+    assert record.weighed[0].weights.tolist() == [-i for i in range(10)]
 
 
 @pytest.mark.parametrize('asked, uuids', [
@@ -153,14 +154,15 @@ class TestPackedRequest:
         assert record.request_id == kept
 
 
-def test_weights_are_bounded_while_the_record_is_filled():
-    """A request for 2,000 instances on 10,000 hosts."""
-    record = picked(Decision(), hosts=10000, instances=2000)
+def test_weights_are_kept_of_the_first_instances():
+    """Of a request for many on 10,000 hosts."""
+    record = picked(Decision(), hosts=10000, instances=120)
 
-    assert len(record.picks) == 2000
-    assert record.size < 3 * decision.MOST_WEIGHTS
-    assert len(record.weighed[0].rows) == 10000
-    assert len(record.weighed[-1].rows) == decision.BEST
+    assert len(record.picks) == 120
+    assert [len(kept.rows) for kept in record.weighed] == (
+        decision.MOST_WEIGHED * [decision.BEST])
+    assert record.size < 200 << 10
+    assert record.parts(99) and not record.parts(100)
 
 
 def test_decided_once_more_has_only_the_last_try():
@@ -251,19 +253,6 @@ def test_times_are_milliseconds_to_three_places(monkeypatch):
     with record.timed('filter'):
         pass
     assert record.milliseconds == {'filter': 14.346}
-
-
-def test_weights_beyond_the_most_are_those_of_the_best_and_then_none(
-        monkeypatch):
-    """Exactly as much is not beyond it."""
-    one = picked(Decision()).weighed[0].nbytes
-    monkeypatch.setattr(decision, 'MOST_WEIGHTS', one)
-
-    record = picked(Decision(), instances=5)
-
-    assert [len(kept.rows) for kept in record.weighed] == [
-        20, 20, decision.BEST]
-    assert len(record.picks) == 5
 
 
 @pytest.mark.parametrize('is_packed', [False, True])

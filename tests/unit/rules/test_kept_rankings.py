@@ -113,10 +113,10 @@ class TestTheSameAgain:
         """The record of a request is not changed by the next."""
         scene.pick()
         kept = scene.driver.decision.weighed[0]
-        before = kept.values.copy()
+        before = kept.weights.copy()
         scene.report(0, free_ram_mb=1000)
         scene.pick()
-        assert (kept.values == before).all()
+        assert (kept.weights == before).all()
 
     def test_of_several_instances_has_all_that_is_free(self, scenes):
         """What the first request's picks took was its own."""
