@@ -300,9 +300,10 @@ class Weighed:
     def parts(self, places):
         """Return what each weigher gave some hosts: float64 (n, weighers, 3).
 
-        places: where they stand in ``given``: int (n,).
+        places: where they stand in ``given``, a sequence.
         Raw value, normalized value and multiplier.
         """
+        places = np.array(places)
         found = np.empty((len(places), len(self.raw), 3))
         for i, of_one in enumerate(zip(self.raw, self.normalized,
                                        self.multipliers, strict=True)):

@@ -96,8 +96,8 @@ class Weights:
     weights: float64 (n,), beside it.
     parts: float64 (weighers, 3): raw, normalized and multiplier of the picked
         host; None when it is not kept.
-    best_parts: float64 (n, weighers, 3), the same of the best hosts; None when
-        it is not kept.
+    best_parts: float64 (n, weighers, 3), the same of the best hosts; None, or
+        none of them, when it is not kept.
     """
 
     rows: np.ndarray

@@ -31,6 +31,7 @@ from stevedore import exception as stevedore
 from nova_sched import contact
 from nova_sched import turns
 from nova_sched.objects import bounds
+from nova_sched.rpc import afterwards
 from nova_sched.rpc import brokers
 from nova_sched.rpc import decoding
 from nova_sched.rpc import frames
@@ -235,9 +236,10 @@ class Connection(impl_rabbit.Connection):
 def _wait(wait, *args, **kwargs):
     """Wait for the broker's answer on a channel.
 
-    A call waits for it when its reply is sent, and has nothing left to do. One
-    that sends something else before goes on beside the others.
+    A call waits for it when its reply is sent, and what is left of it is done
+    meanwhile.  One that sends something else before goes on beside the others.
     """
+    afterwards.run()
     turns.end_turn()
     return wait(*args, **kwargs)
 

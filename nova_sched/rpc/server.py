@@ -15,6 +15,7 @@ makes possible:
 - While no thread is free the loop goes on (``listener.py``): heartbeats are
   sent, and pings have a thread in reserve.  If that lasts, more is read of the
   shared queue, where pings wait behind calls.
+- What nobody waits for is done when the reply is sent (``afterwards.py``).
 - A reply whose queue is missing waits elsewhere (``replies.py``).  When it is
   lost, what the call has done is undone (``undo.py``); so is what a message
   has done that wants no reply.
@@ -57,6 +58,7 @@ from oslo_messaging.rpc import server
 from nova_sched import context
 from nova_sched import exception
 from nova_sched import turns
+from nova_sched.rpc import afterwards
 from nova_sched.rpc import replies
 from nova_sched.rpc import undo
 
@@ -99,8 +101,6 @@ class Dispatcher(dispatcher.RPCDispatcher):
 
         Raises ExpectedException for a message that no endpoint takes.
         """
-        # Lines about it are its sender's also where no endpoint takes it.
-        self.serializer.deserialize_context(incoming.ctxt)
         try:
             _check(incoming.message)
             return super().dispatch(incoming)
@@ -108,6 +108,8 @@ class Dispatcher(dispatcher.RPCDispatcher):
                 dispatcher.UnsupportedVersion, TypeError) as error:
             if isinstance(error, TypeError) and not _is_of_the_call(error):
                 raise
+            # Lines about it are its sender's also where no endpoint takes it.
+            self.serializer.deserialize_context(incoming.ctxt)
             LOG.warning('A message is refused: %s', error)
             raise dispatcher.ExpectedException from None
 
@@ -245,6 +247,7 @@ class Server(server.RPCServer):
         try:
             self._process_incoming(incoming)
         finally:
+            afterwards.run()
             # A thread that waits for its next call keeps nothing of this one.
             _begin()
 
@@ -252,6 +255,7 @@ class Server(server.RPCServer):
 def _begin():
     """Begin a call in this thread, of a caller that is not known yet."""
     undo.begin()
+    afterwards.begin()
     context.forget()
 
 

@@ -362,10 +362,11 @@ class SchedulingAttempt:
         """
         weighed = self._ranked.weighed
         best = weighed.head[:decision.BEST]
-        [parts] = weighed.parts([weighed.position(row)])
-        return decision.Weights(
-            weighed.given[best], weighed.values[best], parts,
-            None if self._record.weighed else weighed.parts(best))
+        # Of later instances the picked host's alone.
+        parts = weighed.parts([*(() if self._record.weighed else best),
+                               weighed.position(row)])
+        return decision.Weights(weighed.given[best], weighed.values[best],
+                                parts[-1], parts[:-1])
 
     def _refuse(self):
         """Raise NoValidHost because an instance got no host."""

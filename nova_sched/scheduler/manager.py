@@ -21,6 +21,7 @@ from nova_sched.objects import arguments
 from nova_sched.objects import bounds
 from nova_sched.objects import selection
 from nova_sched.plugins import nova_names
+from nova_sched.rpc import afterwards
 from nova_sched.rpc import undo
 from nova_sched.rules import codes
 from nova_sched.scheduler import claims
@@ -204,7 +205,7 @@ class SchedulerManager:
             _close(record, exc)
             raise
         finally:
-            self._keep(record)
+            afterwards.do(functools.partial(self._keep, record))
 
     def _keep(self, record):
         """Hand a closed record on, whatever becomes of it there."""

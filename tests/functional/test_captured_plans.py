@@ -4,6 +4,7 @@ Each is asked as it was captured: its version, its arguments and its answer's
 form are those of the caller, the plan knows its RequestSpec only.
 """
 
+import contextlib
 import json
 
 import oslo_messaging as messaging
@@ -16,6 +17,7 @@ from tests.builders import messages
 from tests.builders.examples import so_many
 from tests.functional import captures
 from tests.functional import conftest
+from tests.functional.processes import until
 from tests.functional.test_plan import planned
 from tests.functional.test_plan import rows
 
@@ -96,11 +98,24 @@ def decided(scheduler, client, name):
     except (exception.NoValidHost, messaging.RemoteError) as refusal:
         assert getattr(refusal, 'exc_type', 'NoValidHost') == 'NoValidHost'
         # Nova's words for some reasons are none.
-        with scheduler.recorder.reading() as store:
-            [number] = store.numbers(f'req-{name}')
-            return store.document(number)['reason'], uuids
+        kept = once_kept(scheduler, f'req-{name}',
+                         lambda store, number: store.document(number))
+        return kept['reason'], uuids
     return [list(map(_host, chosen if isinstance(chosen, list) else [chosen]))
             for chosen in answer], uuids
+
+
+def once_kept(scheduler, name, read):
+    """What is read of a decision, by the store and its number.
+
+    name: by which the store finds it, a moment after its answer.
+    """
+    def found():
+        with (scheduler.recorder.reading() as store,
+              contextlib.suppress(exception.InvalidInput)):
+            [number] = store.numbers(name)
+            return read(store, number)
+    return until(found, 'the decision kept')
 
 
 def _host(selected):

@@ -85,6 +85,7 @@ def test_sigterm_during_many_calls_loses_none_to_another_daemon(stage, slow):
     assert results(futures) == {3}
     assert status == 0
     assert seconds < processes.SOON
+    staying.wait_until_said(' placed: ', times=CALLS - served(going))
     assert served(going, staying) == CALLS
     assert served(staying) > 20
     assert not going.said('Traceback')
@@ -105,6 +106,7 @@ def test_sigterm_during_many_calls_loses_none_to_a_successor(stage, slow):
     assert by_first < CALLS
     second = stage.daemon(workers=2, name='second', **slow)
     assert results(futures) == {3}
+    second.wait_until_said(' placed: ', times=CALLS - by_first)
     assert by_first + served(second) == CALLS
 
 
@@ -238,10 +240,11 @@ def test_every_log_line_of_a_request_bears_its_id(stage):
     caller.ask(request_id=accepted)
     with pytest.raises(exception.NoValidHost):
         caller.ask(memory_mb=999999, request_id=refused)
-    assert [accepted in line for line in daemon.said(' placed: ')] == [True]
+    assert [accepted in line for line
+            in daemon.wait_until_said(' placed: ')] == [True]
     for words in ('refused:', 'Filter RamFilter returned 0 hosts',
                   'Filtering removed all hosts'):
-        line, = daemon.said(words)
+        line, = daemon.wait_until_said(words)
         assert refused in line
 
 

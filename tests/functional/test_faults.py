@@ -89,10 +89,10 @@ def test_a_broker_that_restarts_has_no_call_decided_twice(broker_stage):
         back = time.monotonic()
         until_answered(calls, back)
 
-    placed = served(daemon)
     answered = {call.instance for call in calls.calls if call.host}
+    until(lambda: answered <= set(served(daemon)), 'a line of each answer')
+    placed = served(daemon)
     assert len(placed) == len(set(placed))
-    assert answered <= set(placed)
     assert not [call for call in calls.since(back) if call.error]
     # What is sent before the service has its queues again is lost, but its
     # callers learn so.
@@ -174,7 +174,7 @@ def test_a_claim_that_is_not_answered_in_time_is_told_of(
     with pytest.raises(exception.NoValidHost,
                        match='; Placement did not answer in time'):
         stage.client().pick()
-    assert daemon.said('; Placement did not answer in time')
+    assert daemon.wait_until_said('; Placement did not answer in time')
 
 
 @pytest.fixture(params=[stages.FILTER, stages.CHANCE])

@@ -108,8 +108,9 @@ def comes_again(daemon, message, holder=''):
     return daemon.said(f'Call {unique_id} has come before, to {holder}')
 
 
-def placed(daemon):
-    return len(daemon.said(' placed: '))
+def placed(daemon, number=1):
+    """How many calls were decided, once there are so many."""
+    return len(daemon.wait_until_said(' placed: ', times=number))
 
 
 def test_a_call_whose_acknowledgement_is_lost_is_decided_once(season, gate):
@@ -125,7 +126,7 @@ def test_a_call_whose_acknowledgement_is_lost_is_decided_once(season, gate):
               'the call comes again')
         gate.open()
         assert answer(wire, call)['failure'] is None
-        assert placed(daemon) == number
+        assert placed(daemon, number) == number
     assert not daemon.said('Traceback')
 
 
@@ -164,4 +165,4 @@ def test_another_call_for_the_same_instance_is_another_decision(season):
     for _ in range(2):
         wire.send(call := a_call(wire))
         assert answer(wire, call)['failure'] is None
-    assert placed(daemon) == 2
+    assert placed(daemon, 2) == 2

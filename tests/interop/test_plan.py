@@ -183,6 +183,6 @@ def test_captured_requests_are_decided_as_they_are_planned(
 
 def _kept(scheduler, uuid):
     """What is kept of the decision on an instance, and what it rested on."""
-    with scheduler.recorder.reading() as store:
-        [number] = store.numbers(uuid)
-        return store.document(number), store.past(number)
+    return captured.once_kept(
+        scheduler, uuid, lambda store, number: (
+            store.document(number), store.past(number)))
