@@ -27,6 +27,8 @@ BEST = 10
 
 #: Instances of a request of which weights are kept: the first ones.
 MOST_WEIGHED = 100
+#: Weights of one record where those of all hosts are kept, about: 8 MB.
+MOST_WEIGHTS = 1 << 19
 
 #: Bytes of a small record, for each host, and for each instance's weights: in
 #: flight, a placement changes some columns of the table.
@@ -92,12 +94,12 @@ class Claim:
 class Weights:
     """What was weighed for one instance: the best hosts, and the picked one.
 
-    rows: int (n,), of the best hosts, best first.
+    rows: int (n,), of the best hosts, or of all, best first.
     weights: float64 (n,), beside it.
     parts: float64 (weighers, 3): raw, normalized and multiplier of the picked
         host; None when it is not kept.
-    best_parts: float64 (n, weighers, 3), the same of the best hosts; None, or
-        none of them, when it is not kept.
+    best_parts: float64 (n, weighers, 3), the same of the BEST hosts at most;
+        None, or none of them, when it is not kept.
     """
 
     rows: np.ndarray
@@ -138,8 +140,10 @@ class Decision:
     hosts: how many hosts there were to begin with.
     picks: one an instance that got a host.  alternates: how many in all.
     selections: what is answered: a list of Selection an instance.
-    weighers: names of those that ran.  weighed: Weights, one an instance of
-        the first MOST_WEIGHED.
+    keeps_all_weights: whether it is to keep what all hosts weigh, for each
+        instance; else what is told of it later.
+    weighers: names of those that ran.  weighed: Weights, one an instance, as
+        far as they are kept.
     tries: how often it was decided; more than once when another request took
         meanwhile what this one had chosen.
     milliseconds: step name -> time taken.
@@ -160,6 +164,7 @@ class Decision:
     request: collections.abc.Mapping = dataclasses.field(
         default_factory=dict)
     generation: int = 0
+    keeps_all_weights: bool = False
     reads: tuple = ()
     lost: tuple = ()
     clock: float = 0.0
@@ -272,19 +277,23 @@ class Decision:
         return (_SMALL + _PER_WEIGHED * len(self.weighed) + 2 * request
                 + _PER_HOST * self.hosts)
 
-    @property
-    def keeps_weights(self):
-        """Whether it keeps what the next instance's hosts weigh."""
-        return len(self.weighed) < MOST_WEIGHED
+    def hosts_to_keep(self, count):
+        """Return of how many of ``count`` weighed hosts the weights are kept,
+        for the next instance.
+        """
+        kept = len(self.weighed)
+        if self.keeps_all_weights and kept * count < MOST_WEIGHTS:
+            return count
+        return BEST if kept < MOST_WEIGHED else 0
 
     def picked(self, pick, weighers=(), weights=None):
         """Record an instance's host.
 
         weighers: names of those that ran, and weights: Weights; if hosts were
-            weighed.
+            weighed, and these are to be kept.
         """
         self.picks.append(pick)
-        if weights is None or not self.keeps_weights:
+        if weights is None:
             return
         # A last host that is left is not weighed.
         self.weighers = weighers or self.weighers

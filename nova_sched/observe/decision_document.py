@@ -282,22 +282,23 @@ def _best(record):
     """
     if not record.weighed or not record.names:
         return np.zeros(0, np.int32), np.zeros(0)
-    return record.weighed[0].rows, record.weighed[0].weights
+    weighed = record.weighed[0]
+    return weighed.rows[:decision.BEST], weighed.weights[:decision.BEST]
 
 
 def _parts(record):
     """Return the parts of weights, as of Kept: float64 (hosts, weighers, 3);
     and how many of the hosts are picks.
     """
-    count, picks = len(record.weighers), len(record.weighed)
-    found = np.zeros((picks, count, 3))
-    for place, weighed in enumerate(record.weighed):
-        if weighed.parts is not None and len(weighed.parts) == count:
-            found[place] = weighed.parts
-    best = record.weighed[0].best_parts if len(_best(record)[0]) else None
+    count, weighed = len(record.weighers), record.weighed[:MOST_INSTANCES]
+    found = np.zeros((len(weighed), count, 3))
+    for place, each in enumerate(weighed):
+        if each.parts is not None and len(each.parts) == count:
+            found[place] = each.parts
+    best = weighed[0].best_parts if len(_best(record)[0]) else None
     if best is not None and best.shape[1] == count:
         found = np.concatenate([best, found])
-    return found, picks
+    return found, len(weighed)
 
 
 def rests_on(record):

@@ -41,6 +41,9 @@ class Recorder:
     metrics: observe.metrics.Metrics that count them; None for none.
     """
 
+    #: Whether records are to keep what all hosts weigh.
+    keeps_all_weights = False
+
     def __init__(self, conf=None, metrics=None):
         self._conf, self._store, self._metrics = conf, None, metrics
         self._waiting, self._lock = collections.deque(), threading.Lock()

@@ -184,9 +184,12 @@ class Decider:
 
 
 class _LastRecord:
-    """A recorder for the manager that keeps the last record only."""
+    """A recorder for the manager that keeps the last record only.
 
-    generation = 1
+    Its hosts are compared with what others have chosen, whichever that is.
+    """
+
+    generation, keeps_all_weights = 1, True
 
     def __init__(self):
         self.record = None

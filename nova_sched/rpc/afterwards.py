@@ -2,7 +2,8 @@
 
 Each thread of a server works on one call at a time.  Functions for which the
 caller need not wait are kept by thread, and called while the broker confirms
-the reply; or when the call is over, if there is no reply.
+the reply.  They are called at once when the broker is away, and when the call
+is over if there is no reply.
 """
 
 import threading
@@ -36,6 +37,6 @@ def run():
     while functions:
         try:
             functions.pop(0)()
-        except Exception:
-            # The caller has its answer.
+        except BaseException:
+            # The caller may have its answer, which nothing here is to undo.
             LOG.exception('What was left of a call has failed')

@@ -162,6 +162,8 @@ class Connection(impl_rabbit.Connection):
         """As of the library; notes what it recovers from."""
         def note(error):
             self._note(error)
+            # It may be long until the broker is back.
+            afterwards.run()
             if recoverable_error_callback is not None:
                 recoverable_error_callback(error)
         return super().ensure(method, retry, note, **kwargs)

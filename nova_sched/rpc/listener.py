@@ -15,6 +15,7 @@ import time
 from oslo_log import log as logging
 from oslo_messaging._drivers import amqpdriver
 
+from nova_sched.rpc import afterwards
 from nova_sched.rpc import replies
 from nova_sched.rpc import undo
 from nova_sched.rpc.taken_calls import Holder
@@ -65,6 +66,9 @@ class Request(amqpdriver.AMQPIncomingMessage):
 
         Undoes what the call has done if nobody is to get it.
         """
+        if self.listener.contact.failures:
+            # Nobody knows how long the reply waits for the broker.
+            afterwards.run()
         pending = replies.PendingReply()
         if self.orig_msg_id:
             self._send_reply(pending, reply, failure)
@@ -84,12 +88,14 @@ class Listener(amqpdriver.AMQPListener):
     turned: when the loop has turned last, by time.monotonic().
     retrier: replies.ReplyRetrier.
     taken_calls: TakenCalls, by default of this process alone.
+    contact: Contact with the broker, also when the connection is closed.
     """
 
     message_cls = Request
 
     def __init__(self, driver, conn):
         super().__init__(driver, conn)
+        self.contact = conn.contact
         self.begun, self.turned = collections.Counter(), time.monotonic()
         self.retrier = replies.ReplyRetrier(driver,
                                             self._obsolete_reply_queues.add)

@@ -349,23 +349,27 @@ class SchedulingAttempt:
         self._record.picked(
             decision.Pick(index, key if isinstance(key, str) else None, host,
                           node, weighed.weight(row)), weighed.names,
-            self._weights(row) if self._record.keeps_weights else None)
+            self._weights(row))
         self.placed.append(InFlight(
             key, host, node, self._spec_obj.demand(),
             limits.get('numa_topology'), self.request.group,
             self._record.clock, self.claims.claiming))
 
     def _weights(self, row):
-        """Return what is kept of what hosts weigh: decision.Weights.
+        """Return what is kept of what hosts weigh: decision.Weights, or None.
 
         row: of the picked host.
         """
-        weighed = self._ranked.weighed
-        best = weighed.head[:decision.BEST]
+        weighed, record = self._ranked.weighed, self._record
+        most = record.hosts_to_keep(len(weighed.given))
+        if not most:
+            return None
+        kept = (weighed.order if most > decision.BEST else weighed.head)[:most]
         # Of later instances the picked host's alone.
-        parts = weighed.parts([*(() if self._record.weighed else best),
-                               weighed.position(row)])
-        return decision.Weights(weighed.given[best], weighed.values[best],
+        parts = weighed.parts([
+            *(() if record.weighed else kept[:decision.BEST]),
+            weighed.position(row)])
+        return decision.Weights(weighed.given[kept], weighed.values[kept],
                                 parts[-1], parts[:-1])
 
     def _refuse(self):

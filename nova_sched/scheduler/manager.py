@@ -191,6 +191,7 @@ class SchedulerManager:
         record = decision.Decision(
             request_id=getattr(ctxt, 'request_id', None), request=call,
             generation=self.recorder.generation,
+            keeps_all_weights=self.recorder.keeps_all_weights,
             budget=budget.Budget(self._limits.seconds))
         record.arrived -= (waited := turns.waited())
         record.spent('wait', waited)

@@ -42,7 +42,8 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
             hosts.instances_on(self._running, {}), record.offer)
 
     def opened(self, record, *args):
-        self.decision = super().opened(record or Decision(), *args)
+        self.decision = super().opened(
+            record or Decision(keeps_all_weights=True), *args)
         if self.seed is not None:
             self.decision.seed = self.seed
         return self.decision
@@ -52,7 +53,7 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
 class Records:
     """A recorder that keeps the records themselves, oldest first."""
 
-    generation = 1
+    generation, keeps_all_weights = 1, False
 
     def __init__(self):
         self.decisions = []

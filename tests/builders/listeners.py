@@ -2,12 +2,14 @@
 
 import bz2
 import json
+import types
 
 import amqp
 from kombu import message as kombu_message
 from kombu.transport import pyamqp
 from oslo_messaging._drivers import impl_rabbit
 
+from nova_sched import contact
 from nova_sched.rpc import driver
 from nova_sched.rpc import listener as rpc_listener
 
@@ -39,7 +41,9 @@ class Channel:
 
 
 def a_listener():
-    return rpc_listener.Listener(Driver(), None)
+    """A listener on a connection that nobody reads from."""
+    return rpc_listener.Listener(
+        Driver(), types.SimpleNamespace(contact=contact.Contact()))
 
 
 def a_consumer(listener, **kwargs):

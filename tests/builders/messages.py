@@ -7,6 +7,7 @@ from oslo_messaging.rpc import dispatcher
 from oslo_messaging.rpc import server
 
 from nova_sched import rpc
+from tests.builders import waiting
 
 
 class Recorder(dispatcher.RPCDispatcher):
@@ -51,6 +52,13 @@ def recording(made, conf, *endpoints):
     yield recorder.messages
     running.stop()
     running.wait()
+
+
+def until_over(server):
+    """Wait until a server works on no call; its answer comes before its end.
+    """
+    waiting.until(lambda: not server._work_executor._working,
+                  'all calls are over')
 
 
 def raw_client(made, version='4.0', **target):

@@ -114,6 +114,12 @@ def test_two_daemons_share_the_work(stage):
     caller = stage.client()
     for future in caller.crowd(40, callers=8):
         assert future.result(processes.PATIENCE)
-    served = [len(daemon.said('instance(s) placed: ')) for daemon in daemons]
+    served = processes.until(lambda: _served(daemons, 40), 'a line of each')
     assert sum(served) == 40
     assert min(served) > 0
+
+
+def _served(daemons, count):
+    """How many instances each has placed, if so many in all; else None."""
+    served = [len(daemon.said('instance(s) placed: ')) for daemon in daemons]
+    return served if sum(served) >= count else None

@@ -18,6 +18,7 @@ from nova_sched.objects import aggregate
 from nova_sched.scheduler import caching_scheduler
 from nova_sched.scheduler import driver
 from tests.builders import clouds
+from tests.builders import messages
 from tests.builders.services import select
 
 
@@ -237,6 +238,7 @@ class TestReloads:
     @staticmethod
     def decided(serving):
         """How many decisions are kept, once all are written."""
+        messages.until_over(serving.server)
         with serving.recorder.reading() as store:
             return len(store.summaries(1000))
 

@@ -10,6 +10,7 @@ from nova_sched.cloud import fake as fake_cloud
 from nova_sched.cmd import manage
 from tests.builders import cloud_database
 from tests.builders import commands
+from tests.builders import messages
 from tests.builders import rules
 
 #: Of a client of the scheduler that ``call`` asks.
@@ -93,6 +94,7 @@ def call(run, scheduler, database, tmp_path):
 
 def decisions(scheduler):
     """What a SchedulerService has decided: documents, the newest first."""
+    messages.until_over(scheduler.server)
     with scheduler.recorder.reading() as store:
         return [store.document(summary.number)
                 for summary in store.summaries(1000)]

@@ -37,10 +37,11 @@ def weighed(count):
 
 def picked(record, hosts=20, instances=1):
     for index in range(instances):
-        made = weighed(hosts)
-        best = made.head[:decision.BEST]
+        made, most = weighed(hosts), record.hosts_to_keep(hosts)
+        kept = made.order[:most]
         record.picked(Pick(index, UUID, 'h', 'h'), made.names, Weights(
-            made.given[best], made.values[best], made.parts([0])[0]))
+            made.given[kept], made.values[kept], made.parts([0])[0])
+            if most else None)
     return record
 
 
@@ -163,6 +164,17 @@ def test_weights_are_kept_of_the_first_instances():
         decision.MOST_WEIGHED * [decision.BEST])
     assert record.size < 200 << 10
     assert record.parts(99) and not record.parts(100)
+
+
+def test_all_weights_are_kept_where_that_is_asked_for_while_there_is_room(
+        monkeypatch):
+    """Of further instances the best, and then none."""
+    monkeypatch.setattr(decision, 'MOST_WEIGHTS', 50)
+
+    record = picked(Decision(keeps_all_weights=True), instances=120)
+
+    assert [len(kept.rows) for kept in record.weighed] == (
+        3 * [20] + 97 * [decision.BEST])
 
 
 def test_decided_once_more_has_only_the_last_try():

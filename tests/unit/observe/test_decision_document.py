@@ -115,7 +115,7 @@ def test_of_many_instances_tells_of_all_where_they_are():
     """And of a hundred how they came there."""
     record = a_record(20, NAMES, instances=20)
     record.picks *= 10
-    record.weighed *= 5
+    record.weighed *= 10
 
     picks = of(record)['picks']
 

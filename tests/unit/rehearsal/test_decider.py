@@ -10,6 +10,7 @@ from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.plugins.nova import reach
 from nova_sched.rehearsal import decider
 from nova_sched.rehearsal import read_only_placement
+from nova_sched.shadow import compare
 from tests.builders import clouds
 from tests.builders import http_placement
 from tests.builders import requests
@@ -164,3 +165,17 @@ def test_the_request_has_its_instances_and_the_options_of_the_file(
     assert rehearsed.request.count == 2
     assert rehearsed.request.instance_uuids == rehearsed.uuids
     assert rehearsed.request.options == {'x': 1}
+
+
+def test_any_host_can_be_compared_with_what_others_have_chosen(cloud, made):
+    """It is one of many that are as good, or the worst of them."""
+    cloud.load_nodes(*(
+        clouds.a_compute_node(f'c{number:02}', uuid=a_uuid(),
+                              free_ram_mb=8000 if number == 20 else 9000)
+        for number in range(21)))
+    record = decide(made()).record
+
+    assert len(record.weighed[0].rows) == 21
+    for host, verdict in (('c19', compare.EQUALS), ('c20', compare.LOWER)):
+        assert compare.compare(record, compare.LiveDecision(
+            ((host, None),))).verdict == verdict

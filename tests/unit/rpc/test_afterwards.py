@@ -1,17 +1,22 @@
 """What is left of a call is done when its reply is on the way."""
 
 import contextlib
+import sys
 import threading
 
 import oslo_messaging as messaging
+from oslo_messaging._drivers import impl_rabbit
 import pytest
 
+from nova_sched import contact
 from nova_sched import context
 from nova_sched.rpc import afterwards
 from nova_sched.rpc import driver
 from nova_sched.rpc import server as rpc_server
 from tests.builders import messages
 from tests.builders import rules
+from tests.unit.rpc.test_undo import Listener
+from tests.unit.rpc.test_undo import a_message
 
 
 @pytest.fixture
@@ -53,10 +58,34 @@ def test_is_done_while_the_broker_confirms_the_reply(in_a_call):
     assert done == ['left', 'waited']
 
 
+def test_does_not_wait_for_a_broker_that_is_away(in_a_call, monkeypatch):
+    """Neither for one that fails, nor for one that was found away before."""
+    done, listener = [], Listener()
+    monkeypatch.setattr(
+        impl_rabbit.Connection, 'ensure',
+        lambda self, method, retry, failed: failed(OSError('away')))
+    connection = object.__new__(driver.Connection)
+    connection.contact = contact.Contact()
+    with in_a_call():
+        afterwards.do(lambda: done.append('when it fails'))
+        connection.ensure(None)
+        afterwards.do(lambda: done.append('while it is away'))
+        listener.contact = connection.contact
+        a_message(listener).reply('hosts')
+    assert done == ['when it fails', 'while it is away']
+
+
+def test_waits_for_a_broker_that_is_there(in_a_call):
+    with in_a_call():
+        afterwards.do(pytest.fail)
+        a_message(Listener()).reply('hosts')
+
+
 def test_that_fails_keeps_nothing_else_from_being_done(in_a_call, caplog):
     done = []
     with in_a_call():
         afterwards.do(lambda: [][0])
+        afterwards.do(sys.exit)
         afterwards.do(lambda: done.append(True))
         afterwards.run()
     assert done == [True]

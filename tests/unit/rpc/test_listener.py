@@ -103,9 +103,9 @@ class TestACallThatComesAgain:
     @pytest.fixture
     def listener(self):
         made = a_listener()
-        made.again = []
+        made.sent, made.again = [], []
         made.retrier = types.SimpleNamespace(
-            send=lambda reply: None, send_again=made.again.append)
+            send=made.sent.append, send_again=made.again.append)
         return made
 
     def hear(self, listener):
@@ -129,6 +129,14 @@ class TestACallThatComesAgain:
         [again] = listener.again
         assert again.queue == 'q'
         assert '"result": "hosts"' in again.body['oslo.message']
+
+    def test_is_answered_when_its_connection_is_closed(self, listener):
+        """By another, as in a stop."""
+        request, _ = self.hear(listener)
+        request.take()
+        listener.conn = None
+        request.reply('hosts')
+        assert [reply.queue for reply in listener.sent] == ['q']
 
     def test_is_left_to_another_worker_that_took_it(
             self, listener, monkeypatch):

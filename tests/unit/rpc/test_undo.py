@@ -5,6 +5,7 @@ import threading
 from oslo_messaging._drivers import amqpdriver
 import pytest
 
+from nova_sched import contact
 from nova_sched.rpc import server
 from nova_sched.rpc import undo
 from nova_sched.rpc.listener import Request
@@ -19,6 +20,7 @@ class Listener:
 
     def __init__(self, gone=False, raises=None):
         self.replied, self._raises, self.retrier = [], raises, self
+        self.contact = contact.Contact()
         self.queues = amqpdriver.ObsoleteReplyQueuesCache()
         if gone:
             self.queues.add('queue', 'id')
