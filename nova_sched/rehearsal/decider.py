@@ -186,7 +186,7 @@ class Decider:
 class _LastRecord:
     """A recorder for the manager that keeps the last record only.
 
-    Its hosts are compared with what others have chosen, whichever that is.
+    Records keep all weights: any host may be the one that others chose.
     """
 
     generation, keeps_all_weights = 1, True
