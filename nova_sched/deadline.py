@@ -106,17 +106,22 @@ class _Threads:
         self._waiting = 0
 
     def run(self, function, name):
-        """Run a function in a thread of that name."""
-        self._functions.put((function, name))
+        """Run a function in a thread of that name.
+
+        Raises RuntimeError if the system has no thread for it.
+        """
         with self._lock:
             if self._waiting:
                 self._waiting -= 1
+                self._functions.put((function, name))
                 return
-        threading.Thread(target=self._run, daemon=True).start()
+        threading.Thread(target=self._run, args=([(function, name)],),
+                         daemon=True).start()
 
-    def _run(self):
+    def _run(self, first):
+        """Run functions, the first of which is in a list alone."""
+        function, threading.current_thread().name = first.pop()
         while True:
-            function, threading.current_thread().name = self._functions.get()
             function()
             # Nothing of it is held while the thread waits.
             del function
@@ -125,6 +130,7 @@ class _Threads:
                 if self._waiting == self._most:
                     return
                 self._waiting += 1
+            function, threading.current_thread().name = self._functions.get()
 
 
 #: As many as requests usually ask at the same time.

@@ -1,5 +1,9 @@
 """Calling a service that runs, and waiting for what it does."""
 
+import contextlib
+import threading
+from unittest import mock
+
 from nova_sched import context
 from nova_sched.scheduler import rpcapi
 from tests.builders import requests
@@ -15,3 +19,11 @@ def select(conf, **request):
         context.RequestContext(), requests.a_request(**request),
         [requests.INSTANCE_UUID], return_objects=True)
     return [chosen[0].service_host for chosen in answer]
+
+
+@contextlib.contextmanager
+def no_thread():
+    """Have the system give no thread to anybody in a block."""
+    with mock.patch.object(threading.Thread, 'start', side_effect=RuntimeError(
+            "can't start new thread")):
+        yield

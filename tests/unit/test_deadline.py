@@ -8,6 +8,7 @@ import weakref
 import pytest
 
 from nova_sched import deadline
+from tests.builders.services import no_thread
 from tests.builders.services import wait_for
 
 
@@ -112,6 +113,21 @@ def test_so_many_threads_wait_at_most():
     wait_for(lambda: threads._waiting == 2 and not [
         thread for thread in threading.enumerate()
         if thread.name == 'one of five'])
+
+
+def test_a_call_without_a_thread_keeps_none_from_later_ones():
+    """Neither is it worked on later, when nobody waits for it any more."""
+    threads, seen = deadline._Threads(2), []
+    for _ in range(3):
+        with no_thread(), pytest.raises(RuntimeError, match='new thread'):
+            threads.run(lambda: seen.append('late'), 'call')
+
+    together = threading.Barrier(3, timeout=10)
+    for _ in range(3):
+        threads.run(lambda: seen.append(together.wait()), 'call')
+
+    wait_for(lambda: len(seen) == 3)
+    assert sorted(seen) == [0, 1, 2]
 
 
 def test_a_child_of_the_process_has_threads_of_its_own():
