@@ -162,14 +162,20 @@ class Guard:
         with self._lock:
             if self.hangs or self._closed.is_set():
                 return
-            self.down, self.hangs = reason, True
             self._interval = self._next_interval()
+            self.down, self.hangs = reason, True
+        try:
+            threading.Thread(target=self._probe_until_up, daemon=True,
+                             name=f'probe {self.name}').start()
+        except RuntimeError as error:
+            # Nobody would find that it answers but the next request.
+            self.down, self.hangs = None, False
+            self._leave_out(f'{reason}, and no probe: {error}')
+            return
         LOG.warning('Timeout getting %(what)s for %(name)s, whose database is '
                     'not asked again until it answers: %(reason)s', {
                         'what': self._what, 'name': self.name,
                         'reason': reason})
-        threading.Thread(target=self._probe_until_up, daemon=True,
-                         name=f'probe {self.name}').start()
 
     def _next_interval(self):
         """Return the seconds between probes.
@@ -190,6 +196,10 @@ class Guard:
                     deadline.DeadlineExceeded) as error:
                 LOG.debug('%s: %s', self.name, error)
                 continue
+            except Exception as error:
+                self.log_failure(self._probe, error)
+                continue
+            self._failing.discard(_name(self._probe))
             with self._lock:
                 self.hangs, self._up_since = False, time.monotonic()
             self.contact.answered()

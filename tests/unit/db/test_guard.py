@@ -4,12 +4,14 @@ import functools
 import logging
 import threading
 import time
+from unittest import mock
 
 import pytest
 
 from nova_sched import exception
 from nova_sched.db import engine
 from nova_sched.db import guard
+from tests.builders.services import no_thread
 from tests.builders.waiting import until
 
 LONG = 20
@@ -243,6 +245,51 @@ def test_one_that_hung_is_asked_again_once_it_answers_a_probe(
     probed = server.probed
     time.sleep(0.1)
     assert server.probed == probed
+
+
+def test_one_that_no_thread_can_probe_is_asked_by_the_next_request(
+        server, guarded, caplog):
+    caplog.set_level(logging.INFO)
+    server.answers.clear()
+    found = guarded(timeout=0.1)
+    ask = guard.asking(found, server.ask)
+    # Another thread than that of a question.
+    with (mock.patch.object(found, '_probe_until_up',
+                            side_effect=AssertionError),
+          pytest.raises(exception.DatabaseUnavailable)):
+        call = found.ask(server.ask)
+        with no_thread():
+            found.answer(call)
+    assert not found.hangs
+    assert [line for line in caplog.messages if 'cell x' in line] == [
+        'Failed to get rows for cell x; each request asks again, and the next '
+        'line will be when it is answered: no answer within 0.1 seconds, and '
+        "no probe: can't start new thread"]
+    server.answers.set()
+
+    assert ask() == 'rows'
+    assert caplog.messages[-1] == 'The database for cell x answers again'
+
+
+def test_probes_go_on_after_any_error(server, guarded, caplog, monkeypatch):
+    """It is told once, and once more if it comes again later."""
+    found = guarded(timeout=0.1)
+    for _ in range(2):
+        errors = [ValueError('not mine'), ValueError('not mine'), None]
+        monkeypatch.setattr(found, '_probe', functools.partial(fail, errors))
+        server.answers.clear()
+        with pytest.raises(exception.DatabaseUnavailable):
+            guard.asking(found, server.ask)()
+        until(lambda left=errors: not left)
+        until(lambda: not found.hangs)
+
+    assert [line.rpartition(': ')[2] for line in caplog.messages
+            if 'Failed' in line] == ["ValueError('not mine')"] * 2
+
+
+def fail(errors):
+    if error := errors.pop(0):
+        raise error
 
 
 def test_no_thread_is_left_when_it_is_closed(server, guarded):
