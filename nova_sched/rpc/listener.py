@@ -4,9 +4,9 @@ oslo.messaging's listener acknowledges a request when it reads it, so it must
 not read what no thread is free for; while it waits for a thread it sends no
 heartbeat either, and the broker closes the connection.  Here requests are
 read as they come, at most ``rabbit_qos_prefetch_count`` of each queue, and
-acknowledged when a thread takes them.  What was not taken goes back to the
-broker with the connection.  A call that the broker gives to somebody twice is
-decided once (``taken_calls.py``).
+acknowledged once a thread is free for them.  What was not taken goes back to
+the broker with the connection.  A call that the broker gives to somebody twice
+is decided once (``taken_calls.py``).
 """
 
 import collections
@@ -34,7 +34,7 @@ FAR_AHEAD = 250
 
 
 class Request(amqpdriver.AMQPIncomingMessage):
-    """A call or cast, acknowledged when somebody works on it."""
+    """A call or cast, acknowledged when it is taken to be worked on."""
 
     _taken = False
 

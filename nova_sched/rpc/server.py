@@ -112,6 +112,11 @@ class Dispatcher(dispatcher.RPCDispatcher):
             self.serializer.deserialize_context(incoming.ctxt)
             LOG.warning('A message is refused: %s', error)
             raise dispatcher.ExpectedException from None
+        except BaseException as error:
+            if isinstance(error, Exception):
+                raise
+            # The library would answer nothing, and log nothing.
+            raise RuntimeError(f'The call was ended by {error!r}') from error
 
     def _watchdog(self, event, incoming):
         incoming.ends(event)
@@ -191,7 +196,7 @@ class Server(server.RPCServer):
         listener = super()._create_listener()
         if self._taken_calls is not None:
             listener._poll_style_listener.taken_calls = self._taken_calls
-        return _ClosingListener(listener, self._reserve)
+        return _ClosingListener(listener, self._work_executor, self._reserve)
 
     def _on_incoming(self, incoming):
         [message] = incoming
@@ -235,12 +240,16 @@ class Server(server.RPCServer):
 
         submit: that of an executor.  free: released when it is done.
         """
-        take = getattr(message, 'take', None)
-        if take and not take():
-            free.release()
-            return
-        work = submit(self._process, [_TrackedMessage(message)])
-        work.add_done_callback(lambda _: free.release())
+        work = None
+        try:
+            take = getattr(message, 'take', lambda: True)
+            if take():
+                work = submit(self._process, [_TrackedMessage(message)])
+        finally:
+            if work is None:
+                free.release()
+        if work is not None:
+            work.add_done_callback(lambda _: free.release())
 
     def _process(self, incoming):
         _begin()
@@ -321,11 +330,12 @@ def _as_text(error):
 class _ClosingListener:
     """A listener whose ``stop`` closes its connection.
 
-    reserve: executor that ends with it.
+    executor: of what comes.  reserve: of pings; ends with it.
     """
 
-    def __init__(self, listener, reserve):
-        self._listener, self._reserve = listener, reserve
+    def __init__(self, listener, executor, reserve):
+        self._listener = listener
+        self._executor, self._reserve = executor, reserve
         self._arrived = listener._poll_style_listener
         self._over = False
 
@@ -343,6 +353,9 @@ class _ClosingListener:
 
     def start(self, on_incoming):
         self._on_incoming = on_incoming
+        # They have a thread before a message is taken for it.
+        self._executor.submit(_begin)
+        self._reserve.submit(_begin)
         self._listener.start(on_incoming)
 
     def look(self, taken):

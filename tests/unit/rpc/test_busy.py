@@ -93,7 +93,7 @@ def server(arrived, monkeypatch, request):
     listener = Listener()
     listener._poll_style_listener = arrived
     made._create_listener = lambda: rpc_server._ClosingListener(
-        listener, made._reserve)
+        listener, made._work_executor, made._reserve)
     made._process_incoming = work
     made.start()
     yield made
@@ -228,7 +228,7 @@ def test_the_end_of_all_work_gives_up_replies_within_seconds(arrived):
     arrived.retrier = types.SimpleNamespace(close=closed.append)
     listener = Listener()
     listener._poll_style_listener = arrived
-    rpc_server._ClosingListener(listener, reserve).cleanup()
+    rpc_server._ClosingListener(listener, None, reserve).cleanup()
     assert closed == [3]
     with pytest.raises(RuntimeError):
         reserve.submit(print)

@@ -34,6 +34,9 @@ class Endpoint:
     def fail(self, ctxt, arg):
         raise UNSENDABLE[arg]
 
+    def exit(self, ctxt):
+        raise SystemExit('a plug-in wants to')
+
     def lose(self, ctxt):
         undo.if_reply_is_lost(lambda: UNDONE.append(True))
         return object()
@@ -67,6 +70,14 @@ def test_a_call_that_nobody_takes_is_not_kept_alive(version, method, refusal):
                 context.RequestContext(), method, arg=1)
         assert refused.value.exc_type == refusal
         assert_no_watchdog()
+
+
+def test_an_exit_is_told_to_the_caller_and_ends_nothing(caplog):
+    with caller() as client:
+        with pytest.raises(RuntimeError, match='a plug-in wants to'):
+            client.call(context.RequestContext(), 'exit')
+        assert client.call(context.RequestContext(), 'tell', arg=1) == 1
+    assert 'Exception during message handling' in caplog.text
 
 
 @pytest.mark.parametrize(('method', 'arguments', 'traceback'), [

@@ -1,4 +1,5 @@
 import threading
+from unittest import mock
 
 from oslo_context import context as oslo_context
 import pytest
@@ -7,6 +8,7 @@ from nova_sched import context
 from nova_sched import rpc
 from nova_sched.rpc import server as rpc_server
 from tests.builders import rules
+from tests.builders.services import no_thread
 
 
 class Message:
@@ -51,7 +53,7 @@ def server():
         conf.set_override('executor_thread_pool_size', 2)
         made._free = threading.Semaphore(2)
         made._create_listener = lambda: rpc_server._ClosingListener(
-            listener, made._reserve)
+            listener, made._work_executor, made._reserve)
         made._process_incoming = lambda incoming: work(
             incoming[0]._message.name)
         return made
@@ -116,6 +118,42 @@ def test_work_that_fails_frees_its_thread(server):
     running.stop()
     running.wait()
     assert sorted(begun) == ['a', 'b', 'c', 'd']
+
+
+@pytest.mark.parametrize('fails', ['take', 'submit'])
+def test_what_cannot_be_worked_on_takes_no_place_for_good(server, fails):
+    begun = []
+    running = server(Listener(), begun.append)
+    running.start()
+    for _ in range(3):
+        message = Message('lost')
+        message.take = fail if fails == 'take' else lambda: True
+        with (mock.patch.object(running._work_executor, 'submit', fail),
+              pytest.raises(OSError, match='no')):
+            running._on_incoming([message])
+    running._on_incoming([Message('a')])
+    running.stop()
+    running.wait()
+    assert begun == ['a']
+
+
+def fail(*args):
+    raise OSError('no')
+
+
+def test_all_messages_have_a_thread_that_is_there_before(server):
+    """Pings, too."""
+    begun, done = [], threading.Event()
+    running = server(Listener(), lambda name: begun.append(name) or (
+        len(begun) == 2 and done.set()))
+    running.start()
+    with no_thread():
+        running._on_incoming([Message('a')])
+        running._work(Message('ping'), running._reserve.submit,
+                      threading.Semaphore())
+        assert done.wait(10)
+    running.stop()
+    running.wait()
 
 
 def test_a_thread_does_not_remember_whose_request_it_worked_on(server):
