@@ -120,8 +120,7 @@ class ReplyRetrier:
     def send(self, reply):
         """Send a reply of this thread's call, or keep it with its undo."""
         if reply.queue in self._missing or not self._sent(reply):
-            reply.undo = undo.take()
-            self._keep(reply)
+            self._keep(reply, undo.take)
 
     def send_again(self, reply):
         """Send a reply that was sent before, as its call has come again."""
@@ -153,16 +152,23 @@ class ReplyRetrier:
                       {'queue': reply.queue, 'error': error})
             return False
 
-    def _keep(self, reply):
+    def _keep(self, reply, take_undo=tuple):
+        """Keep a reply until it is sent or given up.
+
+        take_undo: function that returns what undoes its call.
+        Raises RuntimeError, and keeps nothing, if there is no thread for it.
+        """
         with self._lock:
+            if self._thread is None:
+                thread = threading.Thread(
+                    target=self._retry, name='replies', daemon=True)
+                thread.start()
+                self._thread = thread
+            reply.undo = take_undo()
             if reply.queue not in self._missing:
                 self._missing[reply.queue] = _MissingQueue(
                     self._driver.missing_destination_retry_timeout)
             self._missing[reply.queue].replies.append(reply)
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._retry, name='replies', daemon=True)
-                self._thread.start()
         while self._too_many():
             # None if others have made room meanwhile.
             self._give_up(next(iter(self._missing), None),
@@ -206,6 +212,8 @@ class ReplyRetrier:
                     self._put_back(queue, missing, reply)
             if not sent:
                 return
+            # It may be kept for long, in case that its call comes again.
+            reply.undo = ()
 
     def _next(self, queue, missing):
         """Return the reply to send next, which nobody gives up meanwhile.

@@ -9,6 +9,7 @@ import pytest
 
 from nova_sched.rpc import replies
 from nova_sched.rpc import undo
+from tests.builders.services import no_thread
 from tests.builders.services import wait_for
 
 
@@ -305,6 +306,34 @@ def test_replies_wait_for_a_queue_a_thousand_at_a_time(retrier):
     assert too_many(1001, 1)
     assert not too_many(1, 64 << 20)
     assert too_many(2, (32 << 20) + 1)
+
+
+def test_one_that_no_thread_can_send_later_is_lost_at_once(
+        retrier, driver, undone):
+    """What its call has done is undone as of any reply that is lost."""
+    driver.gone.add('away')
+    with no_thread(), pytest.raises(RuntimeError, match='new thread'):
+        send(retrier, a_reply('away', 1), undone)
+    undo.reply_is_lost()
+    assert undone == [1]
+
+    send(retrier, a_reply('away', 2), undone)
+    driver.gone.clear()
+    wait_for(lambda: driver.sent)
+
+    assert [body['number'] for _, body in driver.sent] == [2]
+    assert undone == [1]
+
+
+def test_one_that_was_sent_later_keeps_nothing_of_its_call(
+        retrier, driver, undone):
+    driver.gone.add('away')
+    send(retrier, reply := a_reply('away'), undone)
+    assert reply.undo
+    driver.gone.clear()
+    wait_for(lambda: driver.sent)
+
+    wait_for(lambda: not reply.undo)
 
 
 def test_one_that_is_sent_again_undoes_nothing(retrier, driver, undone):
