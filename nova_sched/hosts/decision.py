@@ -32,7 +32,7 @@ MOST_WEIGHTS = 1 << 19
 
 #: Bytes of a small record, for each host, and for each instance's weights: in
 #: flight, a placement changes some columns of the table.
-_SMALL, _PER_HOST, _PER_WEIGHED = 8 << 10, 64, 1 << 10
+_SMALL, _PER_HOST, _PER_WEIGHED, _PER_OFFER = 8 << 10, 64, 1 << 10, 1500
 #: Characters of a uuid, and about as many as are kept of a huge request.
 _UUID = 36
 #: Characters of a request id that are kept.
@@ -274,8 +274,11 @@ class Decision:
         # One in a piece has to be read to tell whether it is empty.
         request = getattr(self.request if self._packed is None
                           else self._packed, 'nbytes', 0)
+        # What a copy of Placement has is made when somebody asks.
+        offered = getattr(self.offer, 'by_provider', None)
+        listed = len(offered) if isinstance(offered, dict) else 0
         return (_SMALL + _PER_WEIGHED * len(self.weighed) + 2 * request
-                + _PER_HOST * self.hosts)
+                + _PER_HOST * self.hosts + _PER_OFFER * listed)
 
     def hosts_to_keep(self, count):
         """Return of how many of ``count`` weighed hosts the weights are kept,

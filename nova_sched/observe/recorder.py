@@ -7,6 +7,7 @@ cannot be written waits, and the oldest of too much is lost.
 
 import collections
 import contextlib
+import os
 import threading
 import time
 
@@ -143,7 +144,7 @@ class Recorder:
                 self._waiting.extendleft(reversed(records))
                 self._size += sum(record.size for record in records)
                 self._bound()
-            if not decision_store.path(self._conf).exists():
+            if _is_gone(decision_store.path(self._conf)):
                 self._let_go()
         except Exception as error:
             # The next ones are to be kept all the same.
@@ -200,3 +201,12 @@ class Recorder:
         self._is_failing = error is not None
         if lost:
             LOG.debug('%d decision(s) are not kept', lost)
+
+
+def _is_gone(path):
+    """Return whether there is certainly no such file."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
+    return False

@@ -1,9 +1,11 @@
 """The record of a decision."""
 
+import copy
 import dataclasses
 import gc
 import json
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -105,6 +107,28 @@ def test_is_closed_once():
     record.close(decision.PLACED)
 
     assert (record.outcome, record.reason) == ('failed', 'why')
+
+
+def test_what_placement_has_listed_counts_for_its_size():
+    """It is held as long as the record waits to be written."""
+    record = Decision()
+    empty = record.size
+    record.offer = AllocationCandidates(
+        {f'uuid-{number}': [allocation_request(f'uuid-{number}')]
+         for number in range(1000)}, frozenset(), '1.36', None, None)
+    tracemalloc.start()
+    copied = copy.deepcopy(record.offer.by_provider)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert len(copied) == 1000
+    assert record.size - empty > 0.9 * taken
+
+
+def allocation_request(uuid):
+    return {'allocations': {uuid: {'resources': {
+        'VCPU': 1, 'MEMORY_MB': 512, 'DISK_GB': 10}}},
+            'mappings': {'': [uuid]}}
 
 
 class TestPackedRequest:

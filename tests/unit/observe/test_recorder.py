@@ -1,8 +1,10 @@
 """The records of ended requests are logged, and kept without delay."""
 
 import contextlib
+import errno
 import logging
 import os
+import pathlib
 import threading
 
 import pytest
@@ -223,6 +225,29 @@ def test_a_file_that_is_removed_is_made_again(conf, state, made):
         kept(made)
 
     assert kept(made) == ['req-2'] == in_file(conf)
+
+
+def test_a_disk_that_cannot_be_looked_at_is_tried_again(conf, state, made,
+                                                        monkeypatch, caplog):
+    made.add(a_record(request_id='req-1', arrived=NOW))
+    kept(made)
+    whole = os.stat
+
+    def fails(path, *args, **kwargs):
+        if pathlib.Path(path) == decision_store.path(conf):
+            raise OSError(errno.ESTALE, 'Stale file handle')
+        return whole(path, *args, **kwargs)
+
+    made.add(a_record(request_id='req-2', arrived=NOW + 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(decision_store.DecisionStore, 'add', failed(
+            exception.DatabaseUnavailable('disk I/O error')))
+        patch.setattr(os, 'stat', fails)
+        with pytest.raises(exception.DatabaseUnavailable):
+            kept(made)
+
+    assert kept(made) == ['req-1', 'req-2']
+    assert 'Decisions are not kept until' in caplog.text
 
 
 def test_a_file_that_another_process_writes_is_waited_for(conf, state, made,
