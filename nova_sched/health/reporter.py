@@ -139,8 +139,12 @@ class Reporter:
                 and self._is_read_due(manager)
                 and self._reading.acquire(blocking=False)):
             self._read_at = time.monotonic()
-            threading.Thread(target=self._read, args=(manager,),
-                             name='health read', daemon=True).start()
+            try:
+                threading.Thread(target=self._read, args=(manager,),
+                                 name='health read', daemon=True).start()
+            except BaseException:
+                self._reading.release()
+                raise
 
     def _is_read_due(self, manager):
         since = time.monotonic() - self._read_at

@@ -235,8 +235,13 @@ def give_back(offer, instance_uuids):
                 'is tried every %d seconds for %d seconds: %s',
                 len(releases.left), LATER_PAUSE, LATER,
                 ', '.join(releases.left))
-    threading.Thread(target=_give_back_later, args=(releases,),
-                     name='claims to give back', daemon=True).start()
+    try:
+        threading.Thread(target=_give_back_later, args=(releases,),
+                         name='claims to give back', daemon=True).start()
+    except RuntimeError as error:
+        LOG.warning('The service cannot go on to give them back: %s', error)
+        _under_way.remove(releases)
+        _tell_kept(releases)
 
 
 def _give_back_later(releases):
@@ -249,10 +254,14 @@ def _give_back_later(releases):
     if is_done:
         LOG.info('The claims that were still to be given back are: %s', uuids)
     else:
-        LOG.error('Claims of instances that were not placed are not given '
-                  'back: %s. Unless they are built since, give back what they '
-                  'hold by "openstack resource provider allocation delete '
-                  'UUID"', ', '.join(releases.left))
+        _tell_kept(releases)
+
+
+def _tell_kept(releases):
+    LOG.error('Claims of instances that were not placed are not given back: '
+              '%s. Unless they are built since, give back what they hold by '
+              '"openstack resource provider allocation delete UUID"',
+              ', '.join(releases.left))
 
 
 class _Releases:

@@ -11,6 +11,7 @@ from nova_sched.db.cells import SINGLE_CELL_UUID
 from nova_sched.db.cells import Cell
 from nova_sched.health import reporter
 from nova_sched.scheduler import host_manager
+from tests.builders.services import no_thread
 from tests.builders.waiting import until
 
 
@@ -175,6 +176,16 @@ class TestAnIdleWorker:
         if reads:
             until(lambda: hosts.reads == reads, 'it reads')
         assert hosts.reads == reads
+
+    def test_reads_them_later_where_there_is_no_thread(self, clock):
+        hosts = Hosts((CELL, a_contact()), age=100)
+        made = a_reporter(Scheduler(hosts))
+        clock[0] += 100
+        with no_thread(), pytest.raises(RuntimeError, match='new thread'):
+            made._read_if_idle()
+        clock[0] += 100
+        made._read_if_idle()
+        until(lambda: hosts.reads, 'it reads')
 
     def test_with_a_periodic_driver_leaves_that_to_it(self, clock):
         hosts = Hosts((CELL, a_contact()), age=100)

@@ -9,6 +9,7 @@ from nova_sched import exception
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.placement.retry_budget import RetriesExhausted
 from nova_sched.scheduler import claims
+from tests.builders.services import no_thread
 
 
 class Clock:
@@ -112,6 +113,21 @@ def test_what_was_not_asked_for_comes_first_the_next_time(clock, caplog):
 
     assert [uuid for _, uuid, _ in placement.tries] == [*'ab', *'ba', *'ba']
     assert caplog.messages == []
+
+
+def test_the_rest_is_told_of_where_no_thread_can_go_on(clock, caplog):
+    """And is claimed again by whoever wants to."""
+    placement = Placement(
+        clock, lambda now, uuid: exception.PlacementError('it is away'))
+
+    with no_thread():
+        assert placement.give_back('a') == [0, 1, 2, 3, 4]
+
+    assert caplog.messages[-2] == ('The service cannot go on to give them '
+                                   "back: can't start new thread")
+    assert caplog.messages[-1].startswith(
+        'Claims of instances that were not placed are not given back: a. ')
+    assert not claims._under_way.has('a')
 
 
 def test_of_what_is_not_asked_for_any_more_the_last_answer_is_told(
