@@ -126,9 +126,9 @@ else
         not_run 'the interop tests. Nova cannot be installed'
     fi
     heading 'Functional tests, and interop tests with a real Nova'
-    # They wait for others most of the time.
-    tools/with-services.sh pytest -n $((3 * cores)) "${suites[@]}" "$@" ||
-        failed=1
+    # They wait for others most of the time; there are services for 16.
+    tools/with-services.sh pytest -n $((cores > 5 ? 16 : 3 * cores)) \
+        "${suites[@]}" "$@" || failed=1
 fi
 if [ -n "$everything" ]; then
     heading 'The search for NUMA cells, on far more examples'
