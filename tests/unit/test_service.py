@@ -253,12 +253,14 @@ class TestBroker:
         assert scheduler.serving
         scheduler.stop()
 
-    def test_contradicting_options_are_a_configuration_error(
-            self, conf, refusing):
-        refusing(RuntimeError('rabbit_stream_fanout needs ...'))
-        with pytest.raises(service.exception.ConfigurationError,
-                           match='rabbit_stream_fanout needs'):
+    @pytest.mark.parametrize('error', [
+        RuntimeError("can't start new thread"),
+        service.exception.ConfigurationError('option', 'as is', 'not so')])
+    def test_any_other_error_ends_the_start(self, conf, refusing, error):
+        refusing(error)
+        with pytest.raises(type(error)) as raised:
             service.SchedulerService(conf).start()
+        assert raised.value is error
 
     def test_silence_is_told_until_an_answer(self, monkeypatch):
         lines = []

@@ -5,6 +5,7 @@ from oslo_context import context as oslo_context
 import pytest
 
 from nova_sched import context
+from nova_sched import exception
 from nova_sched import rpc
 from nova_sched.rpc import server as rpc_server
 from tests.builders import rules
@@ -122,19 +123,18 @@ def test_work_that_fails_frees_its_thread(server):
 
 @pytest.mark.parametrize('fails', ['take', 'submit'])
 def test_what_cannot_be_worked_on_takes_no_place_for_good(server, fails):
-    begun = []
-    running = server(Listener(), begun.append)
+    running = server(Listener(), list)
     running.start()
-    for _ in range(3):
+    for _ in range(2):
         message = Message('lost')
         message.take = fail if fails == 'take' else lambda: True
         with (mock.patch.object(running._work_executor, 'submit', fail),
               pytest.raises(OSError, match='no')):
             running._on_incoming([message])
-    running._on_incoming([Message('a')])
     running.stop()
     running.wait()
-    assert begun == ['a']
+    assert [running._free.acquire(blocking=False) for _ in range(3)] == [
+        True, True, False]
 
 
 def fail(*args):
@@ -154,6 +154,16 @@ def test_all_messages_have_a_thread_that_is_there_before(server):
         assert done.wait(10)
     running.stop()
     running.wait()
+
+
+def test_contradicting_options_are_a_configuration_error(monkeypatch):
+    conf = rules.a_conf(DEFAULT__transport_url='fake://')
+    transport = rpc.get_transport(conf)
+    monkeypatch.setattr(transport, '_listen', mock.Mock(
+        side_effect=RuntimeError('rabbit_stream_fanout needs ...')))
+    with pytest.raises(exception.ConfigurationError,
+                       match='rabbit_stream_fanout needs'):
+        rpc.get_server(transport, conf, []).start()
 
 
 def test_a_thread_does_not_remember_whose_request_it_worked_on(server):
