@@ -86,9 +86,11 @@ class Guard:
             failed = error
         except deadline.DeadlineExceeded:
             reason = f'no answer within {self._timeout} seconds'
+            self.contact.failed(reason)
             self._give_up(reason)
             raise exception.DatabaseUnavailable(reason) from None
         except exception.DatabaseUnavailable as error:
+            self.contact.failed(str(error))
             if self._timeout - call.left() > SLOW_REFUSAL:
                 self._give_up(str(error))
             else:
@@ -136,7 +138,6 @@ class Guard:
 
     def _leave_out(self, reason):
         """Note that the database refused, for this request alone."""
-        self.contact.failed(reason)
         with self._lock:
             if self.down is not None or self._closed.is_set():
                 return
@@ -158,10 +159,10 @@ class Guard:
 
     def _give_up(self, reason):
         """Ask no more; probe until the database answers."""
-        self.contact.failed(reason)
         with self._lock:
             if self.hangs or self._closed.is_set():
                 return
+            before = self.down, self._interval
             self._interval = self._next_interval()
             self.down, self.hangs = reason, True
         try:
@@ -169,7 +170,7 @@ class Guard:
                              name=f'probe {self.name}').start()
         except RuntimeError as error:
             # Nobody would find that it answers but the next request.
-            self.down, self.hangs = None, False
+            (self.down, self._interval), self.hangs = before, False
             self._leave_out(f'{reason}, and no probe: {error}')
             return
         LOG.warning('Timeout getting %(what)s for %(name)s, whose database is '
