@@ -126,7 +126,11 @@ class ReplyRetrier:
         """Send a reply that was sent before, as its call has come again."""
         again = PendingReply()
         again.direct_send(reply.queue, reply.body)
-        self._keep(again)
+        try:
+            self._keep(again)
+        except RuntimeError as error:
+            LOG.warning('An answer to %(queue)s cannot be sent again: '
+                        '%(error)s', {'queue': reply.queue, 'error': error})
 
     def close(self, seconds):
         """Give up what finds no queue within a time."""
@@ -258,7 +262,14 @@ class ReplyRetrier:
         self._given_up(queue, 'all of its calls')
         for reply in lost:
             try:
-                self._undoing.submit(undo.run, reply.undo)
+                self._undoing.submit(_undo, reply)
             except RuntimeError:
-                # It was shut down by a stop that did not wait for this one.
-                undo.run(reply.undo)
+                # It was shut down by a stop that did not wait for this one,
+                # or has no thread, and does this once it has one.
+                _undo(reply)
+
+
+def _undo(reply):
+    """Undo once what the call of a reply did."""
+    functions, reply.undo = reply.undo, ()
+    undo.run(functions)

@@ -1,6 +1,7 @@
 """Replies that find no queue: who keeps them, and how many, and how long."""
 
 import contextlib
+import functools
 import threading
 import types
 
@@ -325,6 +326,25 @@ def test_one_that_no_thread_can_send_later_is_lost_at_once(
     assert undone == [1]
 
 
+def test_a_call_is_undone_once_also_where_no_thread_does_it(
+        retrier, driver, undone):
+    driver.missing_destination_retry_timeout = 0
+    driver.gone.add('away')
+    send(retrier, a_reply('there'), [])
+    for number in (1, 2):
+        retrier._keep(reply := a_reply('away', number))
+        reply.undo = [functools.partial(undone.append, number)]
+        if number == 1:
+            with no_thread():
+                retrier._give_up('away', 'a test')
+                assert undone == [1]
+        retrier._give_up('away', 'a test')
+    wait_for(lambda: len(undone) > 1)
+    retrier.close(20)
+
+    assert undone == [1, 2]
+
+
 def test_one_that_was_sent_later_keeps_nothing_of_its_call(
         retrier, driver, undone):
     driver.gone.add('away')
@@ -336,7 +356,8 @@ def test_one_that_was_sent_later_keeps_nothing_of_its_call(
     wait_for(lambda: not reply.undo)
 
 
-def test_one_that_is_sent_again_undoes_nothing(retrier, driver, undone):
+def test_one_that_is_sent_again_undoes_nothing(retrier, driver, undone,
+                                               caplog):
     """Whatever becomes of it: its call was answered before."""
     driver.gone.add('here')
     send(retrier, reply := a_reply('here'), undone)
@@ -344,6 +365,10 @@ def test_one_that_is_sent_again_undoes_nothing(retrier, driver, undone):
     wait_for(lambda: driver.sent)
     driver.gone.add('here')
 
+    wait_for(lambda: retrier._thread is None)
+    with no_thread():
+        retrier.send_again(reply)
+    assert "cannot be sent again: can't start new thread" in caplog.text
     retrier.send_again(reply)
     wait_for(lambda: driver.tries > 3)
     retrier.close(0)
