@@ -30,8 +30,9 @@ MOST_WEIGHED = 100
 #: Weights of one record where those of all hosts are kept, about: 8 MB.
 MOST_WEIGHTS = 1 << 19
 
-#: Bytes of a small record, for each host, and for each instance's weights: in
-#: flight, a placement changes some columns of the table.
+#: Bytes of a small record, for each host, for each instance's weights, and
+#: for each request that Placement has listed: in flight, a placement changes
+#: some columns of the table.
 _SMALL, _PER_HOST, _PER_WEIGHED, _PER_OFFER = 8 << 10, 64, 1 << 10, 1500
 #: Characters of a uuid, and about as many as are kept of a huge request.
 _UUID = 36
@@ -276,7 +277,8 @@ class Decision:
                           else self._packed, 'nbytes', 0)
         # What a copy of Placement has is made when somebody asks.
         offered = getattr(self.offer, 'by_provider', None)
-        listed = len(offered) if isinstance(offered, dict) else 0
+        listed = (sum(map(len, offered.values()))
+                  if isinstance(offered, dict) else 0)
         return (_SMALL + _PER_WEIGHED * len(self.weighed) + 2 * request
                 + _PER_HOST * self.hosts + _PER_OFFER * listed)
 

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import gc
+import itertools
 import json
 import time
 import tracemalloc
@@ -114,10 +115,11 @@ def test_what_placement_has_listed_counts_for_its_size():
     record = Decision()
     empty = record.size
     record.offer = AllocationCandidates(
-        {f'uuid-{number}': [allocation_request(f'uuid-{number}')]
-         for number in range(1000)}, frozenset(), '1.36', None, None)
+        {f'uuid-{number}': [allocation_request(f'uuid-{number}')] * 2
+         for number in range(500)}, frozenset(), '1.36', None, None)
     tracemalloc.start()
-    copied = copy.deepcopy(record.offer.by_provider)
+    copied = [copy.deepcopy(each) for each
+              in itertools.chain(*record.offer.by_provider.values())]
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
