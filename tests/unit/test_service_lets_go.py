@@ -225,6 +225,13 @@ class TestReloads:
         conf.set_override('executor_thread_pool_size', 1)
         return conf
 
+    @pytest.fixture(autouse=True)
+    def others(self, serving):
+        """What is there before is not looked through each time."""
+        gc.freeze()
+        yield
+        gc.unfreeze()
+
     def alive(self):
         """How many objects of each kind there are."""
         gc.collect()

@@ -91,6 +91,14 @@ def put(providers, uuid, **fields):
     providers.add(uuid, traits=['OWNER_NOVA'], **fields)
 
 
+def fill(manager, providers, *hosts):
+    """Somebody else fills hosts, of which the copy is not to learn in time."""
+    manager.offers.stop()
+    manager.offers._mirror._upkeep.thread.join(60)
+    for host in hosts:
+        put(providers, HOSTS[host], used=4)
+
+
 def ask(manager, count=1, **request):
     """The picked hosts, text; count: of instances."""
     spec = requests.a_request(
@@ -141,16 +149,14 @@ class TestRequests:
 
     def test_go_on_to_the_next_host_when_a_claim_is_refused(
             self, manager, server, providers):
-        """Somebody else has filled it behind the back of the copy."""
-        put(providers, HOSTS['a'], used=4)
+        fill(manager, providers, 'a')
 
         assert ask(manager) == 'b'
         assert listings(server) == 0
 
     def test_are_listed_after_three_refusals(self, manager, server,
                                              providers):
-        for host in 'abcde':
-            put(providers, HOSTS[host], used=4)
+        fill(manager, providers, *'abcde')
 
         assert ask(manager) == 'f'
         assert listings(server) == 1
@@ -217,15 +223,13 @@ class TestRequests:
 
     def test_of_many_instances_are_claimed_one_by_one_on_a_host_that_is_full(
             self, manager, server, providers):
-        """Somebody else has filled it behind the back of the copy."""
-        put(providers, HOSTS['a'], used=4)
+        fill(manager, providers, 'a')
 
         assert ask(manager, 3) == 'bcd'
         assert listings(server) == 0
         assert [len(server.to(method, '/allocations'))
                 for method in ('POST', 'PUT')] == [1, 4]
         assert [providers.used(HOSTS[host]) for host in 'abcd'] == [4, 1, 1, 1]
-
 
     @pytest.mark.parametrize('cast', ['update_aggregates', 'delete_aggregate'])
     def test_see_aggregates_anew_when_the_api_has_changed_them(
