@@ -189,10 +189,11 @@ class Door:
 
     target: (host, port), or the path of a socket.
     trickles: whether what the other end says comes a byte at a time.
-    deaf: whether nothing gets to the other end.
+    loses: regular expression of bytes that do not get to the other end, until
+        a cut.
     """
 
-    trickles = deaf = False
+    trickles, loses = False, None
 
     def __init__(self, *target):
         self._target = target
@@ -215,12 +216,12 @@ class Door:
 
     def cut(self):
         """Close all connections; others can be made."""
-        sockets, self._sockets = self._sockets, []
-        for sock in sockets:
+        while self._sockets:
+            sock = self._sockets.pop()
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
             sock.close()
-        self.deaf = False
+        self.loses = None
 
     def _accept(self, listener):
         while True:
@@ -229,7 +230,7 @@ class Door:
                 outer = self._connected()
             except OSError:
                 return
-            self._sockets += [inner, outer]
+            self._sockets.extend((inner, outer))
             for copy, *pair in ((self._copy, inner, outer),
                                 (self._copy_back, outer, inner)):
                 threading.Thread(target=copy, args=pair, daemon=True).start()
@@ -244,8 +245,9 @@ class Door:
     def _copy(self, source, target):
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
-                if not self.deaf:
-                    target.sendall(data)
+                if loses := self.loses:
+                    data = loses.sub(b'', data)
+                target.sendall(data)
             target.shutdown(socket.SHUT_WR)
 
     def _copy_back(self, source, target):

@@ -4,6 +4,7 @@ It does so when the acknowledgement is lost with a connection.
 """
 
 import os
+import re
 import signal
 
 import pytest
@@ -18,6 +19,10 @@ pytestmark = pytest.mark.real
 #: How often a connection is cut.
 TIMES = 6
 WORKERS = 2
+
+# The frame of AMQP 0-9-1 that acknowledges: 13 octets of the method 60, 80.
+ACKNOWLEDGEMENT = re.compile(
+    rb'\x01..\x00\x00\x00\x0d\x00\x3c\x00\x50.{9}\xce', re.DOTALL)
 
 # Waits while there is a file.
 WAITING_FILTER = """
@@ -97,9 +102,9 @@ def answer(wire, message):
 
 
 def lose_acknowledgements(door, wire):
-    """Have what the workers say be lost from now on, until a cut."""
+    """Have what the workers acknowledge be lost from now on, until a cut."""
     until(lambda: wire.consumers('scheduler') == WORKERS, 'both consume')
-    door.deaf = True
+    door.loses = ACKNOWLEDGEMENT
 
 
 def comes_again(daemon, message, holder=''):
