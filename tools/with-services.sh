@@ -11,10 +11,6 @@
 # mariadb-server and postgresql.
 set -eu
 
-free_port() {
-    python3 "$(dirname "$0")/../tests/functional/ports.py"
-}
-
 # A virtual host for each worker of pytest-xdist, where pifpaf's user may do
 # anything.  Debian's rabbitmqctl refuses all users but two; what it calls
 # takes its cookie from HOME.
@@ -73,10 +69,11 @@ fi
 # own tool has it run as another user then.  What pifpaf itself says of its
 # servers is of no interest unless they fail.
 export PGPORT
-PGPORT=$(free_port)
+ports=$(python3 "$(dirname "$0")/../tests/functional/ports.py" 2)
+read -r PGPORT rabbit_port <<< "$ports"
 exec pg_virtualenv -t -c '--encoding=UTF8 --locale=C.UTF-8' \
     -o log_min_messages=panic -o log_checkpoints=off \
     -o synchronous_commit=off -o full_page_writes=off \
-    pifpaf --env-prefix RABBIT run rabbitmq --port "$(free_port)" \
+    pifpaf --env-prefix RABBIT run rabbitmq --port "$rabbit_port" \
     --nodename "nova-sched-$$" -- \
     pifpaf --env-prefix MYSQL run mysql -- "$0" --inside "$@"

@@ -248,7 +248,7 @@ class Door:
                 if loses := self.loses:
                     data = loses.sub(b'', data)
                 target.sendall(data)
-            target.shutdown(socket.SHUT_WR)
+        _end(target)
 
     def _copy_back(self, source, target):
         with contextlib.suppress(OSError):
@@ -259,7 +259,13 @@ class Door:
                         break
                     target.sendall(data[at:at + 1])
                     time.sleep(TRICKLE)
-            target.shutdown(socket.SHUT_WR)
+        _end(target)
+
+
+def _end(sock):
+    """Say nothing more on a socket; the other end learns of it."""
+    with contextlib.suppress(OSError):
+        sock.shutdown(socket.SHUT_WR)
 
 
 def door_to_database(url):

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import time
 
 import pytest
 
@@ -21,9 +20,6 @@ REQUESTS, HOSTS = map(int, os.environ.get(
 #: Arguments of Caller.ask of each kind; the last one finds no host.
 KINDS = ({}, {'memory_mb': 2048, 'vcpus': 2}, {'count': 3},
          {'alternates': False}, {'memory_mb': 10 ** 9})
-
-#: Seconds after which an answered request is kept.
-KEPT = 1
 
 _LINE = re.compile(
     r'\[(?:\S+ )*(req-\d+)[ \]].* Request for (?P<instances>\d+) '
@@ -80,6 +76,17 @@ def numbers_in(found):
         'instances', 'alternates', 'seed')}, 'hosts': found['state']['hosts']}
 
 
+def until_kept(stage, answered, *words):
+    """Wait until decisions tell of all that was answered.
+
+    words: of the command.
+    """
+    processes.until(
+        lambda: {row['Request'] for row in told(
+            stage, 'list', '--limit', '100000', *words)} >= answered.keys(),
+        'all are kept')
+
+
 def check(stage, answered, some):
     """Check that decisions tell what was answered.
 
@@ -105,11 +112,11 @@ def check(stage, answered, some):
 @pytest.mark.parametrize('driver', stages.DRIVERS)
 def test_all_that_is_answered_is_kept_as_answer_and_log_have_it(stage,
                                                                 driver):
-    """Of two workers, which may both be killed a second later."""
+    """Of two workers, which may both be killed thereafter."""
     stage.cloud(HOSTS)
     daemon = stage.daemon(2, scheduler__driver=driver)
     answered = ask_all(stage.client())
-    time.sleep(KEPT)
+    until_kept(stage, answered)
     for worker in daemon.workers:
         os.kill(worker, signal.SIGKILL)
     daemon.signal(signal.SIGKILL)
@@ -139,10 +146,8 @@ def test_a_running_service_tells_of_all_its_workers(stage):
     stage.cloud(4)
     stage.daemon(2)
     answered = ask_all(stage.client(), number=10)
-    time.sleep(KEPT)
+    until_kept(stage, answered, '--service', stage.conf.host)
 
-    rows = told(stage, 'list', '--service', stage.conf.host)
-    assert {row['Request'] for row in rows} == answered.keys()
     assert answer_in(told(stage, 'show', 'req-2', '--service',
                           stage.conf.host)) == answered['req-2'][1]
 

@@ -141,13 +141,16 @@ def test_a_placement_that_stops_is_asked_again_when_it_is_back(
     until(lambda: set(holding) == placed, 'claims are given back')
 
 
-def behind(stage, door):
-    """A service whose Placement is behind a Door."""
+def behind(stage, door, timeout=PATIENCE):
+    """A service whose Placement is behind a Door.
+
+    timeout: seconds that it waits for Placement.
+    """
     stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
         clouds.a_compute_node(host, uuid=uuid)
         for host, uuid in HOSTS.items()]))
     return stage.daemon(
-        placement__auth_type='none', placement__timeout=2,
+        placement__auth_type='none', placement__timeout=timeout,
         placement__endpoint_override=f'http://127.0.0.1:{door.port}',
         nova_sched__no_valid_host_text='filters',
         DEFAULT__service_down_time=10 ** 9)
@@ -155,7 +158,7 @@ def behind(stage, door):
 
 def test_a_placement_that_lists_too_slowly_is_no_full_cloud(
         stage, placement, door):
-    daemon = behind(stage, door)
+    daemon = behind(stage, door, timeout=2)
     placement.on('GET', '/allocation_candidates', HANG)
 
     with pytest.raises(messaging.RemoteError, match=(
@@ -168,7 +171,7 @@ def test_a_placement_that_lists_too_slowly_is_no_full_cloud(
 def test_a_claim_that_is_not_answered_in_time_is_told_of(
         stage, placement, door):
     """It is a refusal, as in Nova."""
-    daemon = behind(stage, door)
+    daemon = behind(stage, door, timeout=2)
     placement.on('PUT', '/allocations/', HANG)
 
     with pytest.raises(exception.NoValidHost,

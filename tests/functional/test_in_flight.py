@@ -66,7 +66,8 @@ def crowd(request, stage):
             free_ram_mb=SIZE * SLOTS) for number in range(HOSTS)]))
     driver, workers = request.param
     stage.daemon(workers, scheduler__driver=driver,
-                 scheduler__periodic_task_interval=1)
+                 scheduler__periodic_task_interval=1,
+                 DEFAULT__service_down_time=10 ** 9)
     caller, compute = stage.client(), Compute(stage.engine())
     taking = []
 

@@ -31,7 +31,8 @@ def daemons(stage):
         'a', memory_mb=SIZE, free_ram_mb=SIZE)]))
 
     def start(*names, **options):
-        return [stage.daemon(name=name, DEFAULT__host=name, **options)
+        return [stage.daemon(name=name, DEFAULT__host=name,
+                             DEFAULT__service_down_time=10 ** 9, **options)
                 for name in names]
     return start
 

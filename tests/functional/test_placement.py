@@ -142,7 +142,7 @@ def test_workers_ask_together_for_what_they_copy(stage, placement):
 
     def list_slowly(asked):
         # So that it is not due again before all have it.
-        time.sleep(0.3)
+        time.sleep(1)
         return kept._candidates(asked)
     placement.on('GET', '/allocation_candidates', list_slowly)
     for uuid_ in HOSTS.values():

@@ -17,6 +17,7 @@ from tests.functional import captures
 from tests.functional import conftest
 from tests.functional import raw_bus
 from tests.functional.poisoner import Poisoner
+from tests.functional.processes import SOON
 from tests.functional.processes import until
 
 pytestmark = pytest.mark.real
@@ -96,7 +97,7 @@ def test_a_body_is_not_decoded_by_its_encoding(season, poisoner):
         body, {'content_encoding': b'punycode'}), season.topic, season.topic)
 
     season.call(args={'arg': 'good'})
-    assert season.reply(5)['result'] == 'good'
+    assert season.reply(SOON)['result'] == 'good'
 
 
 def test_after_each_a_good_call_is_answered(tmp_path):

@@ -144,7 +144,6 @@ def test_one_that_a_dead_worker_had_taken_is_decided_by_who_gets_it(
     killed = gate.wait()
     os.kill(killed, signal.SIGKILL)
     until(lambda: killed not in daemon.workers, 'it is dead')
-    door.cut()
     gate.open()
     assert answer(wire, call)['failure'] is None
     assert placed(daemon) == 1

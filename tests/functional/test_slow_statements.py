@@ -22,9 +22,10 @@ LONG = "SELECT REPEAT('x', 200000)"
 def database(door):
     """A Database behind a Door, with a connection."""
     database = engine.database(rules.a_conf(
-        database__connection=door.url, nova_sched__cell_timeout=1))
+        database__connection=door.url))
     with database.reading() as connection:
         connection.exec_driver_sql('SELECT 1')
+    database.timeout = 1
     yield database
     door.trickles = False
     database.close()
@@ -103,5 +104,6 @@ def test_a_connection_that_is_ended_between_statements_is_told_of_by_none(
         time.sleep(2)
 
     assert caplog.messages == []
+    database.timeout = None
     with database.reading() as connection:
         assert connection.exec_driver_sql('SELECT 1').scalar() == 1

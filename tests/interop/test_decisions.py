@@ -6,20 +6,19 @@ request is compared; 500,1000 take some minutes.
 
 import os
 import signal
-import time
 
 import pytest
 import sqlalchemy as sa
 
 from tests.builders.examples import so_many
 from tests.functional.test_decisions import HOSTS
-from tests.functional.test_decisions import KEPT
 from tests.functional.test_decisions import KINDS
 from tests.functional.test_decisions import REQUESTS
 from tests.functional.test_decisions import ask_all
 from tests.functional.test_decisions import check
 from tests.functional.test_decisions import logged
 from tests.functional.test_decisions import numbers_in
+from tests.functional.test_decisions import until_kept
 
 pytestmark = pytest.mark.real
 
@@ -55,7 +54,7 @@ def test_all_that_is_answered_is_kept_with_what_was_claimed(
            for name, value in placement.options.items()})
     caller = stage.client()
     answered = ask_all(caller)
-    time.sleep(KEPT)
+    until_kept(stage, answered)
     ask_all(caller, first=REQUESTS, number=LAST)
     for worker in daemon.workers:
         os.kill(worker, signal.SIGKILL)

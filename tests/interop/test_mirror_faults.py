@@ -23,8 +23,9 @@ NAMES = {uuid: host for host, uuid in HOSTS.items()}
 VCPUS = 4
 FLAVOR = {'vcpus': 1, 'memory_mb': 1, 'root_gb': 0, 'ephemeral_gb': 0,
           'swap': 0}
-#: Seconds that the service waits for Placement where it is made to hang.
-TIMEOUT = 3
+#: Seconds that the service waits for Placement, and where that is made to
+#: hang.
+TIMEOUT, SHORT = 20, 3
 #: Seconds that somebody else goes on filling and emptying hosts.
 CHURN = so_many(15)
 
@@ -43,19 +44,24 @@ def add(placement, host, uuid):
 
 
 @pytest.fixture
-def scene(stage, placement):
-    return Scene(stage, placement)
+def timeout():
+    return TIMEOUT
+
+
+@pytest.fixture
+def scene(stage, placement, timeout):
+    return Scene(stage, placement, timeout)
 
 
 class Scene:
     """A daemon with a copy of a Placement, and its callers."""
 
-    def __init__(self, stage, placement):
+    def __init__(self, stage, placement, timeout):
         self._stage, self.placement = stage, placement
         self._before = len(placement.log)
         self.load(HOSTS)
         self.daemon = stage.daemon(
-            nova_sched__candidates='mirror', placement__timeout=TIMEOUT,
+            nova_sched__candidates='mirror', placement__timeout=timeout,
             DEFAULT__service_down_time=10 ** 9,
             **{f'placement__{name}': value
                for name, value in placement.options.items()})
@@ -188,6 +194,7 @@ def test_placement_is_killed(scene):
     scene.check()
 
 
+@pytest.mark.parametrize('timeout', [SHORT])
 def test_placement_hangs(scene):
     assert scene.ask()
     scene.placement.hang()

@@ -175,7 +175,7 @@ class TestCallers:
 
     def test_who_take_too_long_are_sent_away(self, path, serve, monkeypatch):
         """Though they send something now and then."""
-        monkeypatch.setattr(server, 'LONGEST', 0.1)
+        monkeypatch.setattr(server, 'LONGEST', 1)
         serve()
         with self.held(path) as slow:
             slow.send(b'G')

@@ -292,7 +292,7 @@ class TestSharedReads:
         reader.value = 7
         for thread in threads[1:]:
             thread.start()
-        time.sleep(0.3)
+        time.sleep(1)
         gate.set()
         for thread in threads:
             thread.join(10)

@@ -123,7 +123,7 @@ def test_those_to_others_do_not_wait(retrier, driver, undone):
 
 def test_what_their_calls_did_is_undone_when_their_time_is_over(
         retrier, driver, undone, caplog):
-    driver.missing_destination_retry_timeout = 0.1
+    driver.missing_destination_retry_timeout = 1
     driver.gone.add('gone')
     for number in range(3):
         send(retrier, a_reply('gone', number), undone)
