@@ -133,7 +133,7 @@ class Bed:
 
     def usage(self):
         """Return the resources that the workers use: Usage."""
-        workers = [psutil.Process(pid) for pid in self._daemon.children]
+        workers = [psutil.Process(pid) for pid in self._daemon.workers]
         return Usage(sum(worker.num_threads() for worker in workers),
                      sum(worker.num_fds() for worker in workers),
                      sum(worker.memory_info().rss for worker in workers)

@@ -71,7 +71,7 @@ def _measure(args, directory):
             nova_sched__pick_lifetime=10, scheduler__workers=2) as stage:
         stage.load(captures.cloud('34'))
         daemon = stage.daemon(workers=2)
-        before = daemon.children
+        before = daemon.workers
         publisher = poisoner.Poisoner(stage.transport_url)
         workers.print_head('messages', 'refused by the broker', 'slowest s',
                            *workers.RESOURCES)
@@ -91,7 +91,7 @@ def _measure(args, directory):
                         *workers.resources(daemon))
                     slowest = 0.0
         publisher.close()
-        assert daemon.children == before, 'a worker was replaced'
+        assert daemon.workers == before, 'a worker was replaced'
         print('Reconnected:', len(daemon.said('Reconnected')), ' tracebacks:',
               len(daemon.said('Traceback')))
 

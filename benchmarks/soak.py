@@ -114,7 +114,7 @@ def _measure(args, directory):
             for number in range(args.callers)]
         for caller in callers:
             caller.start()
-        _watch(psutil.Process(daemon.children[0]), tally, args)
+        _watch(psutil.Process(daemon.workers[0]), tally, args)
         for caller in callers:
             caller.join()
         print('\nHow they ended:', dict(tally.ends.most_common()))
