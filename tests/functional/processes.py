@@ -97,6 +97,10 @@ class Program:
         """Process id of the one that tells other daemons of picks, or None."""
         return self._with_role('messenger')
 
+    def wait_for_messenger(self):
+        """Wait until it has its name; until then it seems to be a worker."""
+        until(lambda: self.messenger or not self.running, 'a messenger')
+
     @property
     def endpoints(self):
         """Process id of the one that tells how the service is, or None."""
@@ -231,6 +235,8 @@ class Door:
             except OSError:
                 return
             self._sockets.extend((inner, outer))
+            if self._listener is not listener:
+                self.cut()    # It was closed meanwhile.
             for copy, *pair in ((self._copy, inner, outer),
                                 (self._copy_back, outer, inner)):
                 threading.Thread(target=copy, args=pair, daemon=True).start()

@@ -169,8 +169,7 @@ class Stage:
         daemon = self.start(scheduler__workers=workers, **kwargs)
         daemon.wait_until_said('Serving requests', times=workers)
         if kwargs.get('nova_sched__tell_picks', True):
-            # Until it has its name it seems to be a worker.
-            processes.until(lambda: daemon.messenger, 'a messenger')
+            daemon.wait_for_messenger()
         return daemon
 
     def embedded(self, **options):

@@ -125,12 +125,13 @@ def test_the_fake_cloud_stays_alive(stage):
 
 def test_a_ping_tells_whether_somebody_answers(cloud):
     daemon = cloud.daemon(workers=2)
-    ping = ['--config-file', cloud.config_file(), 'ping']
+    ping = ['--config-file', cloud.config_file(), 'ping', '--timeout']
     served = processes.until(
-        lambda: '2 consumer(s)' in (found := manage(*ping))[1] and found,
+        lambda: '2 consumer(s)' in (
+            found := manage(*ping, str(processes.PATIENCE)))[1] and found,
         'both workers consume')
     daemon.stop()
-    silent = manage(*ping, '--timeout', '2')
+    silent = manage(*ping, '2')
     broken = manage(*ping[:2], '--transport-url', 'rabbit://127.0.0.1:1/',
                     'ping')
 

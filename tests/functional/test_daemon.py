@@ -64,6 +64,7 @@ def test_two_workers_answer_once_one_of_them_is_ready(stage, driver):
         processes.until(
             lambda: any('READY=1' in text for text in received), 'ready')
         assert len(caller.ask()[0]) == 3
+        daemon.wait_for_messenger()
         assert len(daemon.workers) == 2
         status, seconds = daemon.stop()
         assert any('STOPPING=1' in text for text in received)
@@ -177,6 +178,8 @@ def test_sigusr1_ends_nothing(stage, words, ready):
                 nova_sched__shadow_report=stage.directory / 'report')],
             stage.directory / 'nova-sched.log') as daemon:
         daemon.wait_until_said(ready)
+        if not words:
+            daemon.wait_for_messenger()
         workers = daemon.workers
         for pid in (daemon.pid, *workers):
             os.kill(pid, signal.SIGUSR1)

@@ -30,6 +30,7 @@ def daemon(stage, tmp_path):
         daemon.log = logs / 'nova-scheduler.log'
         processes.until(daemon.log.exists, 'a log with the name')
         daemon.wait_until_said('Serving requests', times=2)
+        daemon.wait_for_messenger()
         yield daemon
 
 

@@ -29,6 +29,7 @@ def daemon(stage, doors, tmp_path):
     with processes.running(str(link), ['--config-file', file],
                            tmp_path / 'log') as daemon:
         daemon.wait_until_said('Serving requests', times=2)
+        daemon.wait_for_messenger()
         yield daemon
 
 

@@ -252,17 +252,23 @@ class Placement:
                 'allocations'].items()}
 
     def clear(self):
-        """Remove all providers, and what is held of them."""
+        """Remove all providers, and what is held of them.
+
+        What was asked before may still come meanwhile.
+        """
+        processes.until(self._cleared, 'no provider is left', interval=0.01)
+
+    def _cleared(self):
+        """Remove what has no children; whether there was nothing left."""
         left = self.ask('GET', '/resource_providers')['resource_providers']
-        for found in left:
-            for consumer in self.consumers(found['uuid']):
-                self.allocate(consumer, {})
-        while left:
-            parents = {found['parent_provider_uuid'] for found in left}
+        parents = {found['parent_provider_uuid'] for found in left}
+        with contextlib.suppress(Refused):
             for found in left:
+                for consumer in self.consumers(found['uuid']):
+                    self.allocate(consumer, {})
                 if found['uuid'] not in parents:
                     self.ask('DELETE', f'/resource_providers/{found["uuid"]}')
-            left = [found for found in left if found['uuid'] in parents]
+        return not left
 
     def providers(self):
         """All resource providers: name -> uuid."""

@@ -186,16 +186,19 @@ class TestWhatIsGivenUp:
     @pytest.mark.parametrize('seconds', [None, 1])
     def test_is_left_alone_once_it_is_over(self, seconds):
         """What it used may be another's by then."""
-        ended = threading.Event()
+        ended, over = threading.Event(), threading.Event()
 
         def within():
             with deadline.ended_by(ended.set, seconds):
                 pass
-            threading.Event().wait(1.5)
+            over.wait(20)
 
+        over.set()
         within()
+        over.clear()
         with pytest.raises(deadline.DeadlineExceeded):
             deadline.run_within(1, within)
+        over.set()
 
         assert not ended.is_set()
 

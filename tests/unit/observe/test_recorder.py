@@ -59,6 +59,7 @@ def in_file(conf):
 
 
 def test_what_is_added_is_in_the_file_within_a_second(conf, started):
+    assert recorder.INTERVAL <= 0.5
     started.add(a_record())
 
     def is_there():
