@@ -13,6 +13,7 @@ import collections
 import dataclasses
 import functools
 import logging
+import os
 import tempfile
 import time
 
@@ -291,10 +292,12 @@ def main():
     """Run all faults and print the tables."""
     args = _arguments()
     logging.disable(logging.CRITICAL)
-    with (tempfile.TemporaryDirectory() as directory,
-          fault_bed.Bed(args.logs or directory) as bed):
-        seen, left = _run_faults(bed, args)
-        restarted = _run_restarts(bed, args)
+    with tempfile.TemporaryDirectory() as directory:
+        # Where what tests make once a run is kept.
+        os.environ['NOVA_SCHED_TEST_SHARED'] = directory
+        with fault_bed.Bed(args.logs or directory) as bed:
+            seen, left = _run_faults(bed, args)
+            restarted = _run_restarts(bed, args)
     for head, rows in ((_CALLER_COLUMNS, seen), (_DAEMON_COLUMNS, left),
                        (_RESTART_COLUMNS, restarted)):
         if rows:
