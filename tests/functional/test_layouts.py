@@ -42,6 +42,8 @@ VERSIONS = {layouts.KILO: None, layouts.LIBERTY: 2, layouts.MITAKA: 9,
 
 #: [DEFAULT] cpu_allocation_ratio, for hosts that report none.
 OPTION = 5.0
+#: Heartbeats are sent once; the host that is down has sent none since 2020.
+ALIVE = {'DEFAULT__service_down_time': 86400}
 
 
 def fill(layout):
@@ -108,7 +110,7 @@ def conf(urls):
     return rules.a_conf(
         enabled_filters=['AvailabilityZoneFilter', 'ComputeFilter',
                          'RamFilter', 'AggregateInstanceExtraSpecsFilter'],
-        DEFAULT__cpu_allocation_ratio=OPTION, **urls)
+        DEFAULT__cpu_allocation_ratio=OPTION, **ALIVE, **urls)
 
 
 @pytest.fixture(scope='class')
@@ -189,7 +191,8 @@ class AnyLayout:
     @pytest.mark.usefixtures('driver')
     def test_serves_a_service_that_has_its_own_record(
             self, layout, urls, tmp_path):
-        stage = stages.Stage(tmp_path, 'fake://', layout.main.url, **urls)
+        stage = stages.Stage(tmp_path, 'fake://', layout.main.url, **ALIVE,
+                             **urls)
         try:
             stage.embedded()
             assert stage.client().pick() in self.SERVING

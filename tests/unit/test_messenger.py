@@ -74,7 +74,7 @@ def process(broker, picks):
 
 def test_another_daemon_is_told_what_a_worker_picks(process, broker, picks):
     process.start()
-    until(lambda: broker.heard, 'it hears')
+    until(lambda: process._hearing, 'it hears')
     broker.heard(HELLO | {'at': time.time()})
 
     picks.sharing().tell(((), [a_pick('i')], ()))
@@ -84,9 +84,9 @@ def test_another_daemon_is_told_what_a_worker_picks(process, broker, picks):
 
 def test_a_stop_waits_until_what_is_placed_meanwhile_is_told(
         process, broker, picks, monkeypatch):
-    monkeypatch.setattr(peers, 'QUIET', 0.3)
+    monkeypatch.setattr(peers, 'QUIET', 3)
     process.start()
-    until(lambda: broker.heard, 'it hears')
+    until(lambda: process._hearing, 'it hears')
     broker.heard(HELLO | {'at': time.time()})
     threading.Timer(0.1, lambda: picks.sharing().tell(
         ((), [a_pick('late')], ()))).start()
@@ -101,7 +101,7 @@ def test_a_stop_waits_for_nobody_where_there_is_no_other(process, broker,
                                                          monkeypatch):
     monkeypatch.setattr(peers, 'QUIET', 60)
     process.start()
-    until(lambda: broker.heard, 'it hears')
+    until(lambda: process._hearing, 'it hears')
 
     process.stop()
 
@@ -143,5 +143,5 @@ def test_a_fault_is_logged_and_all_is_tried_again(process, broker,
     monkeypatch.setattr(messenger.rpc, 'get_transport', fail)
     process.start()
 
-    until(lambda: broker.heard, 'it hears')
+    until(lambda: process._hearing, 'it hears')
     assert caplog.text.count('not told of picks; tried again') == 2

@@ -11,6 +11,7 @@ from nova_sched import service
 from nova_sched.scheduler import chance
 from nova_sched.scheduler import filter_scheduler
 from tests.builders import logging_files
+from tests.builders import messages
 from tests.builders.services import select
 from tests.builders.services import wait_for
 
@@ -127,6 +128,7 @@ class TestReset:
         select(conf)
         running.reset()
         select(conf)
+        messages.until_over(running.server)
         with running.recorder.reading() as store:
             assert [store.document(number)['configuration']
                     for number in (1, 2)] == [1, 2]

@@ -1,3 +1,4 @@
+import os
 import re
 import socket
 import threading
@@ -50,8 +51,9 @@ def test_states_are_told_as_systemd_expects_them(
 
 
 def test_an_abstract_socket_has_an_at_sign_for_its_null():
-    supervisor = Supervisor('\0nova-sched-unit-test')
-    systemd.Notifier('@nova-sched-unit-test').ready()
+    name = f'nova-sched-unit-test-{os.getpid()}'
+    supervisor = Supervisor(f'\0{name}')
+    systemd.Notifier(f'@{name}').ready()
     assert supervisor.next().startswith('READY=1')
     supervisor.sock.close()
 
@@ -107,7 +109,7 @@ def test_one_sign_of_life_is_sent_where_the_supervisor_asks_for_them(
 def test_nobody_is_kept_alive_without_a_supervisor():
     threads = threading.active_count()
     systemd.Notifier(None, watchdog=5).keep_alive(threading.Event())
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads
 
 
 def test_a_supervisor_that_is_gone_costs_a_line(address, caplog):

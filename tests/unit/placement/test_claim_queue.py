@@ -23,6 +23,12 @@ from tests.builders.waiting import until
 TAKEN, REFUSED = Response(204, ''), Response(409, 'no')
 
 
+def waits(queue, provider):
+    """How many claims wait for the next request for a provider."""
+    request = queue._open.get(provider)
+    return len(request.bodies) if request else 0
+
+
 class Scene:
     """A queue, and a Placement that answers when its gate is open.
 
@@ -59,7 +65,7 @@ class Scene:
         self.claim('first')
         until(lambda: self.sent, 'the first claim')
         found = [self.claim(uuid, **kwargs) for uuid in uuids]
-        until(lambda: len(self.queue._open['p'].bodies) == len(uuids),
+        until(lambda: waits(self.queue, 'p') == len(uuids),
               'the others to wait')
         self.gate.set()
         return found
@@ -177,7 +183,7 @@ class TestClaims:
             until(lambda: placement.to('PUT'), 'the first claim')
             others = [pool.submit(self.claim, offer, number)
                       for number, offer in enumerate(offers[1:], 1)]
-            until(lambda: len(queue._open['a'].bodies) == 4, 'all to wait')
+            until(lambda: waits(queue, 'a') == 4, 'all to wait')
             gate.set()
         return [future.result() for future in (first, *others)]
 

@@ -23,6 +23,7 @@ from tests.builders.http_placement import held
 from tests.builders.http_server import DROP
 from tests.builders.http_server import HANG
 from tests.builders.http_server import Answer
+from tests.builders.waiting import until
 
 
 class TestClaimWithoutAnAnswer:
@@ -112,8 +113,8 @@ class TestClaimWithoutAnAnswer:
         for _ in range(3):
             made.claim(UUID, WANTED, SPEC)
 
-        assert len(placement.to('GET', PATH)) == 3
         assert time.monotonic() - begin < 15
+        until(lambda: len(placement.to('GET', PATH)) == 3)
 
 
 class TestRelease:

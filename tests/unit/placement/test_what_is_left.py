@@ -61,7 +61,8 @@ def wait_for_the_rest():
 
 @pytest.mark.parametrize('trouble', [DROP, Answer(503)])
 def test_three_quick_failures_leave_no_claim_behind(offer, placement, caplog,
-                                                    trouble):
+                                                    monkeypatch, trouble):
+    monkeypatch.setattr(claims, 'AT_ONCE', 10)
     placement.on('DELETE', '/allocations/', trouble, trouble, trouble, TAKEN)
 
     claims.give_back(offer, UUIDS)
@@ -137,8 +138,9 @@ class State:
 
 
 def test_a_claim_without_an_answer_is_given_back_after_an_outage(
-        scene, placement, caplog):
+        scene, placement, monkeypatch):
     """Reading what it holds, which works first, is not all of the way."""
+    monkeypatch.setattr(claims, 'AT_ONCE', 10)
     holding = http_placement.remembering(placement)
     put, = placement.routes('PUT', '/allocations/')
     placement.on('PUT', '/allocations/', lambda asked: put(asked) and DROP,
@@ -171,9 +173,9 @@ class TestWhatIsClaimedAnew:
     @pytest.fixture
     def left(self, scene, placement, kept, monkeypatch):
         """A claim that was not answered, and not given back while Placement
-        was away; it is back now, and is asked in half a second.
+        was away; it is back now, and is asked in three seconds.
         """
-        monkeypatch.setattr(claims, 'LATER_PAUSE', 0.5)
+        monkeypatch.setattr(claims, 'LATER_PAUSE', 3)
         routes = {method: placement.routes(method, PATH)
                   for method in ('GET', 'PUT')}
         for method in routes:

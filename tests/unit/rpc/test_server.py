@@ -10,6 +10,7 @@ from nova_sched import rpc
 from nova_sched.rpc import server as rpc_server
 from tests.builders import rules
 from tests.builders.services import no_thread
+from tests.builders.services import wait_for
 
 
 class Message:
@@ -98,6 +99,7 @@ def test_a_request_is_taken_only_when_a_thread_is_free(server):
     running = server(Listener(['a', 'b', 'c', 'd']), work)
     starting = threading.Thread(target=running.start)
     starting.start()
+    wait_for(lambda: len(begun) == 2)
     starting.join(0.2)
     assert starting.is_alive()
     assert sorted(begun) == ['a', 'b']

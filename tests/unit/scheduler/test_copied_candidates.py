@@ -168,8 +168,7 @@ class TestRequests:
     def test_that_find_none_in_the_copy_are_listed(self, manager, server,
                                                    providers):
         """Somebody else has emptied a host, and nobody has told."""
-        for host in 'abcdef':
-            put(providers, HOSTS[host], used=4, generation=1)
+        fill(manager, providers, *'abcdef')
         assert ask_none(manager)
         server.asked.clear()
         put(providers, HOSTS['c'], used=0, generation=1)

@@ -120,7 +120,9 @@ def test_a_request_is_decided_on_the_listing_and_compared_with_the_copy(
 
 def test_what_the_copy_has_not_seen_is_told(stage, providers, caplog):
     caplog.set_level(logging.INFO, logger=report.LOG.name)
-    stage.decider._candidates.stop()
+    copy = stage.decider._candidates
+    copy.stop()
+    copy._mirror._upkeep.thread.join(60)
     providers.there[A]['used']['VCPU'] = 64
 
     told = ask(stage)
