@@ -1,0 +1,37 @@
+"""Benchmarks that are run by hand still run."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from tests.functional import conftest
+from tests.functional.processes import PATIENCE
+
+pytestmark = pytest.mark.real
+
+TOP = pathlib.Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize('words', [
+    ['soak', '--requests', '60', '--every', '20', '--hosts', '4'],
+    ['raw_messages', '--messages', '40', '--every', '20']],
+    ids=lambda words: words[0])
+def test_one_prints_its_table(words):
+    """Head, line and rows, of which each benchmark has two here."""
+    program, *options = words
+    database_url, drop = conftest.new_database()
+    try:
+        found = subprocess.run(
+            [sys.executable, '-m', f'benchmarks.{program}', *options],
+            cwd=TOP, capture_output=True, text=True, timeout=PATIENCE, env={
+                **os.environ, 'NOVA_SCHED_TEST_RABBIT_URL': conftest.broker(),
+                'NOVA_SCHED_TEST_MYSQL_URL': database_url})
+    finally:
+        drop()
+
+    assert found.returncode == 0, found.stderr
+    assert len([line for line in found.stdout.splitlines()
+                if line.startswith('|')]) >= 4
