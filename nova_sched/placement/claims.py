@@ -38,8 +38,6 @@ OK, NO_CONTENT, NOT_FOUND, CONFLICT = 200, 204, 404, 409
 _NEW = ConsumerAllocations({})
 #: What comes of claims at once that are not answered.
 _UNANSWERED = object()
-#: The generation of a consumer after its first claim.
-_FIRST_GENERATION = 1
 #: Where Placement tells the generation of a consumer, which a read does not
 #: tell of one without allocations.
 _EXPECTED = re.compile(r'expected (\d+)')
@@ -64,16 +62,37 @@ class RequestIdentity:
                    getattr(context, 'user_id', None))
 
 
+@dataclasses.dataclass(frozen=True)
+class _SentClaim:
+    """A claim that was sent: what the consumer is once it is accepted.
+
+    allocations: as in ConsumerAllocations.  generation: of the consumer,
+    which each write raises by one; None below microversion 1.28.
+    """
+
+    allocations: dict
+    generation: int | None
+
+    def is_held(self, held):
+        """Return whether a consumer holds this claim, unchanged since.
+
+        held: ConsumerAllocations.
+        """
+        return (held.allocations == self.allocations
+                and held.generation == self.generation)
+
+
 @dataclasses.dataclass
 class _InstanceClaims:
     """Claims for an instance that were, or may have been, accepted.
 
-    before: ConsumerAllocations, by the instance before them; _NEW if nobody
-    has read that.  sent: list of what the instance may hold since, as in
-    ConsumerAllocations.
-    accepted: whether Placement has said so of the last.  looks: how often one
-    that was not answered was not there when it was to be released.  owner:
-    project_id and user_id of the last.
+    before: ConsumerAllocations of the instance before the claims; _NEW if
+        they were not read.
+    sent: list of _SentClaim that the instance may hold.
+    accepted: whether Placement has accepted the last one.
+    looks: how often an unanswered claim was not found when it was to be
+        released.
+    owner: project_id and user_id of the last claim.
     """
 
     before: ConsumerAllocations
@@ -81,6 +100,14 @@ class _InstanceClaims:
     accepted: bool = False
     looks: int = 0
     owner: dict = dataclasses.field(default_factory=dict)
+
+    @property
+    def owner_before(self):
+        """project_id and user_id to restore, a dict."""
+        if not self.before.allocations:
+            return self.owner
+        return {'project_id': self.before.project_id or NOBODY,
+                'user_id': self.before.user_id or NOBODY}
 
 
 class AllocationClaims:
@@ -170,18 +197,21 @@ class AllocationClaims:
         return self._supports(microversions.GENERATIONS)
 
     def release(self, instance_uuid):
-        """Have an instance hold again what it held before its claim.
+        """Restore what an instance held before its claim.
 
-        Nothing happens without a claim that was, or may have been, accepted,
-        nor to what somebody else has claimed since.
-        Raises PlacementError when it cannot be done, or has to be looked at
-        once more: a claim that was not answered may arrive after the look.
+        Returns whether the instance holds nothing of the claim; False if its
+        allocations have changed since the claim, and are left alone.
+        Raises PlacementError when it cannot be done, or has to be repeated:
+        a claim that was not answered may arrive after the look for it.
         """
         self._release_budget.renew()
+        released = False
         with contextlib.suppress(exception.AllocationUpdateFailed):
             self._undo(instance_uuid)
             self._check_not_late(instance_uuid)
+            released = True
         self._claims.pop(instance_uuid, None)
+        return released
 
     def _check_not_late(self, instance_uuid):
         """Raise PlacementError the first time that a claim has not arrived.
@@ -208,7 +238,9 @@ class AllocationClaims:
         try:
             response = self._release_budget.request(
                 'POST', '/allocations', self._microversion, retry=False,
-                body={uuid: self._nothing(uuid) for uuid in uuids})
+                body={uuid: self._body_before(
+                    self._claims[uuid], self._claims[uuid].sent[-1].generation)
+                    for uuid in uuids})
         except exception.PlacementError:
             return []
         if response.status != NO_CONTENT:
@@ -224,10 +256,13 @@ class AllocationClaims:
         return (claims is not None and claims.accepted
                 and claims.before is _NEW)
 
-    def _nothing(self, instance_uuid):
-        """Return the body that has a new instance hold nothing again."""
-        return {'allocations': {}, 'consumer_generation': _FIRST_GENERATION,
-                **self._claims[instance_uuid].owner}
+    def _body_before(self, claims, generation):
+        """Return the body that restores what an instance held before claims.
+
+        claims: _InstanceClaims.  generation: of the consumer now.
+        """
+        return {'allocations': allocations.body(claims.before.allocations),
+                **claims.owner_before, **self._generation(generation)}
 
     def _try_all(self, requests, spec_obj):
         """Return whether claims are accepted; None as of ``_try``."""
@@ -254,11 +289,13 @@ class AllocationClaims:
         return _UNANSWERED
 
     def _note_sent(self, instance_uuid, held, body):
-        """Take note of a claim before it is sent: Placement may accept it
-        though no answer comes.
+        """Record a claim before it is sent: Placement may accept it though
+        no answer comes.
         """
         claims = self._claims.setdefault(instance_uuid, _InstanceClaims(held))
-        claims.sent.append(allocations.amounts(body['allocations']))
+        claims.sent.append(_SentClaim(
+            allocations.amounts(body['allocations']),
+            (held.generation or 0) + 1 if self.knows_new else None))
         claims.owner = {name: body[name] for name in ('project_id', 'user_id')}
         return claims
 
@@ -300,7 +337,7 @@ class AllocationClaims:
             # Of a proxy, perhaps, which has passed the claim on.
             return self._in_doubt(instance_uuid)
         self._drop_last(instance_uuid)
-        if self._supports(microversions.GENERATIONS):
+        if self.knows_new:
             self._known[instance_uuid] = held
         return _refusal(instance_uuid, response)
 
@@ -372,12 +409,11 @@ class AllocationClaims:
             body.pop('mappings', None)
             LOG.debug('New allocation_request containing both source and '
                       'destination hosts in move operation: %s', body)
-        return body | self._generation(held)
+        return body | self._generation(held.generation)
 
-    def _generation(self, held):
+    def _generation(self, generation):
         """Return the part of a body that names the consumer's generation."""
-        return ({'consumer_generation': held.generation}
-                if self._supports(microversions.GENERATIONS) else {})
+        return {'consumer_generation': generation} if self.knows_new else {}
 
     def _supports(self, microversion):
         return microversions.at_least(self._microversion, microversion)
@@ -390,7 +426,7 @@ class AllocationClaims:
         response = budget.request(
             'GET', f'/allocations/{instance_uuid}',
             microversions.GENERATIONS
-            if self._supports(microversions.GENERATIONS)
+            if self.knows_new
             else self._microversion)
         problem = None
         if response.status == OK:
@@ -433,63 +469,69 @@ class AllocationClaims:
         return False
 
     def _undo(self, instance_uuid):
-        """Have an instance hold what it held before claims, if there are any.
+        """Restore what an instance held before its claims, if it has any.
 
-        A claim that did not arrive stays in mind: it may be late. Raises
-        PlacementError, and AllocationUpdateFailed when what the instance
-        holds is of somebody else, which a server that knows no generations
-        of consumers cannot tell.
+        Raises PlacementError, and AllocationUpdateFailed when the consumer
+        has changed since the claim: then it is left alone.
         """
         claims = self._claims.get(instance_uuid)
         if claims is None:
             return
-        before = claims.before.allocations
-        generations = self._supports(microversions.GENERATIONS)
-        if not before and (claims.accepted or not generations):
-            self._delete(instance_uuid)
-            del self._claims[instance_uuid]
-            return
+        if claims.accepted and self.knows_new:
+            self._undo_accepted(instance_uuid, claims)
+        else:
+            self._undo_if_held(instance_uuid, claims)
+
+    def _undo_accepted(self, instance_uuid, claims):
+        """Undo a claim by the generation that the consumer has had since."""
+        response = self._put(
+            instance_uuid, self._release_budget,
+            self._body_before(claims, claims.sent[-1].generation))
+        if _is_generation_conflict(response):
+            held = self._get(instance_uuid, self._release_budget)
+            # An earlier try may have succeeded without an answer.
+            if held.allocations != claims.before.allocations:
+                raise _changed_since(instance_uuid)
+        else:
+            _check_released(instance_uuid, response, claims)
+        del self._claims[instance_uuid]
+
+    def _undo_if_held(self, instance_uuid, claims):
+        """Undo claims if what the instance holds is one of them.
+
+        A claim that was not answered is kept in mind: it may be late.  Below
+        microversion 1.28 an equal claim of another writer cannot be told from
+        one of these, nor a write between the look and the undo be noticed.
+        """
         held = self._get(instance_uuid, self._release_budget)
-        if held.allocations == before:
-            if generations:
-                self._known[instance_uuid] = held
-            else:
+        if any(sent.is_held(held) for sent in claims.sent):
+            self._restore(instance_uuid, held, claims)
+        elif held.allocations == claims.before.allocations:
+            if claims.accepted:
                 del self._claims[instance_uuid]
-        elif generations and held.allocations not in claims.sent:
-            if claims.before is not _NEW:
-                raise _foreign_claim(instance_uuid)
+            elif self.knows_new:
+                self._known[instance_uuid] = held
+        elif claims.before is _NEW:
             # It was there before: no claim as for a new one is accepted.
             claims.before = self._known[instance_uuid] = held
         else:
-            self._restore(instance_uuid, held, claims)
-
-    def _delete(self, instance_uuid):
-        response = self._release_budget.request(
-            'DELETE', f'/allocations/{instance_uuid}')
-        if response.status == NO_CONTENT:
-            LOG.info('Deleted allocations for instance %s', instance_uuid)
-        elif response.status != NOT_FOUND:
-            raise _release_failed(instance_uuid, response)
+            raise _changed_since(instance_uuid)
 
     def _restore(self, instance_uuid, held, claims):
         """Replace what is held by what the instance held before claims."""
-        before = claims.before
-        owner = before if before.allocations else held
-        response = self._put(instance_uuid, self._release_budget, {
-            'allocations': allocations.body(before.allocations),
-            'project_id': owner.project_id or NOBODY,
-            'user_id': owner.user_id or NOBODY,
-            **self._generation(held)})
-        if response.status != NO_CONTENT:
-            raise _release_failed(instance_uuid, response)
-        LOG.info('Restored the allocations that instance %s held before'
-                 if before.allocations else
-                 'Deleted allocations for instance %s', instance_uuid)
-        if held.allocations in claims.sent:
-            claims.sent.remove(held.allocations)
-        if not claims.sent or not self._supports(microversions.GENERATIONS):
+        if claims.before.allocations or self.knows_new:
+            response = self._put(instance_uuid, self._release_budget,
+                                 self._body_before(claims, held.generation))
+        else:
+            # No PUT empties a consumer below microversion 1.28.
+            response = self._release_budget.request(
+                'DELETE', f'/allocations/{instance_uuid}')
+        if response.status != NOT_FOUND or self.knows_new:
+            _check_released(instance_uuid, response, claims)
+        claims.sent = [sent for sent in claims.sent if not sent.is_held(held)]
+        if not claims.sent or not self.knows_new:
             del self._claims[instance_uuid]
-        if not before.allocations:
+        if not claims.before.allocations and self.knows_new:
             # The consumer went with its allocations.
             self._known[instance_uuid] = ConsumerAllocations({})
 
@@ -528,20 +570,29 @@ def _is_race(response):
     return 'concurrently updated' in response.error_text
 
 
-def _foreign_claim(instance_uuid):
-    """Log and return the AllocationUpdateFailed for another's claim."""
-    LOG.warning('Instance %s holds what this request has not claimed; it is '
-                'left alone', instance_uuid)
+def _changed_since(instance_uuid):
+    """Log and return the AllocationUpdateFailed of an undo."""
+    LOG.warning('The allocations of instance %s have changed since this '
+                'request claimed them; they are left alone', instance_uuid)
     return exception.AllocationUpdateFailed(
         consumer_uuid=instance_uuid,
-        error='it holds what this request has not claimed')
+        error='its allocations have changed since they were claimed')
 
 
-def _release_failed(instance_uuid, response):
-    """Log Nova's warning and return the RequestFailed of a release."""
-    LOG.warning('Unable to delete allocation for instance %(uuid)s: '
-                '(%(code)i %(text)s)', {
-                    'uuid': instance_uuid, 'code': response.status,
-                    'text': response.error_text})
-    return RequestFailed(
-        f'The claim of instance {instance_uuid} is not given back.', response)
+def _check_released(instance_uuid, response, claims):
+    """Log what an undo has restored; log and raise RequestFailed if none.
+
+    response: of Placement.  claims: _InstanceClaims.
+    """
+    if response.status == NO_CONTENT:
+        LOG.info('Restored the allocations that instance %s held before'
+                 if claims.before.allocations else
+                 'Deleted allocations for instance %s', instance_uuid)
+    else:
+        LOG.warning('Unable to delete allocation for instance %(uuid)s: '
+                    '(%(code)i %(text)s)', {
+                        'uuid': instance_uuid, 'code': response.status,
+                        'text': response.error_text})
+        raise RequestFailed(
+            f'The claim of instance {instance_uuid} is not given back.',
+            response)

@@ -69,6 +69,11 @@ class Kept:
             self._generation = None
         return TAKEN
 
+    def change(self, allocations):
+        """Have another writer replace what there is."""
+        self.allocations = allocations
+        self._generation = (self._generation or 0) + 1
+
     def delete(self, asked):
         """Remove all there is."""
         answer = TAKEN if self.allocations else error(404)

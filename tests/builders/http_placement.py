@@ -56,7 +56,10 @@ def written(server, claims):
 
     One by one, or many in one request.
     """
-    alone = [asked.path for asked in server.to('PUT' if claims else 'DELETE')]
+    alone = [asked.path for asked in server.to('PUT')
+             if bool(asked.body['allocations']) is claims]
+    if not claims:
+        alone += [asked.path for asked in server.to('DELETE')]
     return alone + [
         f'/allocations/{uuid}' for asked in server.to('POST', '/allocations')
         for uuid, body in asked.body.items()
@@ -76,26 +79,34 @@ def take(server, asked):
 
 
 def remembering(server):
-    """Have a Server know what its consumers hold: uuid -> allocations."""
-    holding = {}
+    """Have a Server keep what its consumers hold, each with a generation.
+
+    As a Placement from microversion 1.28 on.  Returns uuid -> allocations.
+    """
+    holding, generations = {}, {}
 
     def put(asked):
         return post(dataclasses.replace(
             asked, body={_consumer(asked): asked.body}))
 
+    def generation(uuid):
+        return generations.get(uuid, 1) if uuid in holding else None
+
     def post(asked):
+        if any(body['consumer_generation'] != generation(uuid)
+               for uuid, body in asked.body.items()):
+            return CONSUMER
         for uuid, body in asked.body.items():
-            if (body['consumer_generation'] is None) == (uuid in holding):
-                return CONSUMER
-        for uuid, body in asked.body.items():
+            generations[uuid] = (generation(uuid) or 0) + 1
             holding[uuid] = body['allocations']
             if not holding[uuid]:
                 del holding[uuid]
         return TAKEN
 
     def get(asked):
+        uuid = _consumer(asked)
         return held({provider: found['resources'] for provider, found
-                     in holding.get(_consumer(asked), {}).items()})
+                     in holding.get(uuid, {}).items()}, generation(uuid))
 
     def delete(asked):
         holding.pop(_consumer(asked), None)

@@ -136,6 +136,36 @@ def test_claims_of_a_call_that_nobody_waits_for_are_given_back(
     assert daemon.said('does not reach its caller')
 
 
+def test_a_lost_answer_leaves_a_later_claim_of_its_instance(
+        stage, daemon, placement):
+    """The caller of the first call is gone, and asks once more."""
+    holding, gone = http_placement.remembering(placement), threading.Event()
+    [put] = placement.routes('PUT', '/allocations/')
+
+    def late(asked):
+        answer = put(asked)
+        gone.wait(PATIENCE)
+        return answer
+
+    placement.on('PUT', '/allocations/', late, put)
+    daemon.stop()
+    daemon = stage.daemon(
+        placement__auth_type='none',
+        placement__endpoint_override=placement.url,
+        DEFAULT__service_down_time=10 ** 9,
+        oslo_messaging_rabbit__kombu_missing_consumer_retry_timeout=10)
+    [instance] = uuids = [str(uuid.uuid4())]
+    with broker.wire(stage.transport_url) as wire:
+        wire.cast(a_call(stage, uuids))
+        until(lambda: holding, 'the first claim')
+    gone.set()
+    [[selected, *_]] = stage.client().place(requests.a_request(), uuids)
+
+    until(lambda: daemon.said('they are left alone'), 'the end of the first')
+
+    assert selected.compute_node_uuid in holding[instance]
+
+
 def test_workers_ask_together_for_what_they_copy(stage, placement):
     """Placement lists once for all, however many there are."""
     kept = http_providers.Providers(placement)

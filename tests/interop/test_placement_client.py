@@ -7,6 +7,9 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
+from nova_sched.placement.adapter import PlacementAdapter
+from nova_sched.placement.claims import AllocationClaims
+from nova_sched.placement.claims import RequestIdentity
 from nova_sched.scheduler.claims import give_back
 from tests.builders import drivers
 from tests.builders import http_placement
@@ -14,6 +17,7 @@ from tests.builders import requests
 from tests.builders.hosts import a_host
 from tests.builders.http_placement import CONTEXT
 from tests.builders.http_placement import Query
+from tests.builders.http_placement import a_candidate
 from tests.interop.placement import Refused
 from tests.interop.placement import a_consumer
 
@@ -261,7 +265,7 @@ class TestRelease:
         assert take(found, a, consumer)
         placement.allocate(consumer, {})
 
-        assert found.release(consumer) is None
+        assert found.release(consumer)
 
     def test_happens_when_not_all_instances_can_be_placed(self, placement,
                                                           client):
@@ -276,6 +280,62 @@ class TestRelease:
         assert placement.consumers(a) == {}
         assert [claim.taken for claim in scheduler.decision.claims] == [
             True, True, True, True, False]
+
+
+class TestTwoCallsForOneInstance:
+    """The claim of the first call is released after that of the second."""
+
+    @pytest.fixture
+    def claims(self, placement, tmp_path):
+        """Function of a microversion that returns claims of a new call."""
+        conf = http_placement.a_conf(tmp_path, **placement.options)
+        return lambda version: AllocationClaims(
+            PlacementAdapter(conf), version, RequestIdentity.of(CONTEXT))
+
+    @pytest.mark.parametrize('version', ['1.12', '1.17', '1.28', '1.36'])
+    @pytest.mark.parametrize('other', [True, False])
+    def test_leave_the_allocations_of_the_second(self, placement, claims,
+                                                 version, other, caplog):
+        a, b = hosts(placement, 'a', 'b')
+        consumer, chosen = a_consumer(), b if other else a
+        first, second = claims(version), claims(version)
+        assert first.claim(consumer, a_candidate(a), SPEC)
+        assert second.claim(consumer, a_candidate(chosen), SPEC)
+        before = placement.allocations(consumer)
+
+        assert not first.release(consumer)
+
+        assert placement.allocations(consumer) == before
+        assert chosen in before
+        assert caplog.text.count('they are left alone') == 1
+
+    @pytest.mark.parametrize('version', ['1.12', '1.17', '1.28', '1.36'])
+    def test_leave_nothing_without_the_second(self, placement, claims,
+                                              version):
+        [a], consumer = hosts(placement, 'a'), a_consumer()
+        first = claims(version)
+        assert first.claim(consumer, a_candidate(a), SPEC)
+
+        assert first.release(consumer)
+
+        assert placement.consumers(a) == {}
+        assert claims(version).claim(consumer, a_candidate(a), SPEC)
+
+    @pytest.mark.parametrize('version', ['1.28', '1.36'])
+    def test_of_several_instances_leave_those_of_the_second(
+            self, placement, claims, version):
+        a, b = hosts(placement, 'a', 'b')
+        consumers, first = [a_consumer() for _ in range(3)], claims(version)
+        assert first.claim_all(
+            {uuid: a_candidate(a) for uuid in consumers}, SPEC)
+        assert claims(version).claim(consumers[1], a_candidate(b), SPEC)
+
+        assert first.release_all(consumers) == []
+        assert [first.release(uuid) for uuid in consumers] == [
+            True, False, True]
+
+        assert placement.consumers(a).keys() == {consumers[1]}
+        assert placement.consumers(b).keys() == {consumers[1]}
 
 
 class TestOutage:

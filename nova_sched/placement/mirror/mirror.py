@@ -167,8 +167,11 @@ class WatchedClaims:
     def release(self, instance_uuid):
         """As AllocationClaims.release."""
         self._drop(instance_uuid)
-        self._claims.release(instance_uuid)
-        self._providers.released(self._held.pop(instance_uuid, {}))
+        released = self._claims.release(instance_uuid)
+        amounts = self._held.pop(instance_uuid, {})
+        if released:
+            self._providers.released(amounts)
+        return released
 
     def release_all(self, instance_uuids):
         """As AllocationClaims.release_all."""

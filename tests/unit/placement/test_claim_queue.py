@@ -206,5 +206,5 @@ class TestClaims:
 
         offers[2].release(a_uuid(2))
 
-        assert [asked.path for asked in placement.to('DELETE')] == [
+        assert http_placement.written(placement, claims=False) == [
             f'/allocations/{a_uuid(2)}']

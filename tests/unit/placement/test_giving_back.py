@@ -25,6 +25,9 @@ from tests.builders.http_server import HANG
 from tests.builders.http_server import Answer
 from tests.builders.waiting import until
 
+#: The claim of WANTED, below microversion 1.28.
+HELD = held({'a': {'VCPU': 2, 'MEMORY_MB': 512}}, generation=None)
+
 
 class TestClaimWithoutAnAnswer:
     def test_is_taken_back_before_the_next_host(self, scene, placement):
@@ -41,13 +44,14 @@ class TestClaimWithoutAnAnswer:
 
     def test_is_deleted_where_consumers_have_no_generation(self, scene,
                                                            placement):
+        placement.on('GET', PATH, held(), HELD, held())
         placement.on('PUT', PATH, DROP, TAKEN)
         made = scene.claims(ROCKY)
 
         assert not made.claim(UUID, WANTED, SPEC)
         assert made.claim(UUID, a_candidate('b'), SPEC)
         assert [asked.method for asked in placement.asked] == [
-            'GET', 'PUT', 'DELETE', 'GET', 'PUT']
+            'GET', 'PUT', 'GET', 'DELETE', 'GET', 'PUT']
 
     def test_is_not_sent_again_blindly(self, scene, placement):
         placement.on('PUT', PATH, DROP)
@@ -118,51 +122,88 @@ class TestClaimWithoutAnAnswer:
 
 
 class TestRelease:
-    def claimed(self, scene, **kwargs):
-        made = scene.claims(**kwargs)
+    """From microversion 1.28 on, where a consumer has a generation."""
+
+    def claimed(self, scene, *answers):
+        """Claims of which one is accepted.
+
+        answers: to what is put after it.
+        """
+        scene.placement.on('PUT', PATH, TAKEN, *answers or [TAKEN])
+        made = scene.claims()
         assert made.claim(UUID, WANTED, SPEC)
         return made
 
-    def test_deletes_what_was_claimed(self, scene, placement, caplog):
+    def test_empties_the_consumer_at_the_generation_of_the_claim(
+            self, scene, placement, caplog):
         caplog.set_level('INFO')
 
-        self.claimed(scene).release(UUID)
+        assert self.claimed(scene).release(UUID)
 
-        [asked] = placement.to('DELETE')
-        assert asked.path == PATH
-        assert asked.version is None
+        asked = placement.to('PUT', PATH)[-1]
+        assert asked.version == 'placement 1.36'
+        assert asked.body == {
+            'allocations': {}, 'project_id': 'p', 'user_id': 'u',
+            'consumer_generation': 1}
+        assert not placement.to('DELETE')
         assert f'Deleted allocations for instance {UUID}' in caplog.text
 
-    def test_of_what_is_not_there_is_done(self, scene, placement):
-        placement.on('DELETE', PATH, http_placement.error(404))
+    def test_leaves_a_changed_consumer_alone(self, scene, placement, caplog):
+        placement.on('GET', PATH, held({'b': {'VCPU': 1}}, generation=2))
 
-        assert self.claimed(scene).release(UUID) is None
+        assert not self.claimed(scene, CONSUMER).release(UUID)
+
+        assert len(placement.to('PUT', PATH)) == 2
+        assert not placement.to('DELETE')
+        [line] = [record.getMessage() for record in caplog.records
+                  if record.levelname == 'WARNING']
+        assert line == (f'The allocations of instance {UUID} have changed '
+                        'since this request claimed them; they are left alone')
+
+    def test_leaves_an_equal_claim_of_another_request_alone(self, scene,
+                                                            placement):
+        kept = Kept(placement)
+        first, second = scene.claims(), scene.claims()
+        assert first.claim(UUID, WANTED, SPEC)
+        assert second.claim(UUID, WANTED, SPEC)
+
+        assert not first.release(UUID)
+
+        assert kept.allocations == {'a': {'VCPU': 2, 'MEMORY_MB': 512}}
+
+    def test_succeeds_if_an_earlier_try_emptied_the_consumer(self, scene,
+                                                             placement):
+        kept = Kept(placement)
+        made = scene.claims()
+        assert made.claim(UUID, WANTED, SPEC)
+        placement.on('PUT', PATH, kept.taking(DROP), kept.put)
+
+        with pytest.raises(exception.PlacementError, match='not responding'):
+            made.release(UUID)
+        assert made.release(UUID)
+
+        assert not kept.allocations
 
     @pytest.mark.parametrize('answer', [
-        Answer(500, 'Oops'), http_placement.error(409), Answer(200, '<p>')])
-    def test_that_is_refused_is_an_error(self, scene, placement, caplog,
-                                         answer):
-        placement.on('DELETE', PATH, answer)
-
+        Answer(500, 'Oops'), http_placement.error(404), Answer(200, '<p>')])
+    def test_that_is_refused_is_an_error(self, scene, caplog, answer):
         with pytest.raises(exception.PlacementError, match='Got '):
-            self.claimed(scene).release(UUID)
+            self.claimed(scene, answer).release(UUID)
         assert (f'Unable to delete allocation for instance {UUID}: '
                 f'({answer.status} ') in caplog.text
 
-    def test_that_is_not_answered_is_an_error(self, scene, placement):
-        placement.on('DELETE', PATH, DROP)
-
+    def test_that_is_not_answered_is_an_error(self, scene):
         with pytest.raises(exception.PlacementError, match='not responding'):
-            self.claimed(scene).release(UUID)
+            self.claimed(scene, DROP).release(UUID)
 
     def test_of_what_was_never_claimed_does_nothing(self, scene, placement):
-        """It may be what somebody else has claimed."""
         placement.on('PUT', PATH, FULL)
         made = scene.claims()
         made.claim(UUID, WANTED, SPEC)
 
         made.release(UUID)
 
+        assert len(placement.to('PUT')) == 1
         assert not placement.to('DELETE')
 
     def test_happens_once(self, scene, placement):
@@ -170,20 +211,61 @@ class TestRelease:
         for _ in range(2):
             made.release(UUID)
 
-        assert len(placement.to('DELETE')) == 1
+        assert len(placement.to('PUT')) == 2
 
     def test_is_bounded_for_many_instances(self, scene, placement):
         made = scene.claims()
         uuids = [f'instance-{number}' for number in range(20)]
         for uuid in uuids:
             assert made.claim(uuid, WANTED, SPEC)
-        placement.on('DELETE', '/allocations/', DROP)
+        placement.on('PUT', '/allocations/', DROP)
 
         for uuid in uuids:
             with pytest.raises(exception.PlacementError):
                 made.release(uuid)
 
-        assert len(placement.to('DELETE')) == 3
+        assert len(placement.to('PUT')) == len(uuids) + 3
+
+
+class TestReleaseWithoutGenerations:
+    """Below microversion 1.28, by comparing what the consumer holds."""
+
+    def released(self, scene, held_now):
+        """Whether a claim is released of a consumer that holds something."""
+        scene.placement.on('GET', PATH, held(), held_now)
+        made = scene.claims(ROCKY)
+        assert made.claim(UUID, WANTED, SPEC)
+        return made.release(UUID)
+
+    def test_deletes_a_consumer_that_holds_the_claim(self, scene, placement):
+        assert self.released(scene, HELD)
+
+        [asked] = placement.to('DELETE')
+        assert asked.path == PATH
+        assert asked.version is None
+
+    @pytest.mark.parametrize('allocations', [
+        {'b': {'VCPU': 2, 'MEMORY_MB': 512}},
+        {'a': {'VCPU': 4, 'MEMORY_MB': 1024}},
+        {'a': {'VCPU': 2, 'MEMORY_MB': 512}, 'b': {'VCPU': 1}}],
+        ids=['another host', 'two claims', 'another host as well'])
+    def test_leaves_a_changed_consumer_alone(self, scene, placement, caplog,
+                                             allocations):
+        assert not self.released(scene, held(allocations, None))
+
+        assert not placement.to('DELETE')
+        assert 'they are left alone' in caplog.text
+
+    def test_succeeds_if_the_consumer_holds_nothing(self, scene, placement):
+        assert self.released(scene, held())
+
+        assert not placement.to('DELETE')
+
+    def test_succeeds_if_the_consumer_is_gone_meanwhile(self, scene,
+                                                        placement):
+        placement.on('DELETE', PATH, http_placement.error(404))
+
+        assert self.released(scene, HELD)
 
 
 class TestReleaseOfAnInstanceThatHeldSomething:
@@ -212,16 +294,16 @@ class TestReleaseOfAnInstanceThatHeldSomething:
                 ) in caplog.text
 
     def test_restores_that_without_generations(self, scene, placement):
-        assert self.released(scene, placement, QUEENS).body == {
+        assert self.released(scene, placement, QUEENS, after=None).body == {
             'allocations': {'z': {'resources': self.BEFORE['z']}},
             'project_id': 'p-owner', 'user_id': 'u-owner'}
 
-    def test_that_is_refused_is_an_error(self, scene, placement):
+    def test_leaves_a_changed_consumer_alone(self, scene, placement, caplog):
         placement.on('PUT', PATH, CONSUMER, TAKEN, CONSUMER)
 
-        with pytest.raises(exception.PlacementError,
-                           match='consumer generation conflict'):
-            self.released(scene, placement)
+        self.released(scene, placement, after=6)
+
+        assert 'they are left alone' in caplog.text
 
     def test_leaves_alone_what_is_as_it_was(self, scene, placement):
         """A claim without an answer that was not taken."""

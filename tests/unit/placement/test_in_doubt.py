@@ -142,8 +142,8 @@ class TestClaimOfSomebodyElse:
         made.release(UUID)
 
         assert kept.allocations == THEIRS
-        assert (f'Instance {UUID} holds what this request has not claimed; '
-                'it is left alone') in caplog.text
+        assert (f'The allocations of instance {UUID} have changed since this '
+                'request claimed them; they are left alone') in caplog.text
 
     def test_fails_the_request_at_the_next_host(self, scene, kept):
         made = scene.claims()
@@ -169,7 +169,7 @@ class TestClaimOfSomebodyElse:
         kept = Kept(placement, {'y': {'VCPU': 1}}, generation=4)
         made = scene.claims()
         assert made.claim(UUID, WANTED, SPEC)
-        kept.allocations = THEIRS
+        kept.change(THEIRS)
 
         made.release(UUID)
 

@@ -44,8 +44,8 @@ def offer(scene):
 
 
 def given_back(placement):
-    return {asked.path.rpartition('/')[2] for asked in placement.asked
-            if asked.method == 'DELETE'}
+    return {path.rpartition('/')[2]
+            for path in http_placement.written(placement, claims=False)}
 
 
 #: Threads that other tests have left.
@@ -63,7 +63,7 @@ def wait_for_the_rest():
 def test_three_quick_failures_leave_no_claim_behind(offer, placement, caplog,
                                                     monkeypatch, trouble):
     monkeypatch.setattr(claims, 'AT_ONCE', 10)
-    placement.on('DELETE', '/allocations/', trouble, trouble, trouble, TAKEN)
+    placement.on('PUT', '/allocations/', trouble, trouble, trouble, TAKEN)
 
     claims.give_back(offer, UUIDS)
 
@@ -74,24 +74,24 @@ def test_three_quick_failures_leave_no_claim_behind(offer, placement, caplog,
 def test_some_that_cannot_be_given_back_do_not_keep_the_others(
         offer, placement):
     for uuid in UUIDS[:4]:
-        placement.on('DELETE', f'/allocations/{uuid}', Answer(500))
+        placement.on('PUT', f'/allocations/{uuid}', Answer(500))
 
     claims.give_back(offer, UUIDS)
 
     processes.until(lambda: given_back(placement) == set(UUIDS),
                     'all are tried')
     for uuid in UUIDS[:4]:
-        placement.on('DELETE', f'/allocations/{uuid}', TAKEN)
+        placement.on('PUT', f'/allocations/{uuid}', TAKEN)
     wait_for_the_rest()
 
 
 def test_what_is_left_is_given_back_later(offer, placement, caplog):
     """Which is told in lines without tracebacks."""
     caplog.set_level('INFO')
-    placement.on('DELETE', '/allocations/', Answer(503))
+    placement.on('PUT', '/allocations/', Answer(503))
 
     claims.give_back(offer, UUIDS)
-    placement.on('DELETE', '/allocations/', TAKEN)
+    placement.on('PUT', '/allocations/', TAKEN)
     wait_for_the_rest()
 
     assert given_back(placement) == set(UUIDS)
@@ -108,7 +108,7 @@ def test_what_is_left_is_given_back_later(offer, placement, caplog):
 def test_what_is_never_given_back_is_told_of(offer, placement, caplog,
                                              monkeypatch):
     monkeypatch.setattr(claims, 'LATER', 0.2)
-    placement.on('DELETE', '/allocations/', http_placement.error(409))
+    placement.on('PUT', '/allocations/', http_placement.error(409))
 
     claims.give_back(offer, UUIDS[:2])
     wait_for_the_rest()
