@@ -211,7 +211,7 @@ class FilterHandler:
                 continue
             before, name = hosts, type(filter_).__name__
             try:
-                with decision.budget.step(name, index):
+                with decision.budget.step(name, decision.instance_at(index)):
                     hosts, stop = self._one(filter_, name, before, spec_obj)
             except exception.InvalidInput as refusal:
                 refusal.is_behind_hints = is_behind_hints

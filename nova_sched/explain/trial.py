@@ -4,8 +4,6 @@ Nothing is claimed: a host for which Placement offers an allocation request
 counts as granted.
 """
 
-import itertools
-
 from nova_sched import exception
 from nova_sched.explain import matrix
 from nova_sched.hosts.decision import Decision
@@ -37,10 +35,9 @@ class Trial(attempt.SchedulingAttempt):
             Decision(offer=hosts.offer, budget=budget))
         self.error, self._given = None, hosts
         try:
-            for _ in itertools.islice(
-                    self.place(hosts), None if picked is None
-                    else len(picked)):
-                pass
+            if picked is None or picked:
+                self.place(hosts, is_over=lambda: picked is not None and (
+                    self.count >= len(picked)))
         except Exception as error:
             if getattr(error, 'is_budget_spent', False):
                 raise
@@ -48,7 +45,7 @@ class Trial(attempt.SchedulingAttempt):
 
     @property
     def count(self):
-        return len(self.placed)
+        return len(self._placed)
 
     def judged(self, ranker, ask_others=False, placement=(), refused=()):
         """Return who judges what for the first instance without a host:
@@ -88,10 +85,10 @@ class _Unclaimed:
     """
 
     def __init__(self, offer, has_uuids, picked):
-        self.claiming = offer.asked and has_uuids
+        self.claiming, self.together = offer.asked and has_uuids, True
         self._picked = None if picked is None else iter(picked)
 
-    def take(self, ranked, instance_uuid, spec_obj):
+    def choose(self, ranked, instance_uuid, refused=()):
         rows = ranked.rows()
         if self._picked is not None:
             wanted = next(self._picked)

@@ -147,7 +147,7 @@ class NoCandidates:
 
     reason: str = 'Placement offers no host'
 
-    asked, ask = True, None
+    asked, ask, claim_all = True, None, None
     providers = frozenset()
 
     def of(self, provider_uuid):

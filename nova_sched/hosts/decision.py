@@ -130,8 +130,6 @@ class Decision:
         is from, was compared with it; None of what Placement listed.
     claims: in order.  earlier_claims: what Placement said to those of
         earlier tries, as Claim.taken.
-    unanswered: uuids of instances whose claims, in one request, Placement did
-        not answer before the request was decided once more.
     table: HostTable that was decided on; None before there was one.
     instances_known: hosts.instances.Instances of where they run, or None.
     siblings: (uuid, host) of each member of the request's server group that
@@ -146,7 +144,7 @@ class Decision:
     weighers: names of those that ran.  weighed: Weights, one an instance, as
         far as they are kept.
     tries: how often it was decided; more than once when another request took
-        meanwhile what this one had chosen.
+        meanwhile what this one had chosen, or a cell was lost.
     milliseconds: step name -> time taken.
     took: seconds from the arrival until it was closed.
     budget: of the time that the request may take.
@@ -174,7 +172,6 @@ class Decision:
     copy_age: float | None = None
     claims: list = dataclasses.field(default_factory=list)
     earlier_claims: list = dataclasses.field(default_factory=list)
-    unanswered: tuple = ()
     table: object = dataclasses.field(default=None, repr=False, compare=False)
     instances_known: object = dataclasses.field(
         default=None, repr=False, compare=False)
@@ -203,6 +200,12 @@ class Decision:
         default_factory=lambda: array.array('q'), repr=False)
     _rules: list = dataclasses.field(default_factory=list, repr=False)
     _rejected: dict = dataclasses.field(default_factory=dict, repr=False)
+    # The indexes of the instances that are decided on the present view, and
+    # whether weights are kept: rows of earlier views may be of other hosts.
+    _instances: list = dataclasses.field(
+        default_factory=list, repr=False, compare=False)
+    _keeps_weights: bool = dataclasses.field(
+        default=True, repr=False, compare=False)
     _packed: packed.Packed | None = dataclasses.field(default=None, repr=False)
     _asked: list | None = dataclasses.field(default=None, repr=False,
                                             compare=False)
@@ -241,14 +244,36 @@ class Decision:
             counts[1] += after
         return dict(zip(self._rules, found, strict=True))
 
+    def begin_view(self, instances):
+        """Begin to decide instances on a view of the hosts.
+
+        instances: their indexes, list; ``step`` counts within it.
+        Hosts that earlier views rejected count as rejected no more.
+        """
+        self._instances = instances
+        self._rejected.clear()
+        self.siblings.clear()
+        if self._steps:
+            steps = self.step_numbers()
+            kept = steps[~np.isin(steps[:, 0], instances)]
+            self._steps = array.array('q', kept.ravel().tolist())
+        if not self._steps:
+            self._rules.clear()
+
+    def instance_at(self, index):
+        """Return which instance of the request one of the view is."""
+        return self._instances[index] if self._instances else index
+
     def step(self, index, rule, before, after, others=0):
         """Record that a rule left ``after`` of the rows in ``before``.
 
+        index: of the instance, as in ``begin_view``.
         rule: name of a filter, or of a step that is none.
         before, after: int arrays of table rows.
         others: how many rows it left besides.
         Raises InvalidInput if the request has spent its budget.
         """
+        index = self.instance_at(index)
         self.budget.check(rule, index)
         if rule not in self._rules:
             self._rules.append(rule)
@@ -282,11 +307,13 @@ class Decision:
         return (_SMALL + _PER_WEIGHED * len(self.weighed) + 2 * request
                 + _PER_HOST * self.hosts + _PER_OFFER * listed)
 
-    def hosts_to_keep(self, count):
+    def hosts_to_keep(self, index, count):
         """Return of how many of ``count`` weighed hosts the weights are kept,
-        for the next instance.
+        for an instance.
         """
-        kept = len(self.weighed)
+        kept = min(index, len(self.weighed))
+        if not self._keeps_weights:
+            return 0
         if self.keeps_all_weights and kept * count < MOST_WEIGHTS:
             return count
         return BEST if kept < MOST_WEIGHED else 0
@@ -297,12 +324,20 @@ class Decision:
         weighers: names of those that ran, and weights: Weights; if hosts were
             weighed, and these are to be kept.
         """
-        self.picks.append(pick)
+        _put(self.picks, pick.index, pick)
         if weights is None:
             return
         # A last host that is left is not weighed.
         self.weighers = weighers or self.weighers
-        self.weighed.append(weights)
+        _put(self.weighed, pick.index, weights)
+
+    def unpicked(self, instances):
+        """Record that instances, by index, have lost their hosts again."""
+        for index in instances:
+            self.picks[index] = None
+        while self.picks and self.picks[-1] is None:
+            self.picks.pop()
+        del self.weighed[len(self.picks):]
 
     def parts(self, index):
         """Return what the weight of an instance's host is made of: list.
@@ -338,7 +373,7 @@ class Decision:
                       self._rejected, self._rules):
             found.clear()
         del self._steps[:]
-        self.alternates = 0
+        self.alternates, self._keeps_weights = 0, True
         self.code, self.kind, self.codes = None, None, []
 
     def refuse(self, code, kind=None, codes=()):
@@ -355,6 +390,9 @@ class Decision:
         table: HostTable.  in_flight: as the attribute.
         clock: seconds since the epoch.
         """
+        if self.weighed and not table.has_rows_of(self.table):
+            self.weighed.clear()
+            self._keeps_weights = False
         self.table, self.in_flight, self.clock = table, in_flight, clock
         self.reads, self.lost = table.cells.reads, table.cells.lost
         self.hosts = table.size
@@ -363,6 +401,7 @@ class Decision:
     def close(self, outcome, reason=None):
         """Note how the request ended; what was noted first stays."""
         if self.outcome is None:
+            self.picks = [*filter(None, self.picks)]
             self.outcome, self.took = outcome, time.time() - self.arrived
             self.reason = None if reason is None else str(reason)
             if outcome == PLACED:
@@ -422,6 +461,14 @@ class Decision:
         It raises InvalidInput if the request has spent its budget then.
         """
         return _Timed(self, name)
+
+
+def _put(items, index, item):
+    """Put an item into a list, at its end or in place of an earlier one."""
+    if index < len(items):
+        items[index] = item
+    else:
+        items.append(item)
 
 
 class _Timed:

@@ -238,19 +238,11 @@ class Instances:
         self._unreported_hosts = None
 
     def start_over(self, pending=None):
-        """Forget what this request placed, to decide it, perhaps again.
+        """Forget what this request placed on an earlier view of the hosts.
 
-        pending: as of ``catch_up``.
+        pending: the new ``pending``; None where it was never needed.
         """
-        self._placed = {}
-        self.catch_up(pending)
-
-    def catch_up(self, pending=None):
-        """Take what others have placed meanwhile: the new ``pending``.
-
-        None where it was never needed.
-        """
-        self._unreported_hosts = None
+        self._placed, self._unreported_hosts = {}, None
         if pending is not None:
             self.pending = pending
 

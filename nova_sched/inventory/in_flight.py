@@ -1,12 +1,8 @@
-"""Placements in flight, and what reads of the hosts show of them."""
+"""An instance in flight, and what reads of the hosts show of it."""
 
 import dataclasses
 
 from nova_sched import objects
-
-#: Seconds after which an instance that shows on its host counts as part of
-#: the host's usage, whatever the host's row says.
-GRACE = 1.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -18,7 +14,8 @@ class InFlight:
     numa_limits: NUMATopologyLimits that the filters left, or None.
     group: key of its server group, or None.
     at: when it was placed, seconds since the epoch.
-    claimed: whether Placement counts what it takes.
+    claiming: whether it is to be claimed in Placement, which then counts what
+        it takes.
     """
 
     key: object
@@ -28,7 +25,7 @@ class InFlight:
     numa_limits: object
     group: str | None
     at: float
-    claimed: bool = False
+    claiming: bool = False
 
     @property
     def place(self):
@@ -42,30 +39,6 @@ class InFlight:
             'instance_type_id': flavor.id, 'memory_mb': flavor.memory_mb,
             'vcpus': flavor.vcpus, 'root_gb': flavor.root_gb,
             'ephemeral_gb': flavor.ephemeral_gb, 'flavor': flavor})
-
-
-#: In place of the host of an instance that was not looked for yet.
-UNSEEN = object()
-
-
-@dataclasses.dataclass(slots=True)
-class TrackedPlacement:
-    """An InFlight, and what reads have shown of its instance.
-
-    shown: when the instance was first seen on its host.
-    elsewhere: the other host that it was on when it was first looked for;
-        None for none, UNSEEN before that.
-    counts: whether it counts on the host, whose row lacks it yet.
-    """
-
-    placed: InFlight
-    shown: float | None = None
-    elsewhere: object = UNSEEN
-    counts: bool = True
-
-    def likely_order(self):
-        """Return a sort key: those first that hosts report first, likely."""
-        return self.shown is None, self.shown or 0.0, self.placed.at
 
 
 class UsageDelta:

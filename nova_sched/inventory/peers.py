@@ -70,7 +70,7 @@ class Peers:
         self._told_of = set()
         self._failing, self._began = False, clock()
         # Those of before, where it takes the place of one that was killed.
-        self._remember(workers.news())
+        self._remember(map(_published, workers.news()))
 
     @property
     def some(self):
@@ -101,14 +101,14 @@ class Peers:
         """
         while self._new:
             self._tell_recent(self._new.popleft())
-        news = self._workers.news()
+        news = [*filter(any, map(_published, self._workers.news()))]
         self._remember(news)
         if not (news and self.some):
             return False
         batch, size = [], 0
         for each in news:
             batch.append(each)
-            size += len(each[1])
+            size += len(each[0])
             if size >= AT_ONCE:
                 self._tell(batch)
                 batch, size = [], 0
@@ -119,8 +119,8 @@ class Peers:
     def _remember(self, news):
         """Remember what was placed of late, for those who are new."""
         recent = self._recent
-        for own, placements, taken_back in news:
-            for key in (*own, *(key for key, _, _ in taken_back)):
+        for placements, _, forgotten in news:
+            for key, _, _ in forgotten:
                 recent.pop(key, None)
             for placed in placements:
                 recent.pop(placed.key, None)
@@ -138,7 +138,7 @@ class Peers:
         recent = list(self._recent.values())
         # One message at least: that it has somebody to tell.
         for start in range(0, len(recent) or 1, AT_ONCE):
-            self._tell([((), recent[start:start + AT_ONCE], ())], author)
+            self._tell([(recent[start:start + AT_ONCE], (), ())], author)
 
     def _forget_gone(self):
         now = time.monotonic()
@@ -221,3 +221,14 @@ class Peers:
             self._told_of.clear()
         self._told_of.add(cause)
         return True
+
+
+def _published(news):
+    """Return the part of a worker's news that other daemons need.
+
+    What Placement counts is of no interest to them but for its server group.
+    """
+    assumed, _, forgotten = news
+    return ([placed for placed in assumed
+             if not placed.claiming or placed.group is not None],
+            (), forgotten)

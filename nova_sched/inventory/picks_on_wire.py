@@ -1,9 +1,9 @@
 """What daemons tell each other of their picks, as JSON.
 
-News is a tuple: keys of placements that new ones take the place of, these
-new ones (InFlight), and those that were taken back, as (key, (host, node),
-when they were placed).  What many instances of a request take of a host is
-written once.
+News is a tuple of what was assumed (list of InFlight), claimed and forgotten
+(lists of (key, (host, node), when assumed)).  What Placement counts is
+published for its server group alone, as claimed already.  What many instances
+of a request take of a host is written once.
 """
 
 import functools
@@ -28,13 +28,14 @@ def written(news):
         return numbers[taken]
 
     written = [{
-        'own': list(own),
+        'own': [],
         'placed': [[
             placed.key, placed.host, placed.nodename, number(placed.demand),
             placed.numa_limits and placed.numa_limits.obj_to_primitive(),
-            placed.group, placed.at, placed.claimed] for placed in placements],
-        'taken_back': [list(each) for each in taken_back],
-    } for own, placements, taken_back in news]
+            placed.group, placed.at, placed.claiming]
+            for placed in assumed],
+        'taken_back': [list(each) for each in forgotten],
+    } for assumed, _, forgotten in news]
     return {'news': written, 'demands': demands}
 
 
@@ -46,20 +47,26 @@ def read(said):
     """
     demand = functools.cache(
         lambda number: arguments.from_wire(said['demands'][number]).demand())
-    return [(
-        [_key(key) for key in each['own']],
-        [_placed(demand, *placed) for placed in each['placed']],
+    return [_news(demand, each) for each in said['news']]
+
+
+def _news(demand, said):
+    assumed = [_placed(demand, *placed) for placed in said['placed']]
+    return (
+        assumed,
+        [(placed.key, placed.place, placed.at) for placed in assumed
+         if placed.claiming],
         [(_key(key), (_text(host), _text(nodename)), _moment(at))
-         for key, (host, nodename), at in each['taken_back']],
-    ) for each in said['news']]
+         for key, (host, nodename), at in said['taken_back']])
 
 
 def _placed(demand, key, host, nodename, number, numa_limits, group, at,
-            claimed):
+            claiming):
     return InFlight(
         _key(key), _text(host), _text(nodename), demand(number),
         limits.numa_limits(numa_limits),
-        None if group is None else _text(group), _moment(at), claimed is True)
+        None if group is None else _text(group), _moment(at),
+        claiming is True)
 
 
 def _key(value):

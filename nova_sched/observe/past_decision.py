@@ -84,7 +84,7 @@ class PastDecision:
             lambda uuids: {uuid: running[uuid] for uuid in uuids
                            if uuid in running},
             _not_kept, images=_not_kept, details=_not_kept)
-        found.catch_up({
+        found.start_over({
             uuid: instances.Placed(uuid, host) for uuid, host in (
                 self.rests_on['in_flight'] | self.rests_on['siblings']
             ).items()})

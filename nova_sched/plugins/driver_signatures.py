@@ -404,7 +404,7 @@ class _NovaSignature:
             placed = [each for attempt in call.attempts
                       for each in attempt.placed]
             if placed:
-                self.take_back(placed)
+                self.host_manager.forget(placed)
             raise
         found = [*map(list, found)]
         note_picks(record, found)

@@ -104,8 +104,6 @@ CATALOGUE = {name: Code(name, stage, meaning) for name, stage, meaning in (
      'Placement does not answer the claim in time'),
     ('claim_conflict', CLAIMS,
      'something else claims for the same instance'),
-    ('overtaken', LATE,
-     'hosts come and go each time that the request is decided'),
     ('time_spent', LATE, 'the request has spent its time'),
     ('no_reason', DRIVER, 'the driver does not say why'),
     ('error', DRIVER, 'an error ends the request'))}

@@ -115,7 +115,8 @@ class Ranker:
         with decision.timed('weigh'):
             weighed = self._weight_handler.weigh(
                 self.weighers, hosts, spec_obj,
-                functools.partial(decision.budget.step, index=index))
+                functools.partial(decision.budget.step,
+                                  index=decision.instance_at(index)))
         if LOG.isEnabledFor(logging.DEBUG):
             ranked = Ranked(hosts.snapshot, weighed)
             tell_weighed([

@@ -1,24 +1,21 @@
-"""One attempt at a request: a host for each of its instances.
+"""The hosts of one request: a host for each of its instances.
 
-``SchedulingAttempt.place`` works on a private HostSnapshot:
+``SchedulingAttempt.place`` works on a private HostSnapshot, and may be called
+again on a later one for the instances that have no host yet:
 
 1. Check that the hosts which the request names are there, and complete its
    server group (``_begin``).
 2. Keep the hosts that Placement offers (``offered``).
 3. Per instance (``_place_one``): rank what the filters of the previous
    instance left (``Ranker.ranked``), select among the best
-   (``HostSelector.select``), take the first host that can be claimed
-   (``Claims.take``) and consume it.  Hosts for several instances are only
-   chosen then, and claimed together when all have one (``claim``).
+   (``HostSelector.select``), choose the first host that may be claimed
+   (``Claims.choose``) and consume it.
 4. Too few hosts: NoValidHost with the reasons counted (``_refuse``).
 
-``place`` yields after each instance; called again it goes on with the rest.
-``SchedulingAttempt.selections`` adds alternates.  The caller commits what was
-placed, and gives claims back when an attempt fails.
+``claim`` claims what was placed, and ``selections`` adds alternates.
 """
 
 import dataclasses
-import functools
 import random
 
 from oslo_log import log as logging
@@ -168,6 +165,13 @@ class SchedulingRequest:
                 *instances.named(self.spec_obj)} - {None}
 
 
+@dataclasses.dataclass(frozen=True)
+class Placed(selections.Chosen):
+    """A host that an instance is placed on; in_flight: InFlight."""
+
+    in_flight: InFlight
+
+
 class SchedulingAttempt:
     """Places the instances of one request on private hosts.
 
@@ -180,61 +184,110 @@ class SchedulingAttempt:
 
     def __init__(self, request, ranker, selector, claims, record, zone=None):
         self.request, self.claims = request, claims
-        self._spec_obj = request.own_spec()
+        self._spec_obj = self._own_spec()
         self._ranker, self._selector = ranker, selector
         self._record, self._zone = record, zone
-        self._keys, self._picked, self._ranked = request.keys(), [], None
+        self._keys, self._ranked, self._reranker = request.keys(), None, None
+        # By index of the instance: Placed, and the (host, node) pairs where
+        # Placement has refused its claim; those of the last view.
+        self._placed, self._refused, self._latest = {}, {}, []
+        self._generator = random.Random(record.seed)
         #: HostSnapshot that it works on; None before it begins.
         self.hosts = None
-        #: What was placed, an InFlight an instance.
-        self.placed = []
+
+    def _own_spec(self):
+        """Return a RequestSpec that this attempt may change."""
+        return self.request.own_spec()
+
+    @property
+    def placed(self):
+        """What has a host, in order: list of InFlight."""
+        return [self._placed[index].in_flight
+                for index in sorted(self._placed)]
+
+    @property
+    def is_complete(self):
+        """Whether each instance has a host, of one at least."""
+        return 0 < len(self._keys) == len(self._placed)
 
     @property
     def unplaced(self):
         """The keys of the instances that have no host yet: list."""
-        return self._keys[len(self._picked):]
+        return [self._keys[index] for index in self._unplaced()]
 
-    def place(self, hosts, siblings=()):
-        """Place the instances that have no host yet; yield each InFlight.
+    def _unplaced(self):
+        return [index for index in range(len(self._keys))
+                if index not in self._placed]
 
-        hosts: HostSnapshot, which is changed; the same one in later calls.
-        siblings: placements in flight of the request's server group.
+    def place(self, hosts, siblings=(), is_over=lambda: False,
+              shows_picks=True):
+        """Place the instances that have no host yet: list of InFlight.
+
+        One alone where claims cannot be made together.
+        hosts: HostSnapshot, which is changed.
+        siblings: picks of other requests in its server group.
+        is_over: function that returns whether to place no more for now.
+        shows_picks: whether the hosts show earlier picks of this request.
         Raises NoValidHost, and whatever a rule raises.
         """
-        first = self.hosts is None
-        if first:
-            self.hosts = hosts
-            self._begin()
+        if self.hosts is not None:
+            self._spec_obj = self._own_spec()
+        self.hosts, instances, self._latest = hosts, self._unplaced(), []
+        self._record.begin_view(instances)
+        self._begin()
         self._join(siblings)
-        left = (self._offered() if first
-                else hosts.block(self._ranked.hosts.rows))
-        for index, key in enumerate(self.unplaced, len(self._picked)):
-            if not self._place_one(index, key, left):
+        for each in self._picks():
+            self._repeat(each, shows_picks)
+        self._reranker = self._make_reranker() if len(instances) > 1 else None
+        left = self._offered()
+        for position, index in enumerate(instances):
+            if not self._place_one(position, index, left):
                 self._refuse()
-            yield self.placed[-1]
             left = None
-
-    def go_on(self, later):
-        """Have the values of a later HostSnapshot of the same hosts.
-
-        What this request has placed counts in it, except what Placement is
-        to count.
-        """
-        self.hosts.go_on(later)
-        if self.claims.claiming:
-            for placed, (claimed, limits) in zip(self.placed, self._picked,
-                                                 strict=True):
-                self.hosts.consume(claimed.row, placed.demand.demand(),
-                                   placed.at, claimed.mapping, limits)
+            if is_over() or not self.claims.together:
+                break
+        return [self._placed[index].in_flight for index in self._latest]
 
     def claim(self):
-        """Claim what was only chosen: whether Placement grants all of it."""
-        return self.claims.claim_chosen(self._spec_obj)
+        """Claim the hosts of the last view; return those refused: list of
+        InFlight.
+
+        The refused instances have no host then.
+        """
+        latest = {index: self._placed[index] for index in self._latest}
+        chosen = {self._keys[index]: (each.in_flight.place, each.claimed)
+                  for index, each in latest.items()}
+        if len(chosen) > 1:
+            if self.claims.claim_all(chosen, self._spec_obj):
+                return []
+            self._drop(self._latest)
+            return [each.in_flight for each in latest.values()]
+        refused = set(self.claims.claim(chosen, self._spec_obj))
+        found = {index: self._placed[index].in_flight for index in self._latest
+                 if self._keys[index] in refused}
+        for index, each in found.items():
+            self._refused.setdefault(index, set()).add(each.place)
+        self._drop([*found])
+        return [*found.values()]
+
+    def undo(self):
+        """Have the instances of the last view without a host again."""
+        self.claims.drop([self._keys[index] for index in self._latest])
+        self._drop(self._latest)
+
+    def _drop(self, indexes):
+        for index in indexes:
+            del self._placed[index]
+        self._record.unpicked(indexes)
 
     def selections(self):
         """Return a host and alternates an instance: lists of Selection."""
-        return selections.of(self.hosts, self._picked, self._alternates(),
-                             self._zone, self.claims.version)
+        return selections.of(self._picks(), self._alternates(), self._zone,
+                             self.claims.version)
+
+    def _picks(self):
+        """Return what was placed, in order: list of Placed."""
+        return [self._placed[index] for index in sorted(self._placed)]
 
     def _begin(self):
         if not self.request.count:
@@ -247,7 +300,7 @@ class SchedulingAttempt:
         complete_group(self._spec_obj, self.hosts)
 
     def _join(self, siblings):
-        """Add placements in flight to the server group.
+        """Add assumed picks to the server group.
 
         Their number is not limited, unlike that of the caller's members.
         """
@@ -261,6 +314,19 @@ class SchedulingAttempt:
         _add(group.members, [placed.key for placed in siblings
                              if isinstance(placed.key, str)])
 
+    def _repeat(self, placed, is_shown):
+        """Have a pick of an earlier view count on this one.
+
+        is_shown: whether the hosts show what it takes.
+        """
+        key, row = placed.in_flight.key, selections.row_of(self.hosts, placed)
+        uuid = key if isinstance(key, str) else None
+        if is_shown or row is None:
+            join_group(self._spec_obj, uuid, self.hosts, placed.in_flight.host)
+        else:
+            self._consume(uuid, dataclasses.replace(placed.claimed, row=row),
+                          placed.limits)
+
     def _offered(self):
         """Return the hosts that Placement offers: HostBlock."""
         hosts, offer = self.hosts.block(), self._record.offer
@@ -269,9 +335,10 @@ class SchedulingAttempt:
             self._record.step(0, OFFERED, hosts.rows, left.rows)
         return left
 
-    def _place_one(self, index, key, left):
+    def _place_one(self, position, index, left):
         """Place one instance; return whether a host takes it.
 
+        position: among the instances of this view.  index: of the instance.
         left: HostBlock that the filters of the previous instance left; None
             if nothing but its pick has changed since.
         """
@@ -279,17 +346,20 @@ class SchedulingAttempt:
         uuid = uuids[index] if uuids else None
         if uuid is not None:
             self._spec_obj.instance_uuid = uuid
-        self._ranked = ranked = self._choose(left, index, self._record)
-        claimed = self.claims.take(ranked, uuid, self._spec_obj)
+        self._ranked = ranked = self._choose(left, position, self._record)
+        claimed = self.claims.choose(ranked, uuid,
+                                     self._refused.get(index, ()))
         if claimed is None:
             if len(ranked):
                 rows = ranked.hosts.rows
-                self._record.step(index, codes.CLAIMED, rows, rows[:0])
+                self._record.step(position, codes.CLAIMED, rows, rows[:0])
             return False
         claimed.assign_providers(self._spec_obj)
         limits = filters.limits_of(self.hosts, claimed.row)
-        self._picked.append((claimed, limits))
-        self._note(index, key, claimed, limits)
+        in_flight = self._in_flight(index, claimed.row, limits)
+        self._placed[index] = Placed(self.hosts, claimed, limits, in_flight)
+        self._latest.append(index)
+        self._note(index, claimed.row, in_flight)
         self._consume(uuid, claimed, limits)
         self._record.budget.check('consumption', index)
         return True
@@ -301,35 +371,31 @@ class SchedulingAttempt:
         join_group(self._spec_obj, uuid, self.hosts,
                    self.hosts.cell('host', claimed.row))
 
-    @functools.cached_property
-    def _generator(self):
-        return random.Random(self._record.seed)
-
-    def _choose(self, left, index, record):
+    def _choose(self, left, position, record):
         """Return the ranked hosts with the drawn one first: Ranked.
 
         Arguments are those of ``_place_one``.
         """
-        ranked = self._ranked_again(index, record) if left is None else None
+        ranked = (self._ranked_again(position, record) if left is None
+                  else None)
         if ranked is None:
             if left is None:
                 left = self._ranked.hosts
-            ranked = self._ranker.ranked(left, self._spec_obj, index, record,
-                                         self.request.spec_obj)
+            ranked = self._ranker.ranked(left, self._spec_obj, position,
+                                         record, self.request.spec_obj)
         if not self._selector.draws:
             return ranked
         return Ranked(self.hosts, ranked.weighed, self._selector.select(
             ranked.weighed.weights, lambda: self._generator))
 
-    def _ranked_again(self, index, record):
+    def _ranked_again(self, position, record):
         """Return the hosts after the last pick: Ranked, or None."""
         if self._reranker is None:
             return None
-        return self._reranker.ranked(
-            self._ranked, self.placed[-1].host, index, record)
+        return self._reranker.ranked(self._ranked, record.picks[-1].host,
+                                     position, record)
 
-    @functools.cached_property
-    def _reranker(self):
+    def _make_reranker(self):
         # Where an instance of the request runs somewhere already, the rules
         # on server groups may judge that host for it alone.
         if self._spec_obj.instance_group is not None and (
@@ -338,43 +404,47 @@ class SchedulingAttempt:
             return None
         return self._ranker.reranker(self._spec_obj)
 
-    def _note(self, index, key, claimed, limits):
-        """Put an instance's host on record, and in flight."""
-        row, weighed = claimed.row, self._ranked.weighed
+    def _in_flight(self, index, row, limits):
+        """Return the InFlight of an instance on a row."""
         host, node = (self.hosts.cell(name, row)
                       for name in ('host', 'nodename'))
+        return InFlight(
+            self._keys[index], host, node, self._spec_obj.demand(),
+            limits.get('numa_topology'), self.request.group,
+            self._record.clock, self.claims.claiming)
+
+    def _note(self, index, row, placed):
+        """Put an instance's host on record."""
+        weighed = self._ranked.weighed
         if LOG.isEnabledFor(logging.DEBUG):
             LOG.debug('Selected host: %(host)s',
                       {'host': self.hosts.state(row)})
         self._record.picked(
-            decision.Pick(index, key if isinstance(key, str) else None, host,
-                          node, weighed.weight(row)), weighed.names,
-            self._weights(row))
-        self.placed.append(InFlight(
-            key, host, node, self._spec_obj.demand(),
-            limits.get('numa_topology'), self.request.group,
-            self._record.clock, self.claims.claiming))
+            decision.Pick(
+                index, placed.key if isinstance(placed.key, str) else None,
+                placed.host, placed.nodename, weighed.weight(row)),
+            weighed.names, self._weights(index, row))
 
-    def _weights(self, row):
-        """Return what is kept of what hosts weigh: decision.Weights, or None.
+    def _weights(self, index, row):
+        """Return the weights to record: decision.Weights, or None.
 
-        row: of the picked host.
+        index: of the instance.  row: of the picked host.
         """
         weighed, record = self._ranked.weighed, self._record
-        most = record.hosts_to_keep(len(weighed.given))
+        most = record.hosts_to_keep(index, len(weighed.given))
         if not most:
             return None
         kept = (weighed.order if most > decision.BEST else weighed.head)[:most]
         # Of later instances the picked host's alone.
         parts = weighed.parts([
-            *(() if record.weighed else kept[:decision.BEST]),
+            *(() if record.weighed and index else kept[:decision.BEST]),
             weighed.position(row)])
         return decision.Weights(weighed.given[kept], weighed.values[kept],
                                 parts[-1], parts[:-1])
 
     def _refuse(self):
         """Raise NoValidHost because an instance got no host."""
-        count, placed = self.request.count, len(self._picked)
+        count, placed = self.request.count, len(self._placed)
         LOG.debug('There are %(hosts)d hosts available but '
                   '%(required_count)d instances requested to build.',
                   {'hosts': placed, 'required_count': count})
@@ -413,15 +483,14 @@ class SchedulingAttempt:
         most = self.request.most_alternates
         if most < 1:
             return []
-        ranked = self._ranked
-        if len(self._picked) > 1:
+        ranked, picks = self._ranked, self._picks()
+        if len(picks) > 1:
             # Ranked once more with all that was consumed, off the record.
-            ranked = self._choose(ranked.hosts, len(self._picked) - 1,
+            ranked = self._choose(ranked.hosts, len(picks) - 1,
                                   decision.Decision(
                                       budget=self._record.budget))
-        found = selections.alternates(
-            self.hosts, [claimed.row for claimed, _ in self._picked],
-            ranked.rows(), most, self.claims.first_of)
+        found = selections.alternates(self.hosts, picks, ranked.rows(), most,
+                                      self.claims.first_of)
         self._record.alternates = sum(map(len, found))
         return found
 

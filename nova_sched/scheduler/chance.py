@@ -113,15 +113,18 @@ class _Draw:
         else:
             chosen = [self._generator.choice(nodes.hosts)
                       for _ in range(count)]
-        picked = [(ClaimedHost(self._generator.choice(nodes.rows(host))), {})
+        picked = [self._chosen(self._generator.choice(nodes.rows(host)))
                   for host in chosen]
         alternates = []
         if self._request.most_alternates:
             spare = _Shuffled(nodes.hosts, {*chosen}, self._generator)
-            alternates = [self._others(claimed.row, spare, nodes)
-                          for claimed, _ in picked]
+            alternates = [self._others(each.claimed.row, spare, nodes)
+                          for each in picked]
         self._note(picked, alternates)
-        return selections.of(self._hosts, picked, alternates, zone)
+        return selections.of(picked, alternates, zone)
+
+    def _chosen(self, row):
+        return selections.Chosen(self._hosts, ClaimedHost(row), {})
 
     def _up(self):
         """Return the rows to draw from: HostBlock."""
@@ -150,17 +153,18 @@ class _Draw:
             same_cell = [other for other in nodes.rows(host)
                          if self._hosts.cell('cell_uuid', other) == cell]
             if same_cell:
-                others.append((
-                    ClaimedHost(self._generator.choice(same_cell)), {}))
+                others.append(self._chosen(
+                    self._generator.choice(same_cell)))
         return others
 
     def _note(self, picked, alternates):
-        for index, ((claimed, _), key) in enumerate(
+        for index, (each, key) in enumerate(
                 zip(picked, self._request.keys(), strict=True)):
+            row = each.claimed.row
             self._record.picked(Pick(
                 index, key if isinstance(key, str) else None,
-                self._hosts.cell('host', claimed.row),
-                self._hosts.cell('nodename', claimed.row)))
+                self._hosts.cell('host', row),
+                self._hosts.cell('nodename', row)))
         self._record.alternates = sum(map(len, alternates))
 
     def _refuse(self, nova, more=''):

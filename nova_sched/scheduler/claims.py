@@ -61,7 +61,7 @@ class ClaimedHost:
 
 
 class Claims:
-    """The hosts that one request claims in Placement.
+    """The hosts that one request chooses and claims in Placement.
 
     offer: a value of hosts.allocation_candidates.  Nothing is claimed where
         Placement was not asked, nor for callers that send no instance uuids.
@@ -72,111 +72,105 @@ class Claims:
         self._offer, self._record = offer, record
         self.claiming = (offer is not PLACEMENT_NOT_USED
                          and bool(instance_uuids))
-        # In their order: a dict without values.
-        self._claimed = dict.fromkeys(record.unanswered)
-        # uuid -> (HostState, ClaimedHost), of what is claimed later.
-        self._later, self._chosen = False, {}
+        #: Whether the hosts of several instances are claimed in one request.
+        self.together = not self.claiming or offer.claim_all is not None
+        # Instances with a chosen host, and those that Placement may hold a
+        # claim of, in order: dicts without values.
+        self._chosen, self._claimed = {}, {}
 
-    def claim_later(self, count):
-        """Have ``take`` only choose hosts, for ``claim_chosen`` to claim all
-        of them in one request, if that can be.
-
-        count: of instances.
-        """
-        self._later = self.claiming and (
-            count == 1 or self._offer.claim_all is not None)
-
-    def take(self, ranked, instance_uuid, spec_obj):
-        """Claim the first host that Placement grants: ``ClaimedHost`` or None.
+    def choose(self, ranked, instance_uuid, refused=frozenset()):
+        """Return the first host that may be claimed: ClaimedHost or None.
 
         ranked: rules.ranked.Ranked.
+        refused: (host, node) of those that Placement has refused before.
         """
         if self.claiming and len(ranked) and _under_way.has(instance_uuid):
             self._give_up(ranked, instance_uuid)
             return None
         for row in ranked.rows():
-            taken = self.first_of(ranked.snapshot, row)
+            if refused and _place(ranked.snapshot, row) in refused:
+                continue
+            chosen = self.first_of(ranked.snapshot, row)
             if not self.claiming:
-                return taken
+                return chosen
             if self._is_hopeless():
                 break
-            if (taken is not None
-                    and self._offer.reserve(instance_uuid, taken.request)
-                    and self._claim(ranked.snapshot.state(row), taken,
-                                    instance_uuid, spec_obj)):
-                return taken
+            if chosen is not None and self._offer.reserve(
+                    instance_uuid, chosen.request):
+                self._chosen[instance_uuid] = None
+                return chosen
         if self.claiming and len(ranked):
             LOG.debug('Unable to successfully claim against any host.')
         return None
 
     def _give_up(self, ranked, instance_uuid):
-        """Claim nothing, for what is claimed would be given back."""
+        """Choose nothing: the release of an earlier claim may end it."""
         LOG.warning('Nothing is claimed for instance %s, of which an earlier '
                     'claim is still to be given back', instance_uuid)
-        # As that claim is: nobody knows yet what Placement says.
-        self._note(instance_uuid,
-                   ranked.snapshot.state(next(iter(ranked.rows()))), None)
+        # What Placement says to that claim is not known either.
+        self._note(instance_uuid, _place(
+            ranked.snapshot, next(iter(ranked.rows()))), None)
 
     def _is_hopeless(self):
-        """Return whether Placement is to be asked what it offers, instead.
+        """Return whether Placement has refused the mirror's hosts too often.
 
-        It has contradicted the copy, which the offer is from, too often.
+        It has to list its candidates then.
         """
         return self._offer.ask is not None and sum(
             not claim.taken for claim in self._record.claims) >= MOST_REFUSALS
 
-    def _claim(self, state, taken, instance_uuid, spec_obj):
-        """Claim a host, or note that it is to be claimed: whether it is."""
-        if self._later:
-            self._chosen[instance_uuid] = state, taken
-            return True
-        # First, and for good: it may have been taken without an answer, and
-        # what was not is not given back.
-        self._claimed[instance_uuid] = None
-        with self._timed():
-            accepted = self._offer.claim(instance_uuid, taken.request,
-                                         spec_obj)
-        self._note(instance_uuid, state, accepted)
-        self._record.budget.check('claim')
-        return accepted
+    def claim(self, chosen, spec_obj):
+        """Claim hosts one by one; return the uuids that are refused: list.
 
-    def claim_chosen(self, spec_obj):
-        """Claim the hosts that were only chosen: whether Placement grants all.
-
-        False if it grants none, or does not answer: what it may have taken is
-        given back with the claims of the next attempt.
+        chosen: instance uuid -> ((host, node), ClaimedHost).
         """
-        if not self._chosen:
+        return [uuid for uuid, host in chosen.items()
+                if self.claiming and not self._claim(uuid, *host, spec_obj)]
+
+    def claim_all(self, chosen, spec_obj):
+        """Claim hosts in one request; return whether Placement grants it.
+
+        If not, none is claimed, and the others are to be claimed one by one.
+        """
+        if not self.claiming:
             return True
-        # Before, as in ``_claim``.
-        self._claimed.update(dict.fromkeys(self._chosen))
-        requests = {uuid: taken.request
-                    for uuid, (_, taken) in self._chosen.items()}
+        for uuid in chosen:
+            self._sent(uuid)
         with self._timed():
-            accepted = (self._offer.claim_all(requests, spec_obj)
-                        if len(requests) > 1
-                        else self._offer.claim(*requests.popitem(), spec_obj))
-        if accepted:
-            for uuid, (state, _) in self._chosen.items():
-                self._note(uuid, state, True)
-        elif accepted is None:
-            self._record.unanswered = tuple(self._chosen)
-        self._chosen.clear()
+            self.together = bool(self._offer.claim_all({
+                uuid: host.request for uuid, (_, host) in chosen.items()},
+                spec_obj))
+        if self.together:
+            for uuid, (place, _) in chosen.items():
+                self._note(uuid, place, True)
         self._record.budget.check('claim')
-        return bool(accepted)
+        return self.together
+
+    def _claim(self, instance_uuid, place, chosen, spec_obj):
+        self._sent(instance_uuid)
+        with self._timed():
+            granted = self._offer.claim(instance_uuid, chosen.request,
+                                        spec_obj)
+        self._note(instance_uuid, place, granted)
+        self._record.budget.check('claim')
+        return granted
+
+    def _sent(self, instance_uuid):
+        """Note a claim before it is sent: its answer may be lost."""
+        self._chosen.pop(instance_uuid, None)
+        self._claimed[instance_uuid] = None
 
     @contextlib.contextmanager
     def _timed(self):
-        """Note how long Placement takes, whatever it says."""
+        """Record how long Placement takes, whatever it answers."""
         begin = time.perf_counter()
         try:
             yield
         finally:
             self._record.spent('claims', time.perf_counter() - begin)
 
-    def _note(self, instance_uuid, state, accepted):
-        self._record.claims.append(Claim(
-            instance_uuid, state.host, state.nodename, accepted))
+    def _note(self, instance_uuid, place, granted):
+        self._record.claims.append(Claim(instance_uuid, *place, granted))
 
     def first_of(self, snapshot, row):
         """Return a host with its first allocation request: ``ClaimedHost``.
@@ -191,13 +185,25 @@ class Claims:
         """Microversion of what was claimed, or None."""
         return self._offer.version if self.claiming else None
 
+    def drop(self, instance_uuids):
+        """Choose no host any more for instances that are not claimed."""
+        for uuid in instance_uuids:
+            if uuid in self._chosen:
+                del self._chosen[uuid]
+                self._offer.release(uuid)
+
     def release(self):
-        """Give back all that was claimed, or chosen to be claimed."""
+        """Release all that was claimed, or chosen to be claimed."""
         if self._claimed:
             LOG.debug('Cleaning up allocations for %s', [*self._claimed])
         give_back(self._offer, [*reversed(self._claimed), *self._chosen])
         self._claimed.clear()
         self._chosen.clear()
+
+
+def _place(snapshot, row):
+    """Return the (host, node) of a row."""
+    return snapshot.cell('host', row), snapshot.cell('nodename', row)
 
 
 def first_of(snapshot, row):

@@ -161,11 +161,12 @@ class HostScheduler(Scheduler):
     def hosts(self, request, instances, record):
         """Return the hosts as of this moment, for one request alone.
 
-        instances: hosts.instances.Instances.
+        instances: hosts.instances.Instances; earlier picks of its ``own``
+            instances do not count.
         record: Decision that notes which hosts these are.
-        Returns a placements.View and a HostSnapshot of it.
+        Returns a state.View and a HostSnapshot of it.
         """
-        view = self.host_manager.view(request.keys())
+        view = self.host_manager.view(instances.own)
         record.note_hosts(view.table, view.in_flight, self.host_manager.now())
         record.instances_known = instances
         return view, self.host_manager.snapshot(

@@ -18,7 +18,7 @@ from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.inventory.api import ApiInventory
 from nova_sched.inventory.cache import HostCache
 from nova_sched.inventory.freed import FreedNodes
-from nova_sched.inventory.placements import InFlightPlacements
+from nova_sched.inventory.state import SchedulingState
 from nova_sched.plugins import classes
 
 LOG = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class HostManager:
     ``[scheduler] host_manager``.
     """
 
-    #: Whether what is chosen is in flight from then on.
+    #: Whether picks are assumed, for later requests to see.
     remembers = True
 
     def __init__(self, conf):
@@ -59,13 +59,19 @@ class HostManager:
         self._service_down_time = config.service_down_time(conf)
         self._pack_numa_cells = (
             conf.compute.packing_host_numa_cells_allocation_strategy)
-        self._placements = InFlightPlacements(
+        state = SchedulingState(
             conf.nova_sched.pick_lifetime, self.now, self._pack_numa_cells)
+        self._in_use = state.in_use
         self._freed_nodes = FreedNodes()
         self._aggregates = ApiInventory(self._reader)
         self._cache = HostCache(
             self._reader, config.fallback_ratios(conf), self.make_record,
-            self._placements)
+            state)
+
+    @property
+    def _state(self):
+        """The SchedulingState in use."""
+        return self._in_use[0]
 
     def skip_heartbeats(self):
         """Read no heartbeats of services that are up, but that they are.
@@ -75,11 +81,9 @@ class HostManager:
         self._reader.skip_heartbeats()
 
     def share_picks(self, sharing):
-        """Have in flight what other workers pick.
-
-        sharing: inventory.shared_picks.Sharing.
+        """Share the picks of all workers: an inventory.shared_picks.Sharing.
         """
-        self._placements.share(sharing)
+        self._state.share(sharing)
 
     def check_set_up(self):
         """Check how it is set up, once; raise whatever is wrong with it."""
@@ -117,13 +121,13 @@ class HostManager:
         As last read, without those that are forced down; None without
         hosts, 0 where a service tells none.
         """
-        columns = self._placements.table.columns
+        columns = self._state.table.columns
         versions = columns['service_version'][~columns['service_forced_down']]
         return int(versions.min()) if len(versions) else None
 
     def count(self):
         """Return how many hosts there were when they were last read."""
-        return self._placements.table.size
+        return self._state.table.size
 
     def contacts(self):
         """Return the Contact with each database; as of db.reader.HostReader.
@@ -132,7 +136,7 @@ class HostManager:
 
     def overview(self):
         """Return how the hosts were when they were last read: Overview."""
-        table, now = self._placements.table, self.now()
+        table, now = self._state.table, self.now()
         # As of then: hosts are not down for nobody having read them since.
         read_at = max((began for _, began in table.cells.reads), default=now)
         up, seen = self._up(table, read_at), _last_seen(table, read_at)
@@ -151,7 +155,7 @@ class HostManager:
 
         As of the last read, compared with the one before the last call.
         """
-        return self._freed_nodes.look(self._placements.as_read)
+        return self._freed_nodes.look(self._state.as_read)
 
     def forget_aggregates(self):
         """Have the next ``refresh`` read the aggregates again."""
@@ -163,15 +167,17 @@ class HostManager:
         self._reader.close()
 
     def take_over(self, predecessor):
-        """Have in flight what another host manager has, now and later."""
-        self._placements.take_over(predecessor._placements)
+        """Take the picks of another host manager, and its later ones."""
+        if predecessor._state is not self._state:
+            self._state.take_over(predecessor._state)
+            self._in_use = predecessor._in_use
 
     def instances(self, keys=()):
         """Return where instances run, as far as a request asks: Instances.
 
         keys: what the request's own picks are known by.
         """
-        table = self._placements.table
+        table = self._state.table
 
         def on_hosts(*names):
             return self._reader.instances_on(
@@ -186,7 +192,7 @@ class HostManager:
             details=lambda name: self._reader.instance_details(
                 table.columns['host'].values, name, found.cells),
             unseen=_bare_metal_hosts(table),
-            in_flight=lambda: self._placements.pending(set(keys)))
+            in_flight=lambda: self._state.pending(found.own))
         found.cells, found.own = _cells_of(table), set(keys)
         return found
 
@@ -198,38 +204,40 @@ class HostManager:
         """
         if uuids:
             # First: what shows in the database meanwhile is in either.
-            instances.pending = self._placements.pending(instances.own)
+            instances.pending = self._state.pending(instances.own)
             instances.know_located(uuids, self._reader.locate_instances(
                 uuids, instances.cells))
 
     def list_all(self, instances):
         """Read all instances of all hosts; otherwise as ``look_up``."""
         if instances.pending is None:
-            instances.pending = self._placements.pending(instances.own)
+            instances.pending = self._state.pending(instances.own)
         instances.know_all(self._reader.instances_on(
-            self._placements.table.columns['host'].values,
+            self._state.table.columns['host'].values,
             db_reader.INSTANCE_COLUMNS, instances.cells))
 
     def list_each(self, instances, name):
         """Read one column of all instances; otherwise as ``look_up``."""
         if instances.pending is None:
-            instances.pending = self._placements.pending(instances.own)
+            instances.pending = self._state.pending(instances.own)
         instances.know_each(name)
 
     def pending(self, found, request):
-        """Return what others have placed, for Instances that depend on it.
+        """Return the picks that Instances do not show: {uuid: Entry}.
 
-        What counted when the Instances were looked up and has shown in the
-        database since is part of it: the database was read before.  So is
-        what was placed of the request's server group since, and shows.
-        Returns {uuid: InFlight}; None for Instances that were not looked up.
+        Those that counted when the Instances were looked up and have shown in
+        the database since are among them: the database was read before.  So
+        are those of the request's server group that show since.
+        None for Instances that were not looked up.
         """
         if found.pending is None:
             return None
         group = {placed.key: placed for placed in self.siblings(request)
                  if not found.is_known_to_run(placed.key)}
-        return (group | self._placements.standing(found.pending)
-                | self._placements.pending(found.own))
+        earlier = {key: entry for key, entry in found.pending.items()
+                   if key not in found.own
+                   and not getattr(entry, 'forgotten', False)}
+        return group | earlier | self._state.pending(found.own)
 
     def find_nodes(self, host, node, cell_uuid=None):
         """Return the compute nodes of a name; see db.reader.HostReader.
@@ -244,19 +252,19 @@ class HostManager:
         return tuple((str(cell), why)
                      for cell, why in self._reader.unavailable_cells().items())
 
-    def lock(self, exclusive=0):
-        """Return the context that requests are decided in.
+    def deciding(self):
+        """Return the context that requests are decided in, with a Turn.
 
-        See inventory.placements.InFlightPlacements.lock.
+        See inventory.state.SchedulingState.deciding.
         """
-        return self._placements.lock(exclusive)
+        return self._state.deciding()
 
     def view(self, keys=()):
-        """Return the hosts as last read, with what is in flight: View.
+        """Return the hosts as last read, less the assumed picks: View.
 
-        keys: of placements that do not count.
+        keys: of picks that do not count.
         """
-        return self._placements.view(keys)
+        return self._state.view(keys)
 
     def snapshot(self, table, found, now=None,
                  offer=PLACEMENT_NOT_USED):
@@ -284,36 +292,37 @@ class HostManager:
         return alive & ~table.columns['service_forced_down']
 
     def siblings(self, request):
-        """Return what others have in flight of a server group: list."""
+        """Return the picks of other requests in a server group: list."""
         group = request.spec_obj.instance_group
         if group is None:
             return []
         own = set(request.keys())
-        return [placed for placed in self._placements.of_group(
+        return [placed for placed in self._state.of_group(
             request.group, group.members or ()) if placed.key not in own]
 
-    def commit(self, view, hosts, placed, request, anyway=False):
-        """Put the placements of an attempt in flight; return whether it did.
+    def assumes(self, request):
+        """Return whether the picks of a request are assumed.
 
-        It does not if others have meanwhile taken what they depend on, unless
-        that is to count for nothing: ``anyway``.
-        view, hosts: that the attempt was made on.  placed: list of InFlight.
+        A rebuild places nothing.
         """
-        return self._placements.commit(view, placed, hosts, request.related(),
-                                       anyway)
+        return self.remembers and not request.spec_obj.is_rebuild
 
-    def is_remembered(self, request, claiming):
-        """Return whether placements of a request are in flight.
+    def assume(self, view, hosts, placed, request, anyway=False):
+        """Assume picks, a list of InFlight; return whether it is done.
 
-        A rebuild places nothing.  What is claimed in Placement is remembered
-        for its server group.
+        See inventory.state.SchedulingState.assume.
+        view, hosts: that they were picked on.
         """
-        return (self.remembers and not request.spec_obj.is_rebuild
-                and not (claiming and request.spec_obj.instance_group is None))
+        return self._state.assume(view, placed, hosts, request.related(),
+                                  anyway)
 
-    def take_back(self, placed):
-        """Take these placements, a list of InFlight, out of flight."""
-        self._placements.take_back(placed)
+    def claimed(self, placed):
+        """Note that Placement has granted the claims of picks."""
+        self._state.claimed(placed)
+
+    def forget(self, placed):
+        """Take picks, a list of InFlight, back."""
+        self._state.forget(placed)
 
 
 def _last_seen(table, now):

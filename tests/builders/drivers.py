@@ -2,7 +2,7 @@
 
 from nova_sched import context
 from nova_sched.hosts.decision import Decision
-from nova_sched.inventory.placements import View
+from nova_sched.inventory.state import View
 from nova_sched.observe import log_line
 from nova_sched.plugins import drivers as plugins
 from nova_sched.scheduler import filter_scheduler
@@ -38,7 +38,7 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
     def hosts(self, request, instances, record):
         table = self._hosts
         record.hosts = table.size
-        return View(table, (), (), 0, table), table.snapshot(
+        return View(table, (), 0), table.snapshot(
             hosts.instances_on(self._running, {}), record.offer)
 
     def opened(self, record, *args):

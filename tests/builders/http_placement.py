@@ -66,6 +66,14 @@ def written(server, claims):
         if bool(body['allocations']) is claims]
 
 
+def providers(server):
+    """Uuids of the providers of all claims: list."""
+    bodies = [asked.body for asked in server.to('PUT')] + [
+        body for asked in server.to('POST', '/allocations')
+        for body in asked.body.values()]
+    return [uuid for body in bodies for uuid in body['allocations']]
+
+
 def take(server, asked):
     """Take a claim, unless it is as for a new consumer that holds something.
 

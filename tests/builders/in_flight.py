@@ -57,18 +57,18 @@ def a_boot(names, **wanted):
 
 
 def between(driver, *steps):
-    """Have something done by others before the turns of the next request.
+    """Have other requests do something before the turns of the next one.
 
     steps: functions, or None, for its first turn, its second ...
     """
-    lock, left = driver.host_manager.lock, list(steps)
+    deciding, left = driver.host_manager.deciding, list(steps)
 
-    def later(exclusive):
+    def later():
         step = left.pop(0) if left else None
         if step is not None:
             step()
-        return lock(exclusive)
-    driver.host_manager.lock = later
+        return deciding()
+    driver.host_manager.deciding = later
 
 
 def in_thread(target, *args):

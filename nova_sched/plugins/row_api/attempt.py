@@ -16,6 +16,7 @@ from nova_sched.plugins.row_api import request
 from nova_sched.rules import narrowing
 from nova_sched.rules.ranked import Ranked
 from nova_sched.scheduler import attempt
+from nova_sched.scheduler import selections
 
 LOG = logging.getLogger(__name__)
 
@@ -23,22 +24,22 @@ LOG = logging.getLogger(__name__)
 class RowApiAttempt(attempt.SchedulingAttempt):
     """A SchedulingAttempt whose steps are Nova's methods.
 
-    nova: NovaSchedulerMixin.  It is decided in one turn.
+    nova: NovaSchedulerMixin.  It is decided in one slice.
     """
 
     def __init__(self, nova, *args):
         super().__init__(*args)
-        self._spec_obj = kilo_mapping.with_mapping(self._spec_obj)
         self._nova = nova
         self._request = None
 
-    def place(self, hosts, siblings=()):
+    def _own_spec(self):
+        return kilo_mapping.with_mapping(super()._own_spec())
+
+    def place(self, hosts, siblings=(), is_over=None, **kwargs):
         self._request = request.Request(
             self._record, hosts, lambda: self._generator, super()._refuse)
         with request.deciding(self._request):
-            # All at once: what is kept for a request is kept by its thread.
-            placed = list(super().place(hosts, siblings))
-        yield from placed
+            return super().place(hosts, siblings, **kwargs)
 
     def selections(self):
         self._sufficient()
@@ -48,7 +49,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         # them.
         by_provider = copy.deepcopy(
             dict(offer.by_provider)) if self.claims.claiming else None
-        claimed = ([claimed.request for claimed, _ in self._picked]
+        claimed = ([each.claimed.request for each in self._picks()]
                    if by_provider else None)
         # What is sorted once more is not for the record.
         with request.deciding(dataclasses.replace(
@@ -56,7 +57,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
                 record=decision.Decision(budget=self._record.budget))):
             found = list(filter(None, self._ask(
                 '_get_alternate_hosts', self._states(), self._spec_obj, hosts,
-                len(self._picked) - 1, most, by_provider,
+                self.request.count - 1, most, by_provider,
                 self.claims.version, claimed) or ()))
         if len(found) < self.request.count:
             self._raise(full=f'{len(found)} of {self.request.count} instances '
@@ -73,13 +74,14 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         with request.deciding(self._request):
             self._ask('_ensure_sufficient_hosts', self._context(),
                       self._states(), self.request.count,
-                      uuids[:len(self._picked)])
+                      uuids[:len(self._placed)])
 
     def _states(self):
         """Return the hosts that were chosen: list of HostState, one an
         instance.
         """
-        return [self.hosts.state(claimed.row) for claimed, _ in self._picked]
+        return [self.hosts.state(selections.row_of(self.hosts, each))
+                for each in self._picks()]
 
     def _context(self):
         context = self.request.context
@@ -115,15 +117,15 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         return self._left(left, rows[np.isin(rows, left.rows)], 0,
                           'get_all_host_states')
 
-    def _choose(self, left, index, record):
+    def _choose(self, left, position, record):
         left = self._ranked.hosts if left is None else left
-        self._request.index, self._request.record = index, record
+        self._request.index, self._request.record = position, record
         self._request.weighed, self._request.weights = None, {}
         with record.timed('sort'):
             found = self._ask('_get_sorted_hosts', self._spec_obj,
-                              left.states(), index) or ()
+                              left.states(), position) or ()
         rows = host_states.rows_of(found, self.hosts, '_get_sorted_hosts')
-        hosts = self._left(left, rows, index, 'get_sorted_hosts')
+        hosts = self._left(left, rows, position, 'get_sorted_hosts')
         return Ranked.of(hosts, _weighed(
             hosts, self._request.weights, self._request.weighed))
 

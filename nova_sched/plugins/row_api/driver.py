@@ -20,9 +20,6 @@ class RowApi:
     Of the driver itself, and of its host manager.
     """
 
-    #: They may look at what is claimed already.
-    CLAIMS_AT_ONCE = False
-
     def check_set_up(self):
         super().check_set_up()
         # Whatever is wrong with the host manager's rules shows at the start.

@@ -169,13 +169,13 @@ class NovaSchedulerMixin:
         ] if selected_alloc_reqs else [
             first_of(snapshot, row) or claims.ClaimedHost(row)
             for row in picks]
+        chosen = [selections.Chosen(snapshot, each, filters.limits_of(
+            snapshot, each.row)) for each in taken]
         others = selections.alternates(
-            snapshot, picks, rows.rows_of(hosts, snapshot, 'hosts').tolist(),
+            snapshot, chosen, rows.rows_of(hosts, snapshot, 'hosts').tolist(),
             max(0, num_alts), first_of)
         return selections.of(
-            snapshot,
-            [(each, filters.limits_of(snapshot, each.row)) for each in taken],
-            others, self.conf.default_availability_zone,
+            chosen, others, self.conf.default_availability_zone,
             allocation_request_version)
 
 

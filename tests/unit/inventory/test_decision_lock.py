@@ -12,8 +12,7 @@ LONG = 10
 
 
 def made():
-    lock = threading.RLock()
-    return decision_lock.DecisionLock(lock), lock
+    return decision_lock.DecisionLock()
 
 
 def start(target, *args):
@@ -30,7 +29,7 @@ def patient(monkeypatch):
 
 def test_come_one_after_the_other_in_the_order_of_asking(patient):
     """However long the queue is."""
-    found, order, inside = made()[0], [], []
+    found, order, inside = made(), [], []
     all_wait = threading.Event()
 
     def decide(number):
@@ -53,7 +52,7 @@ def test_come_one_after_the_other_in_the_order_of_asking(patient):
 
 
 def test_are_not_waited_for_when_one_is_slow():
-    found, begun, over = made()[0], threading.Event(), threading.Event()
+    found, begun, over = made(), threading.Event(), threading.Event()
 
     def decide():
         with found.shared():
@@ -74,120 +73,18 @@ def test_are_not_waited_for_when_one_is_slow():
         pass
 
 
-@pytest.mark.parametrize('kind', ['shared', 'exclusive'])
-def test_are_over_before_others_lose_patience(kind, monkeypatch):
-    """For decisions that can go on later."""
-    assert decision_lock.PORTION < decision_lock.PATIENCE
-    with getattr(made()[0], kind)() as turn:
-        monkeypatch.setattr(decision_lock, 'PORTION', LONG)
+def test_slices_are_over_before_others_lose_patience(monkeypatch):
+    assert decision_lock.SLICE < decision_lock.PATIENCE
+    with made().shared() as turn:
+        monkeypatch.setattr(decision_lock, 'SLICE', LONG)
         assert not turn.is_over()
-        monkeypatch.setattr(decision_lock, 'PORTION', 0)
+        monkeypatch.setattr(decision_lock, 'SLICE', 0)
         assert turn.is_over()
-
-
-def test_alone_others_commit_only_when_it_is_over(monkeypatch):
-    monkeypatch.setattr(decision_lock, 'EXCLUSIVE', LONG)
-    found, lock = made()
-    order = []
-
-    def commit():
-        with lock:
-            found.wait_for_exclusive()
-            order.append('commit')
-
-    with found.exclusive():
-        other = start(commit)
-        other.join(0.1)
-        with lock:
-            found.wait_for_exclusive()
-            order.append('exclusive')
-    other.join(LONG)
-
-    assert order == ['exclusive', 'commit']
-
-
-def test_alone_one_waits_for_another_that_is(monkeypatch):
-    monkeypatch.setattr(decision_lock, 'EXCLUSIVE', LONG)
-    found, _ = made()
-    order = []
-
-    def decide():
-        with found.exclusive():
-            order.append('second')
-
-    with found.exclusive():
-        other = start(decide)
-        other.join(0.1)
-        order.append('first')
-    other.join(LONG)
-
-    assert order == ['first', 'second']
-
-
-@pytest.mark.parametrize('other', ['commits', 'decides alone'])
-def test_alone_one_that_begins_again_lets_those_that_waited_go_first(
-        other, monkeypatch):
-    """However soon it does so."""
-    monkeypatch.setattr(decision_lock, 'EXCLUSIVE', LONG)
-    found, lock = made()
-    order = []
-
-    def wait():
-        if other == 'commits':
-            with lock:
-                found.wait_for_exclusive()
-                order.append('other')
-        else:
-            with found.exclusive():
-                order.append('other')
-
-    with found.exclusive():
-        waiting = start(wait)
-        wait_for(lambda: found._committing or found._next)
-    with found.exclusive():
-        order.append('again')
-    waiting.join(LONG)
-
-    assert order == ['other', 'again']
-
-
-@pytest.mark.parametrize(('times', 'factor'), [
-    ((), 1), ((1,), 1), ((2,), 2), ((8,), 128)])
-def test_alone_one_may_take_twice_as_long_each_further_time(times, factor):
-    found, _ = made()
-
-    with found.exclusive(*times) as turn:
-        left = turn.left()
-
-    most = decision_lock.EXCLUSIVE * factor
-    assert most - decision_lock.EXCLUSIVE / 2 < left <= most
-
-
-@pytest.mark.parametrize('other', ['commits', 'decides alone'])
-def test_alone_one_that_is_slow_is_not_waited_for(other):
-    found, lock = made()
-    done = []
-
-    def decide():
-        if other == 'commits':
-            with lock:
-                found.wait_for_exclusive()
-        else:
-            with found.exclusive():
-                pass
-        done.append(other)
-
-    with found.exclusive():
-        start(decide).join(LONG)
-
-    assert done == [other]
-    with found.exclusive():
-        pass
 
 
 class TestWaitingForIdle:
     def test_lasts_until_all_that_were_asked_for_are_over(self, patient):
-        found, order, over = made()[0], [], threading.Event()
+        found, order, over = made(), [], threading.Event()
 
         def decide(number):
             with found.shared():
@@ -203,7 +100,7 @@ class TestWaitingForIdle:
             thread.join(LONG)
 
     def test_ends_when_it_has_taken_long_enough(self):
-        found = made()[0]
+        found = made()
         with found.shared():
             start(found.wait_idle, 0.01).join(LONG)
             begin = time.monotonic()
@@ -212,5 +109,5 @@ class TestWaitingForIdle:
 
     def test_is_over_at_once_when_nobody_decides(self):
         begin = time.monotonic()
-        made()[0].wait_idle(LONG)
+        made().wait_idle(LONG)
         assert time.monotonic() - begin < LONG / 2

@@ -8,10 +8,10 @@ from nova_sched import exception
 from nova_sched.context import RequestContext
 from nova_sched.inventory import api
 from nova_sched.inventory import cell
-from nova_sched.inventory.in_flight import UNSEEN
 from nova_sched.inventory.in_flight import InFlight
-from nova_sched.inventory.in_flight import TrackedPlacement
 from nova_sched.inventory.in_flight import is_uuid
+from nova_sched.inventory.ledger import UNSEEN
+from nova_sched.inventory.ledger import Entry
 from tests.builders.requests import a_request
 from tests.builders.values import is_fixed
 
@@ -38,11 +38,11 @@ def test_a_pick_is_changed_by_nobody_and_takes_no_more_than_its_values():
     assert made.place
     assert is_fixed(made)
     assert not hasattr(made, '__dict__')
-    assert not hasattr(TrackedPlacement(made), '__dict__')
+    assert not hasattr(Entry(made), '__dict__')
 
 
 def test_of_a_pick_nothing_has_shown_at_first():
-    watched = TrackedPlacement(a_pick())
+    watched = Entry(a_pick())
 
     assert watched.placed.place
     assert watched.shown is None

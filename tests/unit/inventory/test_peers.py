@@ -50,14 +50,15 @@ class Daemon:
         self.peers._tell([])
         self._broker.hand_on()
 
-    def place(self, *keys, own=(), taken_back=()):
-        self.worker.tell((own, [a_pick(key) for key in keys], taken_back))
+    def place(self, *keys, forgotten=(), **kwargs):
+        self.worker.tell(([a_pick(key, **kwargs) for key in keys], (),
+                          forgotten))
         self.peers.tell_news()
         self._broker.hand_on()
 
     def told(self):
         """Keys of the picks that its worker was told since the last call."""
-        return [placed.key for _, placements, _ in self.worker.news()
+        return [placed.key for placements, _, _ in self.worker.news()
                 for placed in placements]
 
 
@@ -95,15 +96,25 @@ class TestAPick:
     def test_is_told_as_it_is(self, daemon):
         one, other = map(daemon, 'ab')
 
-        one.place('i', own=('old',), taken_back=[('j', ('h', 'n'), 1.0)])
+        one.place('i', forgotten=[('j', ('h', 'n'), 1.0)])
 
-        [(own, [placed], taken_back)] = other.worker.news()
-        assert (own, placed.place, taken_back) == (
-            ['old'], ('h', 'n'), [('j', ('h', 'n'), 1.0)])
+        [([placed], claimed, forgotten)] = other.worker.news()
+        assert (placed.place, claimed, forgotten) == (
+            ('h', 'n'), [], [('j', ('h', 'n'), 1.0)])
+
+    def test_that_is_claimed_is_told_for_its_server_group_alone(self, daemon):
+        one, other = map(daemon, 'ab')
+
+        one.place('i', claiming=True)
+        one.place('j', claiming=True, group='g')
+
+        [([placed], claimed, _)] = other.worker.news()
+        assert placed.key == 'j'
+        assert claimed == [('j', placed.place, placed.at)]
 
     def test_is_told_to_nobody_where_nobody_is_heard(self, daemon, broker):
         one = daemon('a')
-        one.worker.tell(((), [a_pick()], ()))
+        one.worker.tell(([a_pick()], (), ()))
 
         assert not one.peers.tell_news()
         assert not broker.said
@@ -111,7 +122,7 @@ class TestAPick:
     def test_of_many_is_told_in_several_messages(self, daemon, broker):
         one, other = map(daemon, 'ab')
         for number in range(2 * peers.AT_ONCE + 1):
-            one.worker.tell(((), [a_pick(str(number))], ()))
+            one.worker.tell(([a_pick(str(number))], (), ()))
         one.peers.tell_news()
 
         assert [len(said['news']) for said in broker.said] == [
@@ -139,8 +150,8 @@ class TestOneWhoIsNew:
     def test_is_told_what_was_placed_of_late(self, daemon):
         one = daemon('a')
         one.place('i')
-        one.place('j', 'k', own=('i',))
-        one.place(taken_back=[('j', ('h', 'n'), 12.0625)])
+        one.place('j', 'k')
+        one.place(forgotten=[(key, ('h', 'n'), 12.0625) for key in 'ij'])
 
         other = daemon('b')
 
@@ -181,7 +192,7 @@ class TestWhatIsSaid:
             self, daemon, broker, caplog):
         one, other = map(daemon, 'ab')
         for key in 'ij':
-            one.worker.tell(((), [a_pick(key)], ()))
+            one.worker.tell(([a_pick(key)], (), ()))
             one.peers.tell_news()
             broker.said[-1]['form'] = peers.FORM + 1
             broker.hand_on()
@@ -194,7 +205,7 @@ class TestWhatIsSaid:
                                             seconds, caplog):
         one, other = map(daemon, 'ab')
         now[0] += 100
-        one.worker.tell(((), [a_pick()], ()))
+        one.worker.tell(([a_pick()], (), ()))
         one.peers.tell_news()
         broker.said[-1]['at'] += seconds
         broker.hand_on()
@@ -206,7 +217,7 @@ class TestWhatIsSaid:
             self, daemon, broker, now, caplog):
         """A queue that is a stream begins with what was said before."""
         one = daemon('a')
-        one.peers._tell([((), [a_pick()], ())])
+        one.peers._tell([([a_pick()], (), ())])
         now[0] += 100
         other = daemon('b', begins=False)
         broker.hand_on()
@@ -238,7 +249,7 @@ def test_after_a_stop_what_workers_still_place_is_told(daemon, monkeypatch):
     stopping = threading.Event()
     stopping.set()
     running = threading.Thread(target=one.peers.run, args=(stopping,))
-    one.worker.tell(((), [a_pick('i')], ()))
+    one.worker.tell(([a_pick('i')], (), ()))
     running.start()
     running.join(10)
     one._broker.hand_on()

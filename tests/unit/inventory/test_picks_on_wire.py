@@ -18,10 +18,10 @@ LIMITS = objects.NUMATopologyLimits(cpu_allocation_ratio=2.0,
                                     ram_allocation_ratio=1.5)
 
 
-def a_pick(key='i', spec=None, group=None, claimed=False, limits=None):
+def a_pick(key='i', spec=None, group=None, claiming=False, limits=None):
     spec = spec or a_request(memory_mb=1000)
     return InFlight(key, 'h', 'n', spec.demand(), limits, group, 12.0625,
-                    claimed)
+                    claiming)
 
 
 def over_the_wire(*news):
@@ -33,7 +33,7 @@ def over_the_wire(*news):
 def told(placed):
     """All that an InFlight says, to be compared."""
     return {**{name: getattr(placed, name) for name in (
-        'key', 'host', 'nodename', 'group', 'at', 'claimed', 'place')},
+        'key', 'host', 'nodename', 'group', 'at', 'claiming', 'place')},
         'demand': placed.demand.obj_to_primitive(),
         'limits': placed.numa_limits
         and placed.numa_limits.obj_to_primitive()}
@@ -41,7 +41,7 @@ def told(placed):
 
 @pytest.mark.parametrize('pick', [
     a_pick(),
-    a_pick(group='g', claimed=True),
+    a_pick(group='g', claiming=True),
     a_pick(('i', 3)),
     a_pick(limits=LIMITS, spec=a_request(
         numa_topology=NUMA, pci_requests=PCI, vcpus=2)),
@@ -49,31 +49,32 @@ def told(placed):
     ids=['plain', 'claimed, of a group', 'of several', 'NUMA and PCI',
          'extra specs'])
 def test_a_pick_stays_what_it_is(pick):
-    [(_, [found], _)] = over_the_wire(((), [pick], ()))
+    [([found], claimed, _)] = over_the_wire(([pick], (), ()))
 
     assert told(found) == told(pick)
+    assert claimed == [(pick.key, pick.place, pick.at)] * pick.claiming
 
 
 def test_keys_and_what_is_taken_back_stay_what_they_are():
-    assert over_the_wire(
-        (('i', ('i', 1)), [], [(('i', 1), ('h', 'n'), 12.0625)])) == [
-            (['i', ('i', 1)], [], [(('i', 1), ('h', 'n'), 12.0625)])]
+    forgotten = [('i', ('h', 'n'), 1.0), (('i', 1), ('h', 'n'), 12.0625)]
+
+    assert over_the_wire(([], (), forgotten)) == [([], [], forgotten)]
 
 
 def test_what_many_instances_of_a_request_take_is_written_once():
     spec = a_request(numa_topology=NUMA)
     written = picks_on_wire.written([
-        ((), [a_pick(f'i{number}', spec) for number in range(5)], ()),
-        ((), [a_pick('another', a_request(numa_topology=NUMA))], ())])
+        ([a_pick(f'i{number}', spec) for number in range(5)], (), ()),
+        ([a_pick('another', a_request(numa_topology=NUMA))], (), ())])
 
     assert len(written['demands']) == 2
-    assert len({id(placed.demand.flavor) for _, placements, _
+    assert len({id(placed.demand.flavor) for placements, _, _
                 in picks_on_wire.read(written) for placed in placements}) == 2
 
 
 def written_with(change):
     """What is written of a pick, with something else in it."""
-    written = picks_on_wire.written([((), [a_pick()], ())])
+    written = picks_on_wire.written([([a_pick()], (), ())])
     change(written)
     return written
 
@@ -85,7 +86,6 @@ def written_with(change):
     lambda said: said['demands'].insert(0, {'nova_object.name': 'Flavor'}),
     lambda said: said['news'].append(5),
     lambda said: said['news'][0]['placed'].append(['i', 'h']),
-    lambda said: said['news'][0]['own'].append(5),
     lambda said: said['news'][0]['placed'][0].__setitem__(1, 7),
     lambda said: said['news'][0]['placed'][0].__setitem__(6, 'soon'),
     lambda said: said['news'][0]['taken_back'].append(['i', 'h', 1.0])])

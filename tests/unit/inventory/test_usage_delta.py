@@ -2,8 +2,8 @@
 
 import pytest
 
-from nova_sched.inventory import in_flight
-from tests.unit.inventory.test_placements import Cloud
+from nova_sched.inventory import ledger
+from tests.unit.inventory.test_state import Cloud
 
 
 @pytest.fixture
@@ -13,17 +13,17 @@ def cloud():
 
 
 def test_that_shows_with_what_it_takes_counts_no_more(cloud):
-    cloud.commit('k')
+    cloud.assume('k')
 
     cloud.rebase({'k': 'a'}, a=1000)
 
     assert cloud.free() == [3000, 4000]
-    assert cloud.picks.pending() == {}
+    assert cloud.state.pending() == {}
 
 
 def test_may_be_reported_with_more_than_it_asked_for(cloud):
     """Hypervisors take some memory of their own for each."""
-    cloud.commit('k')
+    cloud.assume('k')
 
     cloud.rebase({'k': 'a'}, a=1100)
 
@@ -31,23 +31,23 @@ def test_may_be_reported_with_more_than_it_asked_for(cloud):
 
 
 def test_that_shows_before_its_host_reports_it_counts_until_then(cloud):
-    cloud.commit('k')
+    cloud.assume('k')
     cloud.rebase({'k': 'a'})
     assert cloud.free() == [3000, 4000]
 
     cloud.rebase({'k': 'a'}, a=1000)
 
     assert cloud.free() == [3000, 4000]
-    assert cloud.picks.pending() == {}
+    assert cloud.state.pending() == {}
 
 
 @pytest.mark.parametrize(('seconds', 'free'), [
-    (in_flight.GRACE / 2, 3000), (in_flight.GRACE, 4000)])
+    (ledger.GRACE / 2, 3000), (ledger.GRACE, 4000)])
 @pytest.mark.parametrize('changed', ['', 'a'])
 def test_that_shows_is_reported_a_moment_later_at_the_latest(
         cloud, seconds, free, changed):
     """It may be in what the host reported before, or in place of another."""
-    cloud.commit('k')
+    cloud.assume('k')
     cloud.rebase({'k': 'a'}, changed=changed)
     cloud.now += seconds
 
@@ -60,42 +60,42 @@ def test_that_shows_is_reported_a_moment_later_at_the_latest(
 def test_is_not_another_one_on_its_way_to_the_same_host(
         cloud, first, second):
     """The host of the second one is written before it is reported."""
-    cloud.commit('k')
-    cloud.commit('l')
+    cloud.assume('k')
+    cloud.assume('l')
     cloud.rebase({first: 'a'})
 
     cloud.rebase({'k': 'a', 'l': 'a'}, a=1000)
 
     assert cloud.free() == [2000, 4000]
-    assert list(cloud.picks.pending()) == [second]
+    assert list(cloud.state.pending()) == [second]
     cloud.rebase({second: 'a'}, a=2000)
     assert cloud.free() == [2000, 4000]
-    assert cloud.picks.pending() == {}
+    assert cloud.state.pending() == {}
 
 
 def test_is_the_first_one_placed_where_none_was_seen_before(cloud):
-    cloud.commit('k')
+    cloud.assume('k')
     cloud.now += 1
-    cloud.commit('l')
+    cloud.assume('l')
 
     cloud.rebase({'l': 'a', 'k': 'a'}, a=1000)
 
-    assert list(cloud.picks.pending()) == ['l']
+    assert list(cloud.state.pending()) == ['l']
 
 
 def test_are_all_that_the_host_has_room_taken_for(cloud):
     for key in 'klm':
-        cloud.commit(key)
+        cloud.assume(key)
 
     cloud.rebase(dict.fromkeys('klm', 'a'), a=3000)
 
     assert cloud.free() == [1000, 4000]
-    assert cloud.picks.pending() == {}
+    assert cloud.state.pending() == {}
 
 
 def test_on_a_host_that_is_back_is_told_a_moment_later(cloud):
     """What of it was there before is not known."""
-    cloud.commit('k')
+    cloud.assume('k')
     cloud.rebase(names='b')
 
     cloud.rebase({'k': 'a'})

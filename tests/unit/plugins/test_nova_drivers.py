@@ -13,6 +13,7 @@ from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.context import RequestContext
 from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.decision import Pick
 from nova_sched.plugins import driver_signatures
 from nova_sched.plugins import drivers as plugins
 from nova_sched.plugins import nova_names
@@ -125,7 +126,7 @@ class TestAFilterScheduler:
         endpoint = manager('QuietScheduler')
 
         assert ask(endpoint, 2) == [['b'], ['b']]
-        assert claimed(server) == [B, B]
+        assert http_placement.providers(server) == [B, B]
 
     def test_that_leaves_none_ends_in_no_valid_host(self, manager, server):
         server.on('GET', '/resource_providers/',
@@ -138,6 +139,7 @@ class TestAFilterScheduler:
 
     def test_leaves_claims_on_record_and_given_back(self, manager, server):
         """As without it, though it knows nothing of records."""
+        server.on('POST', '/allocations', http_placement.FULL)
         server.on('PUT', '/allocations/', http_placement.TAKEN,
                   http_placement.FULL, http_placement.FULL,
                   http_placement.TAKEN)
@@ -160,8 +162,11 @@ class TestAFilterScheduler:
         'WordyScheduler', 'SufficingScheduler', 'CountingScheduler'])
     def test_of_too_few_hosts_has_each_claim_given_back_once(
             self, manager, server, name):
+        server.on('POST', '/allocations', http_placement.FULL,
+                  http_placement.TAKEN)
         server.on('PUT', '/allocations/', http_placement.TAKEN,
-                  http_placement.TAKEN, http_placement.FULL)
+                  http_placement.TAKEN, http_placement.FULL,
+                  http_placement.FULL, http_placement.TAKEN)
 
         with pytest.raises(exception.NoValidHost):
             ask(manager(name), 3)
@@ -188,6 +193,7 @@ class TestAFilterScheduler:
 
     def test_may_ask_twice_for_one_request(self, manager, server):
         """The record is of the last try, with the claims of all."""
+        server.on('POST', '/allocations', http_placement.FULL)
         server.on('PUT', '/allocations/', http_placement.TAKEN,
                   http_placement.FULL, http_placement.FULL,
                   http_placement.TAKEN)
@@ -220,7 +226,6 @@ class TestAFilterScheduler:
         new = manager('QuietScheduler', placement=False)
         new.driver.take_over(old.driver)
 
-        assert old.driver.successor is new.driver
         assert ask(new)[0][0] == 'b'
 
     def test_sends_notifications_as_the_scheduler_s_host(self, manager):
@@ -338,7 +343,7 @@ class TestForm:
         served = driver_signatures.adapt(Asking, 'x')('the options')
 
         record = Decision()
-        record.picked(None)
+        record.picked(Pick(0, None, 'a', 'a'))
 
         assert served.select_destinations(
             None, None, None, record=record) == [[record]]

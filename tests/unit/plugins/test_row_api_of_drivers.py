@@ -46,14 +46,13 @@ class TestOfADriver:
         assert [hosts[0] for hosts in ask(
             driver, 3, flavor=a_flavor(vcpus=5))] == ['c', 'b', 'a']
 
-    def test_all_that_it_places_at_once_is_in_flight(self, a_driver,
-                                                     monkeypatch):
-        """Nobody goes first between two of its instances."""
-        monkeypatch.setattr(decision_lock, 'PORTION', 0)
+    def test_is_decided_in_one_slice(self, a_driver, monkeypatch):
+        monkeypatch.setattr(decision_lock, 'SLICE', 0)
         driver = a_driver('StepsScheduler')
         ask(driver, 2)
 
-        assert len(list(driver.host_manager.view().in_flight)) == 2
+        assert len(driver.host_manager.view().in_flight) == 2
+        assert driver.sufficient[1] == 2
 
     def test_too_few_hosts_end_in_the_reasons(self, a_driver):
         driver = a_driver('StepsScheduler')

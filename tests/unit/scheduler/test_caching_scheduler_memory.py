@@ -8,7 +8,7 @@ import pytest
 from nova_sched import context
 from nova_sched import objects
 from nova_sched.hosts.decision import Decision
-from nova_sched.inventory import placements as in_flight
+from nova_sched.inventory import state
 from tests.builders import clouds
 from tests.builders import drivers
 from tests.builders.drivers import picks
@@ -152,12 +152,12 @@ class TestTakeOver:
         driver, heir = a_driver(two_hosts), a_driver(two_hosts)
         late = Interference(lambda: picks(
             driver, a_server(force_hosts=['h1'])))
-        add = in_flight.InFlightPlacements.add
+        add = state.SchedulingState.add
 
         def overtaken(self, found):
             add(self, found)
             late.cut_in()
-        monkeypatch.setattr(in_flight.InFlightPlacements, 'add', overtaken)
+        monkeypatch.setattr(state.SchedulingState, 'add', overtaken)
 
         heir.take_over(driver)
         late.end()
@@ -190,7 +190,7 @@ class TestRefresh:
         """While what is in flight is put on the hosts as read."""
         driver = a_driver(two_hosts)
         two_hosts.execute('UPDATE compute_nodes SET vcpus = 77')
-        ranked, copied = driver.ranker.ranked, in_flight.usage.copy_usage
+        ranked, copied = driver.ranker.ranked, state.usage.copy_usage
         seen, go_on = threading.Event(), threading.Event()
 
         def slowly(*args):
@@ -208,7 +208,7 @@ class TestRefresh:
                 go_on.set()
                 late.join(MOMENT)
             return copied(*args)
-        monkeypatch.setattr(in_flight.usage, 'copy_usage', overtaken)
+        monkeypatch.setattr(state.usage, 'copy_usage', overtaken)
 
         refresh(driver)
         late.join(30)

@@ -51,7 +51,7 @@ def ask(driver, offering, uuids, group, policy='anti-affinity'):
 
 
 def in_flight(driver):
-    return driver.host_manager._placements.pending()
+    return driver.host_manager._state.pending()
 
 
 @pytest.mark.parametrize('policy, hosts', [
@@ -119,26 +119,6 @@ def test_what_is_refused_everywhere_is_seen_by_nobody(driver):
 
     assert not in_flight(driver)
     assert ask(driver, placement(), group[1:], group) == ['h0']
-
-
-def test_a_claim_is_given_back_where_another_member_came_first(driver):
-    """A host that was claimed before the others saw it."""
-    offering, group = placement(refuses=[PROVIDERS['h0']]), members()
-    claim, claims = offering._claim, []
-
-    def claim_slowly(*args):
-        claims.append(args)
-        if len(claims) == 3:
-            # h0 was refused twice, h1 is about to be claimed.
-            offering._claim = claim
-            assert ask(driver, placement(refuses=[PROVIDERS['h0']]),
-                       group[1:], group) == ['h1']
-        return claim(*args)
-
-    offering._claim = claim_slowly
-    assert ask(driver, offering, group[:1], group) == ['h2']
-    assert offering.released == group[:1]
-    assert claimed(offering) == ['h1', 'h2']
 
 
 def test_who_is_in_no_group_is_left_to_placement(driver):

@@ -159,7 +159,7 @@ class TestBurst:
             assert ask(members[0]) == ['h0']
             compute.take(members[0], 'h0')
             driver.host_manager.refresh()
-            assert not driver.host_manager._placements.pending()
+            assert not driver.host_manager._state.pending()
 
         between(driver, come_first)
         assert ask(members[1]) == ['h1']
@@ -274,7 +274,7 @@ class TestRecord:
         answer = with_alternates_of(driver, spec, record)
 
         again = cloud.driver(driver_name, host_subset_size=6)
-        again.host_manager._placements.add(record.in_flight)
+        again.host_manager._state.add(record.in_flight)
 
         assert with_alternates_of(
             again, spec, Decision(seed=record.seed)) == answer

@@ -76,29 +76,6 @@ class TestSilentCell:
                   if line.startswith('Deciding once more')]
         assert 'gone' in line
 
-    def test_costs_a_request_that_has_claimed_its_answer(self, hosts):
-        """What is given back late must not be what is claimed once more."""
-        rule, placement = RULES['DifferentHostFilter'], Placement(
-            [*NODES.values()])
-        driver, uuids = hosts.driver(**rule.options), [
-            clouds.a_uuid(), clouds.a_uuid()]
-        manager, ranked = driver.host_manager, driver.ranker.ranked
-
-        def silent_after_a_claim(*args):
-            if placement.claimed:
-                manager.lost_cells = lambda: ((f'{CELL2}(two)', 'gone'),)
-                raise exception.DatabaseUnavailable('gone')
-            return ranked(*args)
-
-        driver.ranker.ranked = silent_after_a_claim
-
-        with pytest.raises(exception.DatabaseUnavailable):
-            drivers.select(driver, requests.a_request(
-                instance_uuid=uuids[0], num_instances=2), uuids,
-                offer=placement.offer())
-
-        assert len(placement.claimed) == len(placement.released) == 1
-
 
 def silent_in_cell_two(read, gone, falls):
     """A method of CellReader as it is where that cell's server goes.

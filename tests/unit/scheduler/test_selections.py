@@ -32,9 +32,10 @@ def snapshot():
 
 def answered(snapshot):
     """For 20 instances, half on a and half on b, with c as alternate."""
-    others = [(ClaimedHost(2), {'memory_mb': 3})]
-    picked = [(ClaimedHost(n % 2), {'memory_mb': n}) for n in range(20)]
-    return selections.of(snapshot, picked, [others] * 20, 'default')
+    others = [selections.Chosen(snapshot, ClaimedHost(2), {'memory_mb': 3})]
+    picked = [selections.Chosen(snapshot, ClaimedHost(n % 2),
+                                {'memory_mb': n}) for n in range(20)]
+    return selections.of(picked, [others] * 20, 'default')
 
 
 def test_each_host_is_looked_at_once_however_many_instances_it_is_told_for(

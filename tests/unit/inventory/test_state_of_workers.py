@@ -1,10 +1,10 @@
-"""Picks in flight of several workers: each sees what the others place."""
+"""The ledger of several workers: each sees what the others assume."""
 
 import pytest
 
 from nova_sched.inventory import shared_picks
-from tests.unit.inventory.test_placements import UUID
-from tests.unit.inventory.test_placements import Cloud
+from tests.unit.inventory.test_state import UUID
+from tests.unit.inventory.test_state import Cloud
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def worker(shared):
     """Function that makes the Cloud of one more worker, or driver."""
     def make(**kwargs):
         cloud = Cloud()
-        cloud.picks.share(shared.sharing(**kwargs))
+        cloud.state.share(shared.sharing(**kwargs))
         return cloud
     return make
 
@@ -34,37 +34,37 @@ def other(worker):
 
 def seen(cloud):
     """[free MB of a, and of b] as the next request of a worker sees it."""
-    return cloud.free(cloud.picks.view(()).table)
+    return cloud.free(cloud.state.view(()).table)
 
 
 class TestAPick:
     def test_is_seen_by_others(self, one, other):
-        one.commit('k')
+        one.assume('k')
 
         assert seen(other) == seen(one) == [3000, 4000]
 
     def test_is_seen_by_a_worker_that_begins_later(self, one, worker):
-        one.commit('k')
+        one.assume('k')
 
         assert seen(worker()) == [3000, 4000]
 
     def test_that_is_taken_back_is_not(self, one, other):
-        one.commit('k', 'l')
+        one.assume('k', 'l')
         assert seen(other) == [2000, 4000]
 
-        one.picks.take_back([one.picks.pending()['k']])
+        one.state.forget([one.pick('k')])
 
         assert seen(other) == [3000, 4000]
 
     def test_that_is_replaced_counts_once(self, one, other):
         """The request is repeated, and comes to another worker."""
-        one.commit('k')
+        one.assume('k')
 
-        assert other.commit('k', host='b')
+        assert other.assume('k', host='b')
         assert seen(one) == seen(other) == [4000, 3000]
 
     def test_that_shows_stops_counting_in_each(self, one, other):
-        one.commit(UUID.format(1))
+        one.assume(UUID.format(1))
         seen(other)
         for cloud in (one, other):
             cloud.rebase({UUID.format(1): 'a'}, a=1000)
@@ -72,83 +72,82 @@ class TestAPick:
         assert seen(one) == seen(other) == [3000, 4000]
 
     def test_is_looked_for_by_the_read_that_follows(self, one, other):
-        one.commit(UUID.format(1))
+        one.assume(UUID.format(1))
 
-        assert other.picks.uuids_to_look_up({'a'}) == [UUID.format(1)]
+        assert other.state.uuids_to_look_up({'a'}) == [UUID.format(1)]
 
     def test_is_a_conflict_for_who_had_not_seen_it(self, one, other):
-        view = one.picks.view(['k'])
-        other.commit('l')
+        view = one.state.view(['k'])
+        other.assume('l')
 
-        assert not one.commit('k', view=view)
-        assert one.commit('k')
+        assert not one.assume('k', view=view)
+        assert one.assume('k')
         assert seen(other) == [2000, 4000]
 
     def test_on_another_host_is_none(self, one, other):
-        view = one.picks.view(['k'])
-        other.commit('l', host='b')
+        view = one.state.view(['k'])
+        other.assume('l', host='b')
 
-        assert one.commit('k', view=view)
+        assert one.assume('k', view=view)
         assert seen(other) == [3000, 3000]
 
     def test_of_a_server_group_is_told_with_it(self, one, other):
-        view = one.picks.view(['k'])
-        other.commit('l', host='b', group='g')
+        view = one.state.view(['k'])
+        other.assume('l', host='b', group='g')
 
-        assert [pick.host for pick in one.picks.of_group('g', [])] == ['b']
-        assert not one.commit('k', view=view, group='g',
+        assert [pick.host for pick in one.state.of_group('g', [])] == ['b']
+        assert not one.assume('k', view=view, group='g',
                               related=frozenset('g'))
 
     def test_counts_once_where_another_driver_takes_over(self, one, other,
                                                          worker):
         """Of its own worker, and of others; also what shows meanwhile."""
-        one.commit('k')
-        other.commit('l', host='b')
+        one.assume('k')
+        other.assume('l', host='b')
         successor = worker(from_now=True)
-        one.commit('m', host='b')
+        one.assume('m', host='b')
 
-        successor.picks.take_over(other.picks)
+        successor.state.take_over(other.state)
 
         assert seen(successor) == [3000, 2000]
-        one.picks.take_back([one.picks.pending()['k']])
+        one.state.forget([one.pick('k')])
         assert seen(successor) == [4000, 2000]
 
 
     def test_that_shows_does_not_count_for_who_takes_over(self, one, worker):
-        one.commit(UUID.format(1))
+        one.assume(UUID.format(1))
         one.rebase({UUID.format(1): 'a'}, a=1000)
         successor = worker(from_now=True)
         successor.rebase(a=1000)
 
-        successor.picks.take_over(one.picks)
+        successor.state.take_over(one.state)
 
         assert seen(successor) == [3000, 4000]
 
 
-class TestAClaimedPick:
-    """Placement counts what it takes."""
+class TestAPickThatIsClaimed:
+    """Placement counts what it takes once it has granted the claim."""
 
-    def commit(self, cloud, key, view=None, **kwargs):
-        view = view or cloud.picks.view([key])
-        snapshot = view.table.snapshot(None)
-        snapshot.consume(0, cloud.pick(key).demand, cloud.now)
-        return cloud.picks.commit(view, [
-            cloud.pick(key, group='g', claimed=True)], snapshot, **kwargs)
+    def test_counts_until_then(self, one, other):
+        one.assume('k', claiming=True)
+        assert seen(one) == seen(other) == [3000, 4000]
 
-    def test_is_in_its_group_and_takes_nothing(self, one, other):
-        self.commit(one, 'k')
+        one.state.claimed([one.pick('k')])
 
-        for cloud in (one, other):
-            assert seen(cloud) == [4000, 4000]
-            assert [pick.host for pick
-                    in cloud.picks.of_group('g', [])] == ['a']
+        assert seen(one) == seen(other) == [4000, 4000]
 
-    def test_is_no_conflict_but_in_its_group(self, one, other):
-        view = one.picks.view(['k'])
-        self.commit(other, 'l')
+    def test_is_in_its_group_from_the_first(self, one, other):
+        one.assume('k', group='g', claiming=True)
+        for end in (lambda: None, lambda: one.state.claimed([one.pick('k')])):
+            end()
+            assert [pick.host for pick in other.state.of_group('g', [])] == [
+                'a']
 
-        assert self.commit(one, 'k', view)
-        assert not self.commit(one, 'm', view, related=frozenset('g'))
+    def test_is_a_conflict_in_its_group(self, one, other):
+        view = one.state.view(['k'])
+        other.assume('l', host='b', group='g', claiming=True)
+
+        assert not one.assume('m', view=view, related=frozenset('g'))
 
 
 class TestWhatOtherDaemonsTell:
@@ -158,14 +157,14 @@ class TestWhatOtherDaemonsTell:
         return shared.exchange()
 
     def test_counts(self, one, other, elsewhere):
-        elsewhere.tell(((), [one.pick('k')], ()))
+        elsewhere.tell(([one.pick('k')], (), ()))
 
         assert seen(one) == seen(other) == [3000, 4000]
 
     def test_twice_counts_once(self, one, elsewhere):
         pick = one.pick('k')
         for _ in range(2):
-            elsewhere.tell((('k',), [pick], ()))
+            elsewhere.tell(([pick], (), ()))
 
         assert seen(one) == [3000, 4000]
 
@@ -174,23 +173,23 @@ class TestWhatOtherDaemonsTell:
         """It comes late, or to a worker that reads it after the newer one."""
         before = one.pick('k')
         one.now += 1
-        elsewhere.tell(((), [before], ()))
-        one.commit('k', host='b')
-        elsewhere.tell(((), [before], ()))
+        elsewhere.tell(([before], (), ()))
+        one.assume('k', host='b')
+        elsewhere.tell(([before], (), ()))
 
         assert seen(one) == seen(other) == [4000, 3000]
 
     def test_of_an_instance_that_was_placed_before_counts_alone(
             self, one, elsewhere):
-        one.commit('k')
+        one.assume('k')
         one.now += 1
-        elsewhere.tell(((), [one.pick('k', host='b')], ()))
+        elsewhere.tell(([one.pick('k', host='b')], (), ()))
 
         assert seen(one) == [4000, 3000]
 
     def test_to_be_taken_back_does_not_count(self, one, elsewhere):
         pick = one.pick('k')
-        elsewhere.tell(((), [pick], ()))
+        elsewhere.tell(([pick], (), ()))
         elsewhere.tell(((), (), [(pick.key, pick.place, pick.at)]))
 
         assert seen(one) == [4000, 4000]

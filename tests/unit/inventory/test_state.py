@@ -1,11 +1,11 @@
-"""Picks in flight: what counts on the hosts, for how long, for whom."""
+"""Hosts less the ledger: what counts on the hosts, how long, and for whom."""
 
 import pytest
 
-from nova_sched.inventory import decision_lock
-from nova_sched.inventory import placements as in_flight
+from nova_sched.inventory import ledger
+from nova_sched.inventory import state
 from nova_sched.inventory.in_flight import InFlight
-from nova_sched.inventory.placements import InFlightPlacements
+from nova_sched.inventory.state import SchedulingState
 from tests.builders.hosts import a_host
 from tests.builders.hosts import table
 from tests.builders.requests import a_request
@@ -21,7 +21,7 @@ class Cloud:
 
     def __init__(self):
         self.now, self.base, self.taken = 1000.0, None, {}
-        self.picks = InFlightPlacements(LIFETIME, lambda: self.now)
+        self.state = SchedulingState(LIFETIME, lambda: self.now)
         self.rebase()
 
     def rebase(self, located=None, changed=(), names='ab', **taken):
@@ -34,26 +34,27 @@ class Cloud:
                 or self.base.size != len(names)):
             self.base = table(*(a_host(name, free_ram_mb=4000 - (
                 self.taken.get(name, 0))) for name in names))
-        self.picks.uuids_to_look_up({*changed, *taken})
-        return self.picks.rebase(self.base, located or {})
+        self.state.uuids_to_look_up({*changed, *taken})
+        return self.state.rebase(self.base, located or {})
 
-    def pick(self, key, host='a', group=None, claimed=False):
+    def pick(self, key, host='a', group=None, claiming=False):
         return InFlight(key, host, host, SPEC.demand(), None, group, self.now,
-                        claimed)
+                        claiming)
 
-    def commit(self, *keys, host='a', view=None, group=None, **kwargs):
-        """Place instances of these keys; whether that is done."""
-        view = view or self.picks.view(keys)
-        found = [self.pick(key, host, group) for key in keys]
+    def assume(self, *keys, host='a', view=None, group=None, claiming=False,
+               **kwargs):
+        """Assume picks of instances of these keys; whether that is done."""
+        view = view or self.state.view(keys)
+        found = [self.pick(key, host, group, claiming) for key in keys]
         snapshot = view.table.snapshot(None)
         for _ in found:
             snapshot.consume(view.table.row(host, host), SPEC.demand(),
                              self.now)
-        return self.picks.commit(view, found, snapshot, **kwargs)
+        return self.state.assume(view, found, snapshot, **kwargs)
 
     def free(self, host_table=None):
         """[free MB of a, and of b]."""
-        found = host_table or self.picks.table
+        found = host_table or self.state.table
         return found.columns['free_ram_mb'].tolist()
 
 
@@ -66,7 +67,7 @@ class TestLifetime:
     @pytest.mark.parametrize(('seconds', 'free'), [
         (0, 3000), (LIFETIME, 3000), (LIFETIME + 0.001, 4000)])
     def test_is_how_long_a_pick_counts_at_most(self, cloud, seconds, free):
-        cloud.commit('k')
+        cloud.assume('k')
         cloud.now += seconds
 
         cloud.rebase()
@@ -74,19 +75,19 @@ class TestLifetime:
         assert cloud.free() == [free, 4000]
 
     def test_is_how_long_a_group_has_a_pick(self, cloud):
-        cloud.commit('k', group='g')
+        cloud.assume('k', group='g')
         cloud.now += LIFETIME
         cloud.rebase()
-        assert len(cloud.picks.of_group('g', ['k'])) == 1
+        assert len(cloud.state.of_group('g', ['k'])) == 1
         cloud.now += 1
         cloud.rebase()
 
-        assert cloud.picks.of_group('g', ['k']) == []
+        assert cloud.state.of_group('g', ['k']) == []
 
     def test_of_an_instance_begins_anew_when_it_is_placed_again(self, cloud):
-        cloud.commit('k')
+        cloud.assume('k')
         cloud.now += LIFETIME
-        cloud.commit('k', host='b')
+        cloud.assume('k', host='b')
         cloud.now += 1
 
         cloud.rebase()
@@ -96,27 +97,27 @@ class TestLifetime:
 
 class TestReads:
     def test_of_other_values_leave_what_counts(self, cloud):
-        cloud.commit('k')
+        cloud.assume('k')
 
         assert cloud.free(cloud.rebase()) == [3000, 4000]
         assert cloud.free(cloud.rebase(changed='b')) == [3000, 4000]
         assert cloud.free(cloud.rebase(changed='a')) == [3000, 4000]
 
     def test_without_a_host_and_with_it_again_still_count_on_it(self, cloud):
-        cloud.commit('k')
+        cloud.assume('k')
 
         assert cloud.free(cloud.rebase(names='b')) == [4000]
         assert cloud.free(cloud.rebase()) == [3000, 4000]
 
     def test_of_nothing_new_give_the_same_columns(self, cloud):
         base = table(a_host('a'))
-        before = cloud.picks.rebase(base, {})
+        before = cloud.state.rebase(base, {})
 
-        assert cloud.picks.rebase(base, {}).columns is before.columns
+        assert cloud.state.rebase(base, {}).columns is before.columns
 
     def test_show_an_instance_where_it_was_before_and_it_counts(self, cloud):
         """It is on its way."""
-        cloud.commit('k')
+        cloud.assume('k')
         for host in ('b', 'b', None, 'b'):
             cloud.rebase({'k': host}, changed='ab')
 
@@ -126,87 +127,85 @@ class TestReads:
         [None, 'b'], ['b', 'c'], ['a', None], ['a', 'b']])
     def test_show_an_instance_elsewhere_than_before_and_it_counts_no_more(
             self, cloud, found):
-        cloud.commit('k')
+        cloud.assume('k')
         for host in found:
             cloud.rebase({'k': host})
 
         assert cloud.free() == [4000, 4000]
 
     def test_show_nothing_of_what_is_not_in_flight(self, cloud):
-        cloud.commit('k')
+        cloud.assume('k')
 
         cloud.rebase({'other': 'a'}, changed='a')
 
         assert cloud.free() == [3000, 4000]
 
 
-class TestLookingFor:
+class TestLookUp:
     def test_is_for_those_on_hosts_that_report(self, cloud):
-        cloud.commit(UUID.format(1))
-        cloud.commit(UUID.format(2), host='b')
-        cloud.commit('no uuid' * 10)
+        cloud.assume(UUID.format(1))
+        cloud.assume(UUID.format(2), host='b')
+        cloud.assume('no uuid' * 10)
 
-        assert cloud.picks.uuids_to_look_up(set()) == []
-        assert cloud.picks.uuids_to_look_up({'a', 'c'}) == [UUID.format(1)]
-        assert sorted(cloud.picks.uuids_to_look_up({'a', 'b'})) == [
+        assert cloud.state.uuids_to_look_up(set()) == []
+        assert cloud.state.uuids_to_look_up({'a', 'c'}) == [UUID.format(1)]
+        assert sorted(cloud.state.uuids_to_look_up({'a', 'b'})) == [
             UUID.format(1), UUID.format(2)]
 
     def test_is_for_all_in_turn_after_a_while(self, cloud, monkeypatch):
         """So many a second, whoever waits longest first."""
-        monkeypatch.setattr(in_flight, 'LOOKED_FOR', 2)
-        cloud.picks.uuids_to_look_up(set())
+        monkeypatch.setattr(state, 'LOOKED_UP', 2)
+        cloud.state.uuids_to_look_up(set())
         cloud.rebase()
         keys = [UUID.format(number) for number in range(5)]
-        cloud.commit(*keys)
+        cloud.assume(*keys)
         asked = []
         for seconds in (0.9, 0.1, 1.0, 0.5, 0.5, 1.5):
             cloud.now += seconds
-            asked.append(cloud.picks.uuids_to_look_up(set()))
-            cloud.picks.rebase(cloud.picks.table, {})
+            asked.append(cloud.state.uuids_to_look_up(set()))
+            cloud.state.rebase(cloud.state.table, {})
 
         assert asked == [[], keys[:2], keys[2:4], [], [keys[4], keys[0]],
                          keys[1:4]]
 
     def test_asks_the_same_until_it_is_answered(self, cloud):
-        cloud.commit(UUID.format(1))
-        cloud.now += in_flight.GRACE
+        cloud.assume(UUID.format(1))
+        cloud.now += ledger.GRACE
 
-        assert [cloud.picks.uuids_to_look_up(set()) for _ in range(2)] == [
+        assert [cloud.state.uuids_to_look_up(set()) for _ in range(2)] == [
             [UUID.format(1)]] * 2
-        cloud.picks.rebase(cloud.picks.table, {})
-        assert cloud.picks.uuids_to_look_up(set()) == []
+        cloud.state.rebase(cloud.state.table, {})
+        assert cloud.state.uuids_to_look_up(set()) == []
 
 
 class TestView:
     def test_has_what_others_placed_and_not_what_the_request_did(self, cloud):
-        cloud.commit('mine')
-        cloud.commit('theirs')
+        cloud.assume('mine')
+        cloud.assume('theirs')
 
-        view = cloud.picks.view(['mine', 'unknown'])
+        view = cloud.state.view(['mine', 'unknown'])
 
         assert cloud.free(view.table) == [3000, 4000]
-        assert cloud.free(view.whole) == [2000, 4000]
         assert [pick.key for pick in view.in_flight] == ['theirs']
-        assert view.own == ('mine',)
         assert cloud.free() == [2000, 4000]
 
     def test_of_a_request_that_is_new_is_the_table_itself(self, cloud):
-        cloud.commit('theirs')
+        cloud.assume('theirs')
 
-        assert cloud.picks.view(['mine']).table is cloud.picks.table
+        assert cloud.state.view(['mine']).table is cloud.state.table
 
     def test_is_not_changed(self, cloud):
         with pytest.raises(AttributeError):
-            cloud.picks.view([]).version = 7
+            cloud.state.view([]).added = 7
 
 
-class TestCommit:
+class TestAssume:
     def test_is_refused_when_the_place_was_taken_meanwhile(self, cloud):
-        view = cloud.picks.view(['k'])
-        cloud.commit('other')
+        view = cloud.state.view(['k'])
+        cloud.assume('other')
 
-        assert not cloud.commit('k', view=view)
-        assert cloud.commit('k', host='b', view=view)
+        assert not cloud.assume('k', view=view)
+        assert cloud.assume('k', host='b', view=view)
         assert cloud.free() == [3000, 3000]
 
     @pytest.mark.parametrize(('related', 'done'), [
@@ -214,140 +213,144 @@ class TestCommit:
         (set(), True)])
     def test_is_refused_when_something_related_was_placed_meanwhile(
             self, cloud, related, done):
-        view = cloud.picks.view(['k'])
-        cloud.commit('other', host='b', group='group')
+        view = cloud.state.view(['k'])
+        cloud.assume('other', host='b', group='group')
 
-        assert cloud.commit('k', view=view,
+        assert cloud.assume('k', view=view,
                             related=frozenset(related)) is done
 
-    def test_is_refused_on_a_view_from_too_long_ago(self, cloud, monkeypatch):
-        """Of which nobody knows any more what has come since."""
-        monkeypatch.setattr(in_flight, 'REMEMBERED', 2)
-        cloud = Cloud()
+    def test_stands_where_it_was_decided_once_more(self, cloud):
+        view = cloud.state.view(['k'])
+        cloud.assume('other')
+
+        assert cloud.assume('k', view=view, anyway=True)
+        assert cloud.free() == [2000, 4000]
+
+    def test_is_refused_on_a_view_older_than_what_is_known(
+            self, cloud, monkeypatch):
+        monkeypatch.setattr(ledger, 'MOST_NAMES', 4)
         views = []
-        for number in range(3):
-            views.append(cloud.picks.view([]))
-            cloud.commit(f'other{number}', host='b')
+        for number in range(4):
+            views.append(cloud.state.view([]))
+            cloud.assume(f'other{number}', host='b')
 
-        assert not cloud.commit('k', view=views[0])
-        assert cloud.commit('k', view=views[1])
+        assert not cloud.assume('k', view=views[0])
+        assert cloud.assume('k', view=views[3])
 
-    def test_is_refused_once_another_has_taken_over(self, cloud):
-        cloud.commit('before', group='g')
-        later = InFlightPlacements(LIFETIME, lambda: cloud.now)
+    def test_is_refused_once_another_state_has_taken_over(self, cloud):
+        cloud.assume('before', group='g')
+        view = cloud.state.view(['k'])
+        later = SchedulingState(LIFETIME, lambda: cloud.now)
         later.rebase(table(a_host('a', free_ram_mb=4000)), {})
 
-        later.take_over(cloud.picks)
+        later.take_over(cloud.state)
 
-        assert not cloud.commit('k')
+        assert not cloud.assume('k', view=view)
         assert list(later.pending()) == ['before']
         assert cloud.free(later.table) == [3000]
         assert [pick.key for pick in later.of_group('g', [])] == ['before']
+        assert cloud.assume('k', view=view, anyway=True)
+        assert cloud.free(later.table) == [2000]
 
     def test_of_one_key_twice_counts_once(self, cloud):
-        assert cloud.commit('k', 'k')
+        assert cloud.assume('k', 'k')
 
         assert cloud.free() == [3000, 4000]
 
     def test_on_a_table_that_was_read_anew_counts_on_it(self, cloud):
-        view = cloud.picks.view(['k'])
+        view = cloud.state.view(['k'])
         cloud.rebase(changed='ab')
 
-        assert cloud.commit('k', view=view)
+        assert cloud.assume('k', view=view)
         assert cloud.free() == [3000, 4000]
 
     def test_again_replaces_what_the_request_had(self, cloud):
-        cloud.commit('k', group='g')
-        cloud.commit('k', host='b', group='h')
+        cloud.assume('k', group='g')
+        cloud.assume('k', host='b', group='h')
 
         assert cloud.free() == [4000, 3000]
-        assert [pick.host for pick in cloud.picks.pending().values()] == ['b']
-        assert cloud.picks.of_group('g', []) == []
-        assert len(cloud.picks.of_group('h', [])) == 1
+        assert [entry.host for entry in cloud.state.pending().values()] == [
+            'b']
+        assert cloud.state.of_group('g', []) == []
+        assert len(cloud.state.of_group('h', [])) == 1
 
     def test_again_frees_the_old_place_on_a_table_that_was_read_anew(
             self, cloud):
-        cloud.commit('k')
-        view = cloud.picks.view(['k'])
+        cloud.assume('k')
+        view = cloud.state.view(['k'])
         cloud.rebase(changed='b')
 
-        assert cloud.commit('k', host='b', view=view)
+        assert cloud.assume('k', host='b', view=view)
         assert cloud.free() == [4000, 3000]
 
-    def test_of_nothing_new_in_flight_is_one_too(self, cloud):
-        """Views from before it are told of it."""
-        cloud.picks.add([cloud.pick('k')])
-        view = cloud.picks.view([])
-        cloud.picks.add([cloud.pick('other', 'b')])
 
-        assert not cloud.commit('more', view=view)
-        assert cloud.free() == [3000, 3000]
+class TestClaimed:
+    def test_frees_what_was_assumed(self, cloud):
+        cloud.assume('k', claiming=True)
+
+        cloud.state.claimed([cloud.pick('k')])
+
+        assert cloud.free() == [4000, 4000]
+        assert cloud.state.pending() == {}
+
+    def test_leaves_a_member_of_a_group(self, cloud):
+        cloud.assume('k', group='g', claiming=True)
+
+        cloud.state.claimed([cloud.pick('k')])
+
+        assert cloud.free() == [4000, 4000]
+        assert [pick.key for pick in cloud.state.of_group('g', [])] == ['k']
+        assert list(cloud.state.pending()) == ['k']
 
 
-class TestTakingBack:
-    def test_frees_what_was_placed(self, cloud):
-        cloud.commit('k', 'other')
-        mine = cloud.picks.pending()['k']
+class TestForget:
+    def test_frees_what_was_assumed(self, cloud):
+        cloud.assume('k', 'other')
 
-        cloud.picks.take_back([mine, cloud.pick('unknown')])
+        cloud.state.forget([cloud.pick('k'), cloud.pick('unknown')])
 
         assert cloud.free() == [3000, 4000]
-        assert list(cloud.picks.pending()) == ['other']
+        assert list(cloud.state.pending()) == ['other']
 
     def test_leaves_a_later_pick_of_the_same_instance(self, cloud):
-        cloud.commit('k')
-        old = cloud.picks.pending()['k']
-        cloud.commit('k', host='b')
+        cloud.assume('k')
+        cloud.assume('k', host='b')
 
-        cloud.picks.take_back([old])
+        cloud.state.forget([cloud.pick('k')])
 
         assert cloud.free() == [4000, 3000]
 
-    def test_makes_others_decide_once_more(self, cloud):
-        cloud.commit('k')
-        view = cloud.picks.view([])
-        cloud.picks.take_back([cloud.picks.pending()['k']])
+    def test_is_no_conflict(self, cloud):
+        cloud.assume('k')
+        view = cloud.state.view([])
+        cloud.state.forget([cloud.pick('k')])
 
-        assert not cloud.commit('other', view=view)
+        assert cloud.assume('other', view=view)
 
-    def test_of_nothing_disturbs_nobody(self, cloud):
-        view = cloud.picks.view([])
-        cloud.picks.take_back([cloud.pick('unknown')])
+    def test_shows_in_what_was_pending_before(self, cloud):
+        cloud.assume('k', 'other')
+        before = cloud.state.pending()
+        cloud.state.forget([cloud.pick('k')])
 
-        assert cloud.commit('k', view=view)
-
-    def test_shows_in_what_was_told_before(self, cloud):
-        cloud.commit('k', 'other')
-        told = cloud.picks.pending()
-        cloud.picks.take_back([told['k']])
-
-        assert list(cloud.picks.standing(told)) == ['other']
-
-    def test_is_remembered_of_the_latest(self, cloud, monkeypatch):
-        monkeypatch.setattr(in_flight, 'VOID', 2)
-        cloud.commit('a', 'b', 'c')
-        told = cloud.picks.pending()
-
-        cloud.picks.take_back([*told.values()])
-
-        assert list(cloud.picks.standing(told)) == ['a']
+        assert [key for key, entry in before.items()
+                if entry.forgotten] == ['k']
 
 
 def test_a_group_has_its_picks_and_those_of_its_members(cloud):
     """Also of what a host reports by now."""
-    cloud.commit('k', group='g')
-    cloud.commit('member', host='b')
+    cloud.assume('k', group='g')
+    cloud.assume('member', host='b')
     cloud.rebase({'k': 'a'}, a=1000)
 
-    assert {pick.key for pick in cloud.picks.of_group(
+    assert {pick.key for pick in cloud.state.of_group(
         'g', ['member', 'unknown'])} == {'k', 'member'}
-    assert cloud.picks.of_group(None, []) == []
-    assert cloud.picks.pending(without=['member']) == {}
-    assert list(cloud.picks.pending()) == ['member']
+    assert cloud.state.of_group(None, []) == []
+    assert cloud.state.pending(without=['member']) == {}
+    assert list(cloud.state.pending()) == ['member']
 
 
 def test_what_cannot_be_consumed_keeps_no_host_from_being_read(cloud, caplog):
-    cloud.picks.add([
+    cloud.state.add([
         InFlight('odd', 'a', 'a', object(), None, None, cloud.now),
         cloud.pick('k', 'b')])
 
@@ -356,7 +359,7 @@ def test_what_cannot_be_consumed_keeps_no_host_from_being_read(cloud, caplog):
 
 
 def test_one_node_of_a_host_has_what_was_placed_on_it_alone():
-    found = InFlightPlacements(LIFETIME, lambda: 0.0)
+    found = SchedulingState(LIFETIME, lambda: 0.0)
     found.rebase(table(a_host('a', nodename='n1', free_ram_mb=4000),
                        a_host('a', nodename='n2', free_ram_mb=4000)), {})
 
@@ -365,12 +368,3 @@ def test_one_node_of_a_host_has_what_was_placed_on_it_alone():
                InFlight('l', 'a', 'n1', SPEC.demand(), None, None, 0.0)])
 
     assert found.table.columns['free_ram_mb'].tolist() == [3000, 4000]
-
-
-@pytest.mark.parametrize(('args', 'least', 'most'), [
-    ((), 0, decision_lock.PATIENCE), ((0,), 0, decision_lock.PATIENCE),
-    ((1,), decision_lock.PATIENCE, decision_lock.EXCLUSIVE),
-    ((3,), decision_lock.EXCLUSIVE, 10)])
-def test_a_turn_is_one_of_many_or_one_alone(cloud, args, least, most):
-    with cloud.picks.lock(*args) as turn:
-        assert least < turn.left() <= most

@@ -1,0 +1,276 @@
+"""The ledger: instances that were given a host which does not show them yet.
+
+Without an entry here, the next request would be given the same room again
+until the compute service reports the instance, and would not know of a new
+member of its server group.  An entry is
+
+- *assumed* when a request picks a host, and counts on the host from then on;
+- *claimed* when Placement has granted the claim and counts it: the entry ends
+  then, or is a member of its server group that takes nothing of the host;
+- *forgotten* when the claim is refused or the request fails;
+- *shown* when its instance is on the host in the database and the host's row
+  accounts for it (``UsageDelta``), or GRACE seconds later; an instance that
+  moves to another host than before ends its entry as well.
+
+An entry ends at the latest after its lifetime.  Entries of server groups stay
+for their lifetime, counted or not: callers name the hosts of a group as of
+when they read it.
+"""
+
+import collections
+import dataclasses
+import heapq
+import itertools
+
+from nova_sched.inventory.in_flight import InFlight
+
+#: Seconds after which an instance that shows on its host counts as part of
+#: the host's usage, whatever the host's row says.
+GRACE = 1.0
+
+#: In place of the host of an instance that was not looked up yet.
+UNSEEN = object()
+
+#: Places, instances and groups whose last entry is known at most.
+MOST_NAMES = 20_000
+
+#: Claimed and forgotten entries that are remembered, in case that the news of
+#: their being assumed comes late, or again.
+MOST_ENDED = 2000
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Entry:
+    """An InFlight instance, and what is known of it since.
+
+    counts: whether its host does not show it yet.
+    claimed: whether Placement has granted its claim, and counts it.
+    shown: when the instance was first seen on its host.
+    elsewhere: the other host that the instance was on when it was first
+        looked up; None for none, UNSEEN before that.
+    forgotten: whether it was taken back.
+    host: name of its host.
+    """
+
+    placed: InFlight
+    counts: bool = True
+    claimed: bool = False
+    shown: float | None = None
+    elsewhere: object = UNSEEN
+    forgotten: bool = False
+    host: str = dataclasses.field(init=False)
+
+    def __post_init__(self):
+        self.host = self.placed.host
+
+    def instance(self):
+        """Return what is known of its instance: objects.Instance."""
+        return self.placed.instance()
+
+    def is_of(self, place, at):
+        """Return whether it was assumed at a (host, node) at a time."""
+        return self.placed.place == place and self.placed.at == at
+
+    def likely_order(self):
+        """Return a sort key: those first that hosts report first, likely."""
+        return self.shown is None, self.shown or 0.0, self.placed.at
+
+
+class Ledger:
+    """The entries of one process; callers hold a lock.
+
+    lifetime: seconds that an entry lasts at most.
+
+    added: how many entries have been added.
+    """
+
+    def __init__(self, lifetime):
+        self._lifetime, self.added = lifetime, 0
+        # By key, those looked up longest ago first.
+        self._entries = collections.OrderedDict()
+        # Those that count, by key and by host; all, by server group.
+        self._counting, self._by_host, self._by_group = {}, {}, {}
+        # (when assumed, number, key) of all that were: a heap.
+        self._assumed_at, self._numbers = [], itertools.count()
+        # Place, instance or group -> number of its last entry, in order; the
+        # number up to which they are not known any more.
+        self._last, self._oldest = collections.OrderedDict(), 0
+        # (key, place, when assumed) of those that have ended, in order.
+        self._ended = collections.OrderedDict()
+
+    def __contains__(self, key):
+        return key in self._entries
+
+    def __len__(self):
+        return len(self._entries)
+
+    def get(self, key):
+        """Return the Entry of an instance, or None."""
+        return self._entries.get(key)
+
+    def entries(self):
+        """Return all entries: list of Entry."""
+        return list(self._entries.values())
+
+    def counting(self, without=()):
+        """Return the entries that count on hosts: a new dict {key: Entry}.
+
+        without: keys that are left out.
+        """
+        found = dict(self._counting)
+        for key in without:
+            found.pop(key, None)
+        return found
+
+    def places(self):
+        """Return where entries count: set of (host, node)."""
+        return {entry.placed.place for entry in self._counting.values()}
+
+    def hosts(self):
+        """Return the names of the hosts where entries count: set-like."""
+        return self._by_host.keys()
+
+    def on(self, host):
+        """Return the entries that count on a host: {key: Entry}."""
+        return self._by_host.get(host, {})
+
+    def of_group(self, group, members=()):
+        """Return the entries of a server group: {key: Entry}.
+
+        group: its key, or None.  members: keys of more instances.
+        """
+        found = dict(self._by_group.get(group, {}))
+        for key in members:
+            if key in self._entries:
+                found[key] = self._entries[key]
+        return found
+
+    def add(self, entry):
+        """Add an entry, in place of any other one of its instance."""
+        placed = entry.placed
+        if placed.key in self._entries:
+            self.drop(self._entries[placed.key])
+        self._entries[placed.key] = entry
+        heapq.heappush(self._assumed_at, (
+            placed.at, next(self._numbers), placed.key))
+        if entry.counts:
+            self._counting[placed.key] = entry
+            self._by_host.setdefault(placed.host, {})[placed.key] = entry
+        if placed.group is not None:
+            self._by_group.setdefault(placed.group, {})[placed.key] = entry
+        self._note(placed)
+
+    def drop(self, entry):
+        """Remove an entry."""
+        self.uncount(entry)
+        placed = entry.placed
+        self._entries.pop(placed.key, None)
+        if placed.group is not None:
+            group = self._by_group.get(placed.group, {})
+            if group.pop(placed.key, None) and not group:
+                del self._by_group[placed.group]
+
+    def is_new(self, placed):
+        """Return whether an InFlight is neither known nor out of date."""
+        entry = self._entries.get(placed.key)
+        return (placed.key, placed.place, placed.at) not in self._ended and (
+            entry is None or (entry.placed.at <= placed.at and not
+                              entry.is_of(placed.place, placed.at)))
+
+    def end(self, key, place, at, claimed):
+        """End what was assumed for an instance at a place and a time.
+
+        claimed: whether Placement has granted its claim; a member of a server
+            group stays for its group then.  Else it is forgotten.
+        Returns whether there was such an entry.
+        """
+        entry = self._entries.get(key)
+        is_known = entry is not None and entry.is_of(place, at)
+        if is_known:
+            entry.claimed, entry.forgotten = claimed, not claimed
+            if claimed and entry.placed.group is not None:
+                return True
+            self.drop(entry)
+        self._ended[key, place, at] = None
+        while len(self._ended) > MOST_ENDED:
+            self._ended.popitem(last=False)
+        return is_known
+
+    def uncount(self, entry):
+        """Have an entry stop counting on its host."""
+        if not entry.counts:
+            return
+        entry.counts = False
+        placed = entry.placed
+        on_host = self._by_host[placed.host]
+        del on_host[placed.key], self._counting[placed.key]
+        if not on_host:
+            del self._by_host[placed.host]
+
+    def expire(self, now):
+        """Remove the entries that have lasted too long; return their places.
+        """
+        places = set()
+        while (self._assumed_at
+               and now - self._assumed_at[0][0] > self._lifetime):
+            at, _, key = heapq.heappop(self._assumed_at)
+            entry = self._entries.get(key)
+            if entry is not None and entry.placed.at == at:
+                self.drop(entry)
+                places.add(entry.placed.place)
+        return places
+
+    def see(self, entry, host, delta, now):
+        """Note where the database has the instance of an entry.
+
+        host: its name, or None.  delta: UsageDelta of the read.
+        Returns whether the entry stops counting.
+        """
+        placed = entry.placed
+        if host == placed.host:
+            if entry.shown is None:
+                entry.shown = now
+            if not entry.counts or not (
+                    delta.accounts_for(placed)
+                    or now - entry.shown >= GRACE):
+                return False
+            self.uncount(entry)
+            if placed.group is None:
+                self.drop(entry)
+            return True
+        if entry.elsewhere is UNSEEN:
+            entry.elsewhere = host
+        if entry.shown is None and host in (None, entry.elsewhere):
+            # Not built yet, or on its way from where it was before.
+            return False
+        self.drop(entry)
+        return True
+
+    def due(self, count):
+        """Return the entries that were looked up longest ago: list of keys.
+
+        They count as looked up from now on.
+        """
+        keys = list(itertools.islice(self._entries, count))
+        for key in keys:
+            self._entries.move_to_end(key)
+        return keys
+
+    def has_more(self, names, number):
+        """Return whether entries were added since a number of them.
+
+        number: an earlier ``added``.
+        names: places, instances and groups that the entries would be of.
+        """
+        if number < self._oldest:
+            return True
+        return any(self._last.get(name, 0) > number for name in names)
+
+    def _note(self, placed):
+        self.added += 1
+        for name in (placed.place, placed.key, placed.group):
+            if name is not None:
+                self._last[name] = self.added
+                self._last.move_to_end(name)
+        while len(self._last) > MOST_NAMES:
+            _, self._oldest = self._last.popitem(last=False)
