@@ -9,7 +9,9 @@ It is RabbitDriver of oslo.messaging with the same options, except that
 - an exchange that is gone, and a binding that is gone with it, which a broker
   tells nobody, are declared again (``Connection.bind_again``);
 - a user or a password of ``transport_url`` may have a / in it;
-- it takes ``IDLE`` seconds to stop waiting for replies, not five.
+- it takes ``IDLE`` seconds to stop waiting for replies, not five;
+- a lost connection that is read is made again by a try at each broker of
+  ``transport_url`` (``Connection.consume``).
 
 oslo.messaging loads it by its entry point.  ``transport`` chooses it where a
 URL says ``rabbit`` or ``kombu``, so operators need not know of it; what else
@@ -21,6 +23,7 @@ import functools
 import time
 
 import amqp
+from kombu.utils.url import parse_url
 from oslo_log import log as logging
 import oslo_messaging as messaging
 from oslo_messaging._drivers import base
@@ -127,9 +130,11 @@ class Connection(impl_rabbit.Connection):
     #: The amqp.Connection that its channel is of, if it is one of AMQP.
     _reached_by = None
     gone, gone_at, is_gone = 0, None, False
+    #: Called after each try at a broker that fails.
+    tried = staticmethod(lambda: None)
 
     def __init__(self, *args, **kwargs):
-        self.contact = contact.Contact()
+        self.contact, self._unreachable = contact.Contact(), set()
         super().__init__(*args, **kwargs)
         # So often it looks whether it is to stop.
         self._poll_timeout = min(self._poll_timeout, IDLE)
@@ -156,6 +161,63 @@ class Connection(impl_rabbit.Connection):
                     new_channel.wait, functools.partial):
                 new_channel.wait = functools.partial(_wait, new_channel.wait)
         super()._set_current_channel(new_channel)
+
+    def consume(self, timeout=None):
+        """Consume for some seconds; raises Timeout as the library does.
+
+        A lost connection is made again first, by a try at each broker.
+        Within a short time-out the library tries one broker and moves on by
+        three: of three brokers it would try the same one for ever.
+        """
+        if timeout is not None and not self.connection.connected:
+            with self._connection_lock:
+                self._connect_again()
+        super().consume(timeout)
+
+    def _connect_again(self):
+        """Connect to the next broker that answers.
+
+        Raises Timeout after ``kombu_reconnect_delay`` if none does.
+        """
+        count = max(1, len(self.connection.alt))
+        try:
+            self.connection.ensure_connection(
+                self._log_unreachable, max_retries=count - 1,
+                interval_start=0, interval_step=0, interval_max=0,
+                reraise_as_library_errors=False)
+        except self.connection.connection_errors as error:
+            self._log_unreachable(error)
+            self.connection.maybe_switch_next()
+            time.sleep(self.kombu_reconnect_delay)
+            raise common.Timeout() from error
+        self._unreachable.clear()
+        # The next read declares all, and consumes.
+        self._set_current_channel(None)
+        self._new_tags = set(self._consumers.values())
+        self.set_transport_socket_timeout()
+        LOG.info('Connected again to the message broker at %s', self._broker)
+
+    @property
+    def _broker(self):
+        """Host and port of the broker that is connected to, or tried."""
+        return f'{self.connection.hostname}:{self.connection.port}'
+
+    def _log_unreachable(self, error, interval=0):
+        """Log that a broker is unreachable: once, until one is reached."""
+        self._note(error)
+        self.tried()
+        broker = self._broker
+        if broker in self._unreachable:
+            return
+        self._unreachable.add(broker)
+        known = [f'{parts["hostname"]}:{parts["port"]}'
+                 for parts in map(parse_url, self.connection.alt)]
+        LOG.warning(
+            'The message broker at %(broker)s is unreachable: %(error)s. '
+            'Trying %(next)s next', {
+                'broker': broker, 'error': error, 'next': known[
+                    (known.index(broker) + 1) % len(known)]
+                if broker in known else 'it again'})
 
     def ensure(self, method, retry=None, recoverable_error_callback=None,
                **kwargs):

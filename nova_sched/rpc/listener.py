@@ -97,6 +97,8 @@ class Listener(amqpdriver.AMQPListener):
         super().__init__(driver, conn)
         self.contact = conn.contact
         self.begun, self.turned = collections.Counter(), time.monotonic()
+        # A round of all brokers may take long; the loop has not stopped.
+        conn.tried = self._note_turn
         self.retrier = replies.ReplyRetrier(driver,
                                             self._obsolete_reply_queues.add)
         self.taken_calls = TakenCalls()
@@ -220,8 +222,11 @@ class Listener(amqpdriver.AMQPListener):
         finally:
             self.conn.note_alive()
 
-    def _turn(self):
+    def _note_turn(self):
         self.turned = time.monotonic()
+
+    def _turn(self):
+        self._note_turn()
         self._message_operations_handler.process()
         if self.turned > self._next_look:
             self._next_look = self.turned + LOOK

@@ -1,6 +1,7 @@
 """The driver behind rabbit://: what it makes, and how it is chosen."""
 
 from importlib import metadata
+import threading
 import types
 from unittest import mock
 
@@ -325,3 +326,77 @@ class TestNotes:
         connection._new_tags = set()
         connection.note_alive()
         assert (connection.gone, connection.is_gone) == (1, False)
+
+
+class TestUnreachableBrokers:
+    """A connection that is lost, and brokers of which some are dead."""
+
+    @pytest.fixture
+    def lost(self, monkeypatch):
+        """Function of hosts and of those alive that returns a connection."""
+        monkeypatch.setattr(driver.time, 'sleep', lambda seconds: None)
+
+        def make(hosts, alive):
+            tried = []
+
+            def establish(connection):
+                tried.append(connection.hostname)
+                if connection.hostname not in alive:
+                    raise ConnectionRefusedError('refused')
+                return mock.Mock()
+            monkeypatch.setattr(kombu.Connection, '_establish_connection',
+                                establish)
+            made = driver.Connection.__new__(driver.Connection)
+            made.connection = kombu.Connection(';'.join(
+                f'amqp://me:secret@{host}:5672//' for host in hosts))
+            made.contact, made._unreachable = contact.Contact(), set()
+            made._connection_lock = threading.RLock()
+            made._consumers, made.channel = {}, None
+            made.kombu_reconnect_delay = 1.0
+            made.set_transport_socket_timeout = lambda: None
+            return made, tried
+        return make
+
+    @pytest.mark.parametrize('count', range(1, 7))
+    def test_each_is_tried_in_a_round(self, lost, count):
+        hosts = [f'h{number}' for number in range(count)]
+        made, tried = lost(hosts, ())
+
+        for _ in range(2):
+            with pytest.raises(common.Timeout):
+                made._connect_again()
+
+        assert tried == hosts * 2
+
+    @pytest.mark.parametrize('count', range(1, 7))
+    def test_the_one_that_is_alive_is_reached_in_a_round(self, lost, count):
+        hosts = [f'h{number}' for number in range(count)]
+        for alive in hosts:
+            made, tried = lost(hosts, [alive])
+
+            made._connect_again()
+
+            assert made.connection.hostname == tried[-1] == alive
+            assert len(tried) <= count
+
+    def test_are_named_once_each_with_the_next_one(self, lost, caplog):
+        caplog.set_level('INFO')
+        alive, turns_ = [], []
+        made, _ = lost(['one', 'two', 'three'], alive)
+        made.tried = lambda: turns_.append(1)
+        for _ in range(3):
+            with pytest.raises(common.Timeout):
+                made._connect_again()
+        alive.append('two')
+        made._connect_again()
+
+        assert [line for line in caplog.messages if 'broker' in line] == [
+            'The message broker at one:5672 is unreachable: refused. Trying '
+            'two:5672 next',
+            'The message broker at two:5672 is unreachable: refused. Trying '
+            'three:5672 next',
+            'The message broker at three:5672 is unreachable: refused. Trying '
+            'one:5672 next',
+            'Connected again to the message broker at two:5672']
+        assert len(turns_) == 10
+        assert 'secret' not in caplog.text
