@@ -123,8 +123,7 @@ class Decision:
     clock: the time of the decision, seconds since the epoch.
     seed: what the request's random generator was seeded with; the same state,
         request, clock and seed give the same answer.
-    in_flight: what was placed before and counted though no host reported it:
-        a collection of InFlight (inventory).
+    in_flight: how many instances counted that no host reported yet.
     offer: what Placement offered: a value of hosts.allocation_candidates.
     copy_age: seconds since the copy of what Placement knows, which the offer
         is from, was compared with it; None of what Placement listed.
@@ -167,7 +166,7 @@ class Decision:
     reads: tuple = ()
     lost: tuple = ()
     clock: float = 0.0
-    in_flight: collections.abc.Collection = ()
+    in_flight: int = 0
     offer: object = None
     copy_age: float | None = None
     claims: list = dataclasses.field(default_factory=list)

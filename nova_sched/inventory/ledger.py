@@ -88,8 +88,10 @@ class Ledger:
         self._lifetime, self.added = lifetime, 0
         # By key, those looked up longest ago first.
         self._entries = collections.OrderedDict()
-        # Those that count, by key and by host; all, by server group.
+        # Those that count, by key and by host; all, by server group; how
+        # many count at each (host, node).
         self._counting, self._by_host, self._by_group = {}, {}, {}
+        self._places = collections.Counter()
         # (when assumed, number, key) of all that were: a heap.
         self._assumed_at, self._numbers = [], itertools.count()
         # Place, instance or group -> number of its last entry, in order; the
@@ -122,9 +124,13 @@ class Ledger:
             found.pop(key, None)
         return found
 
+    def count(self):
+        """Return how many entries count on hosts."""
+        return len(self._counting)
+
     def places(self):
         """Return where entries count: set of (host, node)."""
-        return {entry.placed.place for entry in self._counting.values()}
+        return set(self._places)
 
     def hosts(self):
         """Return the names of the hosts where entries count: set-like."""
@@ -156,6 +162,7 @@ class Ledger:
         if entry.counts:
             self._counting[placed.key] = entry
             self._by_host.setdefault(placed.host, {})[placed.key] = entry
+            self._places[placed.place] += 1
         if placed.group is not None:
             self._by_group.setdefault(placed.group, {})[placed.key] = entry
         self._note(placed)
@@ -206,6 +213,9 @@ class Ledger:
         del on_host[placed.key], self._counting[placed.key]
         if not on_host:
             del self._by_host[placed.host]
+        self._places[placed.place] -= 1
+        if not self._places[placed.place]:
+            del self._places[placed.place]
 
     def expire(self, now):
         """Remove the entries that have lasted too long; return their places.

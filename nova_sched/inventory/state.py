@@ -39,13 +39,13 @@ class View:
     """The hosts as one decision sees them.
 
     table: HostTable less the entries that count.
-    in_flight: these entries, a tuple of InFlight.
+    in_flight: how many these are.
     added: how many entries the ledger had been given.
     state: the SchedulingState that it is of.
     """
 
     table: HostTable
-    in_flight: tuple
+    in_flight: int
     added: int
     state: object = None
 
@@ -168,14 +168,14 @@ class SchedulingState:
         """
         with self._lock:
             self._catch_up()
-            counting, table = self._ledger.counting(), self._table
-            own = [counting.pop(key) for key in keys if key in counting]
+            table = self._table
+            own = {key: entry for key in keys
+                   if (entry := self._ledger.get(key)) and entry.counts}
             if own:
                 table = self._redone(
-                    table, {entry.placed.place for entry in own},
-                    without={entry.placed.key for entry in own})
-            return View(table, tuple(entry.placed for entry
-                                     in counting.values()),
+                    table, {entry.placed.place for entry in own.values()},
+                    without=own.keys())
+            return View(table, self._ledger.count() - len(own),
                         self._ledger.added, self)
 
     def assume(self, view, placements, snapshot, related=frozenset(),

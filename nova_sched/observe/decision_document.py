@@ -229,7 +229,7 @@ def _fields(record):
         'configuration': record.generation, 'seed': record.seed,
         'tries': record.tries, 'milliseconds': record.milliseconds,
         'state': {'decided': record.clock, 'hosts': record.hosts,
-                  'in_flight': len(record.in_flight),
+                  'in_flight': record.in_flight,
                   'cells': record.reads, 'lost_cells': record.lost},
         'candidates': _candidates(record), 'weighers': record.weighers,
         'picks': _picks(record), 'alternates': record.alternates,

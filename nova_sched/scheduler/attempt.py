@@ -255,15 +255,16 @@ class SchedulingAttempt:
         The refused instances have no host then.
         """
         latest = {index: self._placed[index] for index in self._latest}
+        self._latest = []
         chosen = {self._keys[index]: (each.in_flight.place, each.claimed)
                   for index, each in latest.items()}
         if len(chosen) > 1:
             if self.claims.claim_all(chosen, self._spec_obj):
                 return []
-            self._drop(self._latest)
+            self._drop(latest)
             return [each.in_flight for each in latest.values()]
         refused = set(self.claims.claim(chosen, self._spec_obj))
-        found = {index: self._placed[index].in_flight for index in self._latest
+        found = {index: each.in_flight for index, each in latest.items()
                  if self._keys[index] in refused}
         for index, each in found.items():
             self._refused.setdefault(index, set()).add(each.place)
@@ -271,9 +272,13 @@ class SchedulingAttempt:
         return [*found.values()]
 
     def undo(self):
-        """Have the instances of the last view without a host again."""
+        """Have the instances of the last view without a host again.
+
+        Only what is neither assumed nor claimed yet.
+        """
         self.claims.drop([self._keys[index] for index in self._latest])
         self._drop(self._latest)
+        self._latest = []
 
     def _drop(self, indexes):
         for index in indexes:

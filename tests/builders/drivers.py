@@ -38,7 +38,7 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
     def hosts(self, request, instances, record):
         table = self._hosts
         record.hosts = table.size
-        return View(table, (), 0), table.snapshot(
+        return View(table, 0, 0), table.snapshot(
             hosts.instances_on(self._running, {}), record.offer)
 
     def opened(self, record, *args):

@@ -5,6 +5,7 @@ import sqlalchemy as sa
 
 from nova_sched.db import engine
 from nova_sched.db import guard
+from nova_sched.inventory import decision_lock
 from tests.builders import cloud_database
 from tests.builders.mapped_cloud import MappedCloud
 
@@ -32,6 +33,12 @@ def no_probes_are_left():
         yield
     for each in made:
         each.close()
+
+
+@pytest.fixture(autouse=True)
+def one_slice(monkeypatch):
+    """However slow a machine is, requests are decided in one slice."""
+    monkeypatch.setattr(decision_lock, 'SLICE', 600)
 
 
 @pytest.fixture

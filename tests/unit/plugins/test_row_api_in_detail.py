@@ -175,7 +175,7 @@ class TestOfADriver:
 
         with pytest.raises(exception.NoValidHost, match='1 of 2 instances'):
             ask(driver, 2)
-        assert not list(driver.host_manager.view().in_flight)
+        assert not driver.host_manager.view().in_flight
         assert ask(driver) == [['b']]
 
     def test_it_may_generate_what_it_answers(
@@ -207,7 +207,7 @@ class TestOfADriver:
 
         with pytest.raises(exception.NoValidHost, match='not now'):
             ask(driver)
-        assert not list(driver.host_manager.view().in_flight)
+        assert not driver.host_manager.view().in_flight
 
 
 class TestOfADriverThatTakesItsStepsAlone:

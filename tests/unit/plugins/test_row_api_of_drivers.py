@@ -51,7 +51,7 @@ class TestOfADriver:
         driver = a_driver('StepsScheduler')
         ask(driver, 2)
 
-        assert len(driver.host_manager.view().in_flight) == 2
+        assert driver.host_manager.view().in_flight == 2
         assert driver.sufficient[1] == 2
 
     def test_too_few_hosts_end_in_the_reasons(self, a_driver):
@@ -67,7 +67,7 @@ class TestOfADriver:
         assert ask(driver) == [['b']]
         with pytest.raises(exception.NoValidHost, match='not apart'):
             ask(driver, 2)
-        assert len(list(driver.host_manager.view().in_flight)) == 1
+        assert driver.host_manager.view().in_flight == 1
 
     def test_less_than_was_asked_for_is_refused(self, a_driver):
         with pytest.raises(exception.NoValidHost, match='3 RamFilter'):
