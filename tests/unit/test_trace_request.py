@@ -1,0 +1,95 @@
+"""How much of the code one request runs, in figures of no machine."""
+
+import functools
+import pathlib
+
+import pytest
+
+from tools import trace_request
+
+#: The most that a plain request may take, by whether Placement offers hosts.
+MOST = {
+    True: {'files': 85, 'rules': 20, 'functions': 511, 'calls': 1659,
+           'hops': 968},
+    False: {'files': 59, 'rules': 20, 'functions': 393, 'calls': 1407,
+            'hops': 832},
+}
+
+traced = functools.cache(trace_request.traced)
+
+
+@pytest.mark.parametrize('placement', MOST, ids=[
+    'behind Placement', 'without Placement'])
+def test_a_plain_request_makes_at_most_so_many_calls(placement):
+    """A change that takes more of any says why; one that takes less lowers
+    the figure, here and in DESIGN.md.
+    """
+    figures, most = traced(placement).figures, MOST[placement]
+
+    assert figures == {name: min(figures[name], most[name]) for name in most}
+
+
+def test_the_request_is_decided_on_the_copy_of_placement():
+    files = traced(True).files
+
+    assert 'placement/mirror/providers.py' in files
+    assert 'placement/listings.py' not in files
+
+
+def test_the_request_is_decided_without_placement():
+    assert not [name for name in traced(False).files
+                if name.startswith('placement/')]
+
+
+class TestCalls:
+    """What counts as a call."""
+
+    @pytest.fixture
+    def names(self):
+        """Function: the names of what is called when another one is."""
+        def names(function):
+            trace = trace_request.Trace(pathlib.Path(__file__).parent)
+            with trace.recording():
+                function()
+            return [code.co_name for _, _, code in trace.calls]
+        return names
+
+    def test_is_a_function_that_is_entered(self, names):
+        def outer():
+            inner()
+            inner()
+
+        def inner():
+            len('of another package')
+
+        assert names(outer) == ['outer', 'inner', 'inner']
+
+    def test_is_no_comprehension_lambda_or_class_body(self, names):
+        """Whether these are calls depends on the version of Python."""
+        def outer():
+            class Local:
+                squares = [each ** 2 for each in range(3)]
+            [each + 1 for each in Local.squares]
+            sum(each for each in Local.squares)
+            max(Local.squares, key=lambda each: -each)
+
+        assert names(outer) == ['outer']
+
+    def test_is_a_generator_once(self, names):
+        def outer():
+            list(generator())
+            next(generator())    # which is closed
+            generator()          # which is not entered
+
+        def generator():
+            yield from range(3)
+
+        assert names(outer) == ['outer', 'generator', 'generator']
+
+
+def test_a_hop_is_a_call_from_another_file():
+    trace = trace_request.Trace()
+    trace.calls = [(None, 'door.py', 1), ('door.py', 'door.py', 2),
+                   ('door.py', 'driver.py', 3), ('driver.py', 'door.py', 1)]
+
+    assert trace.figures['hops'] == 2
