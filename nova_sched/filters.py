@@ -45,9 +45,6 @@ class BaseFilter:
     #: at DEBUG or above.
     logs_rejected = False
 
-    #: Whether it writes lines above DEBUG, in each request, while it judges.
-    warns = False
-
     #: Whether the verdict depends on the hints of a request, which its owner
     #: writes: tenants are not told of such filters then.  None: it may.
     judges_by_hints = None
@@ -81,15 +78,9 @@ class BaseFilter:
         """
         return False
 
-    def looks_elsewhere(self, spec_obj):
-        """Return whether a verdict may rest on more than the host's columns
-        and the request.
-
-        Asked of built-in filters only, about requests that name no instance
-        or server group, with hosts for which no candidates of Placement
-        matter.
-        """
-        return True
+    def asks_others_about(self, spec_obj):
+        """Return whether it asks other services about this request."""
+        return self.asks_others
 
     def reach_of_picks(self, spec_obj):
         """Return whose verdicts the request's picks may change: a Reach.
@@ -192,20 +183,18 @@ class BaseFilterHandler(loadables.BaseLoader):
 class FilterHandler:
     """Runs a list of filters over a block of hosts."""
 
-    def run(self, filters, hosts, spec_obj, index, decision, request=None,
-            ran=None):
+    def run(self, filters, hosts, spec_obj, index, decision, request=None):
         """Return the hosts that pass every filter, as a HostBlock.
 
         index: which instance of the request (0 is the first).
         decision: the Decision that records each step.
         request: the RequestSpec, if filters are to be given something else.
-        ran: list that (name, hosts before, hosts after) of each is added to.
         An exception in a filter fails the request, with the filter, and the
         host where that is known, named in the log.
         """
         LOG.debug('Starting with %d host(s)', len(hosts))
         request = request or spec_obj
-        ran, is_behind_hints = [] if ran is None else ran, False
+        ran, is_behind_hints = [], False
         for filter_ in filters:
             if not filter_.run_filter_for_index(index):
                 continue
@@ -217,7 +206,7 @@ class FilterHandler:
                 refusal.is_behind_hints = is_behind_hints
                 raise
             is_behind_hints |= may_look_at_hints(filter_, request)
-            note_judge(hosts.snapshot, filter_, request)
+            _note_judge(hosts.snapshot, filter_, request)
             decision.step(index, name, before.rows, hosts.rows)
             ran.append((name, before, hosts))
             if stop:
@@ -337,7 +326,7 @@ def limits_of(snapshot, row):
     return found | snapshot.own_limits(row)
 
 
-def note_judge(snapshot, filter_, spec_obj):
+def _note_judge(snapshot, filter_, spec_obj):
     """Note on a HostSnapshot that a filter has judged hosts of it, if it
     leaves limits.
 

@@ -124,14 +124,6 @@ class BaseWeigher:
     def configure(self, conf):
         """Take what the weigher needs from the configuration, once."""
 
-    def looks_elsewhere(self, spec_obj):
-        """Return whether a raw value may rest on more than the host's columns
-        and the request.
-
-        Asked as that of filters is.
-        """
-        return True
-
     def reach_of_picks(self, spec_obj):
         """Return whose raw values the request's picks may change: a Reach.
 
@@ -237,9 +229,8 @@ class Weighed:
     scales: of each weigher, where its raw weights stand between 0 and 1.
     ties: in which order those of equal weight stand: places in ``given``, int
         (n,); None for as they were given.
-    is_kept: whether it is for other requests, too; nobody changes it then.
-    owned: numbers of the weighers whose raw and normalized weights nobody else
-        has.
+    owned: numbers of the weighers whose raw weights may be written to; others
+        may be columns of the hosts.
     """
 
     given: np.ndarray
@@ -250,18 +241,7 @@ class Weighed:
     multipliers: list
     scales: list = dataclasses.field(default_factory=list)
     ties: np.ndarray | None = None
-    is_kept: bool = False
     owned: set = dataclasses.field(default_factory=set)
-
-    def private(self):
-        """Return the same for one who is going to change it: a copy of one
-        that is kept.
-        """
-        if not self.is_kept:
-            return self
-        return Weighed(self.given, self.values, self.names, [*self.raw],
-                       [*self.normalized], self.multipliers, [*self.scales],
-                       self.ties)
 
     @functools.cached_property
     def order(self):
@@ -354,7 +334,9 @@ class Weighed:
             values = values.tolist()
             if was == values:
                 continue
-            self._own(i)
+            if i not in self.owned:
+                self.raw[i] = self.raw[i].copy()
+                self.owned.add(i)
             for place, value in zip(places, values, strict=True):
                 self.raw[i][place] = value
             if self._rescale(i, weighers[i], (*was, *values)):
@@ -371,13 +353,6 @@ class Weighed:
                 self.values[place] = self._added_up_at(place)
         for name in ('order', 'head'):
             self.__dict__.pop(name, None)
-
-    def _own(self, i):
-        """Have a weigher's weights that may be changed, by its number."""
-        if i not in self.owned:
-            self.raw[i] = self.raw[i].copy()
-            self.normalized[i] = self.normalized[i].copy()
-            self.owned.add(i)
 
     def without(self, places, weighers):
         """Return the same without some hosts: Weighed.

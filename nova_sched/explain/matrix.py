@@ -238,7 +238,7 @@ def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False,
                                 in ranker.filters}.values()
         if filter_.run_filter_for_index(index)]
     silent = [] if ask_others else [
-        filter_ for filter_ in asked if may_ask(filter_, spec_obj)]
+        filter_ for filter_ in asked if filter_.asks_others_about(spec_obj)]
     for filter_ in asked:
         if filter_ not in silent:
             judged.ask(filter_)
@@ -251,11 +251,6 @@ def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False,
             len(judged.rules), hosts.size),
         tuple(dict.fromkeys(type(filter_).__name__ for filter_ in silent)),
         judged.errors, is_forced)
-
-
-def may_ask(filter_, spec_obj):
-    """Return whether a filter would ask other services about a request."""
-    return filter_.asks_others and filter_.looks_elsewhere(spec_obj)
 
 
 def private(spec_obj, hosts):

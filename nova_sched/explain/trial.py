@@ -65,7 +65,7 @@ class Trial(attempt.SchedulingAttempt):
 
 
 def without(ranker, filters):
-    """Return a Ranker without some filters, which keeps its own rankings."""
+    """Return a Ranker without some filters."""
     gone = {id(filter_) for filter_ in filters}
     return Ranker([filter_ for filter_ in ranker.filters
                    if id(filter_) not in gone], ranker.weighers,
@@ -75,7 +75,7 @@ def without(ranker, filters):
 def asking_nobody(ranker, spec_obj):
     """Return a Ranker without the filters that ask other services."""
     return without(ranker, [filter_ for filter_ in ranker.filters
-                            if matrix.may_ask(filter_, spec_obj)])
+                            if filter_.asks_others_about(spec_obj)])
 
 
 class _Unclaimed:

@@ -45,7 +45,7 @@ class HostSnapshot:
         self.cells = table.cells
         self.instances = instances
         self.offer = offer
-        self._columns, self._read = dict(table.columns), set()
+        self._columns = dict(table.columns)
         self._owned = set()
         self._states = {}
         self._written = {}
@@ -60,25 +60,14 @@ class HostSnapshot:
 
     def column(self, name):
         """Return the stored column: array, ``Labels`` or list of objects."""
-        self._read.add(name)
         return self._columns[name]
-
-    def columns_read(self):
-        """Return the columns of which anything was looked at, by name: dict.
-        """
-        return {name: self._columns[name] for name in self._read}
-
-    @property
-    def is_as_read(self):
-        """Whether all hosts are as the table has them."""
-        return not self._owned and not self.writes
 
     def cell(self, name, row):
         """Return one value as a plain Python object.
 
         Raises KeyError for a column that there is none of.
         """
-        column = self.column(name)
+        column = self._columns[name]
         if isinstance(column, np.ndarray):
             return column.item(row)
         if isinstance(column, labels.Labels):
@@ -250,7 +239,7 @@ class HostSnapshot:
             name: column.copy() if name in self._owned and isinstance(
                 column, np.ndarray) else column
             for name, column in self._columns.items()}
-        twin._read, twin._owned = set(), set(self._owned)
+        twin._owned = set(self._owned)
         twin._written, twin.judges = dict(self._written), {}
         twin._states = {row: state.copied_to(twin)
                         for row, state in self._states.items()}

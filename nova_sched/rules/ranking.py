@@ -8,8 +8,7 @@ The steps for one instance, in order (``Ranker.ranked``):
 3. The weighers.
 
 After a pick only the hosts that it may have changed are judged and weighed
-anew (``Ranker.reranker``), where that comes to the same; and so it is for a
-request that asks for the same as one before (``kept_rankings``).
+anew (``Ranker.reranker``), where that comes to the same.
 """
 
 import functools
@@ -18,7 +17,6 @@ from oslo_log import log as logging
 
 from nova_sched import filters
 from nova_sched import weights
-from nova_sched.rules import kept_rankings
 from nova_sched.rules import narrowing
 from nova_sched.rules import reranking
 from nova_sched.rules.ranked import Ranked
@@ -38,7 +36,6 @@ class Ranker:
         #: Whether a rule may look at heartbeats of services that are up.
         self.reads_heartbeats = has_plug_ins or any(
             filter_.reads_heartbeats for filter_ in filters_)
-        self._kept = kept_rankings.KeptRankings()
         self._listing = _overriding('needs_all_instances', filters_)
         #: The columns of instances that filters compare those of all hosts by.
         self.instance_columns = tuple(dict.fromkeys(
@@ -46,67 +43,21 @@ class Ranker:
         self._filter_handler = filters.FilterHandler()
         self._weight_handler = weights.WeightHandler()
 
-    def ranked(self, hosts, spec_obj, index, decision, request=None):
+    def ranked(self, hosts, spec_obj, index, decision):
         """Return the hosts that can take an instance, best first: ``Ranked``.
 
         hosts: HostBlock; for the second and later instances of a request
             what the previous one's filters left.
         index: which instance of the request.
-        request: RequestSpec that spec_obj is a copy of, which nobody changes;
-            None to keep nothing for the next request.
         """
         with decision.timed('filter'):
             hosts, is_forced = narrowing.narrowed(hosts, spec_obj, index,
                                                   decision)
-        is_kept = not is_forced and request is not None and self._keeps(
-            hosts, spec_obj, index)
-        kept = is_kept and self._ranked_before(hosts, spec_obj, index,
-                                               decision, request)
-        if kept:
-            return Ranked(hosts.snapshot, kept.weighed)
-        given, ran = hosts, []
-        if not is_forced:
-            with decision.timed('filter'):
+            if not is_forced:
                 hosts = self._filter_handler.run(
-                    self.filters, hosts, spec_obj, index, decision, ran=ran)
-        ranked = Ranked(hosts.snapshot, self._weighed(hosts, spec_obj, index,
-                                                      decision))
-        if is_kept and len(hosts) > 1:
-            self._kept.keep(kept_rankings.kept_of(
-                request, spec_obj, self._rules, given, ran, ranked.weighed))
-        return ranked
-
-    @property
-    def _rules(self):
-        return self.filters, self.weighers
-
-    def _keeps(self, hosts, spec_obj, index):
-        """Return whether a ranking may be one that another request gets.
-
-        Lines about all hosts are written of all.
-        """
-        return (index == 0 and not self.has_plug_ins
-                and not LOG.isEnabledFor(logging.DEBUG)
-                and hosts.snapshot.is_as_read
-                and kept_rankings.is_plain(spec_obj, hosts.snapshot.offer)
-                and not any(rule.looks_elsewhere(spec_obj)
-                            for rules in self._rules for rule in rules))
-
-    def _ranked_before(self, hosts, spec_obj, index, decision, request):
-        """Return what was kept of a request that was alike, as it is now.
-
-        None if all hosts are to be ranked.
-        """
-        kept = self._kept.of(request, spec_obj, self._rules)
-        if kept is None:
-            return None
-        with decision.timed('filter'):
-            kept = kept.again(request, spec_obj, hosts)
-            if kept is not None:
-                kept.put_on_record(decision, index, hosts.snapshot, spec_obj)
-        if kept is not None:
-            self._kept.keep(kept)
-        return kept
+                    self.filters, hosts, spec_obj, index, decision)
+        return Ranked(hosts.snapshot, self._weighed(hosts, spec_obj, index,
+                                                    decision))
 
     def _weighed(self, hosts, spec_obj, index, decision):
         """Return what hosts that passed the filters weigh: weights.Weighed."""

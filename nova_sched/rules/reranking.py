@@ -56,7 +56,7 @@ class Reranker:
         others = len(ranked) - len(picked)
         if others < 2:
             return None
-        weighed, snapshot = ranked.weighed.private(), ranked.snapshot
+        weighed, snapshot = ranked.weighed, ranked.snapshot
         weighed.ties = ranked.order
         with decision.timed('filter'):
             passing = self._passing(picked, others, index, decision)

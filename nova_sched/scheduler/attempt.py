@@ -387,7 +387,7 @@ class SchedulingAttempt:
             if left is None:
                 left = self._ranked.hosts
             ranked = self._ranker.ranked(left, self._spec_obj, position,
-                                         record, self.request.spec_obj)
+                                         record)
         if not self._selector.draws:
             return ranked
         return Ranked(self.hosts, ranked.weighed, self._selector.select(

@@ -148,24 +148,6 @@ class Cloud:
         return self.snapshot(self.offer()).block(
             None if rows is None else np.array(rows, dtype=np.int64))
 
-    def changed(self, rows, other):
-        """The cloud later on: what some hosts report is that of another one,
-        and all that runs.
-
-        Hosts are in the same rows; aggregates and names stay.
-        """
-        records, named = list(self.records), (
-            'host', 'nodename', 'uuid', 'aggregates')
-        for row in rows:
-            records[row] = other.records[row] | {
-                name: records[row][name] for name in named}
-        later = dataclasses.replace(self, records=tuple(records),
-                                    running=other.running)
-        vars(later)['table'] = self.table.replaced({
-            row: {name: value for name, value in records[row].items()
-                  if name not in named} for row in rows})
-        return later
-
     def of(self, rows):
         """The cloud of only these hosts, in this order."""
         return dataclasses.replace(

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from nova_sched import exception
 from nova_sched.hosts.decision import Decision
-from nova_sched.objects import copies
 from nova_sched.plugins import loading as plugins
 from nova_sched.plugins.nova.host_manager import Lent
 from nova_sched.plugins.row_api import attempt as row_api
@@ -68,10 +67,7 @@ class CloudScheduler(MemoryScheduler):
     def decide(self, case, seed=1):
         """The Selections of a case; None if it is refused."""
         self._cloud, self.seed, self.doubted = case.cloud, seed, []
-        enabled = [self._built_ins[name] for name in case.filters]
-        # The same list is what rankings are kept for.
-        if self.ranker.filters != enabled:
-            self.ranker.filters = enabled
+        self.ranker.filters = [self._built_ins[name] for name in case.filters]
         self.ranker.ranked = self._ranked
         try:
             return select(self, case.spec, case.uuids, return_alternates=True,
@@ -121,14 +117,11 @@ class PlainScheduler(CloudScheduler):
 
 
 class AnewScheduler(PlainScheduler):
-    """The same, but all hosts are ranked anew each time."""
+    """The same, but all hosts are ranked anew after each pick."""
 
     def __init__(self, **options):
         super().__init__(**options)
         self.ranker.reranker = lambda spec_obj: None
-
-    def _ranked(self, hosts, spec_obj, index, record, request=None):
-        return super()._ranked(hosts, spec_obj, index, record)
 
 
 class RowScheduler(PlainScheduler):
@@ -242,32 +235,6 @@ def test_after_a_pick_the_same_is_decided_as_on_all_hosts_anew(
     """With the same on record, each weight included."""
     plain, anew, _ = drivers
     assert told(plain, case, seed) == told(anew, case, seed)
-
-
-@given(drivers=st.sampled_from(PLAIN_ANEW_AND_ROWS),
-       case=cases([*ONE, *SOME], 0, narrowing=True), data=st.data())
-@ANY
-def test_what_is_asked_for_again_is_decided_as_if_it_had_not_been(
-        drivers, case, data):
-    """Whatever some hosts have reported since."""
-    plain, anew, _ = drivers
-    if data.draw(st.sampled_from([True, True, True, False])):
-        case = case._replace(spec=plain_one(case.spec))
-    others = st.tuples(clouds(6, 6), st.sets(st.integers(0, 5), max_size=2))
-    for other, rows in [(case.cloud, ()), *data.draw(
-            st.lists(others, min_size=1, max_size=4))]:
-        cloud = case.cloud.changed(
-            [row for row in rows if row < len(case.cloud.records)], other)
-        case = case._replace(cloud=cloud, spec=copies.clone(case.spec))
-        assert told(plain, case, 1) == told(anew, case, 1)
-
-
-def plain_one(spec):
-    """The request without what names hosts or instances."""
-    for name in ('scheduler_hints', 'instance_group', 'force_hosts',
-                 'force_nodes', 'requested_destination'):
-        setattr(spec, name, None)
-    return spec
 
 
 @given(drivers=st.sampled_from(PLAIN_ANEW_AND_ROWS),

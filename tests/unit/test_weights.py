@@ -87,6 +87,21 @@ class TestWeightHandler:
         assert weighed.parts([1])[0].tolist() == [[50.0, 1.0, 1.0],
                                                   [50.0, 1.0, -2.0]]
 
+    def test_weights_change_and_the_weighers_column_does_not(self):
+        """A weigher may return a column that all requests share."""
+        shared = np.array([20.0, 50.0, 30.0])
+
+        class Shared(FreeRam):
+            def raw(self, hosts, spec_obj):
+                return shared
+
+        weigher = Shared()
+        weighed = weigh([weigher], ram(20, 50, 30))
+        weighed.put(np.array([0]), {0: np.array([40.0])}, [weigher])
+
+        assert weighed.rows.tolist() == [1, 0, 2]
+        assert shared.tolist() == [20, 50, 30]
+
     def test_an_error_in_a_weigher_fails_the_request(self, caplog):
         class Broken(weights.BaseHostWeigher):
             def _weigh_object(self, host_state, weight_properties):

@@ -99,9 +99,6 @@ class ColumnFilter(BaseHostFilter):
     #: that are CONSUMED, or on where they run.
     reads_usage = True
 
-    def looks_elsewhere(self, spec_obj):
-        return False
-
     def reach_of_picks(self, spec_obj):
         # A mask says of each host what is by that host alone.
         return Reach.PICKED_HOST if self.reads_usage else Reach.NO_HOST

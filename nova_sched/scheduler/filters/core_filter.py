@@ -12,7 +12,6 @@ class CoreFilter(amounts.BaseCapacityFilter):
     """
 
     code = 'vcpus'
-    warns = True
     resource = amounts.CPUS
     key = 'cpu_allocation_ratio'
     too_small = ('%(host)s does not have %(needed)s total cpus before '

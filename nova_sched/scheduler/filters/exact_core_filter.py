@@ -12,7 +12,6 @@ class ExactCoreFilter(amounts.BaseExactFilter):
     """
 
     code = 'vcpus'
-    warns = True
     resource = amounts.CPUS
 
     def mask(self, hosts, spec_obj):

@@ -33,7 +33,7 @@ class NUMATopologyFilter(filters.ColumnFilter):
     """
 
     code = 'numa'
-    logs_rejected = warns = True
+    logs_rejected = True
 
     def configure(self, conf):
         self._pack = conf.compute.packing_host_numa_cells_allocation_strategy

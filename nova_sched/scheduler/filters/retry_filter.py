@@ -17,7 +17,7 @@ class RetryFilter(filters.ColumnFilter):
     """
 
     code = 'retried'
-    logs_rejected = warns = True
+    logs_rejected = True
     reads_usage = False
 
     def mask(self, hosts, spec_obj):

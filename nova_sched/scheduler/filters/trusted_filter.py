@@ -31,7 +31,7 @@ class TrustedFilter(filters.ColumnFilter):
             attestation.AttestationServer(conf).poll,
             conf.trusted_computing.attestation_auth_timeout)
 
-    def looks_elsewhere(self, spec_obj):
+    def asks_others_about(self, spec_obj):
         return bool(_wanted(spec_obj))
 
     def mask(self, hosts, spec_obj):

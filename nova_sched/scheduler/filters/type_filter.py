@@ -13,9 +13,6 @@ class TypeAffinityFilter(filters.ColumnFilter):
     code = 'flavor_affinity'
     instance_columns = ('instance_type_id',)
 
-    def looks_elsewhere(self, spec_obj):
-        return True
-
     def mask(self, hosts, spec_obj):
         own = {spec_obj.flavor.id}
         by_host = hosts.instances.each('instance_type_id')

@@ -51,9 +51,6 @@ class ColumnWeigher(BaseHostWeigher):
                 help=inspect.getdoc(type(self))), 'filter_scheduler')
         self.multiplier = getattr(conf.filter_scheduler, name)
 
-    def looks_elsewhere(self, spec_obj):
-        return False
-
     def reach_of_picks(self, spec_obj):
         # A column says of each host what is by that host alone.
         return Reach.PICKED_HOST if self.reads_usage else Reach.NO_HOST

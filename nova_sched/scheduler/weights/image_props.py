@@ -38,9 +38,6 @@ class ImagePropertiesWeigher(weights.ColumnWeigher):
             conf.filter_scheduler.image_props_weight_setting)
         self.ratios = dict(ratios)
 
-    def looks_elsewhere(self, spec_obj):
-        return bool(self.multiplier and self._wanted(spec_obj))
-
     def reach_of_picks(self, spec_obj):
         return Reach.NO_HOST
 

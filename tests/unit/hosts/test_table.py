@@ -186,7 +186,6 @@ class TestHostSnapshot:
         before = snapshot.block().free_ram_mb.tolist()
 
         assert twin.block().free_ram_mb.tolist() == before
-        assert (twin.is_as_read, snapshot.is_as_read) == (False, False)
         twin.consume(0, a_request(memory_mb=1000), now=0.0)
         twin.state(1).free_ram_mb = 7
         twin.state(1).limits['memory_mb'] = 9

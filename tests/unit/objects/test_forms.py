@@ -160,39 +160,6 @@ class TestCopies:
         assert within(copies.clone(value)) is not within(value)
 
 
-class TestComparing:
-    @pytest.mark.parametrize(('value', 'other'), [
-        (1, 2), ([1], [1, 2]), ({'a': 1}, {'b': 1}), ({'a': 1}, {'a': 2}),
-        ((1,), [1]), (1, True), (None, 0),
-        ({'a': 1, 'b': 2}, {'b': 2, 'a': 1}),
-        (objects.Aggregate(hosts=['a']), objects.Aggregate(hosts=['b'])),
-        ([objects.Aggregate(id=1)], [objects.Aggregate(id=2)]),
-        (objects.ImageMetaProps.from_dict({'odd': '1'}),
-         objects.ImageMetaProps.from_dict({'odd': '2'})),
-        (objects.ImageMetaProps.from_dict({'odd': '1'}),
-         objects.ImageMetaProps.from_dict({}))])
-    def test_tells_values_apart(self, value, other):
-        assert not copies.are_equal(value, other)
-        assert not copies.are_equal(other, value)
-        assert copies.are_equal(value, copies.clone(value))
-
-    def test_leaves_out_fields_and_who_asks(self):
-        spec, other = (requests.a_request(instance_uuid=uuid)
-                       for uuid in ('one', 'two'))
-        other._context = object()
-
-        assert not copies.are_equal(spec, other)
-        assert copies.are_equal(spec, other, ('instance_uuid',))
-
-    def test_takes_an_unset_field_for_its_default(self):
-        spec, other = requests.a_request(), requests.a_request()
-        assert other.is_bfv is False
-        spec.is_bfv = False
-
-        assert copies.are_equal(spec, other)
-        assert copies.are_equal(other, spec)
-
-
 class TestImageProperties:
     def test_have_no_attributes_of_python(self):
         """Copying and pickling ask for some that are not there."""
