@@ -7,20 +7,35 @@ an answer means is up to the rooms that ask.
 import contextlib
 import dataclasses
 import enum
+import functools
 import json
 import os
 import re
 import threading
+import time
 
 from keystoneauth1 import exceptions as ks_exceptions
+from keystoneauth1 import identity
 from keystoneauth1 import loading
 from oslo_config import cfg
+from oslo_log import log as logging
 
+from nova_sched import deadline
 from nova_sched import exception
 from nova_sched import turns
 
+LOG = logging.getLogger(__name__)
+
 #: Seconds to wait for an answer where the section's timeout is unset.
 DEFAULT_TIMEOUT = 30
+
+#: Seconds between two readings of a catalog on account of failures.
+CATALOG_INTERVAL = 10
+#: Seconds to wait for each answer of Keystone then.
+CATALOG_TIMEOUT = 5
+#: Seconds of a reading for which other failed requests wait: a healthy
+#: Keystone takes less, and a hung one delays no request but the reading one.
+CATALOG_WAIT = 1
 
 #: Characters of an error's text that are passed on.
 _LONGEST_ERROR = 500
@@ -50,6 +65,9 @@ _REASONS = (
     (ks_exceptions.Unauthorized, FailureReason.CREDENTIALS),
     (ks_exceptions.DiscoveryFailure, FailureReason.DISCOVERY),
 )
+#: Reasons that a new address of the service can explain.
+_MOVE_SIGNS = frozenset({FailureReason.NO_ENDPOINT, FailureReason.NO_ANSWER,
+                         FailureReason.TOO_LATE})
 #: What keystoneauth1 lets through; OSError for files that cannot be read.
 _ERRORS = (ks_exceptions.ClientException, OSError, ValueError)
 
@@ -65,6 +83,11 @@ class ServiceUnreachable(exception.NovaSchedException):
         super().__init__(f'{reason.value}: {detail}')
         self.reason, self.detail = reason, detail
         self.transient = transient
+
+    @property
+    def suggests_move(self):
+        """Whether a new address of the service can explain the failure."""
+        return self.reason in _MOVE_SIGNS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +110,21 @@ class Response:
         if not isinstance(found, dict):
             raise ValueError(f'it is a {type(found).__name__}, not an object')
         return found
+
+    @property
+    def is_own_error(self):
+        """Whether the body is an error in the service's own form."""
+        return False
+
+    @property
+    def suggests_move(self):
+        """Whether the answer may come from something else at an old address.
+
+        False for a 401, after which keystoneauth1 logs in again anyway.
+        """
+        if self.status < 400:
+            return bool(self.text) and not re.match(r'\s*\{', self.text)
+        return self.status != 401 and not self.is_own_error
 
 
 class ServiceAdapter:
@@ -155,19 +193,81 @@ class ServiceAdapter:
             kwargs |= {'connect_retries': 0, 'status_code_retries': 0}
         if _is_header(request_id):
             kwargs['global_request_id'] = request_id
+        send = functools.partial(self._send, method, path, auth=auth, **kwargs)
+        limit = deadline.Deadline(timeout)
+        answer = send(session, timeout)
+        if auth is None and answer.suggests_move:
+            with turns.waiting():
+                moved = self._moved(session)
+            # Only the caller knows how to repeat a write.
+            if moved and method == 'GET' and (left := limit.left()) > 0:
+                answer = send(moved, left)
+        session.used = True
+        if isinstance(answer, ServiceUnreachable):
+            raise answer
+        return answer
+
+    def _send(self, method, path, session, timeout, **kwargs):
+        """Send one request; return the Response or a ServiceUnreachable."""
         try:
             with turns.waiting():
-                answer = session.adapter.request(path, method, auth=auth,
+                answer = session.adapter.request(path, method,
                                                  timeout=timeout, **kwargs)
         except _ERRORS as exc:
             error = _unreachable(exc, FailureReason.NO_ANSWER, timeout)
-            if error.reason is FailureReason.NO_ENDPOINT and auth is None:
-                # The catalog came with the token: log in anew the next time.
-                self._sessions.pop(os.getpid(), None)
-            raise error from exc
+            error.__cause__ = exc
+            return error
         return self._response(
             answer.status_code, answer.content.decode(errors='replace'),
             answer.headers.get('x-openstack-request-id'))
+
+    def _moved(self, session):
+        """Return a Session that has another endpoint, or None.
+
+        session: the one of a request that failed.  The catalog is read again
+            unless that was done less than CATALOG_INTERVAL ago.
+        """
+        if not (session.used and session.has_catalog
+                and session.begin_reading()):
+            return None
+        try:
+            if (self._session() is session
+                    and time.monotonic() >= session.next_reading):
+                self._read_catalog(session)
+        finally:
+            session.end_reading()
+        current = self._session()
+        if current is session or current.endpoint == session.endpoint:
+            return None
+        return current
+
+    def _read_catalog(self, session):
+        """Replace a Session by one with the current catalog.
+
+        The old one stays if the log-in fails: its token may still be valid.
+        """
+        error, new = None, None
+        try:
+            new = Session(self._conf, self._group)
+            new.read_catalog()
+        except ServiceUnreachable as exc:
+            error = exc
+        next_reading = time.monotonic() + CATALOG_INTERVAL
+        if error is not None:
+            session.next_reading = next_reading
+            LOG.warning('A request to the service of [%(group)s] failed, and '
+                        'whether its endpoint has changed is unknown: '
+                        '%(error)s', {'group': self._group, 'error': error})
+            return
+        new.next_reading = next_reading
+        self._sessions[os.getpid()] = new
+        if new.endpoint != session.endpoint:
+            LOG.info('The endpoint of [%(group)s] in the catalog of Keystone '
+                     'has changed from %(old)s to %(new)s, where requests go '
+                     'from now on', {
+                         'group': self._group,
+                         'old': _masked(session.endpoint or 'none'),
+                         'new': _masked(new.endpoint)})
 
     def _session(self):
         """Return this process's Session.  Raises ServiceUnreachable."""
@@ -184,6 +284,8 @@ class Session:
     adapter: keystoneauth1.adapter.Adapter, or None without service_type.
     auth: plug-in of the log-in, or None where auth_type is unset.
     timeout: seconds to wait for an answer.
+    used: whether a request has ended; before, the catalog is new.
+    next_reading: when the catalog may be read again, by time.monotonic().
     Raises ServiceUnreachable when the options of the section are wrong.
     """
 
@@ -211,6 +313,60 @@ class Session:
                 2, conf.executor_thread_pool_size)
         self._session, self._lock = session, threading.Lock()
         self._failures, self._failure = 0, None
+        self.used, self.next_reading = False, 0.0
+        self._reading, self._reading_since = threading.Lock(), None
+
+    @property
+    def has_catalog(self):
+        """Whether the address of the service comes from Keystone."""
+        return (not self.adapter.endpoint_override
+                and isinstance(self.auth, identity.BaseIdentityPlugin))
+
+    @property
+    def endpoint(self):
+        """The address of the service in the catalog, or None."""
+        try:
+            return self._endpoint()
+        except ServiceUnreachable:
+            return None
+
+    def begin_reading(self):
+        """Return whether this thread may read the catalog.
+
+        One at a time may, until ``end_reading``.  The others wait for it, up
+        to CATALOG_WAIT after its beginning.
+        """
+        since, now = self._reading_since, time.monotonic()
+        wait = CATALOG_WAIT - (0 if since is None else now - since)
+        if not self._reading.acquire(timeout=max(wait, 0)):
+            return False
+        self._reading_since = time.monotonic()
+        return True
+
+    def end_reading(self):
+        """Let another thread read the catalog."""
+        self._reading_since = None
+        self._reading.release()
+
+    def read_catalog(self):
+        """Log in within CATALOG_TIMEOUT, and look the service up.
+
+        Raises ServiceUnreachable.
+        """
+        usual = self.timeout
+        self.timeout = self._session.timeout = min(usual, CATALOG_TIMEOUT)
+        self.log_in()
+        self.timeout = self._session.timeout = usual
+        self._endpoint()
+
+    def _endpoint(self):
+        """Return the service's address; raise ServiceUnreachable."""
+        try:
+            return self.adapter.get_endpoint(skip_discovery=True)
+        except Exception as exc:
+            # keystoneauth1 does not check what Keystone answers.
+            raise _unreachable(exc, FailureReason.NO_ENDPOINT,
+                               self.timeout) from exc
 
     def log_in(self):
         """Get a token, if one is needed.

@@ -48,6 +48,11 @@ class Response(service_adapter.Response):
         return kind, service_adapter.one_line(
             text or self.text or f'HTTP {self.status}')
 
+    @property
+    def is_own_error(self):
+        """As of service_adapter.Response; not where a page is missing."""
+        return self.error[0] not in (None, 'HTTPNotFound')
+
 
 def extensions(document):
     """Return the aliases of the extensions that Neutron has: a set.

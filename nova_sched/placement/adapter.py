@@ -85,6 +85,11 @@ class Response(service_adapter.Response):
             return {}
 
     @property
+    def is_own_error(self):
+        """As of service_adapter.Response."""
+        return bool(self._error)
+
+    @property
     def error_code(self):
         """Placement's code of the error (microversion 1.23): text or None."""
         return self._error.get('code')

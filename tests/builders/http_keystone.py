@@ -7,6 +7,7 @@ from tests.builders.http_server import Answer
 
 PASSWORD = 'open-sesame'
 TOKEN = 'token-of-the-service'
+TOKENS = '/v3/auth/tokens'
 USER = {'username': 'nova-sched', 'password': PASSWORD,
         'project_name': 'service', 'user_domain_name': 'Default',
         'project_domain_name': 'Default'}
@@ -22,8 +23,13 @@ def keystone(*endpoints, tls=False):
         server.on('GET', '/', Answer(300, {'versions': {'values': [{
             'id': 'v3.14', 'status': 'stable', 'links': [
                 {'rel': 'self', 'href': f'{server.url}/v3/'}]}]}}))
-        server.on('POST', '/v3/auth/tokens', a_token(*endpoints))
+        set_catalog(server, *endpoints)
         yield server
+
+
+def set_catalog(server, *endpoints, token=TOKEN):
+    """Have a Server give tokens with this catalog from now on."""
+    server.on('POST', TOKENS, a_token(*endpoints, token=token))
 
 
 def an_endpoint(url, interface='internal', region='RegionOne',
@@ -34,7 +40,7 @@ def an_endpoint(url, interface='internal', region='RegionOne',
                           'region_id': region}
 
 
-def a_token(*endpoints):
+def a_token(*endpoints, token=TOKEN):
     """The answer to a log-in."""
     catalog = [{'type': service_type, 'name': service_type,
                 'id': service_type, 'endpoints': [endpoint]}
@@ -48,7 +54,7 @@ def a_token(*endpoints):
         'project': {'id': 'p', 'name': 'service',
                     'domain': {'id': 'default', 'name': 'Default'}},
         'roles': [{'id': 'r', 'name': 'service'}]}},
-        {'X-Subject-Token': TOKEN})
+        {'X-Subject-Token': token})
 
 
 #: What a wrong password gets.

@@ -12,10 +12,13 @@ import oslo_messaging as messaging
 import pytest
 
 from tests.builders import clouds
+from tests.builders import http_keystone
 from tests.builders import http_placement
 from tests.builders import http_providers
 from tests.builders import http_server
 from tests.builders import requests
+from tests.builders.http_keystone import an_endpoint
+from tests.builders.http_server import Answer
 from tests.functional import broker
 from tests.functional.processes import PATIENCE
 from tests.functional.processes import until
@@ -198,3 +201,38 @@ def test_workers_ask_together_for_what_they_copy(stage, placement):
     assert len(set(http_placement.written(placement, claims=True))) == 20
     assert not [path for path in paths(placement, 'GET')
                 if path.startswith('/allocation_candidates')]
+
+
+@pytest.mark.parametrize('status', [404, 503])
+def test_an_endpoint_that_changes_in_the_catalog_takes_no_reload(
+        stage, placement, status):
+    """Each worker finds it by the first request that needs it."""
+    workers = 2
+    stage.load(clouds.a_cloud([*HOSTS], compute_nodes=[
+        clouds.a_compute_node(host, uuid=uuid)
+        for host, uuid in HOSTS.items()]))
+    with (http_keystone.keystone(an_endpoint(placement.url)) as keystone,
+          http_placement.offering(*HOSTS.values()) as new):
+        daemon = stage.daemon(
+            workers, placement__auth_type='password',
+            placement__auth_url=f'{keystone.url}/v3',
+            **{f'placement__{name}': value
+               for name, value in http_keystone.USER.items()},
+            nova_sched__candidates='list',
+            DEFAULT__service_down_time=10 ** 9)
+        client = stage.client()
+        for _ in range(2 * workers):
+            client.pick()
+        before = len(http_placement.written(placement, claims=True))
+
+        http_keystone.set_catalog(keystone, an_endpoint(new.url))
+        for method in ('GET', 'PUT', 'POST', 'DELETE'):
+            for path in ('/', '/allocation_candidates', '/allocations',
+                         '/allocations/'):
+                placement.on(method, path, Answer(status, '<html>'))
+        for _ in range(2 * workers):
+            client.pick()
+
+        assert before == 2 * workers
+        assert len(http_placement.written(new, claims=True)) == before
+        assert daemon.said(f'has changed from {placement.url} to {new.url}')
