@@ -12,7 +12,7 @@ again on a later one for the instances that have no host yet:
    (``Claims.choose``) and consume it.
 4. Too few hosts: NoValidHost with the reasons counted (``_refuse``).
 
-``claim`` claims what was placed, and ``selections`` adds alternates.
+``claim`` claims the hosts in Placement, and ``selections`` adds alternates.
 """
 
 import dataclasses
@@ -189,7 +189,7 @@ class SchedulingAttempt:
         self._record, self._zone = record, zone
         self._keys, self._ranked, self._reranker = request.keys(), None, None
         # By index of the instance: Placed, and the (host, node) pairs where
-        # Placement has refused its claim; those of the last view.
+        # Placement has refused its claim; the indexes of the last view.
         self._placed, self._refused, self._latest = {}, {}, []
         self._generator = random.Random(record.seed)
         #: HostSnapshot that it works on; None before it begins.
@@ -249,10 +249,10 @@ class SchedulingAttempt:
         return [self._placed[index].in_flight for index in self._latest]
 
     def claim(self):
-        """Claim the hosts of the last view; return those refused: list of
+        """Claim the picks of the last view; return the refused ones: list of
         InFlight.
 
-        The refused instances have no host then.
+        Their instances have no host then.
         """
         latest = {index: self._placed[index] for index in self._latest}
         self._latest = []
@@ -272,10 +272,7 @@ class SchedulingAttempt:
         return [*found.values()]
 
     def undo(self):
-        """Have the instances of the last view without a host again.
-
-        Only what is neither assumed nor claimed yet.
-        """
+        """Drop the picks of the last view, if they are not assumed yet."""
         self.claims.drop([self._keys[index] for index in self._latest])
         self._drop(self._latest)
         self._latest = []
@@ -291,7 +288,7 @@ class SchedulingAttempt:
                              self.claims.version)
 
     def _picks(self):
-        """Return what was placed, in order: list of Placed."""
+        """Return the picks in the order of instances: list of Placed."""
         return [self._placed[index] for index in sorted(self._placed)]
 
     def _begin(self):
@@ -322,7 +319,7 @@ class SchedulingAttempt:
     def _repeat(self, placed, is_shown):
         """Have a pick of an earlier view count on this one.
 
-        is_shown: whether the hosts show what it takes.
+        is_shown: whether the hosts show its usage.
         """
         key, row = placed.in_flight.key, selections.row_of(self.hosts, placed)
         uuid = key if isinstance(key, str) else None

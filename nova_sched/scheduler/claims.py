@@ -74,15 +74,15 @@ class Claims:
                          and bool(instance_uuids))
         #: Whether the hosts of several instances are claimed in one request.
         self.together = not self.claiming or offer.claim_all is not None
-        # Instances with a chosen host, and those that Placement may hold a
-        # claim of, in order: dicts without values.
+        # Instances with a chosen host, and instances that Placement may hold
+        # a claim of, in order: dicts without values.
         self._chosen, self._claimed = {}, {}
 
     def choose(self, ranked, instance_uuid, refused=frozenset()):
         """Return the first host that may be claimed: ClaimedHost or None.
 
         ranked: rules.ranked.Ranked.
-        refused: (host, node) of those that Placement has refused before.
+        refused: (host, node) pairs where Placement has refused a claim.
         """
         if self.claiming and len(ranked) and _under_way.has(instance_uuid):
             self._give_up(ranked, instance_uuid)
@@ -107,7 +107,7 @@ class Claims:
         """Choose nothing: the release of an earlier claim may end it."""
         LOG.warning('Nothing is claimed for instance %s, of which an earlier '
                     'claim is still to be given back', instance_uuid)
-        # What Placement says to that claim is not known either.
+        # The answer to that claim is unknown as well.
         self._note(instance_uuid, _place(
             ranked.snapshot, next(iter(ranked.rows()))), None)
 

@@ -1,4 +1,4 @@
-"""The filter scheduler: filter the hosts, weigh what is left, pick the best.
+"""The filter scheduler: filter the hosts, weigh them, pick the best.
 
 ``FilterScheduler.select_destinations`` is the story of a request:
 
@@ -8,9 +8,9 @@
    of this moment, place instances on them (``attempt.SchedulingAttempt``), and
    assume the picks: all other requests see them from then on.
 4. Claim the picks where Placement offers hosts, outside of the turn; forget
-   those that it refuses.
-5. Repeat 3 and 4 for the instances that have no host yet: those refused, and
-   those that did not fit into one slice of time.
+   the picks that Placement refuses.
+5. Repeat 3 and 4 for the instances without a host: Placement has refused
+   their picks, or the slice of time was over.
 6. Answer with selections.
 """
 
@@ -115,9 +115,9 @@ class FilterScheduler(driver.HostScheduler):
     def _decide(self, attempt, instances, record):
         """Place instances and assume their hosts.
 
-        Requests are decided one after the other.  One that others have gone
-        on beside is decided once more if they have taken what it depends on;
-        then it stands, and the compute nodes claim as well.
+        Requests are decided one after the other.  A slow decision is repeated
+        if another request has meanwhile taken one of its hosts, or joined its
+        server group.  The second decision stands: compute nodes check again.
         Raises what SchedulingAttempt.place does.
         """
         manager, request = self.host_manager, attempt.request
@@ -141,7 +141,7 @@ class FilterScheduler(driver.HostScheduler):
         manager, request = self.host_manager, attempt.request
         instances.own = {*attempt.unplaced}
         view, hosts = self.hosts(request, instances, record)
-        # After the view: what is assumed in between is a conflict then.
+        # After the view: a pick that is assumed in between is a conflict.
         instances.start_over(manager.pending(instances, request))
         return view, hosts
 
