@@ -306,11 +306,13 @@ class Decision:
         return (_SMALL + _PER_WEIGHED * len(self.weighed) + 2 * request
                 + _PER_HOST * self.hosts + _PER_OFFER * listed)
 
-    def hosts_to_keep(self, index, count):
-        """Return of how many of ``count`` weighed hosts the weights are kept,
-        for an instance.
+    def hosts_to_keep(self, count, index=None):
+        """Return of how many of ``count`` weighed hosts the weights are kept.
+
+        index: of the instance; by default the next one.
         """
-        kept = min(index, len(self.weighed))
+        kept = len(self.weighed) if index is None else min(
+            index, len(self.weighed))
         if not self._keeps_weights:
             return 0
         if self.keeps_all_weights and kept * count < MOST_WEIGHTS:

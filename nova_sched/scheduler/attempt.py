@@ -433,7 +433,7 @@ class SchedulingAttempt:
         index: of the instance.  row: of the picked host.
         """
         weighed, record = self._ranked.weighed, self._record
-        most = record.hosts_to_keep(index, len(weighed.given))
+        most = record.hosts_to_keep(len(weighed.given), index)
         if not most:
             return None
         kept = (weighed.order if most > decision.BEST else weighed.head)[:most]

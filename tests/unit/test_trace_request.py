@@ -9,8 +9,8 @@ from tools import trace_request
 
 #: The most that a plain request may take, by whether Placement offers hosts.
 MOST = {
-    True: {'files': 86, 'rules': 20, 'functions': 554, 'calls': 1703,
-           'hops': 973},
+    True: {'files': 86, 'rules': 20, 'functions': 556, 'calls': 1706,
+           'hops': 974},
     False: {'files': 58, 'rules': 20, 'functions': 386, 'calls': 1349,
             'hops': 793},
 }

@@ -53,7 +53,7 @@ def test_tells_why_there_was_no_host():
 
 def test_tells_what_state_it_rests_on():
     found = of(a_record(clock=60.0, reads=(('c1', 59.0),),
-                        lost=(('c2', 'it is silent'),), in_flight=[1, 2]))
+                        lost=(('c2', 'it is silent'),), in_flight=2))
 
     assert found['state'] == {
         'decided': '1970-01-01T00:01:00.000+00:00', 'hosts': 2000,

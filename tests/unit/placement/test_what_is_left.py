@@ -126,7 +126,8 @@ def test_a_claim_that_was_said_not_to_be_taken_is_released_too():
         AllocationCandidates({}, frozenset(), '1.36', lambda *args: False,
                              released.append), UUIDS, Decision())
     for _ in range(2):
-        taking._claim(State(), claims.ClaimedHost(0, WANTED), UUIDS[0], SPEC)
+        taking.claim({UUIDS[0]: (('a', 'a'), claims.ClaimedHost(0, WANTED))},
+                     SPEC)
 
     taking.release()
 
@@ -193,21 +194,23 @@ class TestWhatIsClaimedAnew:
         anew = claims.Claims(offer_of(scene.claims()), [UUID], record)
         asked = len(placement.asked)
 
-        assert anew.take(Hosts(), UUID, SPEC) is None
+        assert anew.choose(Hosts(), UUID) is None
 
         assert [(claim.host, claim.taken) for claim in record.claims] == [
             ('a', None)]
         assert len(placement.asked) == asked
         assert 'an earlier claim is still to be given back' in caplog.text
         wait_for_the_rest()
-        assert anew.take(Hosts(), UUID, SPEC) is not None
+        chosen = anew.choose(Hosts(), UUID)
+        assert not anew.claim({UUID: (('a', 'a'), chosen)}, SPEC)
         assert kept.allocations == {'a': {'VCPU': 2, 'MEMORY_MB': 512}}
 
     def test_of_another_instance_does_not_wait(self, scene, placement, left):
         placement.on('PUT', '/allocations/', TAKEN)
         anew = claims.Claims(offer_of(scene.claims()), UUIDS[:1], Decision())
 
-        assert anew.take(Hosts(), UUIDS[0], SPEC) is not None
+        chosen = anew.choose(Hosts(), UUIDS[0])
+        assert not anew.claim({UUIDS[0]: (('a', 'a'), chosen)}, SPEC)
         wait_for_the_rest()
 
 
@@ -229,6 +232,9 @@ class Hosts(State):
 
     def state(self, row):
         return self
+
+    def cell(self, name, row):
+        return 'a'
 
 
 def offer_of(made):
