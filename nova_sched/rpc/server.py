@@ -40,8 +40,9 @@ What oslo.messaging keeps to itself, options apart, is used in this module,
 and ``_connection_pool`` with its ``connection_cls``; of a connection
 ``_connection_lock``, ``_consumers``, ``_new_tags``,
 ``_get_quorum_configurations``, ``_poll_timeout``, ``_q_manager``,
-``_set_current_channel`` and ``_transform_transport_url``; of a consumer ``_callback``; of a dispatcher
-``_watchdog``; of a message ``orig_msg_id`` and ``_send_reply``.
+``_set_current_channel`` and ``_transform_transport_url``; of a consumer
+``_callback``; of a dispatcher ``_watchdog``; of a message ``orig_msg_id`` and
+``_send_reply``.
 """
 
 from concurrent import futures
