@@ -190,13 +190,17 @@ class TestMoved:
 
     def test_service_is_found_by_a_process_that_is_forked_meanwhile(
             self, adapter, keystone, old, new):
-        set_catalog(keystone, an_endpoint(new.url))
+        """While another thread reads the catalog for the parent."""
+        keystone.on('POST', TOKENS, *(
+            http_keystone.a_token(an_endpoint(server.url))
+            for server in (old, new)))
+        old.on('GET', '/', HERE, DROP)
         assert adapter._session().begin_reading()
         child = os.fork()
         if not child:
             found = 1
             try:
-                found = where(adapter) != 'new'
+                found = [where(adapter) for _ in 'ab'] != ['old', 'new']
             finally:
                 os._exit(found)
         _, status = os.waitpid(child, 0)
