@@ -191,6 +191,7 @@ class SchedulingAttempt:
         # By index of the instance: Placed, and the (host, node) pairs where
         # Placement has refused its claim; the indexes of the last view.
         self._placed, self._refused, self._latest = {}, {}, []
+        self._selected = {}
         self._generator = random.Random(record.seed)
         #: HostSnapshot that it works on; None before it begins.
         self.hosts = None
@@ -260,6 +261,7 @@ class SchedulingAttempt:
                   for index, each in latest.items()}
         if len(chosen) > 1:
             if self.claims.claim_all(chosen, self._spec_obj):
+                self._log_selected(latest)
                 return []
             self._drop(latest)
             return [each.in_flight for each in latest.values()]
@@ -268,8 +270,14 @@ class SchedulingAttempt:
                  if self._keys[index] in refused}
         for index, each in found.items():
             self._refused.setdefault(index, set()).add(each.place)
+        self._log_selected(latest.keys() - found.keys())
         self._drop([*found])
         return [*found.values()]
+
+    def _log_selected(self, indexes):
+        for index in sorted(self._selected.keys() & indexes):
+            LOG.debug('Selected host: %(host)s',
+                      {'host': self._selected[index]})
 
     def undo(self):
         """Drop the picks of the last view, if they are not assumed yet."""
@@ -419,8 +427,8 @@ class SchedulingAttempt:
         """Put an instance's host on record."""
         weighed = self._ranked.weighed
         if LOG.isEnabledFor(logging.DEBUG):
-            LOG.debug('Selected host: %(host)s',
-                      {'host': self.hosts.state(row)})
+            # As it is before it is consumed; Nova logs it once it is claimed.
+            self._selected[index] = str(self.hosts.state(row))
         self._record.picked(
             decision.Pick(
                 index, placed.key if isinstance(placed.key, str) else None,
