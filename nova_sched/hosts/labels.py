@@ -98,7 +98,7 @@ class Labels:
             known = np.concatenate([known, np.zeros(more, np.bool_)])
         if not known.take(codes).all():
             results, known = results.copy(), known.copy()
-            for code in np.unique(codes[~known[codes]]).tolist():
+            for code in in_use(codes[~known[codes]]):
                 results[code] = function(self.values[code])
                 known[code] = True
             self._derived[key] = results, None if known.all() else known

@@ -8,15 +8,19 @@ import time
 from nova_sched import turns
 
 #: Seconds after which a decision of many instances ends its slice, and after
-#: which others go on beside a slow decision.
-SLICE, PATIENCE = 0.1, 0.2
+#: which others go on beside a slow decision, or beside one that is repeated
+#: because others went on beside it.
+SLICE, PATIENCE, LAST_PATIENCE = 0.1, 0.2, 1.0
 
 
 class Turn:
-    """The time in which one request is decided."""
+    """The time in which one request is decided.
 
-    def __init__(self):
-        self._begun = 0.0
+    patience: seconds that others wait for it.
+    """
+
+    def __init__(self, patience):
+        self._patience, self._begun = patience, None
 
     def begin(self):
         """Start its time."""
@@ -24,7 +28,9 @@ class Turn:
 
     def left(self):
         """Return the seconds that others still wait; 0 or less for none."""
-        return self._begun + PATIENCE - time.monotonic()
+        if self._begun is None:
+            return self._patience
+        return self._begun + self._patience - time.monotonic()
 
     def is_over(self):
         """Return whether the decision of many instances ends its slice."""
@@ -41,9 +47,13 @@ class DecisionLock:
         self._queue, self._holder = collections.deque(), None
 
     @contextlib.contextmanager
-    def shared(self):
-        """Decide while nobody else does, except for slow ones: a Turn."""
-        me = Turn()
+    def shared(self, patience=None):
+        """Decide while nobody else does, except for slow ones: a Turn.
+
+        Its time starts when the block calls ``begin``.
+        patience: seconds that others wait for it; None for PATIENCE.
+        """
+        me = Turn(PATIENCE if patience is None else patience)
         mine = me, threading.Event()
         with self._lock:
             self._queue.append(mine)
@@ -75,7 +85,6 @@ class DecisionLock:
                 return left
             self._queue.popleft()
             self._holder = me
-            me.begin()
             return 0
 
     def wait_idle(self, seconds):

@@ -34,8 +34,8 @@ UNSEEN = object()
 #: Places, instances and groups whose last entry is known at most.
 MOST_NAMES = 20_000
 
-#: Claimed and forgotten entries that are remembered, in case that the news of
-#: their being assumed comes late, or again.
+#: Instances whose last claimed or forgotten entry is remembered, in case that
+#: the news of its being assumed, or of an earlier one, comes late or again.
 MOST_ENDED = 2000
 
 
@@ -97,7 +97,7 @@ class Ledger:
         # Place, instance or group -> number of its last entry, in order; the
         # number up to which they are not known any more.
         self._last, self._oldest = collections.OrderedDict(), 0
-        # (key, place, when assumed) of those that have ended, in order.
+        # Key -> (when assumed, place) of the last that has ended, in order.
         self._ended = collections.OrderedDict()
 
     def __contains__(self, key):
@@ -180,28 +180,35 @@ class Ledger:
     def is_new(self, placed):
         """Return whether an InFlight is neither known nor out of date."""
         entry = self._entries.get(placed.key)
-        return (placed.key, placed.place, placed.at) not in self._ended and (
-            entry is None or (entry.placed.at <= placed.at and not
-                              entry.is_of(placed.place, placed.at)))
+        at, place = self._ended.get(placed.key, (placed.at, None))
+        if placed.at < at or (placed.at, placed.place) == (at, place):
+            return False
+        return entry is None or (
+            entry.placed.at <= placed.at
+            and not entry.is_of(placed.place, placed.at))
 
     def end(self, key, place, at, claimed):
         """End what was assumed for an instance at a place and a time.
 
+        An earlier entry of the instance ends as well.
         claimed: whether Placement has granted its claim; a member of a server
             group stays for its group then.  Else it is forgotten.
-        Returns whether there was such an entry.
+        Returns where an entry ended: (host, node), or None.
         """
-        entry = self._entries.get(key)
-        is_known = entry is not None and entry.is_of(place, at)
-        if is_known:
-            entry.claimed, entry.forgotten = claimed, not claimed
-            if claimed and entry.placed.group is not None:
-                return True
+        entry, ended = self._entries.get(key), None
+        if entry is not None and (entry.is_of(place, at)
+                                  or entry.placed.at < at):
+            ended = entry.placed.place
+            if claimed and entry.placed.group and entry.is_of(place, at):
+                entry.claimed = True
+                return ended
+            entry.forgotten = not claimed
             self.drop(entry)
-        self._ended[key, place, at] = None
+        self._ended[key] = max(self._ended.get(key, (at, place)), (at, place))
+        self._ended.move_to_end(key)
         while len(self._ended) > MOST_ENDED:
             self._ended.popitem(last=False)
-        return is_known
+        return ended
 
     def uncount(self, entry):
         """Have an entry stop counting on its host."""

@@ -30,8 +30,10 @@ SIZE = 16 << 20
 PATIENCE, PAUSE = 0.1, 0.0003
 
 #: Of all that was ever written: where the oldest entry begins that is still
-#: there, and where the last one ends.  Each is written at once.
-_BOUNDS, _BOUNDS_SIZE = 'Q', 16
+#: there, and where the last one ends; and until when others wait for the
+#: worker that decides, in nanoseconds of the clock of ``time.monotonic``.
+#: Each is written at once.
+_BOUNDS, _BOUNDS_SIZE = 'Q', 24
 #: Of an entry: the size of what follows, its checksum, and who has written it.
 _ENTRY = struct.Struct('=QI8s')
 
@@ -53,7 +55,7 @@ class NotShared:
     def turn(self, patience):
         """Decide while no other worker does: a context, for a block.
 
-        patience: seconds to wait for others at most.
+        patience: seconds that others wait for it.
         """
         return contextlib.nullcontext()
 
@@ -79,13 +81,22 @@ class _Ring:
         """Where the last entry ends."""
         return self._bounds[1]
 
+    @property
+    def waited_for(self):
+        """Until when others wait for the worker that decides."""
+        return self._bounds[2]
+
+    @waited_for.setter
+    def waited_for(self, until):
+        self._bounds[2] = until
+
     def entries(self, after):
         """Return the entries after a place in the ring: list of (author,
         bytes), and where they end.
 
         Those that had to make room are not among them.
         """
-        start, end = self._bounds
+        start, end = self._bounds[:2]
         found, at = [], max(start, after)
         while at < end:
             size, checksum, author = _ENTRY.unpack(
@@ -106,7 +117,7 @@ class _Ring:
 
     def add(self, author, data):
         """Write an entry; return False for one that is too large."""
-        start, end = self._bounds
+        start, end = self._bounds[:2]
         entry = _ENTRY.pack(
             len(data), _checksum(end, author, data), author) + data
         if len(entry) > self._size:
@@ -176,7 +187,9 @@ class SharedPicks:
                 if self._depth > 1:
                     yield
                     return
-                with self._locked(0, _BOUNDS_SIZE, PATIENCE) as self.is_alone:
+                end = time.monotonic() + PATIENCE
+                with self._locked(0, _BOUNDS_SIZE, lambda: (
+                        time.monotonic() < end)) as self.is_alone:
                     if not self.is_alone:
                         LOG.warning('A worker has had the picks in flight of '
                                     'all for %s seconds; going on beside it',
@@ -189,13 +202,38 @@ class SharedPicks:
         """Decide while no other worker does, see ``NotShared.turn``."""
         if self._one_worker:
             return contextlib.nullcontext()
-        return self._locked(_BOUNDS_SIZE, 1, patience)
+        return self._turn(patience)
 
     @contextlib.contextmanager
-    def _locked(self, place, size, patience):
-        """Lock bytes of the file for a block; gives whether they are."""
-        locked, end = self._try_lock(place, size), time.monotonic() + patience
-        while not locked and time.monotonic() < end:
+    def _turn(self, patience):
+        with self._locked(_BOUNDS_SIZE, 1, self._patience()) as is_alone:
+            self.placed.waited_for = time.monotonic_ns() + int(patience * 1e9)
+            yield is_alone
+
+    def _patience(self):
+        """Return a function: whether to wait on for the worker that decides.
+
+        Each next one is waited for anew.
+        """
+        seen, until = None, 0
+
+        def is_waited_for():
+            nonlocal seen, until
+            now, told = time.monotonic_ns(), self.placed.waited_for
+            if told != seen:
+                # The lock comes first: it may belong to a next one already.
+                seen, until = told, max(told, now + int(PATIENCE * 1e9))
+            return now < until
+        return is_waited_for
+
+    @contextlib.contextmanager
+    def _locked(self, place, size, is_waited_for):
+        """Lock bytes of the file for a block; gives whether they are.
+
+        is_waited_for: function, whether to go on waiting for the lock.
+        """
+        locked = self._try_lock(place, size)
+        while not locked and is_waited_for():
             time.sleep(PAUSE)
             locked = self._try_lock(place, size)
         try:

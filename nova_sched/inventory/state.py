@@ -19,6 +19,7 @@ from oslo_log import log as logging
 
 from nova_sched.hosts.table import HostTable
 from nova_sched.inventory import usage
+from nova_sched.inventory.decision_lock import LAST_PATIENCE
 from nova_sched.inventory.decision_lock import PATIENCE
 from nova_sched.inventory.decision_lock import DecisionLock
 from nova_sched.inventory.in_flight import UsageDelta
@@ -142,13 +143,17 @@ class SchedulingState:
     # Deciding.
 
     @contextlib.contextmanager
-    def deciding(self):
+    def deciding(self, is_last=False):
         """Decide while no other request is: a context with a Turn.
 
         Others go on beside a decision that is slower than PATIENCE seconds.
+        is_last: whether the decision stands, and is given LAST_PATIENCE.
         """
-        with (self._decision_lock.shared() as turn,
-              self._sharing.turn(PATIENCE)):
+        patience = LAST_PATIENCE if is_last else PATIENCE
+        with (self._decision_lock.shared(patience) as turn,
+              self._sharing.turn(patience)):
+            # Not before: a wait for other workers is no slow decision.
+            turn.begin()
             yield turn
 
     @property
@@ -235,8 +240,7 @@ class SchedulingState:
     def _end_known(self, ids, claimed):
         """End the entries of (key, place, when assumed); return their places.
         """
-        return {place for key, place, at in ids
-                if self._ledger.end(key, place, at, claimed)}
+        return {self._ledger.end(*each, claimed) for each in ids} - {None}
 
     def _catch_up(self):
         """Take in the news of other workers and daemons; lock held."""

@@ -30,12 +30,14 @@ from nova_sched.scheduler.claims import Claims
 
 LOG = logging.getLogger(__name__)
 
+
 class FilterScheduler(driver.HostScheduler):
     """A driver that decides on state which it reads after a request arrives.
     """
 
     ONE_PROCESS = False
     NOTIFIES = True
+
     def __init__(self, conf):
         super().__init__(conf)
         self.ranker = plugins.load_ranker(conf)
@@ -117,7 +119,8 @@ class FilterScheduler(driver.HostScheduler):
 
         Requests are decided one after the other.  A slow decision is repeated
         if another request has meanwhile taken one of its hosts, or joined its
-        server group.  The second decision stands: compute nodes check again.
+        server group.  The second decision stands: compute nodes check again,
+        and others wait longer for it.
         Raises what SchedulingAttempt.place does.
         """
         manager, request = self.host_manager, attempt.request
@@ -125,7 +128,7 @@ class FilterScheduler(driver.HostScheduler):
         for is_last in (False, True):
             with contextlib.ExitStack() as stack:
                 with record.timed('wait'):
-                    turn = stack.enter_context(manager.deciding())
+                    turn = stack.enter_context(manager.deciding(is_last))
                 view, hosts = self._view(attempt, instances, record)
                 placed = attempt.place(
                     hosts, manager.siblings(request), turn.is_over,

@@ -252,12 +252,12 @@ class HostManager:
         return tuple((str(cell), why)
                      for cell, why in self._reader.unavailable_cells().items())
 
-    def deciding(self):
+    def deciding(self, is_last=False):
         """Return the context that requests are decided in, with a Turn.
 
         See inventory.state.SchedulingState.deciding.
         """
-        return self._state.deciding()
+        return self._state.deciding(is_last)
 
     def view(self, keys=()):
         """Return the hosts as last read, less the assumed picks: View.

@@ -63,11 +63,11 @@ def between(driver, *steps):
     """
     deciding, left = driver.host_manager.deciding, list(steps)
 
-    def later():
+    def later(*args):
         step = left.pop(0) if left else None
         if step is not None:
             step()
-        return deciding()
+        return deciding(*args)
     driver.host_manager.deciding = later
 
 

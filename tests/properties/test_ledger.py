@@ -34,7 +34,8 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
         self.elsewhere, self.said = self.shared.exchange(), []
         # By instance: what was assumed last, and the host that runs it.
         self.assumed, self.running = {}, {}
-        self.claimed, self.forgotten, self.shown = set(), set(), set()
+        self.claimed, self.forgotten = set(), set()
+        self.shown, self.deleted, self.of_another = set(), set(), set()
         self.workers = [self.worker(), self.worker()]
 
     def worker(self):
@@ -90,7 +91,8 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
     @stateful.rule(number=number, key=waiting)
     def placement_grants(self, number, key):
         pick = self.assumed.get(key)
-        if pick is not None and pick.claiming and pick not in self.forgotten:
+        if (pick is not None and pick.claiming
+                and pick not in self.forgotten | self.of_another):
             self.workers[number].view()
             self.workers[number].claimed([pick])
             self.claimed.add(pick)
@@ -98,7 +100,7 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
     @stateful.rule(number=number, key=waiting)
     def placement_refuses(self, number, key):
         pick = self.assumed.get(key)
-        if pick is not None and pick not in self.claimed:
+        if pick is not None and pick not in self.claimed | self.of_another:
             self.workers[number].view()
             self.workers[number].forget([pick])
             self.forgotten.add(pick)
@@ -108,8 +110,16 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
     def another_daemon_assumes(self, key, host, group):
         if key not in self.running:
             pick = self.pick(key, host, False, group)
+            self.of_another.add(pick)
             self.said.append(([pick], (), ()))
             self.elsewhere.tell(self.said[-1])
+
+    @stateful.rule(key=waiting)
+    def another_daemon_forgets(self, key):
+        pick = self.assumed.get(key)
+        if pick in self.of_another:
+            self.forgotten.add(pick)
+            self.elsewhere.tell(((), (), [(key, pick.place, pick.at)]))
 
     @stateful.rule(data=st.data())
     def news_come_again(self, data):
@@ -132,12 +142,17 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
         if self.running.pop(key, None) is not None:
             self.settle()
             self.forgotten.add(self.assumed[key])
+            self.deleted.add(self.assumed[key])
             for state in self.workers:
                 self.read(state)
 
     @stateful.rule(number=number)
     def a_worker_is_restarted(self, number):
-        self.workers[number] = self.worker()
+        """It cannot know of instances that were built and deleted since they
+        were assumed: these count in it until their lifetime is over.
+        """
+        if not any(self.now - pick.at <= LIFETIME for pick in self.deleted):
+            self.workers[number] = self.worker()
 
     @stateful.rule(seconds=st.sampled_from([0.5, 30, LIFETIME]))
     def time_passes(self, seconds):

@@ -55,7 +55,8 @@ def test_are_not_waited_for_when_one_is_slow():
     found, begun, over = made(), threading.Event(), threading.Event()
 
     def decide():
-        with found.shared():
+        with found.shared() as turn:
+            turn.begin()
             begun.set()
             over.wait(LONG)
 
@@ -75,6 +76,7 @@ def test_are_not_waited_for_when_one_is_slow():
 
 def test_a_slice_is_over_after_its_time(monkeypatch):
     with made().shared() as turn:
+        turn.begin()
         monkeypatch.setattr(decision_lock, 'SLICE', LONG)
         assert not turn.is_over()
         monkeypatch.setattr(decision_lock, 'SLICE', 0)

@@ -232,24 +232,48 @@ def test_who_reads_while_others_write_is_told_all_or_the_latest(picks):
     assert all(len(text) == number % 90 for number, text in told)
 
 
-def is_given(picks, patience):
-    """Whether another worker lets this one decide within some seconds."""
-    with picks.turn(patience) as given:
+def is_given(picks):
+    """Whether other workers let this one decide by itself."""
+    with picks.turn(0) as given:
         return given
 
 
 class TestTurns:
     def test_are_given_one_worker_at_a_time(self, picks):
         with in_worker(lambda: picks.turn(0)):
-            assert not is_given(picks, 0.01)
+            assert not is_given(picks)
 
     def test_are_given_as_soon_as_the_other_one_has_decided(self, picks):
-        assert is_given(picks, 0)
-        assert is_given(picks, 0)
+        assert is_given(picks)
+        assert is_given(picks)
+
+    def test_are_as_long_as_the_worker_asks_for(self, picks):
+        """Its own threads and other workers wait for the same time."""
+        with in_worker(lambda: picks.turn(0.5)):
+            begin = time.monotonic()
+            assert not is_given(picks)
+
+        assert time.monotonic() - begin > 0.3
+
+    def test_of_several_workers_are_each_waited_for(self, picks, monkeypatch):
+        """Though all of them together take longer than one may."""
+        monkeypatch.setattr(shared_picks, 'PATIENCE', 0.05)
+
+        @contextlib.contextmanager
+        def deciding():
+            for _ in range(20):
+                with picks.turn(5):
+                    time.sleep(0.02)
+            yield
+
+        given = []
+        with in_worker(deciding, lambda: given.append(is_given(picks))):
+            assert given
+            assert all(given)
 
     def test_of_a_killed_worker_are_over(self, picks):
-        with in_worker(lambda: picks.turn(0)) as pid:
+        with in_worker(lambda: picks.turn(60)) as pid:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
 
-            assert is_given(picks, 0)
+            assert is_given(picks)
