@@ -9,8 +9,8 @@ from tools import trace_request
 
 #: The most that a plain request may take, by whether Placement offers hosts.
 MOST = {
-    True: {'files': 86, 'rules': 20, 'functions': 560, 'calls': 1710,
-           'hops': 975},
+    True: {'files': 86, 'rules': 20, 'functions': 560, 'calls': 1711,
+           'hops': 976},
     False: {'files': 58, 'rules': 20, 'functions': 390, 'calls': 1353,
             'hops': 794},
 }
