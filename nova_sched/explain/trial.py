@@ -88,7 +88,7 @@ class _Unclaimed:
         self.claiming, self.together = offer.asked and has_uuids, True
         self._picked = None if picked is None else iter(picked)
 
-    def choose(self, ranked, instance_uuid, refused=()):
+    def choose(self, ranked, instance_uuid, refused=(), room=None):
         rows = ranked.rows()
         if self._picked is not None:
             wanted = next(self._picked)

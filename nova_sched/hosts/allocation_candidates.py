@@ -11,7 +11,6 @@ import copy
 import dataclasses
 import functools
 import itertools
-import typing
 
 import numpy as np
 
@@ -29,36 +28,18 @@ class AllocationCandidates:
     providers: uuids of all providers of the answer; a host is a candidate
         when its compute node's uuid is among them.
     version: microversion of the allocation requests.
-    claim: function of (instance uuid, allocation request, RequestSpec) that
-        returns whether Placement took it; None if it did not say in time.
-    release: function of an instance uuid that gives its claim back.
-    claim_all: function of (instance uuid -> allocation request, RequestSpec)
-        that returns whether Placement took all of them; None if they can only
-        be claimed one by one.
-    release_all: function of a list of instance uuids that gives claims back
-        in one request, and returns the uuids of those that are.
     summaries: Placement's provider summaries: uuid -> dict with
         ``resources`` and, from 1.17, ``traits``; None unless the driver
         WANTS_SUMMARIES.
-    reserve: function of (instance uuid, allocation request) that returns
-        whether it may be claimed, before it is.
     age: seconds since the copy of what Placement knows, which these are from,
         was compared with it; None of what Placement itself has listed.
-    ask: function that has Placement list what it offers; None where it has.
-        Raises NoValidHost.
     """
 
     by_provider: dict
     providers: frozenset
     version: str
-    claim: typing.Callable
-    release: typing.Callable
     summaries: dict | None = None
-    claim_all: typing.Callable | None = None
-    release_all: typing.Callable = lambda instance_uuids: ()
-    reserve: typing.Callable = lambda instance_uuid, request: True
     age: float | None = None
-    ask: typing.Callable | None = None
 
     asked = True
 
@@ -126,13 +107,10 @@ def _of_one(uuid, resources):
 class _PlacementNotUsed:
     """Placement is not used: all hosts are candidates, nothing is claimed."""
 
-    asked, ask = False, None
+    asked, age = False, None
 
     def of(self, provider_uuid):
         return []
-
-    def release_all(self, instance_uuids):
-        return ()
 
     def __repr__(self):
         return 'PLACEMENT_NOT_USED'
@@ -147,14 +125,11 @@ class NoCandidates:
 
     reason: str = 'Placement offers no host'
 
-    asked, ask, claim_all = True, None, None
+    asked, age = True, None
     providers = frozenset()
 
     def of(self, provider_uuid):
         return []
-
-    def release_all(self, instance_uuids):
-        return ()
 
 
 PLACEMENT_NOT_USED = _PlacementNotUsed()

@@ -1,6 +1,7 @@
 """An instance in flight, and what reads of the hosts show of it."""
 
 import dataclasses
+import typing
 
 from nova_sched import objects
 
@@ -14,8 +15,8 @@ class InFlight:
     numa_limits: NUMATopologyLimits that the filters left, or None.
     group: key of its server group, or None.
     at: when it was placed, seconds since the epoch.
-    claiming: whether it is to be claimed in Placement, which then counts what
-        it takes.
+    allocations: what is claimed for it in Placement, which counts it then:
+        provider uuid -> resource class -> amount; None if nothing is.
     """
 
     key: object
@@ -25,7 +26,12 @@ class InFlight:
     numa_limits: object
     group: str | None
     at: float
-    claiming: bool = False
+    allocations: dict | None = dataclasses.field(default=None, hash=False)
+
+    @property
+    def claiming(self):
+        """Whether it is claimed in Placement."""
+        return self.allocations is not None
 
     @property
     def place(self):
@@ -39,6 +45,21 @@ class InFlight:
             'instance_type_id': flavor.id, 'memory_mb': flavor.memory_mb,
             'vcpus': flavor.vcpus, 'root_gb': flavor.root_gb,
             'ephemeral_gb': flavor.ephemeral_gb, 'flavor': flavor})
+
+
+class News(typing.NamedTuple):
+    """What became of entries of the ledger.
+
+    assumed: list of InFlight.
+    claimed, forgotten: lists of (key, (host, node), when assumed).
+    writes: provider uuid -> how many requests have changed what is held of
+        it in Placement.
+    """
+
+    assumed: list = ()
+    claimed: list = ()
+    forgotten: list = ()
+    writes: dict = {}
 
 
 class UsageDelta:

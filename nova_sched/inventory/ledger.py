@@ -67,6 +67,11 @@ class Entry:
         """Return what is known of its instance: objects.Instance."""
         return self.placed.instance()
 
+    @property
+    def is_under_way(self):
+        """Whether it is being claimed in Placement."""
+        return bool(self.placed.allocations) and not self.claimed
+
     def is_of(self, place, at):
         """Return whether it was assumed at a (host, node) at a time."""
         return self.placed.place == place and self.placed.at == at
@@ -81,11 +86,13 @@ class Ledger:
 
     lifetime: seconds that an entry lasts at most.
 
+    providers: placement.mirror.providers.Providers, in which claims that are
+        under way count; None without a copy of Placement.
     added: how many entries have been added.
     """
 
     def __init__(self, lifetime):
-        self._lifetime, self.added = lifetime, 0
+        self._lifetime, self.added, self.providers = lifetime, 0, None
         # By key, those looked up longest ago first.
         self._entries = collections.OrderedDict()
         # Those that count, by key and by host; all, by server group; how
@@ -165,12 +172,16 @@ class Ledger:
             self._places[placed.place] += 1
         if placed.group is not None:
             self._by_group.setdefault(placed.group, {})[placed.key] = entry
+        if entry.is_under_way and self.providers is not None:
+            self.providers.assume(placed.allocations)
         self._note(placed)
 
     def drop(self, entry):
         """Remove an entry."""
         self.uncount(entry)
         placed = entry.placed
+        if entry.is_under_way and self.providers is not None:
+            self.providers.forget(placed.allocations)
         self._entries.pop(placed.key, None)
         if placed.group is not None:
             group = self._by_group.get(placed.group, {})
@@ -199,9 +210,10 @@ class Ledger:
         if entry is not None and (entry.is_of(place, at)
                                   or entry.placed.at < at):
             ended = entry.placed.place
-            if claimed and entry.placed.group and entry.is_of(place, at):
-                entry.claimed = True
-                return ended
+            if claimed and entry.is_of(place, at):
+                self._claim(entry)
+                if entry.placed.group is not None:
+                    return ended
             entry.forgotten = not claimed
             self.drop(entry)
         self._ended[key] = max(self._ended.get(key, (at, place)), (at, place))
@@ -209,6 +221,11 @@ class Ledger:
         while len(self._ended) > MOST_ENDED:
             self._ended.popitem(last=False)
         return ended
+
+    def _claim(self, entry):
+        if entry.is_under_way and self.providers is not None:
+            self.providers.claimed(entry.placed.allocations)
+        entry.claimed = True
 
     def uncount(self, entry):
         """Have an entry stop counting on its host."""

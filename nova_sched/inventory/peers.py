@@ -18,6 +18,7 @@ import time
 from oslo_log import log as logging
 
 from nova_sched.inventory import picks_on_wire
+from nova_sched.inventory.in_flight import News
 
 LOG = logging.getLogger(__name__)
 
@@ -108,7 +109,7 @@ class Peers:
         batch, size = [], 0
         for each in news:
             batch.append(each)
-            size += len(each[0])
+            size += len(each.assumed)
             if size >= AT_ONCE:
                 self._tell(batch)
                 batch, size = [], 0
@@ -119,10 +120,10 @@ class Peers:
     def _remember(self, news):
         """Remember what was placed of late, for those who are new."""
         recent = self._recent
-        for placements, _, forgotten in news:
-            for key, _, _ in forgotten:
+        for each in news:
+            for key, _, _ in each.forgotten:
                 recent.pop(key, None)
-            for placed in placements:
+            for placed in each.assumed:
                 recent.pop(placed.key, None)
                 recent[placed.key] = placed
         self._forget_old()
@@ -138,7 +139,7 @@ class Peers:
         recent = list(self._recent.values())
         # One message at least: that it has somebody to tell.
         for start in range(0, len(recent) or 1, AT_ONCE):
-            self._tell([(recent[start:start + AT_ONCE], (), ())], author)
+            self._tell([News(recent[start:start + AT_ONCE])], author)
 
     def _forget_gone(self):
         now = time.monotonic()
@@ -228,7 +229,6 @@ def _published(news):
 
     What Placement counts is of no interest to them but for its server group.
     """
-    assumed, _, forgotten = news
-    return ([placed for placed in assumed
-             if not placed.claiming or placed.group is not None],
-            (), forgotten)
+    return News([placed for placed in news.assumed
+                 if not placed.claiming or placed.group is not None],
+                forgotten=news.forgotten)

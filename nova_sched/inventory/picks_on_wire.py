@@ -1,21 +1,20 @@
 """What daemons tell each other of their picks, as JSON.
 
-News is a tuple of what was assumed (list of InFlight), claimed and forgotten
-(lists of (key, (host, node), when assumed)).  What Placement counts is
-published for its server group alone, as claimed already.  What many instances
-of a request take of a host is written once.
+What Placement counts is published for its server group alone, as claimed
+already.  What many instances of a request take of a host is written once.
 """
 
 import functools
 import math
 
 from nova_sched.inventory.in_flight import InFlight
+from nova_sched.inventory.in_flight import News
 from nova_sched.objects import arguments
 from nova_sched.objects import limits
 
 
 def written(news):
-    """Return a list of news as a dict of JSON."""
+    """Return a list of News as a dict of JSON."""
     demands, numbers = [], {}
 
     def number(demand):
@@ -33,14 +32,14 @@ def written(news):
             placed.key, placed.host, placed.nodename, number(placed.demand),
             placed.numa_limits and placed.numa_limits.obj_to_primitive(),
             placed.group, placed.at, placed.claiming]
-            for placed in assumed],
-        'taken_back': [list(each) for each in forgotten],
-    } for assumed, _, forgotten in news]
+            for placed in each.assumed],
+        'taken_back': [list(one) for one in each.forgotten],
+    } for each in news]
     return {'news': written, 'demands': demands}
 
 
 def read(said):
-    """Return the list of news in a dict of JSON.
+    """Return the list of News in a dict of JSON.
 
     Raises ValueError, TypeError, KeyError, IndexError, or what
     ``objects.arguments.from_wire`` does for what ``written`` has not written.
@@ -52,7 +51,7 @@ def read(said):
 
 def _news(demand, said):
     assumed = [_placed(demand, *placed) for placed in said['placed']]
-    return (
+    return News(
         assumed,
         [(placed.key, placed.place, placed.at) for placed in assumed
          if placed.claiming],
@@ -66,7 +65,7 @@ def _placed(demand, key, host, nodename, number, numa_limits, group, at,
         _key(key), _text(host), _text(nodename), demand(number),
         limits.numa_limits(numa_limits),
         None if group is None else _text(group), _moment(at),
-        claiming is True)
+        {} if claiming is True else None)
 
 
 def _key(value):

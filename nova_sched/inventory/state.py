@@ -22,6 +22,7 @@ from nova_sched.inventory import usage
 from nova_sched.inventory.decision_lock import LAST_PATIENCE
 from nova_sched.inventory.decision_lock import PATIENCE
 from nova_sched.inventory.decision_lock import DecisionLock
+from nova_sched.inventory.in_flight import News
 from nova_sched.inventory.in_flight import UsageDelta
 from nova_sched.inventory.in_flight import is_uuid
 from nova_sched.inventory.ledger import GRACE
@@ -43,12 +44,14 @@ class View:
     in_flight: how many these are.
     added: how many entries the ledger had been given.
     state: the SchedulingState that it is of.
+    room: placement.mirror.providers.Room; None without a copy of Placement.
     """
 
     table: HostTable
     in_flight: int
     added: int
     state: object = None
+    room: object = None
 
 
 class SchedulingState:
@@ -74,6 +77,14 @@ class SchedulingState:
     def share(self, sharing):
         """Share the ledger with other workers: a shared_picks.Sharing."""
         self._sharing = sharing
+
+    def count_claims(self, providers):
+        """Count claims that are under way in a copy of Placement.
+
+        providers: placement.mirror.providers.Providers.
+        """
+        self._ledger.providers = providers
+        providers.catch_up = self.catch_up
 
     # Reading: what a watcher of the host cache does.
 
@@ -180,8 +191,10 @@ class SchedulingState:
                 table = self._redone(
                     table, {entry.placed.place for entry in own.values()},
                     without=own.keys())
+            providers = self._ledger.providers
             return View(table, self._ledger.count() - len(own),
-                        self._ledger.added, self)
+                        self._ledger.added, self,
+                        None if providers is None else providers.room())
 
     def assume(self, view, placements, snapshot, related=frozenset(),
                anyway=False):
@@ -206,7 +219,7 @@ class SchedulingState:
                         view.state is not self or self._ledger.has_more(
                             places | related, view.added)):
                     return False
-                self._sharing.tell((placements, (), ()))
+                self._sharing.tell(News(placements))
             is_current = (view.table.columns is self._table.columns
                           and not snapshot.writes)
             places |= self._add(map(Entry, placements))
@@ -216,41 +229,47 @@ class SchedulingState:
                            else self._redone(self._table, places))
             return True
 
-    def claimed(self, placements):
-        """Note that Placement counts these, a list of InFlight."""
-        self._end(placements, claimed=True)
+    def claimed(self, placements, writes):
+        """Note that Placement counts these, a list of InFlight.
+
+        writes: provider uuid -> how many requests these took.
+        """
+        self._end(News(claimed=_ids(placements), writes=writes))
 
     def forget(self, placements):
         """Take these, a list of InFlight, back."""
-        self._end(placements, claimed=False)
+        self._end(News(forgotten=_ids(placements)))
 
-    def _end(self, placements, claimed):
+    def _end(self, news):
         with self._lock:
             if self.in_use[0] is not self:
-                self.in_use[0]._end(placements, claimed)
+                self.in_use[0]._end(news)
                 return
-            ids = [(placed.key, placed.place, placed.at)
-                   for placed in placements]
-            places = self._end_known(ids, claimed)
-            if not places:
-                return
-            self._sharing.tell(((), ids, ()) if claimed else ((), (), ids))
-            self._table = self._redone(self._table, places)
+            places = self._end_known(news)
+            if places:
+                self._sharing.tell(news)
+                self._table = self._redone(self._table, places)
 
-    def _end_known(self, ids, claimed):
-        """End the entries of (key, place, when assumed); return their places.
-        """
-        return {self._ledger.end(*each, claimed) for each in ids} - {None}
+    def _end_known(self, news):
+        """End the entries that News are about; return their places: set."""
+        ended = {self._ledger.end(*each, True) for each in news.claimed}
+        ended |= {self._ledger.end(*each, False) for each in news.forgotten}
+        if news.writes and self._ledger.providers is not None:
+            self._ledger.providers.written(news.writes)
+        return ended - {None}
+
+    def catch_up(self):
+        """Take in the news of other workers and daemons."""
+        with self._lock:
+            self._catch_up()
 
     def _catch_up(self):
-        """Take in the news of other workers and daemons; lock held."""
         places = set()
-        for placements, claimed, forgotten in self._sharing.news():
+        for news in self._sharing.news():
             # Other daemons may send it twice, and late.
-            places |= self._add(Entry(placed) for placed in placements
+            places |= self._add(Entry(placed) for placed in news.assumed
                                 if self._ledger.is_new(placed))
-            places |= self._end_known(claimed, claimed=True)
-            places |= self._end_known(forgotten, claimed=False)
+            places |= self._end_known(news)
         if places:
             self._table = self._redone(self._table, places)
 
@@ -338,3 +357,8 @@ class SchedulingState:
                                   '%(host)s cannot be told', {
                                       'key': key, 'host': host})
         return scratch.as_table()
+
+
+def _ids(placements):
+    """Return what News name a list of InFlight by."""
+    return [(placed.key, placed.place, placed.at) for placed in placements]

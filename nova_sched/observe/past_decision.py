@@ -101,7 +101,7 @@ class PastDecision:
             ~self._rejected_by(codes.OFFERED)].tolist()]
         return AllocationCandidates(
             self._by_provider(uuids), frozenset(uuids),
-            self.rests_on['version'], _claims_nothing, _claims_nothing)
+            self.rests_on['version'])
 
     @property
     def refused(self):
@@ -159,8 +159,3 @@ def asked(call):
 def _not_kept(*names):
     raise exception.InvalidInput(
         reason='what ran on each host is not kept')
-
-
-def _claims_nothing(*args):
-    """Return True: whatever is chosen counts as claimed."""
-    return True

@@ -18,19 +18,19 @@ import inspect
 
 from nova_sched import exception
 from nova_sched.hosts import decision
-from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.objects import arguments
 from nova_sched.objects import current_hosts
 from nova_sched.objects.legacy import dicts
 from nova_sched.objects.legacy import kilo_mapping
 from nova_sched.plugins import nova_methods
+from nova_sched.scheduler.offer import NO_OFFER
 
 
 @dataclasses.dataclass(frozen=True)
 class DriverCall:
     """One call of select_destinations.
 
-    offer: a value of hosts.allocation_candidates.  record: Decision, or None.
+    offer: scheduler.offer.Offer.  record: Decision, or None.
     spec_obj: RequestSpec.  instance_uuids: list, or None.
     alternates: whether these are wanted.
     claimed: instance uuid -> the list of Selection, of which the first was
@@ -40,7 +40,7 @@ class DriverCall:
     is_told: whether the service sends the notifications of it.
     """
 
-    offer: object = PLACEMENT_NOT_USED
+    offer: object = NO_OFFER
     record: object = None
     spec_obj: object = None
     instance_uuids: list | None = None
@@ -84,7 +84,7 @@ class DriverCall:
 
     def note_claims(self, found):
         """Remember lists of Selection that were claimed."""
-        if self.offer.asked:
+        if self.offer.candidates.asked:
             self.claimed.update(zip(
                 self.instance_uuids or (), found, strict=False))
 
@@ -112,9 +112,10 @@ class DriverCall:
             record.alternates = 0
 
     def _offered(self):
-        if not self.offer.asked:
+        found = self.offer.candidates
+        if not found.asked:
             return None, None, None
-        return self.offer.by_provider, self.offer.summaries, self.offer.version
+        return found.by_provider, found.summaries, found.version
 
 
 def _place(chosen):
@@ -202,14 +203,14 @@ def parse_call(usual, *args, **kwargs):
     offered = call.offer
     if (given['alloc_reqs_by_rp_uuid'] is None
             or given['provider_summaries'] is None):
-        offered = PLACEMENT_NOT_USED
-    elif offered.asked:
-        offered = dataclasses.replace(
-            offered, by_provider=given['alloc_reqs_by_rp_uuid'],
+        offered = NO_OFFER
+    elif offered.candidates.asked:
+        offered = dataclasses.replace(offered, candidates=dataclasses.replace(
+            offered.candidates, by_provider=given['alloc_reqs_by_rp_uuid'],
             providers=frozenset(given['provider_summaries']),
             summaries=given['provider_summaries'],
             version=given.get('allocation_request_version')
-            or offered.version)
+            or offered.candidates.version))
     return dataclasses.replace(
         call, offer=offered, spec_obj=given['spec_obj'],
         instance_uuids=given['instance_uuids'],
@@ -348,7 +349,7 @@ class _OwnSignature:
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False,
-                            offer=PLACEMENT_NOT_USED, record=None):
+                            offer=NO_OFFER, record=None):
         extras = {'offer': offer, 'record': record}
         found = [*map(list, super().select_destinations(
             context, spec_obj, instance_uuids,
@@ -389,7 +390,7 @@ class _NovaSignature:
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False,
-                            offer=PLACEMENT_NOT_USED, record=None):
+                            offer=NO_OFFER, record=None):
         call = DriverCall(offer, record, spec_obj, instance_uuids,
                           return_alternates, is_told=self.NOTIFIES)
         try:

@@ -196,16 +196,17 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
     conf: ConfigOpts.  placement: ReadOnlyPlacement.
     """
 
-    def copied_candidates(self, queries, context):
+    def copied_candidates(self, queries):
         """Return None: Placement is to be asked."""
 
-    def _listed(self, found, version, context):
+    def _listed(self, found, version):
         """As of SchedulerReportClient."""
-        room = _Room(found.summaries)
-        return dataclasses.replace(
-            super()._listed(found, version, context), claim=room.claim,
-            release=room.release, reserve=_reserve, claim_all=None,
-            release_all=_release_each)
+        return dataclasses.replace(super()._listed(found, version),
+                                   summaries=found.summaries)
+
+    def claims(self, candidates, context):
+        """Return claims that are not sent."""
+        return _Room(candidates.summaries)
 
     def claim_resources(self, *args, **kwargs):
         """Return True, as for a plug-in's claim that succeeds."""
@@ -239,6 +240,9 @@ class _Room:
     they do not tell there is enough.
     """
 
+    #: Each claim is made by itself, as of AllocationClaims.
+    knows_new, wrote = False, True
+
     def __init__(self, summaries):
         self._free, self._held = {}, {}
         for uuid, summary in summaries.items():
@@ -266,12 +270,6 @@ class _Room:
         for key, amount in self._held.pop(instance_uuid, {}).items():
             self._free[key] += amount
 
-
-def _reserve(instance_uuid, request):
-    """Return True, and have the copy keep what it knows."""
-    return True
-
-
-def _release_each(instance_uuids):
-    """Return that each is to be released by itself."""
-    return ()
+    def release_all(self, instance_uuids):
+        """Return that each is to be released by itself."""
+        return ()

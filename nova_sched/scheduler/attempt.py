@@ -191,7 +191,7 @@ class SchedulingAttempt:
         # By index of the instance: Placed, and the (host, node) pairs where
         # Placement has refused its claim; the indexes of the last view.
         self._placed, self._refused, self._latest = {}, {}, []
-        self._selected = {}
+        self._selected, self._room = {}, None
         self._generator = random.Random(record.seed)
         #: HostSnapshot that it works on; None before it begins.
         self.hosts = None
@@ -221,7 +221,7 @@ class SchedulingAttempt:
                 if index not in self._placed]
 
     def place(self, hosts, siblings=(), is_over=lambda: False,
-              shows_picks=True):
+              shows_picks=True, room=None):
         """Place the instances that have no host yet: list of InFlight.
 
         One alone where claims cannot be made together.
@@ -229,11 +229,13 @@ class SchedulingAttempt:
         siblings: picks of other requests in its server group.
         is_over: function that returns whether to place no more for now.
         shows_picks: whether the hosts show earlier picks of this request.
+        room: what a copy of Placement has free, as of Claims.choose.
         Raises NoValidHost, and whatever a rule raises.
         """
         if self.hosts is not None:
             self._spec_obj = self._own_spec()
         self.hosts, instances, self._latest = hosts, self._unplaced(), []
+        self._room = room
         self._record.begin_view(instances)
         self._begin()
         self._join(siblings)
@@ -281,7 +283,6 @@ class SchedulingAttempt:
 
     def undo(self):
         """Drop the picks of the last view, if they are not assumed yet."""
-        self.claims.drop([self._keys[index] for index in self._latest])
         self._drop(self._latest)
         self._latest = []
 
@@ -357,8 +358,8 @@ class SchedulingAttempt:
         if uuid is not None:
             self._spec_obj.instance_uuid = uuid
         self._ranked = ranked = self._choose(left, position, self._record)
-        claimed = self.claims.choose(ranked, uuid,
-                                     self._refused.get(index, ()))
+        claimed = self.claims.choose(
+            ranked, uuid, self._refused.get(index, ()), self._room)
         if claimed is None:
             if len(ranked):
                 rows = ranked.hosts.rows
@@ -366,7 +367,7 @@ class SchedulingAttempt:
             return False
         claimed.assign_providers(self._spec_obj)
         limits = filters.limits_of(self.hosts, claimed.row)
-        in_flight = self._in_flight(index, claimed.row, limits)
+        in_flight = self._in_flight(index, claimed, limits)
         self._placed[index] = Placed(self.hosts, claimed, limits, in_flight)
         self._latest.append(index)
         self._note(index, claimed.row, in_flight)
@@ -414,14 +415,15 @@ class SchedulingAttempt:
             return None
         return self._ranker.reranker(self._spec_obj)
 
-    def _in_flight(self, index, row, limits):
-        """Return the InFlight of an instance on a row."""
-        host, node = (self.hosts.cell(name, row)
+    def _in_flight(self, index, claimed, limits):
+        """Return the InFlight of an instance on a ClaimedHost."""
+        host, node = (self.hosts.cell(name, claimed.row)
                       for name in ('host', 'nodename'))
         return InFlight(
             self._keys[index], host, node, self._spec_obj.demand(),
             limits.get('numa_topology'), self.request.group,
-            self._record.clock, self.claims.claiming)
+            self._record.clock,
+            claimed.amounts if self.claims.claiming else None)
 
     def _note(self, index, row, placed):
         """Put an instance's host on record."""

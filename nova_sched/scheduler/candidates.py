@@ -5,14 +5,12 @@ that can tell; else Placement lists them.
 """
 
 import dataclasses
-import functools
 
 from oslo_log import log as logging
 
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
-from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.rules import codes
 from nova_sched.rules import reasons
@@ -20,6 +18,8 @@ from nova_sched.rules import refusals
 from nova_sched.scheduler import prefilters
 from nova_sched.scheduler import utils
 from nova_sched.scheduler.client import report
+from nova_sched.scheduler.offer import NO_OFFER
+from nova_sched.scheduler.offer import Offer
 
 LOG = logging.getLogger(__name__)
 
@@ -47,10 +47,12 @@ class CandidateSource:
             manager = getattr(driver, 'host_manager', None)
             self._prefilters = prefilters.Prefilters(conf, manager, client)
             if (conf.nova_sched.candidates == 'mirror'
+                    and driver.LISTS_CANDIDATES_LAST
                     and not driver.WANTS_SUMMARIES):
                 self._mirror = client.mirrored(
                     # A third party's host manager may not know how.
-                    getattr(manager, 'freed_nodes', tuple), answers)
+                    getattr(manager, 'freed_nodes', tuple), answers,
+                    getattr(manager, 'count_claims', None))
         self._max_results = conf.scheduler.max_placement_results
         self._fallback = not conf.workarounds.disable_fallback_pcpu_query
         self._driver = driver
@@ -79,7 +81,7 @@ class CandidateSource:
             self._mirror.forget_aggregates()
 
     def fetch(self, context, spec_obj, record):
-        """Return (RequestSpec, a value of hosts.allocation_candidates).
+        """Return (RequestSpec, Offer).
 
         The RequestSpec is the given one if Placement is not used, else a copy
         that request filters have edited, and that names the one host that the
@@ -90,20 +92,20 @@ class CandidateSource:
         ``Prefilters.apply`` raises.
         """
         if self.placement_client is None or spec_obj.is_rebuild:
-            return spec_obj, PLACEMENT_NOT_USED
+            return spec_obj, NO_OFFER
         with record.timed('placement'):
             spec_obj = self.edited(context, spec_obj)
             node = self._target_node(spec_obj, record)
             queries = utils.resource_requests(
                 spec_obj, max_results=self._max_results, target_node=node,
                 fallback_pcpu_query=self._fallback)
-            found = self.placement_client.copied_candidates(queries, context)
-        lists = functools.partial(self._list, queries, context, record,
-                                  spec_obj)
+            found = self.placement_client.copied_candidates(queries)
+        request = CandidateRequest(self, queries, context, spec_obj)
         if found is None:
-            return spec_obj, lists()
+            return spec_obj, Offer(*request.listed(record), request)
         record.copy_age = found.age
-        return spec_obj, dataclasses.replace(found, ask=lists)
+        return spec_obj, Offer(
+            found, self.placement_client.claims(found, context), request)
 
     def edited(self, context, spec_obj):
         """Return a copy of a RequestSpec that request filters have edited.
@@ -112,24 +114,26 @@ class CandidateSource:
         """
         return self._prefilters.apply(context, spec_obj)
 
-    def _list(self, queries, context, record, spec_obj):
+    def list(self, request, record):
         """Return what Placement lists: AllocationCandidates.
 
+        request: CandidateRequest.
         Raises NoValidHost for none, and PlacementUnavailable.
         """
         record.copy_age = None
         with record.timed('placement'):
-            found = self.placement_client.candidates(queries, context)
+            found = self.placement_client.candidates(request.queries,
+                                                     request.context)
         if isinstance(found, NoCandidates):
             LOG.info('Got no allocation candidates from the Placement API. '
                      'This may be a temporary occurrence as compute nodes '
                      'start up and begin reporting inventory to the '
                      'Placement service.')
             record.offer, record.reason = found, found.reason
-            record.spec_obj = spec_obj
+            record.spec_obj = request.spec_obj
             if found is NO_CANDIDATES:
                 refusals.note_nothing_offered(record, self._hosts(record),
-                                              spec_obj)
+                                              request.spec_obj)
             else:
                 record.refuse('placement_unavailable', codes.STATE_STALE)
             raise exception.NoValidHost(reason='', nova='')
@@ -178,3 +182,31 @@ class CandidateSource:
             spec_obj.requested_destination.host = node.host
             spec_obj.requested_destination.node = node.nodename
         return node.uuid
+
+
+@dataclasses.dataclass(frozen=True)
+class CandidateRequest:
+    """What Placement is asked for one request.
+
+    source: CandidateSource.
+    queries: list of rules.resources.query.ResourceRequest.
+    context: RequestContext of the call.
+    spec_obj: RequestSpec that request filters have edited.
+    """
+
+    source: CandidateSource
+    queries: list
+    context: object
+    spec_obj: object
+
+    def listed(self, record):
+        """Return what Placement lists: AllocationCandidates, and the claims.
+
+        Raises as of ``CandidateSource.list``.
+        """
+        found = self.source.list(self, record)
+        return found, self.source.placement_client.claims(found, self.context)
+
+    def doubt(self, providers):
+        """Have the copy read providers, uuids, again."""
+        self.source.placement_client.doubt(providers)

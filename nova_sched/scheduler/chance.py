@@ -9,7 +9,6 @@ import random
 import numpy as np
 
 from nova_sched import exception
-from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.decision import Pick
 from nova_sched.rules import codes
 from nova_sched.rules import narrowing
@@ -19,6 +18,7 @@ from nova_sched.scheduler import driver
 from nova_sched.scheduler import selections
 from nova_sched.scheduler.attempt import SchedulingRequest
 from nova_sched.scheduler.claims import ClaimedHost
+from nova_sched.scheduler.offer import NO_OFFER
 
 
 class ChanceScheduler(driver.HostScheduler):
@@ -32,7 +32,7 @@ class ChanceScheduler(driver.HostScheduler):
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False,
-                            offer=PLACEMENT_NOT_USED, record=None):
+                            offer=NO_OFFER, record=None):
         request = SchedulingRequest(
             spec_obj, instance_uuids, self.count(spec_obj, instance_uuids),
             self._max_attempts - 1 if return_alternates else 0)

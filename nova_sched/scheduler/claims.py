@@ -1,18 +1,18 @@
 """Claiming hosts from what Placement offers, for one request."""
 
+import collections
 import contextlib
 import dataclasses
+import functools
 import json
-import threading
 import time
 
 from oslo_log import log as logging
 
-from nova_sched import exception
-from nova_sched import turns
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.decision import Claim
-from nova_sched.placement.retry_budget import RetriesExhausted
+from nova_sched.placement import allocations
+from nova_sched.placement import releases
 
 LOG = logging.getLogger(__name__)
 
@@ -21,12 +21,6 @@ NO_CLAIM = 'null'
 
 #: Claims that Placement refuses of what a copy offers, before it is asked.
 MOST_REFUSALS = 3
-
-#: Seconds for which a request that fails waits for its claims to be given
-#: back, and how long between two tries.
-AT_ONCE, AT_ONCE_PAUSE = 5, 1
-#: The same for what is left then, which nobody waits for.
-LATER, LATER_PAUSE = 600, 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +34,11 @@ class ClaimedHost:
 
     row: int
     request: dict | None = None
+
+    @functools.cached_property
+    def amounts(self):
+        """What is claimed: provider uuid -> resource class -> amount."""
+        return allocations.amounts(self.request['allocations'])
 
     @property
     def mapping(self):
@@ -63,30 +62,40 @@ class ClaimedHost:
 class Claims:
     """The hosts that one request chooses and claims in Placement.
 
-    offer: a value of hosts.allocation_candidates.  Nothing is claimed where
-        Placement was not asked, nor for callers that send no instance uuids.
+    offer: scheduler.offer.Offer.  Nothing is claimed where Placement was not
+        asked, nor for callers that send no instance uuids.
     record: the Decision that notes each claim.
+
+    writes: provider uuid -> how many of its requests have changed what is
+        held of it in Placement: Counter.
     """
 
     def __init__(self, offer, instance_uuids, record):
         self._offer, self._record = offer, record
-        self.claiming = (offer is not PLACEMENT_NOT_USED
+        self.claiming = (offer.candidates is not PLACEMENT_NOT_USED
                          and bool(instance_uuids))
         #: Whether the hosts of several instances are claimed in one request.
-        self.together = not self.claiming or offer.claim_all is not None
-        # Instances with a chosen host, and instances that Placement may hold
-        # a claim of, in order: dicts without values.
-        self._chosen, self._claimed = {}, {}
+        self.together = not self.claiming or bool(
+            offer.claims and offer.claims.knows_new)
+        self.writes = collections.Counter()
+        # The answers to claims that were not granted; instances that
+        # Placement may hold a claim of, in order: a dict without values.
+        self._failed, self._claimed = [], {}
 
-    def choose(self, ranked, instance_uuid, refused=frozenset()):
+    def choose(self, ranked, instance_uuid, refused=frozenset(), room=None):
         """Return the first host that may be claimed: ClaimedHost or None.
 
         ranked: rules.ranked.Ranked.
         refused: (host, node) pairs where Placement has refused a claim.
+        room: what the copy of Placement has free, a
+            placement.mirror.providers.Room; None where none is kept.
         """
-        if self.claiming and len(ranked) and _under_way.has(instance_uuid):
+        if self.claiming and len(ranked) and releases.is_under_way(
+                instance_uuid):
             self._give_up(ranked, instance_uuid)
             return None
+        if room is None or not self._offer.is_copied:
+            room = _ENOUGH
         for row in ranked.rows():
             if refused and _place(ranked.snapshot, row) in refused:
                 continue
@@ -95,9 +104,7 @@ class Claims:
                 return chosen
             if self._is_hopeless():
                 break
-            if chosen is not None and self._offer.reserve(
-                    instance_uuid, chosen.request):
-                self._chosen[instance_uuid] = None
+            if chosen is not None and room.take(chosen.amounts):
                 return chosen
         if self.claiming and len(ranked):
             LOG.debug('Unable to successfully claim against any host.')
@@ -112,12 +119,30 @@ class Claims:
             ranked.snapshot, next(iter(ranked.rows()))), None)
 
     def _is_hopeless(self):
-        """Return whether Placement has refused the mirror's hosts too often.
+        """Return whether Placement has refused the copy's hosts too often.
 
         It has to list its candidates then.
         """
-        return self._offer.ask is not None and sum(
-            not claim.taken for claim in self._record.claims) >= MOST_REFUSALS
+        return self._offer.is_copied and len(self._failed) >= MOST_REFUSALS
+
+    def list_candidates(self):
+        """Have Placement list what it offers, if a copy was used until now.
+
+        Returns False if not, and for claims that Placement does not answer.
+        Raises as of Offer.list_candidates.
+        """
+        if not self._offer.is_copied or None in self._failed:
+            return False
+        LOG.debug('No host by the copy of what Placement knows, asking '
+                  'Placement')
+        self.release()
+        self._failed = []
+        self._record.restart()
+        self._record.reason = None
+        self._offer.list_candidates(self._record)
+        self._record.offer = self._offer.candidates
+        self.together = self._offer.claims.knows_new
+        return True
 
     def claim(self, chosen, spec_obj):
         """Claim hosts one by one; return the uuids that are refused: list.
@@ -135,30 +160,32 @@ class Claims:
         if not self.claiming:
             return True
         for uuid in chosen:
-            self._sent(uuid)
+            self._claimed[uuid] = None
         with self._timed():
-            self.together = bool(self._offer.claim_all({
+            self.together = bool(self._offer.claims.claim_all({
                 uuid: host.request for uuid, (_, host) in chosen.items()},
                 spec_obj))
         if self.together:
+            self.writes.update({uuid for _, host in chosen.values()
+                                for uuid in host.amounts})
             for uuid, (place, _) in chosen.items():
                 self._note(uuid, place, True)
         self._record.budget.check('claim')
         return self.together
 
     def _claim(self, instance_uuid, place, chosen, spec_obj):
-        self._sent(instance_uuid)
+        # Before it is sent: its answer may be lost.
+        self._claimed[instance_uuid] = None
         with self._timed():
-            granted = self._offer.claim(instance_uuid, chosen.request,
-                                        spec_obj)
+            granted = self._offer.claims.claim(instance_uuid, chosen.request,
+                                               spec_obj)
         self._note(instance_uuid, place, granted)
+        if not granted:
+            self._offer.doubt(chosen.amounts)
+        elif self._offer.claims.wrote:
+            self.writes.update(chosen.amounts.keys())
         self._record.budget.check('claim')
         return granted
-
-    def _sent(self, instance_uuid):
-        """Note a claim before it is sent: its answer may be lost."""
-        self._chosen.pop(instance_uuid, None)
-        self._claimed[instance_uuid] = None
 
     @contextlib.contextmanager
     def _timed(self):
@@ -171,6 +198,8 @@ class Claims:
 
     def _note(self, instance_uuid, place, granted):
         self._record.claims.append(Claim(instance_uuid, *place, granted))
+        if not granted:
+            self._failed.append(granted)
 
     def first_of(self, snapshot, row):
         """Return a host with its first allocation request: ``ClaimedHost``.
@@ -183,22 +212,25 @@ class Claims:
     @property
     def version(self):
         """Microversion of what was claimed, or None."""
-        return self._offer.version if self.claiming else None
-
-    def drop(self, instance_uuids):
-        """Choose no host any more for instances that are not claimed."""
-        for uuid in instance_uuids:
-            if uuid in self._chosen:
-                del self._chosen[uuid]
-                self._offer.release(uuid)
+        return self._offer.candidates.version if self.claiming else None
 
     def release(self):
-        """Release all that was claimed, or chosen to be claimed."""
+        """Release all that was claimed."""
         if self._claimed:
             LOG.debug('Cleaning up allocations for %s', [*self._claimed])
-        give_back(self._offer, [*reversed(self._claimed), *self._chosen])
+        releases.give_back(self._offer.claims, [*reversed(self._claimed)])
         self._claimed.clear()
-        self._chosen.clear()
+        self.writes.clear()
+
+
+class _Enough:
+    """In place of a Room: Placement has offered all that is chosen."""
+
+    def take(self, amounts):
+        return True
+
+
+_ENOUGH = _Enough()
 
 
 def _place(snapshot, row):
@@ -216,126 +248,3 @@ def first_of(snapshot, row):
                   'scheduling. This host was skipped.', state.uuid)
         return None
     return ClaimedHost(row, requests[0])
-
-
-def give_back(offer, instance_uuids):
-    """Release the claims of instances, for at most AT_ONCE seconds.
-
-    All in one request, if that can be.  A thread goes on to release what is
-    left then.  Nothing is raised: the caller is to learn why its request
-    failed.
-    """
-    releases = _Releases(offer, instance_uuids)
-    _under_way.add(releases)
-    try:
-        if releases.finish_at_once():
-            _under_way.remove(releases)
-            return
-    except BaseException:
-        _under_way.remove(releases)
-        raise
-    for instance_uuid, error in releases.left.items():
-        LOG.warning('The allocations of instance %s, which was not placed, '
-                    'are not given back yet: %s', instance_uuid, error)
-    LOG.warning('Claims of %d instance(s) are still to be given back, which '
-                'is tried every %d seconds for %d seconds: %s',
-                len(releases.left), LATER_PAUSE, LATER,
-                ', '.join(releases.left))
-    try:
-        threading.Thread(target=_give_back_later, args=(releases,),
-                         name='claims to give back', daemon=True).start()
-    except RuntimeError as error:
-        LOG.warning('The service cannot go on to give them back: %s', error)
-        _under_way.remove(releases)
-        _tell_kept(releases)
-
-
-def _give_back_later(releases):
-    uuids = ', '.join(releases.left)
-    time.sleep(LATER_PAUSE)
-    try:
-        is_done = releases.finish_within(LATER, LATER_PAUSE)
-    finally:
-        _under_way.remove(releases)
-    if is_done:
-        LOG.info('The claims that were still to be given back are: %s', uuids)
-    else:
-        _tell_kept(releases)
-
-
-def _tell_kept(releases):
-    LOG.error('Claims of instances that were not placed are not given back: '
-              '%s. Unless they are built since, give back what they hold by '
-              '"openstack resource provider allocation delete UUID"',
-              ', '.join(releases.left))
-
-
-class _Releases:
-    """Claims to release; left: instance uuid -> the last error or None."""
-
-    def __init__(self, offer, instance_uuids):
-        self._offer, self.left = offer, dict.fromkeys(instance_uuids)
-
-    def finish_at_once(self):
-        """Try all in one request, if that can be, and for AT_ONCE seconds
-        what that leaves: whether none is left.
-        """
-        released = set(self._offer.release_all(list(self.left)))
-        self.left = {uuid: None for uuid in self.left if uuid not in released}
-        return self.finish_within(AT_ONCE, AT_ONCE_PAUSE)
-
-    def finish_within(self, seconds, pause):
-        """Try all that are left, with pauses: whether none is left."""
-        end = time.monotonic() + seconds
-        self._try_each()
-        while self.left and time.monotonic() + pause < end:
-            with turns.waiting():
-                time.sleep(pause)
-            self._try_each()
-        return not self.left
-
-    def _try_each(self):
-        """Try each claim that is left once; failed ones come last."""
-        untried, failed = {}, {}
-        for instance_uuid, error in self.left.items():
-            try:
-                self._offer.release(instance_uuid)
-            except RetriesExhausted as exc:
-                untried[instance_uuid] = error or exc
-            except exception.PlacementError as exc:
-                failed[instance_uuid] = exc
-            except Exception:
-                # A fault in this service, which no retry mends.
-                LOG.exception('The allocations of instance %s, which was not '
-                              'placed, could not be given back; remove them '
-                              'from Placement', instance_uuid)
-        # One that cannot be released is not to keep the others waiting.
-        self.left = untried | failed
-
-
-class _UnderWay:
-    """The _Releases of this worker that are not at an end.
-
-    What is claimed for one of their instances may be just what they look for,
-    and would be given back.
-    """
-
-    def __init__(self):
-        self._lock, self._all = threading.Lock(), []
-
-    def add(self, releases):
-        with self._lock:
-            self._all.append(releases)
-
-    def remove(self, releases):
-        with self._lock:
-            self._all.remove(releases)
-
-    def has(self, instance_uuid):
-        """Return whether a claim of an instance is still to be given back."""
-        with self._lock:
-            return any(instance_uuid in releases.left
-                       for releases in self._all)
-
-
-_under_way = _UnderWay()

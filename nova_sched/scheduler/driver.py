@@ -6,8 +6,8 @@ import random
 from oslo_log import log as logging
 
 from nova_sched.hosts import decision
-from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.scheduler import host_manager
+from nova_sched.scheduler.offer import NO_OFFER
 
 LOG = logging.getLogger(__name__)
 
@@ -34,6 +34,9 @@ class Scheduler(abc.ABC):
     #: Whether it looks at what Placement says of each provider: what it is
     #: offered has ``summaries`` then.
     WANTS_SUMMARIES = False
+    #: Whether it has Placement list candidates (``offer.list_candidates``)
+    #: before it refuses a request: only then is it offered those of a copy.
+    LISTS_CANDIDATES_LAST = False
     #: Whether notifications are sent of its requests, before it is asked and
     #: once it has answered.
     NOTIFIES = False
@@ -44,13 +47,13 @@ class Scheduler(abc.ABC):
     @abc.abstractmethod
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False,
-                            offer=PLACEMENT_NOT_USED, record=None):
+                            offer=NO_OFFER, record=None):
         """Choose a host for each instance of a request.
 
         context: RequestContext.  spec_obj: a validated RequestSpec.
         instance_uuids: one text an instance; None from callers that send
             none, then ``spec_obj.num_instances`` counts.
-        offer: what Placement offers, a value of hosts.allocation_candidates.
+        offer: what Placement offers, a scheduler.offer.Offer.
         record: the Decision of the request, to be filled.
         Returns a list, in the order of the instances, of lists of Selection:
         the selected host and then its alternates, if asked for.
@@ -154,7 +157,7 @@ class HostScheduler(Scheduler):
         record = decision.Decision() if record is None else record
         record.request_id = context.request_id
         record.instance_uuid = request.spec_obj.instance_uuid
-        record.instances, record.offer = request.count, offer
+        record.instances, record.offer = request.count, offer.candidates
         record.seed = record.seed or random.SystemRandom().getrandbits(48)
         return record
 

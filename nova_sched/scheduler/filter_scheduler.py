@@ -10,7 +10,8 @@
 4. Claim the picks where Placement offers hosts, outside of the turn; forget
    the picks that Placement refuses.
 5. Repeat 3 and 4 for the instances without a host: Placement has refused
-   their picks, or the slice of time was over.
+   their picks, or the slice of time was over.  Where a copy of Placement has
+   no host for them, begin anew with what Placement itself lists.
 6. Answer with selections.
 """
 
@@ -19,7 +20,6 @@ import contextlib
 from oslo_log import log as logging
 
 from nova_sched import exception
-from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.plugins import loading as plugins
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import scheduler_options
@@ -27,6 +27,7 @@ from nova_sched.scheduler.attempt import HostSelector
 from nova_sched.scheduler.attempt import SchedulingAttempt
 from nova_sched.scheduler.attempt import SchedulingRequest
 from nova_sched.scheduler.claims import Claims
+from nova_sched.scheduler.offer import NO_OFFER
 
 LOG = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ class FilterScheduler(driver.HostScheduler):
     """
 
     ONE_PROCESS = False
-    NOTIFIES = True
+    LISTS_CANDIDATES_LAST = NOTIFIES = True
 
     def __init__(self, conf):
         super().__init__(conf)
@@ -53,7 +54,7 @@ class FilterScheduler(driver.HostScheduler):
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False,
-                            offer=PLACEMENT_NOT_USED, record=None):
+                            offer=NO_OFFER, record=None):
         request = SchedulingRequest(
             spec_obj, instance_uuids, self.count(spec_obj, instance_uuids),
             self._max_attempts - 1 if return_alternates else 0,
@@ -61,7 +62,7 @@ class FilterScheduler(driver.HostScheduler):
         record = self.opened(record, context, request, offer)
         self._read_hosts(record)
         instances, silent = self._look_up(request, record), set()
-        attempt = self._attempt(request, record)
+        attempt = self._attempt(request, offer, record)
         try:
             while not attempt.is_complete:
                 try:
@@ -71,9 +72,17 @@ class FilterScheduler(driver.HostScheduler):
                     attempt.undo()
                     instances = self._look_up(request, record)
                     continue
+                except exception.NoValidHost:
+                    placed = attempt.placed
+                    if not attempt.claims.list_candidates():
+                        raise
+                    self.host_manager.forget(placed)
+                    attempt = self._attempt(request, offer, record)
+                    continue
                 self.host_manager.forget(attempt.claim())
             if attempt.claims.claiming:
-                self.host_manager.claimed(attempt.placed)
+                self.host_manager.claimed(attempt.placed,
+                                          attempt.claims.writes)
             return attempt.selections()
         except BaseException:
             attempt.claims.release()
@@ -107,11 +116,11 @@ class FilterScheduler(driver.HostScheduler):
                 self.host_manager.list_each(instances, name)
         return instances
 
-    def _attempt(self, request, record, make=SchedulingAttempt):
+    def _attempt(self, request, offer, record, make=SchedulingAttempt):
         """Return a new SchedulingAttempt at a request."""
         return make(
             request, self.ranker, self._selector,
-            Claims(record.offer, request.instance_uuids, record), record,
+            Claims(offer, request.instance_uuids, record), record,
             self._default_zone)
 
     def _decide(self, attempt, instances, record):
@@ -132,7 +141,7 @@ class FilterScheduler(driver.HostScheduler):
                 view, hosts = self._view(attempt, instances, record)
                 placed = attempt.place(
                     hosts, manager.siblings(request), turn.is_over,
-                    shows_picks=assumes)
+                    shows_picks=assumes, room=view.room)
                 if not assumes or manager.assume(view, hosts, placed, request,
                                                  is_last):
                     return

@@ -157,6 +157,12 @@ class HostManager:
         """
         return self._freed_nodes.look(self._state.as_read)
 
+    def count_claims(self, providers):
+        """Count claims under way in a copy of Placement, as of
+        SchedulingState.
+        """
+        self._state.count_claims(providers)
+
     def forget_aggregates(self):
         """Have the next ``refresh`` read the aggregates again."""
         self._cache.forget_aggregates()
@@ -316,9 +322,12 @@ class HostManager:
         return self._state.assume(view, placed, hosts, request.related(),
                                   anyway)
 
-    def claimed(self, placed):
-        """Note that Placement has granted the claims of picks."""
-        self._state.claimed(placed)
+    def claimed(self, placed, writes):
+        """Note that Placement has granted the claims of picks.
+
+        writes: as of SchedulingState.claimed.
+        """
+        self._state.claimed(placed, writes)
 
     def forget(self, placed):
         """Take picks, a list of InFlight, back."""

@@ -20,11 +20,11 @@ from nova_sched.hosts import decision
 from nova_sched.objects import arguments
 from nova_sched.objects import bounds
 from nova_sched.objects import selection
+from nova_sched.placement import releases
 from nova_sched.plugins import nova_names
 from nova_sched.rpc import afterwards
 from nova_sched.rpc import undo
 from nova_sched.rules import codes
-from nova_sched.scheduler import claims
 from nova_sched.scheduler import driver
 
 LOG = logging.getLogger(__name__)
@@ -231,24 +231,19 @@ class SchedulerManager:
         self._limits.check(record, spec_obj)
         serving, offers = self._serving
         spec_obj, offer = offers.fetch(ctxt, spec_obj, record)
-        if offer.asked:
+        if offer.candidates.asked:
             record.spec_obj = spec_obj
             arguments.check_distinct(uuids)
         told = self._notifications if serving.NOTIFIES else _NOBODY
         told.began(ctxt, spec_obj)
-        select = functools.partial(
-            serving.select_destinations, ctxt, spec_obj, uuids,
-            return_alternates=as_objects and alternates, record=record)
         try:
-            try:
-                selections = list(map(list, select(offer=offer)))
-            except exception.NoValidHost as refusal:
-                offer = _asked_again(offer, record, refusal)
-                selections = list(map(list, select(offer=offer)))
+            selections = list(map(list, serving.select_destinations(
+                ctxt, spec_obj, uuids, offer=offer, record=record,
+                return_alternates=as_objects and alternates)))
             reply = _reply(selections, as_objects, spec_obj.wire_version)
         except BaseException:
             # What the driver has not given back itself.
-            claims.give_back(offer, _claimed(record))
+            releases.give_back(offer.claims, _claimed(record))
             raise
         record.selections = selections
         record.close(decision.PLACED)
@@ -324,22 +319,6 @@ def _reply(selections, as_objects, version):
     return selection.to_dicts([chosen[0] for chosen in selections], version)
 
 
-def _asked_again(offer, record, refusal):
-    """Return what Placement itself offers a request that was refused.
-
-    offer: what it was refused on.  refusal: NoValidHost, which is raised if
-    the offer was Placement's own, or if Placement does not answer claims.
-    """
-    if offer.ask is None or any(
-            claim.taken is None for claim in record.claims):
-        raise refusal
-    LOG.debug('No host by the copy of what Placement knows, asking Placement')
-    claims.give_back(offer, _claimed(record))
-    record.restart()
-    record.reason = None
-    return offer.ask()
-
-
 def _claimed(record):
     """Return the uuids of the instances that hosts were claimed for: list."""
     return [claim.instance_uuid for claim in record.claims if claim.taken]
@@ -353,7 +332,7 @@ def _give_back_if_lost(offer, record):
         LOG.warning('The answer about instance(s) %s does not reach its '
                     'caller; what was claimed for them is given back',
                     ', '.join(claimed))
-        claims.give_back(offer, claimed)
+        releases.give_back(offer.claims, claimed)
 
     if claimed:
         undo.if_reply_is_lost(give_back)

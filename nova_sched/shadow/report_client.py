@@ -23,7 +23,7 @@ class ComparingReportClient(read_only_placement.ReadOnlyReportClient):
         super().__init__(conf, placement)
         self._conf, self.comparison = conf, None
 
-    def mirrored(self, freed, answers=None):
+    def mirrored(self, freed, answers=None, count_claims=None):
         """As of SchedulerReportClient."""
         # Its questions are no part of a request: they have a connection of
         # their own.
@@ -34,7 +34,7 @@ class ComparingReportClient(read_only_placement.ReadOnlyReportClient):
     def candidates(self, queries, context):
         """As of SchedulerReportClient; NoCandidates if it is too slow."""
         copied = report.SchedulerReportClient.copied_candidates(
-            self, queries, context)
+            self, queries)
         try:
             found = super().candidates(queries, context)
         except exception.PlacementUnavailable as exc:

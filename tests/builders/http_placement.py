@@ -11,6 +11,7 @@ import pathlib
 from nova_sched import conf as config
 from nova_sched import context
 from nova_sched.scheduler.client import report
+from nova_sched.scheduler.offer import Offer
 from tests.builders import http_server
 from tests.builders.http_server import Answer
 
@@ -212,3 +213,22 @@ CONSUMER = error(409, 'consumer generation conflict - expected 1 but got '
 FULL = error(409, "Unable to allocate inventory: Unable to create allocation "
              "for 'VCPU' on resource provider 'a'. The requested amount "
              "would exceed the capacity.")
+
+
+class Offered(Offer):
+    """An Offer of a client that has the attributes of its parts, too."""
+
+    def __getattr__(self, name):
+        return getattr(self.candidates if hasattr(self.candidates, name)
+                       else self.claims, name)
+
+    def doubt(self, providers):
+        """There is no copy."""
+
+
+def ask(client, *queries):
+    """What a client is offered: Offered, or NoCandidates."""
+    found = client.candidates(list(queries) or [Query()], CONTEXT)
+    if not found.providers:
+        return found
+    return Offered(found, client.claims(found, CONTEXT))

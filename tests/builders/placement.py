@@ -1,6 +1,7 @@
 """A Placement in memory: offers hosts, takes claims or refuses them."""
 
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
+from nova_sched.scheduler.offer import Offer
 
 
 class Placement:
@@ -16,6 +17,8 @@ class Placement:
     """
 
     VERSION = '1.36'
+    #: As of placement.claims.AllocationClaims.
+    knows_new, wrote = False, True
 
     def __init__(self, offers, refuses=(), keeps=(), silent=(),
                  late=()):
@@ -26,17 +29,27 @@ class Placement:
         self._late = set(late)
         self.claimed, self.released = [], []
 
-    def offer(self):
-        """What a request is offered."""
+    def candidates(self, **fields):
+        """The AllocationCandidates of a request."""
         return AllocationCandidates(self._offers, frozenset(self._offers),
-                                    self.VERSION, self._claim, self._release)
+                                    self.VERSION, **fields)
 
-    def _release(self, instance_uuid):
+    def offer(self, **fields):
+        """The Offer that a driver is given; fields: of the candidates."""
+        return Offer(self.candidates(**fields), self, self)
+
+    def doubt(self, providers):
+        """There is no copy."""
+
+    def release_all(self, instance_uuids):
+        return ()
+
+    def release(self, instance_uuid):
         if instance_uuid in self._keeps:
             raise ConnectionError('Placement is gone')
         self.released.append(instance_uuid)
 
-    def _claim(self, instance_uuid, request, spec):
+    def claim(self, instance_uuid, request, spec):
         if self._refuses & request['allocations'].keys():
             return False
         if self._late & {instance_uuid, *request['allocations']}:

@@ -4,12 +4,14 @@ import copy
 import json
 
 from nova_sched import context
-from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.objects import arguments
 from nova_sched.scheduler import caching_scheduler
 from nova_sched.scheduler import chance
 from nova_sched.scheduler import filter_scheduler
+from nova_sched.scheduler.offer import NO_OFFER
+from nova_sched.scheduler.offer import Offer
+from tests.builders.placement import Placement
 from tests.conformance import rules
 
 DRIVERS = {'filter_scheduler': filter_scheduler.FilterScheduler,
@@ -73,20 +75,18 @@ def _driver(case, stage):
 def _offer(case):
     """What Placement offered, and who of it refuses claims."""
     if case.get('alloc_reqs_by_rp_uuid') is None:
-        return PLACEMENT_NOT_USED
+        return NO_OFFER
     # Where any of several answers is right, no claim was refused.
     refusing = (set() if 'selected_one_of' in case['expected']
                 else set(case.get('claim_fails', ())))
-    return AllocationCandidates(
+    return Offer(AllocationCandidates(
         by_provider=case['alloc_reqs_by_rp_uuid'],
         providers=frozenset(case['provider_summaries']),
-        version=case['allocation_request_version'],
-        claim=lambda uuid, request, spec: not (
-            refusing & request['allocations'].keys()),
-        release=lambda uuid: None)
+        version=case['allocation_request_version']), *[
+            Placement((), refusing)] * 2)
 
 
-def _select(driver, request_, offered=PLACEMENT_NOT_USED):
+def _select(driver, request_, offered=NO_OFFER):
     """The driver's answer to a request of a case."""
     spec = arguments.from_wire(request_['request_spec'])
     return driver.select_destinations(

@@ -10,7 +10,7 @@ from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.placement.adapter import PlacementAdapter
 from nova_sched.placement.claims import AllocationClaims
 from nova_sched.placement.claims import RequestIdentity
-from nova_sched.scheduler.claims import give_back
+from nova_sched.placement.releases import give_back
 from tests.builders import drivers
 from tests.builders import http_placement
 from tests.builders import requests
@@ -34,7 +34,7 @@ def client(placement, tmp_path):
 
 
 def ask(client, text=SMALL, least='1.17', **kwargs):
-    return client.candidates([Query(text, least)], CONTEXT)
+    return http_placement.ask(client, Query(text, least))
 
 
 def offered(client, *uuids):
@@ -372,7 +372,7 @@ class TestOutage:
 
         assert time.monotonic() - begin < 40
         assert ask(patient).providers == {a}
-        give_back(found, [consumer])
+        give_back(found.claims, [consumer])
         assert placement.consumers(a) == {}
 
     def test_of_a_claim_leaves_nothing_behind(self, placement, tmp_path):

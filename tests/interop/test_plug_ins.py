@@ -152,7 +152,7 @@ def test_candidates_are_narrowed_as_in_nova(tmp_path, monkeypatch, unwanted):
     nova_names.provide(conf)
     rule, = loading.load_filters(conf)
     block = hosts.hosts(*(hosts.a_host(host, uuid=host) for host in offered))
-    block.snapshot.offer = placement.Placement(offered).offer()
+    block.snapshot.offer = placement.Placement(offered).candidates()
 
     passing = rules.survivors(rule, block, spec)
 

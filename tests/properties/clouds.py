@@ -7,7 +7,7 @@ import json
 from hypothesis import strategies as st
 import numpy as np
 
-from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
+from nova_sched.scheduler.offer import NO_OFFER
 from tests.builders.drivers import CELL1
 from tests.builders.drivers import CELL2
 from tests.builders.hosts import NEVER_REPORTED
@@ -128,9 +128,9 @@ class Cloud:
         return table(*self.records)
 
     def offer(self):
-        """A value of hosts.allocation_candidates for a request."""
+        """The Offer for a request."""
         if self.offers is None:
-            return PLACEMENT_NOT_USED
+            return NO_OFFER
         return Placement({
             provider: [an_allocation_request(provider, **mappings)
                        for mappings in found]
@@ -145,7 +145,7 @@ class Cloud:
 
     def block(self, rows=None):
         """The hosts, or some rows, as nobody has looked at them yet."""
-        return self.snapshot(self.offer()).block(
+        return self.snapshot(self.offer().candidates).block(
             None if rows is None else np.array(rows, dtype=np.int64))
 
     def of(self, rows):

@@ -133,8 +133,8 @@ class RowScheduler(PlainScheduler):
         self._steps.conf = self.conf
         self._steps.host_manager = Lent(self.conf, self.host_manager)
 
-    def _attempt(self, request, record):
-        return super()._attempt(request, record, functools.partial(
+    def _attempt(self, request, offer, record):
+        return super()._attempt(request, offer, record, functools.partial(
             row_api.RowApiAttempt, self._steps))
 
     def decide(self, case, seed=1):

@@ -27,8 +27,8 @@ FEW = st.builds(
 
 
 def judged(cloud, spec, ranker):
-    return matrices.judge(cloud.snapshot(cloud.offer()), spec, ranker,
-                          ask_others=True)
+    return matrices.judge(cloud.snapshot(cloud.offer().candidates), spec,
+                          ranker, ask_others=True)
 
 
 def fitting(found):
@@ -72,7 +72,7 @@ def test_those_that_no_rule_rejects_are_those_that_are_ranked(
     found = judged(cloud, spec, ranker)
     if found.errors:
         return
-    snapshot = cloud.snapshot(cloud.offer())
+    snapshot = cloud.snapshot(cloud.offer().candidates)
     own = matrices.private(spec, snapshot)
     ranked = outcome(lambda: ranker.ranked(
         attempt.offered(snapshot.block(), snapshot.offer), own, 0,

@@ -49,7 +49,7 @@ CASES = st.builds(
 
 def is_placed(case):
     return Trial(case.request, case.ranker, case.cloud.snapshot(
-        case.cloud.offer()), Budget()).error is None
+        case.cloud.offer().candidates), Budget()).error is None
 
 
 def asking(case, count=None, **fields):
@@ -161,8 +161,8 @@ def all_changed(case):
 
 def found(case):
     return smallest_changes(
-        case.cloud.snapshot(case.cloud.offer()), case.request, case.ranker,
-        FLAVORS, 'nova', ask_others=True, budget=Budget())
+        case.cloud.snapshot(case.cloud.offer().candidates), case.request,
+        case.ranker, FLAVORS, 'nova', ask_others=True, budget=Budget())
 
 
 def check(case, changes):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from nova_sched.inventory import shared_picks
 from nova_sched.inventory.in_flight import InFlight
+from nova_sched.inventory.in_flight import News
 from nova_sched.inventory.ledger import GRACE
 from nova_sched.inventory.state import SchedulingState
 from tests.builders.hosts import a_host
@@ -54,7 +55,8 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
     def pick(self, key, host, claiming, group):
         self.now += 0.01
         self.assumed[key] = pick = InFlight(
-            key, host, host, DEMAND, None, group, self.now, claiming)
+            key, host, host, DEMAND, None, group, self.now,
+            {} if claiming else None)
         self.shown.discard(key)
         return pick
 
@@ -86,7 +88,7 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
     def a_worker_is_killed_once_it_has_written(self, key, host):
         if key not in self.running:
             pick = self.pick(key, host, True, None)
-            self.shared.sharing().tell(([pick], (), ()))
+            self.shared.sharing().tell(News([pick]))
 
     @stateful.rule(number=number, key=waiting)
     def placement_grants(self, number, key):
@@ -94,7 +96,7 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
         if (pick is not None and pick.claiming
                 and pick not in self.forgotten | self.of_another):
             self.workers[number].view()
-            self.workers[number].claimed([pick])
+            self.workers[number].claimed([pick], {})
             self.claimed.add(pick)
 
     @stateful.rule(number=number, key=waiting)
@@ -111,7 +113,7 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
         if key not in self.running:
             pick = self.pick(key, host, False, group)
             self.of_another.add(pick)
-            self.said.append(([pick], (), ()))
+            self.said.append(News([pick]))
             self.elsewhere.tell(self.said[-1])
 
     @stateful.rule(key=waiting)
@@ -119,7 +121,7 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
         pick = self.assumed.get(key)
         if pick in self.of_another:
             self.forgotten.add(pick)
-            self.elsewhere.tell(((), (), [(key, pick.place, pick.at)]))
+            self.elsewhere.tell(News(forgotten=[(key, pick.place, pick.at)]))
 
     @stateful.rule(data=st.data())
     def news_come_again(self, data):

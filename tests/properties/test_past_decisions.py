@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from nova_sched.hosts import decision
 from nova_sched.observe.decision_store import DecisionStore
+from nova_sched.scheduler.offer import Offer
 from tests.builders import rules
 from tests.builders.examples import examples
+from tests.builders.placement import Placement
 from tests.properties.built_ins import outcome
 from tests.properties.test_decisions import ONE
 from tests.properties.test_decisions import PLAIN_ANEW_AND_ROWS
@@ -36,7 +38,7 @@ class PastCloud:
         return self.past.table.with_columns(service_up=self.up)
 
     def offer(self):
-        return self.past._offer()
+        return Offer(self.past._offer(), *[Placement(())] * 2)
 
     def snapshot(self, offer):
         return self.table.snapshot(self.past._instances(), offer)

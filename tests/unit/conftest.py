@@ -1,5 +1,6 @@
 """Databases with a cloud, for tests of what reads and decides on them."""
 
+from oslo_messaging._drivers import impl_fake
 import pytest
 import sqlalchemy as sa
 
@@ -33,6 +34,12 @@ def no_probes_are_left():
         yield
     for each in made:
         each.close()
+
+
+@pytest.fixture(autouse=True)
+def own_fake_broker():
+    """No service that an earlier test left answers the calls of this one."""
+    impl_fake.FakeExchangeManager.cleanup()
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ import pytest
 
 from nova_sched import messenger
 from nova_sched.inventory import peers
+from nova_sched.inventory.in_flight import News
 from nova_sched.inventory.shared_picks import SharedPicks
 from tests.builders import rules
 from tests.builders.waiting import until
@@ -77,7 +78,7 @@ def test_another_daemon_is_told_what_a_worker_picks(process, broker, picks):
     until(lambda: process._hearing, 'it hears')
     broker.heard(HELLO | {'at': time.time()})
 
-    picks.sharing().tell(([a_pick('i')], (), ()))
+    picks.sharing().tell(News([a_pick('i')]))
 
     until(lambda: broker.placed == ['i'], 'it is told')
 
@@ -89,7 +90,7 @@ def test_a_stop_waits_until_what_is_placed_meanwhile_is_told(
     until(lambda: process._hearing, 'it hears')
     broker.heard(HELLO | {'at': time.time()})
     threading.Timer(0.1, lambda: picks.sharing().tell(
-        ([a_pick('late')], (), ()))).start()
+        News([a_pick('late')]))).start()
 
     process.stop()
 

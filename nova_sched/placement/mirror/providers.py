@@ -1,5 +1,6 @@
 """Resource providers in columns, and which of them fit a query."""
 
+import collections
 import dataclasses
 import threading
 import time
@@ -98,12 +99,15 @@ class Providers:
     clock: function that returns seconds, as of SharedAnswers.
 
     uuids: of the rows, a tuple.
+    catch_up: function that takes in what other workers have claimed.
+
     A provider that is in doubt, because Placement has contradicted what is
     known of it, is not offered until it is put anew.
     """
 
     def __init__(self, clock=time.monotonic):
         self._clock, self._lock = clock, threading.RLock()
+        self.catch_up = lambda: None
         self.uuids, self._rows = (), {}
         self._generations = np.zeros(0, np.int64)
         self._is_root = np.zeros(0, np.bool_)
@@ -133,6 +137,8 @@ class Providers:
         can tell whether the reading has it.
         """
         found = list(found)
+        # Claims of other workers that this reading may have.
+        self.catch_up()
         amounts = {name: np.array([
             each.amounts.get(name, _MISSING) for each in found])
             for name in {name for each in found for name in each.amounts}}
@@ -220,6 +226,7 @@ class Providers:
 
         used: resource class -> amount.  since: as of ``put``.
         """
+        self.catch_up()
         with self._lock:
             row = self._rows.get(uuid)
             if row is None or self._are_touched(row, since):
@@ -278,58 +285,57 @@ class Providers:
         with self._lock:
             return _aggregates(query) - self._members.keys()
 
-    # What claims of our own do.
+    # What claims of this service do, by the entries of its ledger.
 
-    def reserve(self, amounts, always=False):
-        """Take amounts before they are claimed: whether that was possible.
+    def assume(self, amounts):
+        """Take amounts that are about to be claimed.
 
         amounts: provider uuid -> resource class -> amount.  Followed by
-        ``claimed`` or ``refused``.
-        always: take them even if they do not seem to be free.
+        ``claimed`` or ``forget``.
         """
         with self._lock:
-            rows = self._known(amounts)
-            if not always and not all(
-                    self._is_free(row, wanted) for row, wanted in rows):
-                return False
-            for row, wanted in rows:
+            for row, wanted in self._known(amounts):
                 self._use(row, wanted)
                 self._under_way[row] += 1
-            return True
 
     def claimed(self, amounts):
-        """Note that Placement has taken what was reserved."""
+        """Note that Placement has granted what was assumed."""
         with self._lock:
             for row, _ in self._known(amounts):
                 self._finish(row)
 
-    def written(self, uuids):
-        """Note that one request has changed what is held of providers.
+    def written(self, writes):
+        """Note that requests have changed what is held of providers.
 
-        It raises their generations by one, of however many consumers it is;
-        a DELETE does not.
+        writes: provider uuid -> how many.  Each raises the generation by one,
+            of however many consumers it is; a DELETE does not.
         """
         with self._lock:
-            for row, _ in self._known(dict.fromkeys(uuids)):
-                self._generations[row] += 1
+            for row, count in self._known(writes):
+                self._generations[row] += count
 
-    def refused(self, amounts, doubted):
-        """Free what was reserved: it was not claimed.
-
-        doubted: whether Placement has contradicted what is known of the
-            providers.
-        """
+    def forget(self, amounts):
+        """Free what was assumed: it is not claimed."""
         with self._lock:
             for row, wanted in self._known(amounts):
                 self._finish(row)
                 self._use(row, wanted, -1)
-                self._doubted[row] |= doubted
 
-    def released(self, amounts):
-        """Free what was claimed, and is not any more."""
+    def doubt(self, uuids):
+        """Offer providers no more until they are put anew."""
         with self._lock:
-            for row, wanted in self._known(amounts):
-                self._use(row, wanted, -1)
+            for row, _ in self._known(dict.fromkeys(uuids)):
+                self._doubted[row] = True
+
+    def room(self):
+        """Return the Room of one view."""
+        return Room(self)
+
+    def has_room(self, amounts):
+        """Return whether amounts are free, as of ``assume``."""
+        with self._lock:
+            return all(self._is_free(row, wanted)
+                       for row, wanted in self._known(amounts))
 
     def _is_free(self, row, wanted):
         return not self._doubted[row] and all(
@@ -425,6 +431,28 @@ class Providers:
         for aggregate in aggregates:
             found |= self._members[aggregate]
         return found
+
+
+class Room:
+    """What Providers have free, less what one request takes on a view."""
+
+    def __init__(self, providers):
+        self._providers, self._taken = providers, collections.Counter()
+
+    def take(self, amounts):
+        """Take amounts; return whether they are free.
+
+        amounts: provider uuid -> resource class -> amount.
+        """
+        if not self._providers.has_room({
+                uuid: {name: amount + self._taken[uuid, name]
+                       for name, amount in wanted.items()}
+                for uuid, wanted in amounts.items()}):
+            return False
+        for uuid, wanted in amounts.items():
+            for name, amount in wanted.items():
+                self._taken[uuid, name] += amount
+        return True
 
 
 _STANDARD_TRAITS = frozenset(os_traits.get_traits())

@@ -89,9 +89,9 @@ class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
             return driver_results.as_states(found, self.states_of(context))
         return driver_results.as_weighed(found, self.states_of(context))
 
-    def _attempt(self, request, record):
+    def _attempt(self, request, offer, record):
         """As of the base class; an override may fail after it."""
-        attempt, call = super()._attempt(request, record), (
+        attempt, call = super()._attempt(request, offer, record), (
             driver_signatures.current())
         if call is not driver_signatures.NO_CALL:
             call.attempts.append(attempt)

@@ -30,8 +30,9 @@ class RowApi:
         """Asks Placement on behalf of plug-ins: SchedulerReportClient."""
         return report.SchedulerReportClient(self.conf)
 
-    def _attempt(self, request, record, make=None):
-        return super()._attempt(request, record, make or self._make_attempt)
+    def _attempt(self, request, offer, record, make=None):
+        return super()._attempt(request, offer, record,
+                                make or self._make_attempt)
 
     @functools.cached_property
     def _make_attempt(self):

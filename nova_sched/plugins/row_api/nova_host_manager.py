@@ -247,7 +247,7 @@ class NovaHostManagerMixin:
             return snapshot
         self.refresh()
         snapshot = self.snapshot(self.view().table, self.instances(),
-                                 offer=driver_signatures.current().offer)
+                                 offer=driver_signatures.current().offer.candidates)
         current_hosts.set(snapshot)
         return snapshot
 

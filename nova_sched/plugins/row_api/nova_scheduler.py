@@ -7,6 +7,7 @@ from oslo_log import log as logging
 
 from nova_sched import exception
 from nova_sched import filters
+from nova_sched.placement import releases
 from nova_sched.plugins import nova_methods
 from nova_sched.plugins.row_api import host_states as rows
 from nova_sched.plugins.row_api import request
@@ -136,7 +137,7 @@ class NovaSchedulerMixin:
         uuids = args[-1]
         if uuids and request.current().refuse is None:
             LOG.debug('Cleaning up allocations for %s', uuids)
-            claims.give_back(types.SimpleNamespace(
+            releases.give_back(types.SimpleNamespace(
                 release=self.placement_client.forget,
                 release_all=lambda uuids: ()), uuids)
 

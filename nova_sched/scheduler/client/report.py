@@ -55,19 +55,22 @@ class SchedulerReportClient(NovaMethods):
         """The contact.Contact with Placement."""
         return self._adapter.contact
 
-    def mirrored(self, freed, answers=None):
+    def mirrored(self, freed, answers=None, count_claims=None):
         """Return a new PlacementMirror, which ``copied_candidates`` asks.
 
         freed, answers: as of placement.mirror.upkeep.Upkeep.
+        count_claims: function that has claims under way count in Providers.
         """
         self._mirror = PlacementMirror(self._adapter, freed, answers)
+        if count_claims is not None:
+            count_claims(self._mirror.providers)
         return self._mirror
 
-    def copied_candidates(self, queries, context):
-        """Return AllocationCandidates from the copy, without an ``ask``.
+    def copied_candidates(self, queries):
+        """Return AllocationCandidates from the copy.
 
         None if Placement is to be asked.
-        queries, context: as of ``candidates``.
+        queries: as of ``candidates``.
         """
         if self._mirror is None:
             return None
@@ -80,8 +83,22 @@ class SchedulerReportClient(NovaMethods):
             version, microversions.CLAIMS) else None)
         if found is None:
             return None
-        return self._offer(found, found, microversions.CLAIMS, context,
-                           age=self._mirror.age or 0.0)
+        return AllocationCandidates(
+            found, frozenset(found), microversions.CLAIMS,
+            age=self._mirror.age or 0.0)
+
+    def claims(self, candidates, context):
+        """Return the AllocationClaims of one request.
+
+        candidates: AllocationCandidates.  context: as of ``candidates``.
+        """
+        return AllocationClaims(self._adapter, candidates.version,
+                                RequestIdentity.of(context), self._queue)
+
+    def doubt(self, providers):
+        """Have the copy read providers, uuids, again."""
+        if self._mirror is not None:
+            self._mirror.doubt(providers)
 
     def candidates(self, queries, context):
         """Return what Placement offers: AllocationCandidates, NoCandidates.
@@ -105,7 +122,7 @@ class SchedulerReportClient(NovaMethods):
         except exception.PlacementError as exc:
             error = exc
         else:
-            return (self._listed(found, version, context)
+            return (self._listed(found, version)
                     if found.by_provider else NO_CANDIDATES)
         LOG.error('%s', error)
         return self.without_answer(error)
@@ -117,28 +134,14 @@ class SchedulerReportClient(NovaMethods):
         """
         return NoCandidates(str(error))
 
-    def _listed(self, found, version, context):
+    def _listed(self, found, version):
         """Return AllocationCandidates of a list of Placement.
 
         found: placement.candidates.Candidates.
         """
-        return self._offer(
-            found.by_provider, found.providers, version, context,
-            summaries=found.summaries if self.keeps_summaries else None)
-
-    def _offer(self, by_provider, providers, version, context, **fields):
-        """Return AllocationCandidates; arguments and fields as there."""
-        claims = AllocationClaims(self._adapter, version,
-                                  RequestIdentity.of(context), self._queue)
-        if self._mirror is not None:
-            claims = self._mirror.watched(
-                claims, certain=fields.get('age') is None)
-            fields['reserve'] = claims.reserve
         return AllocationCandidates(
-            by_provider, frozenset(providers), version, claims.claim,
-            claims.release,
-            claim_all=claims.claim_all if claims.knows_new else None,
-            release_all=claims.release_all, **fields)
+            found.by_provider, frozenset(found.providers), version,
+            summaries=found.summaries if self.keeps_summaries else None)
 
     def _version(self, queries):
         """Return the microversion for all of the queries.

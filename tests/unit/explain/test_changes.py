@@ -169,7 +169,8 @@ class TestWhere:
     def test_without_the_pin_another_host_may_fit(self, pin, names):
         ranker = a_ranker('RamFilter')
         found = changes(full('a', uuid='p1'), a_host('b', uuid='p2'),
-                        ranker=ranker, offer=Placement(['p2']).offer(), **pin)
+                        ranker=ranker, offer=Placement(['p2']).candidates(),
+                        **pin)
 
         assert str(found['unpinned']) == (
             f'without {names} the request is placed')
@@ -208,7 +209,7 @@ class TestBudget:
     def test_nothing_is_changed_or_claimed(self):
         placement = Placement(['p'])
         snapshot = hosts(full('a', uuid='p')).snapshot
-        snapshot.offer = placement.offer()
+        snapshot.offer = placement.candidates()
         request = SchedulingRequest(a_request(), [clouds.a_uuid(1)], 1)
 
         assert smallest_changes(snapshot, request, a_ranker())

@@ -168,7 +168,7 @@ class TestStages:
                 in found.sentences())
 
     def test_hosts_that_placement_does_not_offer_have_one(self):
-        offer = Placement(['p1']).offer()
+        offer = Placement(['p1']).candidates()
         records = [a_host('a', uuid='p1'), a_host('b', uuid='p2')]
 
         assert rejecting(a_matrix(*records, offer=offer))[
@@ -191,7 +191,7 @@ class TestStages:
 
         offer = Placement({'p': [
             an_allocation_request('p', net=['p1']),
-            an_allocation_request('p', net=['p2'])]}).offer()
+            an_allocation_request('p', net=['p2'])]}).candidates()
         found = a_matrix(a_host('a', uuid='p'), offer=offer,
                          ranker=a_ranker(OneFilter(), OtherFilter()))
 

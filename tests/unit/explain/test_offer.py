@@ -60,7 +60,8 @@ def test_hosts_stand_at_each_condition_that_they_fail():
 
 def test_what_is_offered_is_out_by_none():
     """Placement has changed since, perhaps."""
-    found, _ = judged(Placement(UUIDS[:2]).offer(), VCPU={0, 1, 2}, GOLD=set())
+    found, _ = judged(Placement(UUIDS[:2]).candidates(), VCPU={0, 1, 2},
+                      GOLD=set())
 
     assert rejecting(found) == {
         'Placement: VCPU': ['c'], 'allocation candidates': ['d'],

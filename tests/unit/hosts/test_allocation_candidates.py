@@ -17,7 +17,7 @@ BY_PROVIDER = {'a': [{'allocations': {'a': {'resources': {'VCPU': 1}}}}],
 
 def an_offer(summaries=None):
     return AllocationCandidates(
-        BY_PROVIDER, frozenset('abc'), '1.36', None, None,
+        BY_PROVIDER, frozenset('abc'), '1.36',
         **({} if summaries is None else {'summaries': summaries}))
 
 

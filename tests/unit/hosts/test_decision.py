@@ -116,7 +116,7 @@ def test_what_placement_has_listed_counts_for_its_size():
     empty = record.size
     record.offer = AllocationCandidates(
         {f'uuid-{number}': [allocation_request(f'uuid-{number}')] * 2
-         for number in range(500)}, frozenset(), '1.36', None, None)
+         for number in range(500)}, frozenset(), '1.36')
     tracemalloc.start()
     copied = [copy.deepcopy(each) for each
               in itertools.chain(*record.offer.by_provider.values())]
@@ -323,7 +323,7 @@ def test_what_placement_offered_may_be_given_up():
     """Not that it offered nothing, which is why the request was refused."""
     nothing = NoCandidates('why')
     some, none = Decision(offer=AllocationCandidates(
-        {}, frozenset([UUID]), '1.36', None, None)), Decision(offer=nothing)
+        {}, frozenset([UUID]), '1.36')), Decision(offer=nothing)
 
     for record in (some, none):
         record.forget_state()

@@ -198,7 +198,7 @@ class TestHostSnapshot:
 
     def test_so_do_candidates_and_placements(self):
         snapshot = hosts(a_host('h', uuid='p')).snapshot
-        snapshot.offer = Placement(['p']).offer()
+        snapshot.offer = Placement(['p']).candidates()
         assert len(snapshot.state(0).allocation_candidates) == 1
         twin = snapshot.copy()
 

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from nova_sched.inventory import peers
+from nova_sched.inventory.in_flight import News
 from nova_sched.inventory.shared_picks import SharedPicks
 from tests.unit.inventory.test_picks_on_wire import a_pick
 
@@ -51,15 +52,15 @@ class Daemon:
         self._broker.hand_on()
 
     def place(self, *keys, forgotten=(), **kwargs):
-        self.worker.tell(([a_pick(key, **kwargs) for key in keys], (),
-                          forgotten))
+        self.worker.tell(News([a_pick(key, **kwargs) for key in keys],
+                              forgotten=forgotten))
         self.peers.tell_news()
         self._broker.hand_on()
 
     def told(self):
         """Keys of the picks that its worker was told since the last call."""
-        return [placed.key for placements, _, _ in self.worker.news()
-                for placed in placements]
+        return [placed.key for each in self.worker.news()
+                for placed in each.assumed]
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ class TestAPick:
 
         one.place('i', forgotten=[('j', ('h', 'n'), 1.0)])
 
-        [([placed], claimed, forgotten)] = other.worker.news()
+        [([placed], claimed, forgotten, _)] = other.worker.news()
         assert (placed.place, claimed, forgotten) == (
             ('h', 'n'), [], [('j', ('h', 'n'), 1.0)])
 
@@ -108,13 +109,13 @@ class TestAPick:
         one.place('i', claiming=True)
         one.place('j', claiming=True, group='g')
 
-        [([placed], claimed, _)] = other.worker.news()
+        [([placed], claimed, *_)] = other.worker.news()
         assert placed.key == 'j'
         assert claimed == [('j', placed.place, placed.at)]
 
     def test_is_told_to_nobody_where_nobody_is_heard(self, daemon, broker):
         one = daemon('a')
-        one.worker.tell(([a_pick()], (), ()))
+        one.worker.tell(News([a_pick()]))
 
         assert not one.peers.tell_news()
         assert not broker.said
@@ -122,7 +123,7 @@ class TestAPick:
     def test_of_many_is_told_in_several_messages(self, daemon, broker):
         one, other = map(daemon, 'ab')
         for number in range(2 * peers.AT_ONCE + 1):
-            one.worker.tell(([a_pick(str(number))], (), ()))
+            one.worker.tell(News([a_pick(str(number))]))
         one.peers.tell_news()
 
         assert [len(said['news']) for said in broker.said] == [
@@ -192,7 +193,7 @@ class TestWhatIsSaid:
             self, daemon, broker, caplog):
         one, other = map(daemon, 'ab')
         for key in 'ij':
-            one.worker.tell(([a_pick(key)], (), ()))
+            one.worker.tell(News([a_pick(key)]))
             one.peers.tell_news()
             broker.said[-1]['form'] = peers.FORM + 1
             broker.hand_on()
@@ -205,7 +206,7 @@ class TestWhatIsSaid:
                                             seconds, caplog):
         one, other = map(daemon, 'ab')
         now[0] += 100
-        one.worker.tell(([a_pick()], (), ()))
+        one.worker.tell(News([a_pick()]))
         one.peers.tell_news()
         broker.said[-1]['at'] += seconds
         broker.hand_on()
@@ -217,7 +218,7 @@ class TestWhatIsSaid:
             self, daemon, broker, now, caplog):
         """A queue that is a stream begins with what was said before."""
         one = daemon('a')
-        one.peers._tell([([a_pick()], (), ())])
+        one.peers._tell([News([a_pick()])])
         now[0] += 100
         other = daemon('b', begins=False)
         broker.hand_on()
@@ -249,7 +250,7 @@ def test_after_a_stop_what_workers_still_place_is_told(daemon, monkeypatch):
     stopping = threading.Event()
     stopping.set()
     running = threading.Thread(target=one.peers.run, args=(stopping,))
-    one.worker.tell(([a_pick('i')], (), ()))
+    one.worker.tell(News([a_pick('i')]))
     running.start()
     running.join(10)
     one._broker.hand_on()

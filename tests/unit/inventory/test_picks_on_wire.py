@@ -8,6 +8,7 @@ from nova_sched import exception
 from nova_sched import objects
 from nova_sched.inventory import picks_on_wire
 from nova_sched.inventory.in_flight import InFlight
+from nova_sched.inventory.in_flight import News
 from tests.builders.numa import guest_cell
 from tests.builders.requests import a_request
 
@@ -21,7 +22,7 @@ LIMITS = objects.NUMATopologyLimits(cpu_allocation_ratio=2.0,
 def a_pick(key='i', spec=None, group=None, claiming=False, limits=None):
     spec = spec or a_request(memory_mb=1000)
     return InFlight(key, 'h', 'n', spec.demand(), limits, group, 12.0625,
-                    claiming)
+                    {} if claiming else None)
 
 
 def over_the_wire(*news):
@@ -49,7 +50,7 @@ def told(placed):
     ids=['plain', 'claimed, of a group', 'of several', 'NUMA and PCI',
          'extra specs'])
 def test_a_pick_stays_what_it_is(pick):
-    [([found], claimed, _)] = over_the_wire(([pick], (), ()))
+    [([found], claimed, *_)] = over_the_wire(News([pick]))
 
     assert told(found) == told(pick)
     assert claimed == [(pick.key, pick.place, pick.at)] * pick.claiming
@@ -58,23 +59,25 @@ def test_a_pick_stays_what_it_is(pick):
 def test_keys_and_what_is_taken_back_stay_what_they_are():
     forgotten = [('i', ('h', 'n'), 1.0), (('i', 1), ('h', 'n'), 12.0625)]
 
-    assert over_the_wire(([], (), forgotten)) == [([], [], forgotten)]
+    assert over_the_wire(News(forgotten=forgotten)) == [
+        News([], [], forgotten)]
 
 
 def test_what_many_instances_of_a_request_take_is_written_once():
     spec = a_request(numa_topology=NUMA)
     written = picks_on_wire.written([
-        ([a_pick(f'i{number}', spec) for number in range(5)], (), ()),
-        ([a_pick('another', a_request(numa_topology=NUMA))], (), ())])
+        News([a_pick(f'i{number}', spec) for number in range(5)]),
+        News([a_pick('another', a_request(numa_topology=NUMA))])])
 
     assert len(written['demands']) == 2
-    assert len({id(placed.demand.flavor) for placements, _, _
-                in picks_on_wire.read(written) for placed in placements}) == 2
+    found = [placed for each in picks_on_wire.read(written)
+             for placed in each.assumed]
+    assert len({id(placed.demand.flavor) for placed in found}) == 2
 
 
 def written_with(change):
     """What is written of a pick, with something else in it."""
-    written = picks_on_wire.written([([a_pick()], (), ())])
+    written = picks_on_wire.written([News([a_pick()])])
     change(written)
     return written
 

@@ -39,7 +39,7 @@ class Cloud:
 
     def pick(self, key, host='a', group=None, claiming=False):
         return InFlight(key, host, host, SPEC.demand(), None, group, self.now,
-                        claiming)
+                        {} if claiming else None)
 
     def assume(self, *keys, host='a', view=None, group=None, claiming=False,
                **kwargs):
@@ -288,7 +288,7 @@ class TestClaimed:
     def test_frees_what_was_assumed(self, cloud):
         cloud.assume('k', claiming=True)
 
-        cloud.state.claimed([cloud.pick('k')])
+        cloud.state.claimed([cloud.pick('k')], {})
 
         assert cloud.free() == [4000, 4000]
         assert cloud.state.pending() == {}
@@ -296,7 +296,7 @@ class TestClaimed:
     def test_leaves_a_member_of_a_group(self, cloud):
         cloud.assume('k', group='g', claiming=True)
 
-        cloud.state.claimed([cloud.pick('k')])
+        cloud.state.claimed([cloud.pick('k')], {})
 
         assert cloud.free() == [4000, 4000]
         assert [pick.key for pick in cloud.state.of_group('g', [])] == ['k']

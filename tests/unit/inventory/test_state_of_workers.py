@@ -3,6 +3,7 @@
 import pytest
 
 from nova_sched.inventory import shared_picks
+from nova_sched.inventory.in_flight import News
 from tests.unit.inventory.test_state import UUID
 from tests.unit.inventory.test_state import Cloud
 
@@ -132,13 +133,14 @@ class TestAPickThatIsClaimed:
         one.assume('k', claiming=True)
         assert seen(one) == seen(other) == [3000, 4000]
 
-        one.state.claimed([one.pick('k')])
+        one.state.claimed([one.pick('k')], {})
 
         assert seen(one) == seen(other) == [4000, 4000]
 
     def test_is_in_its_group_from_the_first(self, one, other):
         one.assume('k', group='g', claiming=True)
-        for end in (lambda: None, lambda: one.state.claimed([one.pick('k')])):
+        for end in (lambda: None,
+                    lambda: one.state.claimed([one.pick('k')], {})):
             end()
             assert [pick.host for pick in other.state.of_group('g', [])] == [
                 'a']
@@ -157,14 +159,14 @@ class TestWhatOtherDaemonsTell:
         return shared.exchange()
 
     def test_counts(self, one, other, elsewhere):
-        elsewhere.tell(([one.pick('k')], (), ()))
+        elsewhere.tell(News([one.pick('k')]))
 
         assert seen(one) == seen(other) == [3000, 4000]
 
     def test_twice_counts_once(self, one, elsewhere):
         pick = one.pick('k')
         for _ in range(2):
-            elsewhere.tell(([pick], (), ()))
+            elsewhere.tell(News([pick]))
 
         assert seen(one) == [3000, 4000]
 
@@ -173,9 +175,9 @@ class TestWhatOtherDaemonsTell:
         """It comes late, or to a worker that reads it after the newer one."""
         before = one.pick('k')
         one.now += 1
-        elsewhere.tell(([before], (), ()))
+        elsewhere.tell(News([before]))
         one.assume('k', host='b')
-        elsewhere.tell(([before], (), ()))
+        elsewhere.tell(News([before]))
 
         assert seen(one) == seen(other) == [4000, 3000]
 
@@ -183,13 +185,13 @@ class TestWhatOtherDaemonsTell:
             self, one, elsewhere):
         one.assume('k')
         one.now += 1
-        elsewhere.tell(([one.pick('k', host='b')], (), ()))
+        elsewhere.tell(News([one.pick('k', host='b')]))
 
         assert seen(one) == [4000, 3000]
 
     def test_to_be_taken_back_does_not_count(self, one, elsewhere):
         pick = one.pick('k')
-        elsewhere.tell(([pick], (), ()))
-        elsewhere.tell(((), (), [(pick.key, pick.place, pick.at)]))
+        elsewhere.tell(News([pick]))
+        elsewhere.tell(News(forgotten=[(pick.key, pick.place, pick.at)]))
 
         assert seen(one) == [4000, 4000]

@@ -69,9 +69,9 @@ def test_tells_what_state_it_rests_on():
     (NoCandidates('why'), None,
      {'source': 'placement', 'providers': 0, 'age_seconds': None,
       'why_none': 'why'}),
-    (AllocationCandidates({}, frozenset('ab'), '1.36', None, None), None,
+    (AllocationCandidates({}, frozenset('ab'), '1.36'), None,
      {'source': 'placement', 'providers': 2, 'age_seconds': None}),
-    (AllocationCandidates({}, frozenset('ab'), '1.36', None, None), 1.5,
+    (AllocationCandidates({}, frozenset('ab'), '1.36'), 1.5,
      {'source': 'copy', 'providers': 2, 'age_seconds': 1.5})])
 def test_tells_where_the_candidates_came_from(offer, age, expected):
     assert of(a_record(offer=offer, copy_age=age))['candidates'] == expected

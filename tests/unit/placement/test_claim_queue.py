@@ -13,9 +13,7 @@ from nova_sched.placement.claim_queue import ClaimQueue
 from tests.builders import http_placement
 from tests.builders.clouds import a_uuid
 from tests.builders.http_claims import SPEC
-from tests.builders.http_placement import CONTEXT
 from tests.builders.http_placement import FULL
-from tests.builders.http_placement import Query
 from tests.builders.http_placement import a_candidate
 from tests.builders.http_placement import candidates
 from tests.builders.waiting import until
@@ -164,7 +162,7 @@ class TestClaims:
         http_placement.remembering(placement)
         placement.on('GET', '/allocation_candidates',
                      candidates(a_candidate('a')))
-        return [client.candidates([Query()], CONTEXT) for _ in range(5)]
+        return [http_placement.ask(client) for _ in range(5)]
 
     def crowd(self, placement, offers, answer=None):
         """Whether each is taken; answer: to the claims together."""

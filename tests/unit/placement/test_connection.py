@@ -6,9 +6,7 @@ import threading
 
 from tests.builders import http_placement
 from tests.builders.http_claims import SPEC
-from tests.builders.http_placement import CONTEXT
 from tests.builders.http_placement import TAKEN
-from tests.builders.http_placement import Query
 from tests.builders.http_placement import a_candidate
 from tests.builders.http_placement import candidates
 
@@ -16,7 +14,7 @@ THREADS = 64
 
 
 def ask(client):
-    return client.candidates([Query()], CONTEXT)
+    return http_placement.ask(client)
 
 
 def test_nothing_is_opened_before_the_first_request(client, placement):

@@ -81,7 +81,7 @@ def test_candidates_are_listed_at_the_new_endpoint(kind, conf, move):
 def test_a_claim_at_the_old_endpoint_is_not_repeated(conf, move, old, new):
     """The next one goes to the new endpoint."""
     client = SchedulerReportClient(conf)
-    offer = client.candidates([Query()], CONTEXT)
+    offer = http_placement.ask(client)
     move()
 
     assert not offer.claim('one', offer.of('a')[0], SPEC)
@@ -93,7 +93,7 @@ def test_a_claim_at_the_old_endpoint_is_not_repeated(conf, move, old, new):
 
 def test_a_claim_is_released_at_the_new_endpoint(conf, move, new):
     client = SchedulerReportClient(conf)
-    offer = client.candidates([Query()], CONTEXT)
+    offer = http_placement.ask(client)
     assert offer.claim('one', offer.of('a')[0], SPEC)
     move()
     # The first request of all is answered at the new endpoint.

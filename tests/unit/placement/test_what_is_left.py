@@ -7,8 +7,10 @@ import pytest
 from nova_sched import exception
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.decision import Decision
+from nova_sched.placement import releases
 from nova_sched.placement import retry_budget
 from nova_sched.scheduler import claims
+from nova_sched.scheduler.offer import Offer
 from tests.builders import http_placement
 from tests.builders.http_claims import PATH
 from tests.builders.http_claims import SPEC
@@ -28,16 +30,17 @@ def quick(monkeypatch):
     """Pauses as short as a test wants them."""
     OTHERS.update(threading.enumerate())
     monkeypatch.setattr(retry_budget, 'PAUSE', 0.01)
-    monkeypatch.setattr(claims, 'AT_ONCE', 0.5)
-    monkeypatch.setattr(claims, 'AT_ONCE_PAUSE', 0.02)
-    monkeypatch.setattr(claims, 'LATER_PAUSE', 0.02)
-    monkeypatch.setattr(claims, 'LATER', 60)
+    monkeypatch.setattr(releases, 'AT_ONCE', 0.5)
+    monkeypatch.setattr(releases, 'AT_ONCE_PAUSE', 0.02)
+    monkeypatch.setattr(releases, 'LATER_PAUSE', 0.02)
+    monkeypatch.setattr(releases, 'LATER', 60)
 
 
 @pytest.fixture
 def offer(scene):
-    """AllocationCandidates of which all UUIDs have been claimed."""
+    """An Offer of which all UUIDs have been claimed, released one by one."""
     made = scene.claims()
+    made.release_all = lambda uuids: []
     for uuid in UUIDS:
         assert made.claim(uuid, WANTED, SPEC)
     return offer_of(made)
@@ -62,10 +65,10 @@ def wait_for_the_rest():
 @pytest.mark.parametrize('trouble', [DROP, Answer(503)])
 def test_three_quick_failures_leave_no_claim_behind(offer, placement, caplog,
                                                     monkeypatch, trouble):
-    monkeypatch.setattr(claims, 'AT_ONCE', 10)
+    monkeypatch.setattr(releases, 'AT_ONCE', 10)
     placement.on('PUT', '/allocations/', trouble, trouble, trouble, TAKEN)
 
-    claims.give_back(offer, UUIDS)
+    releases.give_back(offer.claims, UUIDS)
 
     assert given_back(placement) == set(UUIDS)
     assert 'still to be given back' not in caplog.text
@@ -76,7 +79,7 @@ def test_some_that_cannot_be_given_back_do_not_keep_the_others(
     for uuid in UUIDS[:4]:
         placement.on('PUT', f'/allocations/{uuid}', Answer(500))
 
-    claims.give_back(offer, UUIDS)
+    releases.give_back(offer.claims, UUIDS)
 
     processes.until(lambda: given_back(placement) == set(UUIDS),
                     'all are tried')
@@ -90,7 +93,7 @@ def test_what_is_left_is_given_back_later(offer, placement, caplog):
     caplog.set_level('INFO')
     placement.on('PUT', '/allocations/', Answer(503))
 
-    claims.give_back(offer, UUIDS)
+    releases.give_back(offer.claims, UUIDS)
     placement.on('PUT', '/allocations/', TAKEN)
     wait_for_the_rest()
 
@@ -107,10 +110,10 @@ def test_what_is_left_is_given_back_later(offer, placement, caplog):
 
 def test_what_is_never_given_back_is_told_of(offer, placement, caplog,
                                              monkeypatch):
-    monkeypatch.setattr(claims, 'LATER', 0.2)
+    monkeypatch.setattr(releases, 'LATER', 0.2)
     placement.on('PUT', '/allocations/', http_placement.error(409))
 
-    claims.give_back(offer, UUIDS[:2])
+    releases.give_back(offer.claims, UUIDS[:2])
     wait_for_the_rest()
 
     [told] = [record.getMessage() for record in caplog.records
@@ -123,8 +126,8 @@ def test_a_claim_that_was_said_not_to_be_taken_is_released_too():
     """It may have arrived late; Claims knows which may."""
     released = []
     taking = claims.Claims(
-        AllocationCandidates({}, frozenset(), '1.36', lambda *args: False,
-                             released.append), UUIDS, Decision())
+        Offer(AllocationCandidates({}, frozenset(), '1.36'),
+              Refusing(released), Asked()), UUIDS, Decision())
     for _ in range(2):
         taking.claim({UUIDS[0]: (('a', 'a'), claims.ClaimedHost(0, WANTED))},
                      SPEC)
@@ -134,6 +137,31 @@ def test_a_claim_that_was_said_not_to_be_taken_is_released_too():
     assert released == [UUIDS[0]]
 
 
+class Refusing:
+    """AllocationClaims that Placement does not take.
+
+    released: list of the instances that are released.
+    """
+
+    knows_new = False
+
+    def __init__(self, released):
+        self.release = released.append
+
+    def claim(self, *args):
+        return False
+
+    def release_all(self, uuids):
+        return ()
+
+
+class Asked:
+    """In the place of a CandidateRequest."""
+
+    def doubt(self, providers):
+        pass
+
+
 class State:
     host = nodename = 'a'
 
@@ -141,7 +169,7 @@ class State:
 def test_a_claim_without_an_answer_is_given_back_after_an_outage(
         scene, placement, monkeypatch):
     """Reading what it holds, which works first, is not all of the way."""
-    monkeypatch.setattr(claims, 'AT_ONCE', 10)
+    monkeypatch.setattr(releases, 'AT_ONCE', 10)
     holding = http_placement.remembering(placement)
     put, = placement.routes('PUT', '/allocations/')
     placement.on('PUT', '/allocations/', lambda asked: put(asked) and DROP,
@@ -158,8 +186,7 @@ def test_a_claim_without_an_answer_is_given_back_after_an_outage(
             made.release(UUIDS[0])
     placement.on('GET', f'/allocations/{UUIDS[0]}',
                  *placement.routes('GET', '/allocations/'))
-    claims.give_back(AllocationCandidates(
-        {}, frozenset(), '1.36', made.claim, made.release), UUIDS[:1])
+    releases.give_back(made, UUIDS[:1])
 
     assert not holding
 
@@ -176,14 +203,14 @@ class TestWhatIsClaimedAnew:
         """A claim that was not answered, and not given back while Placement
         was away; it is back now, and is asked in three seconds.
         """
-        monkeypatch.setattr(claims, 'LATER_PAUSE', 3)
+        monkeypatch.setattr(releases, 'LATER_PAUSE', 3)
         routes = {method: placement.routes(method, PATH)
                   for method in ('GET', 'PUT')}
         for method in routes:
             placement.on(method, PATH, DROP)
         made = scene.claims()
         assert not made.claim(UUID, WANTED, SPEC)
-        claims.give_back(offer_of(made), [UUID])
+        releases.give_back(made, [UUID])
         for method, answers in routes.items():
             placement.on(method, PATH, *answers)
 
@@ -238,6 +265,5 @@ class Hosts(State):
 
 
 def offer_of(made):
-    """AllocationCandidates that are claimed by AllocationClaims."""
-    return AllocationCandidates({}, frozenset(), '1.36', made.claim,
-                                made.release)
+    """An Offer that is claimed by AllocationClaims."""
+    return Offer(AllocationCandidates({}, frozenset(), '1.36'), made, Asked())

@@ -182,7 +182,7 @@ def test_xena_narrows_the_candidates_of_a_host(unwanted, left):
     block.snapshot.offer = Placement({
         name: [an_allocation_request(name, nic=[provider])
                for provider in providers] for name, providers
-        in {'a': ['p1', 'p2'], 'b': ['p1']}.items()}).offer()
+        in {'a': ['p1', 'p2'], 'b': ['p1']}.items()}).candidates()
     spec_obj = a_request(hints=unwanted and {'not_nic': [unwanted]})
 
     assert survivors(rule, block, spec_obj) == [

@@ -3,7 +3,6 @@
 They are in tests/data/row_plug_ins.py.
 """
 
-import dataclasses
 
 import pytest
 
@@ -162,12 +161,11 @@ class TestWithPlacement:
     """Hosts are narrowed and claimed as ever."""
 
     def asked(self, driver, placement, count=1):
-        offer = placement.offer()
+        providers = placement.candidates().providers
         return hosts_of(select(
             driver, a_request(num_instances=count),
             [a_uuid(number) for number in range(count)],
-            offer=dataclasses.replace(
-                offer, summaries=dict.fromkeys(offer.providers)),
+            offer=placement.offer(summaries=dict.fromkeys(providers)),
             return_alternates=True, record=Decision()))
 
     @pytest.fixture

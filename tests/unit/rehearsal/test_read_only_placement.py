@@ -43,8 +43,7 @@ def test_what_is_offered_counts_as_claimed_at_once(server, client):
     """By the same client as of a scheduler, which would have sent it."""
     server.on('GET', '/allocation_candidates', http_placement.candidates(
         http_placement.a_candidate(A)))
-    found = client.candidates([http_placement.Query()],
-                              http_placement.CONTEXT)
+    found = http_placement.ask(client)
 
     assert found.claim('an-instance', found.of(A)[0], None)
     found.release('an-instance')
@@ -57,8 +56,7 @@ def test_no_more_is_claimed_than_there_is_room_for(server, client):
     server.on('GET', '/allocation_candidates', http_placement.candidates(
         http_placement.a_candidate(A, VCPU=10),
         http_placement.a_candidate(B, VCPU=8, CUSTOM_UNKNOWN=1)))
-    found, again = (client.candidates([http_placement.Query()],
-                                      http_placement.CONTEXT) for _ in 'ab')
+    found, again = (http_placement.ask(client) for _ in 'ab')
 
     def claimed(instance, provider, found=found):
         return found.claim(instance, found.of(provider)[0], None)
@@ -86,15 +84,13 @@ def test_where_no_room_is_told_of_all_of_it_can_be_claimed(server, client,
     answer = http_placement.candidates(http_placement.a_candidate(A))
     answer.body['provider_summaries'][A] = summary
     server.on('GET', '/allocation_candidates', answer)
-    found = client.candidates([http_placement.Query()],
-                              http_placement.CONTEXT)
+    found = http_placement.ask(client)
 
     assert found.claim('an-instance', found.of(A)[0], None)
 
 
 def test_nothing_offered_stays_nothing(client):
-    found = client.candidates([http_placement.Query()],
-                              http_placement.CONTEXT)
+    found = http_placement.ask(client)
 
     assert isinstance(found, NoCandidates)
 

@@ -33,7 +33,7 @@ def offering(**offers):
     block.snapshot.offer = Placement({
         name: [an_allocation_request(name, **{'nic-id-0': [provider]})
                for provider in providers]
-        for name, providers in offers.items()}).offer()
+        for name, providers in offers.items()}).candidates()
     return block
 
 
@@ -78,7 +78,7 @@ def test_hosts_that_are_alike_are_judged_once():
 def test_a_candidate_of_an_old_placement_maps_nothing():
     block = hosts(a_host('a', uuid='a', pci_stats=None))
     block.snapshot.offer = Placement(
-        {'a': [{'allocations': {'a': {}}}]}).offer()
+        {'a': [{'allocations': {'a': {}}}]}).candidates()
     judge = Judge(None)
 
     assert narrow(block, judge) == [True]

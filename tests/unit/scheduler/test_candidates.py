@@ -419,7 +419,7 @@ def test_summaries_are_kept_for_a_driver_that_looks_at_them(
         WANTS_SUMMARIES = wants
 
         def select_destinations(self, *args, offer, **kwargs):
-            given.append(offer.summaries)
+            given.append(offer.candidates.summaries)
             return super().select_destinations(*args, offer=offer, **kwargs)
 
     driver = Own(cloud.conf())

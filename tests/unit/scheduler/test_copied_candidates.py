@@ -8,7 +8,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.context import RequestContext
-from nova_sched.scheduler import claims
+from nova_sched.placement import releases
 from nova_sched.scheduler.filter_scheduler import FilterScheduler
 from tests.builders import http_placement
 from tests.builders import requests
@@ -198,7 +198,7 @@ class TestRequests:
 
     def test_are_not_asked_again_of_a_placement_that_hangs(
             self, manager_of, server, monkeypatch):
-        monkeypatch.setattr(claims, 'LATER_PAUSE', 0.01)
+        monkeypatch.setattr(releases, 'LATER_PAUSE', 0.01)
         others = set(threading.enumerate())
         manager = manager_of(timeout=1)
         server.on('PUT', '/allocations/', HANG)

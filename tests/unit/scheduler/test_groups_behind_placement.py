@@ -66,14 +66,14 @@ def test_a_member_is_seen_by_the_next_one(driver, policy, hosts):
 
 def test_a_member_is_seen_before_it_is_claimed(driver):
     offering, group, found = placement(), members(), []
-    claim = offering._claim
+    claim = offering.claim
 
     def claim_late(*args):
-        offering._claim = claim
+        offering.claim = claim
         found.extend(ask(driver, offering, group[1:], group))
         return claim(*args)
 
-    offering._claim = claim_late
+    offering.claim = claim_late
     assert ask(driver, offering, group[:1], group) == ['h0']
     assert found == ['h1']
     assert claimed(offering) == ['h1', 'h0']

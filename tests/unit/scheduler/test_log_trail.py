@@ -8,9 +8,9 @@ import pytest
 
 from nova_sched import context
 from nova_sched import exception
-from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.scheduler import host_manager
 from nova_sched.scheduler import manager
+from nova_sched.scheduler.offer import NO_OFFER
 from tests.builders import drivers
 from tests.builders import requests
 
@@ -40,7 +40,7 @@ class NotAsked:
     placement_client = None
 
     def fetch(self, context, spec_obj, record):
-        return spec_obj, PLACEMENT_NOT_USED
+        return spec_obj, NO_OFFER
 
 
 @pytest.fixture

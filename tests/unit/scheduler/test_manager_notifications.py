@@ -7,11 +7,11 @@ import pytest
 from nova_sched import context
 from nova_sched import exception
 from nova_sched import objects
-from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.scheduler import caching_scheduler
 from nova_sched.scheduler import chance
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
+from nova_sched.scheduler.offer import NO_OFFER
 from tests.builders import clouds
 from tests.builders import drivers
 from tests.builders import requests
@@ -50,7 +50,7 @@ class CandidateSource:
     def fetch(self, context, spec_obj, record):
         if self._refusal:
             raise self._refusal
-        return spec_obj, PLACEMENT_NOT_USED
+        return spec_obj, NO_OFFER
 
 
 class Foreign(driver.Scheduler):

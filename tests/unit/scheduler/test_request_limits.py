@@ -210,7 +210,7 @@ def test_each_filter_weigher_claim_and_instance_is_a_step():
 
 @pytest.mark.parametrize('step, released', [
     (('RamFilter', 1), UUIDS[:1]), (('CPUWeigher', 1), UUIDS[:1]),
-    (('claim', None), UUIDS[:1]), (('consumption', 1), UUIDS[:2])])
+    (('claim', None), UUIDS[:1]), (('consumption', 1), UUIDS[:1])])
 def test_what_was_claimed_for_it_is_given_back(step, released):
     placement = Placement([f'{name}-uuid' for name in 'abc'])
 

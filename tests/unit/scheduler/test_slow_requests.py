@@ -13,6 +13,7 @@ from nova_sched.hosts.decision import Decision
 from nova_sched.inventory import decision_lock
 from nova_sched.rules import attestation
 from nova_sched.scheduler import filters
+from nova_sched.scheduler.offer import Offer
 from tests.builders.drivers import picks
 from tests.builders.drivers import select
 from tests.builders.in_flight import a_server
@@ -263,7 +264,7 @@ def test_asks_for_attestations_of_hosts_that_placement_offers(cloud):
     authority.answers.set()
     driver = trusting(cloud.driver('filter_scheduler', enabled_filters=[
         'TrustedFilter']), authority)
-    nowhere = AllocationCandidates({}, frozenset(), '1.36', None, None)
+    nowhere = Offer(AllocationCandidates({}, frozenset(), '1.36'))
 
     with pytest.raises(exception.NoValidHost):
         select(driver, a_trusted_server(), offer=nowhere)

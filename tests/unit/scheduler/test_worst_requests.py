@@ -14,10 +14,10 @@ from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import objects
 from nova_sched.hosts import budget
-from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.decision import Decision
 from nova_sched.objects import bounds
 from nova_sched.scheduler import utils
+from nova_sched.scheduler.offer import NO_OFFER
 from tests.builders import clouds
 from tests.builders import drivers
 from tests.builders import numa
@@ -202,7 +202,7 @@ def test_the_worst_request_is_answered(name):
             query.query(query.minimum_version())
     try:
         drivers.select(driver, spec, record=record, offer=(
-            candidates() if name == 'rules.offered' else PLACEMENT_NOT_USED))
+            candidates() if name == 'rules.offered' else NO_OFFER))
     except exception.NoValidHost as refused:
         assert str(refused)
     except exception.InvalidInput as refused:

@@ -24,7 +24,7 @@ LIMIT = 1000
 
 def candidates(*uuids, age=None):
     return AllocationCandidates(
-        {uuid: [{}] for uuid in uuids}, frozenset(uuids), '1.36', None, None,
+        {uuid: [{}] for uuid in uuids}, frozenset(uuids), '1.36',
         age=age)
 
 

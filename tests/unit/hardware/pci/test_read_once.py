@@ -66,7 +66,7 @@ def offer(number):
     return Placement({f'h{host}': [
         an_allocation_request(f'h{host}', **{
             f'nic{device}-0': [f'{pool}{host}'] for device in range(8)})
-        for pool in 'ab'] for host in range(number)}).offer()
+        for pool in 'ab'] for host in range(number)}).candidates()
 
 
 @pytest.mark.parametrize('placement', [True, False])

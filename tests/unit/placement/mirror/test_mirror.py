@@ -15,7 +15,6 @@ from tests.builders.http_placement import CONTEXT
 from tests.builders.http_placement import a_candidate
 from tests.builders.http_placement import error
 from tests.builders.http_providers import Providers
-from tests.builders.http_server import DROP
 from tests.builders.http_server import Answer
 from tests.builders.waiting import until
 
@@ -48,7 +47,7 @@ def a_query(vcpus=1, **fields):
 
 
 def ask(client, *queries):
-    return client.copied_candidates(list(queries) or [a_query()], CONTEXT)
+    return client.copied_candidates(list(queries) or [a_query()])
 
 
 def listings(placement):
@@ -144,41 +143,20 @@ class TestCandidates:
 
 
 class TestClaims:
-    def claim(self, client, found, uuid=A):
-        assert found.reserve(ONE, found.of(uuid)[0])
-        return found.claim(ONE, found.of(uuid)[0], SPEC)
+    """Claims that Placement grants, or not, beside what the copy counts."""
 
-    def test_count_at_once(self, copied, providers):
-        found = ask(copied, a_query(4))
+    @pytest.fixture
+    def known(self, copied):
+        return copied._mirror.providers
 
-        assert self.claim(copied, found)
-
-        assert providers.used(A) == 4
-        assert ask(copied).providers == {B}
-
-    def test_count_from_when_a_host_is_chosen(self, copied):
-        found, other = ask(copied, a_query(4)), ask(copied)
-        assert found.reserve(ONE, found.of(A)[0])
-
-        assert ask(copied).providers == {B}
-        assert not other.reserve(a_uuid(12), other.of(A)[0])
-
-    def test_that_are_released_count_no_longer(self, copied, providers):
-        found = ask(copied, a_query(4))
-        self.claim(copied, found)
-
-        found.release(ONE)
-
-        assert providers.used(A) == 0
-        assert ask(copied, a_query(4)).providers == {A, B}
-
-    def test_that_are_refused_put_the_provider_in_doubt(
-            self, copied, providers):
+    def test_that_are_refused_have_the_provider_read(self, copied, known,
+                                                     providers):
         providers.add(A, used=2)
         found = ask(copied, a_query(3))
-        assert found.providers == {A, B}
+        claims = copied.claims(found, CONTEXT)
+        assert not claims.claim(ONE, found.of(A)[0], SPEC)
 
-        assert not self.claim(copied, found)
+        copied.doubt([A])
 
         assert A not in ask(copied).providers or (
             ask(copied, a_query(2)).providers == {A, B})
@@ -186,49 +164,30 @@ class TestClaims:
               'the provider to be read')
         assert ask(copied, a_query(3)).providers == {B}
 
-    def test_without_an_answer_put_it_in_doubt_too(self, copied, placement):
-        found = ask(copied)
-        placement.on('PUT', '/allocations/', DROP)
-
-        self.claim(copied, found)
-
-        until(lambda: ask(copied, a_query(4)).providers == {A, B},
-              'the provider to be read')
-
-    def test_of_what_placement_listed_count_too(self, copied, providers):
-        providers.add(C)
-        found = copied.candidates([a_query(4)], CONTEXT)
-
-        assert self.claim(copied, found)
-        assert self.claim(copied, found, C)
-
-        assert ask(copied).providers == {B}
-
-
-    def test_of_many_instances_are_one_change(self, copied, providers):
+    def test_of_many_instances_are_one_change(self, copied, known, providers):
         found = ask(copied)
         wanted = {a_uuid(30 + number): found.of(uuid)[0]
                   for number, uuid in enumerate([A, A, B])}
-        for instance, request in wanted.items():
-            assert found.reserve(instance, request)
 
-        assert found.claim_all(wanted, SPEC)
-        self.check(copied, providers, [A, B])
-        assert set(found.release_all(list(wanted))) == set(wanted)
+        assert copied.claims(found, CONTEXT).claim_all(wanted, SPEC)
+        known.written({A: 1, B: 1})
 
-        self.check(copied, providers, [A, B])
-        assert ask(copied, a_query(4)).providers == {A, B}
+        self.check(known, providers, [A, B])
+
+    def test_are_one_change_each(self, copied, known, providers):
+        found = ask(copied)
+        claims = copied.claims(found, CONTEXT)
+        assert claims.claim(ONE, found.of(A)[0], SPEC)
+        assert claims.wrote
+        known.written({A: 1})
+
+        self.check(known, providers, [A, B])
 
     @staticmethod
-    def check(client, providers, uuids):
+    def check(known, providers, uuids):
         """What the copy knows is no other generation than what there is."""
-        assert client._mirror.providers.differing({
+        assert known.differing({
             uuid: providers.there[uuid]['generation'] for uuid in uuids}) == []
-
-    def test_are_one_change_each(self, copied, providers):
-        self.claim(copied, ask(copied))
-
-        self.check(copied, providers, [A, B])
 
 
 def test_candidates_are_of_the_providers_that_fit():

@@ -1,7 +1,6 @@
 """The copy of Placement's providers: who fits, and what claims do to it."""
 
 import dataclasses
-import threading
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -118,11 +117,11 @@ class TestWhoFits:
 
     def test_none_in_doubt_until_it_is_read_anew(self):
         providers = a_copy(a_provider(A), a_provider(B))
-        assert providers.reserve({A: ONE})
+        assert providers.room().take({A: ONE})
 
-        providers.refused({A: ONE}, doubted=True)
+        providers.doubt([A, 'unknown'])
         assert fitting(providers) == B
-        assert not providers.reserve({A: ONE})
+        assert not providers.room().take({A: ONE})
 
         put(providers, a_provider(A))
         assert fitting(providers) == 'ab'
@@ -164,41 +163,44 @@ class TestOnlyPlacementCanTell:
 
 
 class TestClaims:
-    def test_take_room_from_when_a_host_is_chosen(self):
+    def test_take_room_once_they_are_assumed(self):
         providers = a_copy(a_provider(A, vcpus=2))
+        providers.assume({A: ONE})
+        room = providers.room()
 
-        assert providers.reserve({A: ONE})
-        assert providers.reserve({A: ONE})
-        assert not providers.reserve({A: ONE})
+        assert room.take({A: ONE})
+        assert not room.take({A: ONE})
+        assert fitting(providers) == A
+        providers.assume({A: ONE})
         assert fitting(providers) == ''
 
     def test_take_nothing_of_any_if_one_is_full(self):
-        providers = a_copy(a_provider(A), a_provider(B, vcpus=0))
+        providers = a_copy(a_provider(A, vcpus=1), a_provider(B, vcpus=0))
+        room = providers.room()
 
-        assert not providers.reserve({A: ONE, B: ONE})
-        assert fitting(providers, a_query(4)) == A
+        assert not room.take({A: ONE, B: ONE})
+        assert room.take({A: ONE})
 
     def test_take_what_placement_has_offered_in_any_case(self):
-        providers = a_copy(a_provider(A, vcpus=0))
+        providers = a_copy(a_provider(A, vcpus=0), a_provider(B))
 
-        assert providers.reserve({A: ONE}, always=True)
+        providers.assume({A: ONE})
 
-    def test_give_it_back_when_they_are_refused_or_released(self):
+        assert fitting(providers) == B
+
+    def test_are_freed_when_they_are_forgotten(self):
         providers = a_copy(a_provider(A, vcpus=1))
-        providers.reserve({A: ONE})
-        providers.refused({A: ONE}, doubted=False)
-        assert fitting(providers) == A
-
-        providers.reserve({A: ONE})
-        providers.claimed({A: ONE})
+        providers.assume({A: ONE})
         assert fitting(providers) == ''
-        providers.released({A: ONE})
+
+        providers.forget({A: ONE})
+
         assert fitting(providers) == A
 
     def test_raise_the_generation_so_that_ours_are_no_news(self):
         providers = a_copy(a_provider(A, generation=7), a_provider(B))
-        providers.reserve({A: ONE})
-        providers.written([A, C])
+        providers.assume({A: ONE})
+        providers.written({A: 1, C: 1})
         providers.claimed({A: ONE})
 
         assert providers.differing({A: 8, B: 1}) == []
@@ -209,10 +211,10 @@ class TestClaims:
         """Nobody can tell whether it has them."""
         providers = a_copy(a_provider(A))
         if what == 'ends':
-            providers.reserve({A: ONE})
+            providers.assume({A: ONE})
         since = providers.now()
         if what == 'begins':
-            providers.reserve({A: ONE})
+            providers.assume({A: ONE})
         else:
             providers.claimed({A: ONE})
 
@@ -222,7 +224,7 @@ class TestClaims:
 
     def test_on_providers_that_are_gone_do_nothing(self):
         providers = a_copy(a_provider(A), a_provider(B))
-        providers.reserve({A: ONE})
+        providers.assume({A: ONE})
         providers.keep({B})
         providers.claimed({A: ONE})
         put(providers, a_provider(A, generation=0))
@@ -297,45 +299,24 @@ class TestReadings:
 
 @given(st.lists(st.tuples(
     st.sampled_from('abc'), st.integers(1, 3), st.sampled_from(
-        ['claimed', 'refused', 'released'])), max_size=30))
+        ['claimed', 'forgotten'])), max_size=30))
 def test_what_is_used_is_what_is_claimed(claims):
     """Whatever becomes of them, room is neither lost nor made up."""
     providers = a_copy(*map(a_provider, 'abc'))
     used = dict.fromkeys('abc', 0)
     for uuid, amount, outcome in claims:
         amounts = {uuid: {'VCPU': amount}}
-        taken = providers.reserve(amounts)
+        taken = providers.room().take(amounts)
         assert taken == (used[uuid] + amount <= 4)
         if not taken:
             continue
-        if outcome == 'refused':
-            providers.refused(amounts, doubted=False)
+        providers.assume(amounts)
+        if outcome == 'forgotten':
+            providers.forget(amounts)
             continue
         providers.claimed(amounts)
         used[uuid] += amount
-        if outcome == 'released':
-            providers.released(amounts)
-            used[uuid] -= amount
 
     for free in range(1, 5):
         assert set(fitting(providers, a_query(free))) == {
             uuid for uuid in used if used[uuid] + free <= 4}
-
-
-def test_many_threads_take_no_more_than_there_is():
-    providers = a_copy(a_provider(A, vcpus=100))
-    taken = []
-
-    def work():
-        for number in range(100):
-            if providers.reserve({A: ONE}):
-                taken.append(number)
-                providers.claimed({A: ONE})
-            fitting(providers)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(taken) == 100

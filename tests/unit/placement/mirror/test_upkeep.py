@@ -191,8 +191,8 @@ class TestKeepingUp:
 
     def test_reads_none_for_claims_of_its_own(self):
         scene = a_scene()
-        scene.copy.reserve({'a': ONE})
-        scene.copy.written(['a'])
+        scene.copy.assume({'a': ONE})
+        scene.copy.written({'a': 1})
         scene.copy.claimed({'a': ONE})
         scene.world.use('a', 1)
 
@@ -269,8 +269,7 @@ class TestKeepingUp:
 
     def test_reads_a_doubted_one_at_once(self):
         scene = a_scene()
-        scene.copy.reserve({'b': ONE})
-        scene.copy.refused({'b': ONE}, doubted=True)
+        scene.copy.doubt(['b'])
         assert scene.fitting() == 'ac'
 
         scene.upkeep.doubt(['b'])
@@ -281,7 +280,7 @@ class TestKeepingUp:
 
     def test_reads_again_what_a_claim_came_in_between(self):
         scene = a_scene()
-        scene.copy.reserve({'b': ONE})
+        scene.copy.assume({'b': ONE})
         scene.world.change('b', traits=frozenset([GOLD]))
         scene.go_on(5)
         assert scene.fitting(required={GOLD}) == ''
@@ -409,7 +408,7 @@ class TestWorkersTogether:
         one.world.now += 5
         one.upkeep.step()
         claimed = {'a': {'VCPU': 2}}
-        assert other.copy.reserve(claimed)
+        other.copy.assume(claimed)
         other.copy.claimed(claimed)
         one.world.use('a', 2)
 

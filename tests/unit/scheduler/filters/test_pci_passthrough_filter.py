@@ -71,7 +71,7 @@ def offered():
                                          'nic-id-1': ['p3']}),
         an_allocation_request('node', **{'nic-id-0': ['p2'],
                                          'nic-id-1': ['p2']}),
-    ]}).offer()
+    ]}).candidates()
     return block
 
 

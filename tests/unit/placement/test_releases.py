@@ -6,9 +6,8 @@ import types
 import pytest
 
 from nova_sched import exception
-from nova_sched.hosts.allocation_candidates import AllocationCandidates
+from nova_sched.placement import releases
 from nova_sched.placement.retry_budget import RetriesExhausted
-from nova_sched.scheduler import claims
 from tests.builders.services import no_thread
 
 
@@ -27,7 +26,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     made = Clock()
-    monkeypatch.setattr(claims, 'time', types.SimpleNamespace(
+    monkeypatch.setattr(releases, 'time', types.SimpleNamespace(
         monotonic=made.monotonic, sleep=made.sleep))
     return made
 
@@ -40,10 +39,11 @@ class Placement:
 
     def __init__(self, clock, trouble):
         self._clock, self._trouble, self.tries = clock, trouble, []
-        self.offer = AllocationCandidates({}, frozenset(), '1.36', None,
-                                          self._release)
 
-    def _release(self, uuid):
+    def release_all(self, uuids):
+        return ()
+
+    def release(self, uuid):
         self.tries.append((self._clock.now, uuid, threading.current_thread()))
         error = self._trouble(self._clock.now, uuid)
         if error is not None:
@@ -51,7 +51,7 @@ class Placement:
 
     def give_back(self, *uuids):
         """The moments at which it was tried, in seconds."""
-        claims.give_back(self.offer, uuids)
+        releases.give_back(self, uuids)
         for thread in threading.enumerate():
             if thread.name == 'claims to give back':
                 thread.join(60)
@@ -127,7 +127,7 @@ def test_the_rest_is_told_of_where_no_thread_can_go_on(clock, caplog):
                                    "back: can't start new thread")
     assert caplog.messages[-1].startswith(
         'Claims of instances that were not placed are not given back: a. ')
-    assert not claims._under_way.has('a')
+    assert not releases._under_way.has('a')
 
 
 def test_of_what_is_not_asked_for_any_more_the_last_answer_is_told(
