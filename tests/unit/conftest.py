@@ -1,6 +1,5 @@
 """Databases with a cloud, for tests of what reads and decides on them."""
 
-from oslo_messaging._drivers import impl_fake
 import pytest
 import sqlalchemy as sa
 
@@ -37,15 +36,14 @@ def no_probes_are_left():
 
 
 @pytest.fixture(autouse=True)
-def own_fake_broker():
-    """No service that an earlier test left answers the calls of this one."""
-    impl_fake.FakeExchangeManager.cleanup()
+def one_slice():
+    """However slow a machine is, requests are decided in one slice.
 
-
-@pytest.fixture(autouse=True)
-def one_slice(monkeypatch):
-    """However slow a machine is, requests are decided in one slice."""
-    monkeypatch.setattr(decision_lock, 'SLICE', 600)
+    With a MonkeyPatch of its own, as above.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decision_lock, 'SLICE', 600)
+        yield
 
 
 @pytest.fixture
