@@ -13,7 +13,7 @@ from nova_sched.placement import allocations
 from nova_sched.placement import microversions
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.allocations import ConsumerAllocations
-from nova_sched.placement.claim_queue import ClaimQueue
+from nova_sched.placement.claim_batches import ClaimBatches
 from nova_sched.placement.retry_budget import ReleaseRetryBudget
 from nova_sched.placement.retry_budget import RetryBudget
 from nova_sched.service_adapter import FailureReason
@@ -114,16 +114,16 @@ class AllocationClaims:
     """Claims for the instances of one request; used in one thread.
 
     adapter: PlacementAdapter.  microversion: of the candidates.
-    identity: RequestIdentity.  queue: ClaimQueue of the worker.
+    identity: RequestIdentity.  batches: ClaimBatches of the worker.
     sleep, uniform: as in time and random.
 
     The time for all of them is bounded by RetryBudget and ReleaseRetryBudget.
     """
 
-    def __init__(self, adapter, microversion, identity, queue=None,
+    def __init__(self, adapter, microversion, identity, batches=None,
                  sleep=time.sleep, uniform=random.uniform):
         self._microversion, self._identity = microversion, identity
-        self._queue = queue or ClaimQueue()
+        self._batches = batches or ClaimBatches()
         self._sleep, self._uniform = sleep, uniform
         self._claim_budget = RetryBudget(adapter, identity.request_id)
         self._release_budget = ReleaseRetryBudget(adapter,
@@ -133,9 +133,8 @@ class AllocationClaims:
         self._claims, self._known = {}, {}
         # Whether the last claim was not answered in time.
         self._too_late = False
-        #: Whether the last claim was a request of its own, not part of one of
-        #: another instance's.
-        self.wrote = True
+        #: Providers whose generation the last claim has raised: uuids.
+        self.writes = frozenset()
 
     def claim(self, instance_uuid, request, spec_obj):
         """Claim an allocation request for an instance: whether it succeeds.
@@ -369,12 +368,11 @@ class AllocationClaims:
 
         def put():
             return self._put(instance_uuid, self._claim_budget, body)
-        self.wrote = True
-        if held is not _NEW or len(body['allocations']) > 1:
+        if held is not _NEW:
+            self.writes = frozenset(body['allocations'])
             return claims, put()
-        [provider] = body['allocations']
-        response, self.wrote = self._queue.send(
-            provider, instance_uuid, body, put, self._post)
+        response, self.writes = self._batches.send(
+            instance_uuid, body, put, self._post)
         return claims, response
 
     def _drop_last(self, instance_uuid):

@@ -241,7 +241,7 @@ class _Room:
     """
 
     #: Each claim is made by itself, as of AllocationClaims.
-    knows_new, wrote = False, True
+    knows_new, writes = False, ()
 
     def __init__(self, summaries):
         self._free, self._held = {}, {}

@@ -182,8 +182,8 @@ class Claims:
         self._note(instance_uuid, place, granted)
         if not granted:
             self._offer.doubt(chosen.amounts)
-        elif self._offer.claims.wrote:
-            self.writes.update(chosen.amounts.keys())
+        else:
+            self.writes.update(self._offer.claims.writes)
         self._record.budget.check('claim')
         return granted
 

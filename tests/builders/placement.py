@@ -18,7 +18,7 @@ class Placement:
 
     VERSION = '1.36'
     #: As of placement.claims.AllocationClaims.
-    knows_new, wrote = False, True
+    knows_new, writes = False, ()
 
     def __init__(self, offers, refuses=(), keeps=(), silent=(),
                  late=()):

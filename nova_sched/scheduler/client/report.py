@@ -13,7 +13,7 @@ from nova_sched.placement.adapter import PlacementAdapter
 from nova_sched.placement.adapter import PlacementUnreachable
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.candidates import Candidates
-from nova_sched.placement.claim_queue import ClaimQueue
+from nova_sched.placement.claim_batches import ClaimBatches
 from nova_sched.placement.claims import AllocationClaims
 from nova_sched.placement.claims import RequestIdentity
 from nova_sched.placement.listings import SharedListings
@@ -48,7 +48,7 @@ class SchedulerReportClient(NovaMethods):
     def __init__(self, conf, adapter=None):
         self._adapter = adapter or PlacementAdapter(conf)
         self._mirror, self._listings = None, SharedListings()
-        self._queue = ClaimQueue()
+        self._batches = ClaimBatches()
 
     @property
     def contact(self):
@@ -93,7 +93,7 @@ class SchedulerReportClient(NovaMethods):
         candidates: AllocationCandidates.  context: as of ``candidates``.
         """
         return AllocationClaims(self._adapter, candidates.version,
-                                RequestIdentity.of(context), self._queue)
+                                RequestIdentity.of(context), self._batches)
 
     def doubt(self, providers):
         """Have the copy read providers, uuids, again."""

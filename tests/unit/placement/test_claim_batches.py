@@ -1,0 +1,272 @@
+"""Claims that wait at the same time go in one request."""
+
+from concurrent import futures
+import itertools
+import threading
+
+import hypothesis
+from hypothesis import strategies as st
+import pytest
+
+from nova_sched import exception
+from nova_sched.placement import claim_batches
+from nova_sched.placement.adapter import Response
+from nova_sched.placement.claim_batches import ClaimBatches
+from tests.builders import http_placement
+from tests.builders.clouds import a_uuid
+from tests.builders.http_claims import SPEC
+from tests.builders.http_placement import FULL
+from tests.builders.http_placement import a_candidate
+from tests.builders.http_placement import candidates
+from tests.builders.waiting import until
+
+TAKEN, REFUSED = Response(204, ''), Response(409, 'no')
+
+
+class Scene:
+    """Claims, and a Placement that answers when its gate is open.
+
+    sent: a list of uuids for each request, in order.
+    full: providers that have no room, and are named.
+    odd: instances whose claims are refused without a name.
+    """
+
+    def __init__(self, pool):
+        self._pool, self.batches = pool, ClaimBatches()
+        self.sent, self.gate = [], threading.Event()
+        self.full, self.odd, self.trouble = set(), set(), None
+        self.most, self._busy, self._lock = 0, [], threading.Lock()
+
+    def claim(self, uuid, provider='p'):
+        """Claim in a thread: a Future."""
+        body = {'allocations': {provider: {}}}
+        return self._pool.submit(
+            self.batches.send, uuid, body,
+            lambda: self._answer({uuid: body}), self._answer)
+
+    def _answer(self, bodies):
+        providers = set(itertools.chain(*(
+            body['allocations'] for body in bodies.values())))
+        with self._lock:
+            self.sent.append(sorted(bodies))
+            assert not any(providers & others for others in self._busy)
+            self._busy.append(providers)
+            self.most = max(self.most, len(self._busy))
+        assert self.gate.wait(60)
+        with self._lock:
+            self._busy.remove(providers)
+        if self.trouble is not None and len(bodies) > 1:
+            raise self.trouble
+        if providers & self.full:
+            return Response(409, f'{min(providers & self.full)} is full')
+        return REFUSED if bodies.keys() & self.odd else TAKEN
+
+    def crowd(self, uuids, provider='p'):
+        """Claim while others are under way: list of Future."""
+        for number in range(claim_batches.MOST_UNDER_WAY):
+            self.claim(f'first-{number}', f'first-{number}')
+            self.wait_until_sent(number + 1)
+        found = [self.claim(uuid, provider) for uuid in uuids]
+        self.wait_for(len(uuids))
+        self.gate.set()
+        return found
+
+    def wait_until_sent(self, count):
+        until(lambda: len(self.sent) == count, 'a request')
+
+    def wait_for(self, count):
+        until(lambda: len(self.batches._waiting) == count, 'them to wait')
+
+    @property
+    def of_crowd(self):
+        """The requests that came after the first ones."""
+        return self.sent[claim_batches.MOST_UNDER_WAY:]
+
+
+@pytest.fixture
+def scene(monkeypatch):
+    monkeypatch.setattr(claim_batches, 'PATIENCE', 60)
+    with futures.ThreadPoolExecutor(50) as pool:
+        scene = Scene(pool)
+        yield scene
+        scene.gate.set()
+
+
+def statuses(found):
+    return [future.result()[0].status for future in found]
+
+
+def test_one_alone_is_sent_alone(scene):
+    scene.gate.set()
+
+    assert scene.claim('a').result() == (TAKEN, {'p'})
+    assert scene.sent == [['a']]
+
+
+def test_those_that_wait_are_sent_together(scene):
+    """Their provider is written once."""
+    found = scene.crowd('abc')
+
+    assert statuses(found) == [204] * 3
+    assert sorted(len(future.result()[1]) for future in found) == [0, 0, 1]
+    assert scene.of_crowd == [['a', 'b', 'c']]
+    assert scene.most == claim_batches.MOST_UNDER_WAY
+
+
+def test_those_on_a_provider_of_one_under_way_wait_for_it(scene):
+    scene.claim('first', 'p')
+    until(lambda: scene.sent, 'the first claim')
+    scene.claim('a', 'p')
+    scene.claim('b', 'q')
+
+    until(lambda: len(scene.sent) == 2, 'that of another provider')
+    scene.wait_for(1)
+    assert scene.sent == [['first'], ['b']]
+
+
+def test_one_that_has_waited_long_enough_is_sent_by_itself(scene,
+                                                           monkeypatch):
+    scene.claim('first', 'p')
+    until(lambda: scene.sent, 'the first claim')
+    scene._busy.clear()
+    monkeypatch.setattr(claim_batches, 'PATIENCE', 0.05)
+    scene.claim('a', 'p')
+
+    until(lambda: len(scene.sent) == 2, 'both to be sent')
+    scene._busy.append({'p'})
+
+
+def test_two_for_the_same_instance_are_not_sent_together(scene):
+    """Each would take the one claim for its own, and release it."""
+    scene.claim('first', 'p')
+    until(lambda: scene.sent, 'the first claim')
+    found = [scene.claim('a', 'p')]
+    scene.wait_for(1)
+    found.append(scene.claim('a', 'p'))
+    scene.wait_for(2)
+    scene.gate.set()
+
+    assert statuses(found) == [204] * 2
+    assert scene.sent == [['first'], ['a'], ['a']]
+
+
+def test_those_on_a_provider_that_is_named_are_sent_by_themselves(scene):
+    scene.full.add('full')
+    for name in ('x', 'y'):
+        scene.claim(name, name)
+    until(lambda: len(scene.sent) == 2, 'the first claims')
+    found = [scene.claim(uuid, provider) for uuid, provider in (
+        ('a', 'p'), ('b', 'full'), ('c', 'q'))]
+    scene.wait_for(3)
+    scene.gate.set()
+
+    assert statuses(found) == [204, 409, 204]
+    assert scene.of_crowd == [['a', 'b', 'c'], ['a', 'c'], ['b']]
+
+
+def test_of_a_refusal_without_a_name_each_half_is_sent_again(scene):
+    scene.odd.add('b')
+    found = scene.crowd('abcd')
+
+    assert statuses(found) == [204, 409, 204, 204]
+    assert scene.of_crowd == [['a', 'b', 'c', 'd'], ['a', 'b'], ['a'], ['b'],
+                              ['c', 'd']]
+
+
+def test_a_failure_is_that_of_all_that_were_sent(scene):
+    scene.trouble = exception.PlacementError('gone')
+    found = scene.crowd('ab')
+
+    for future in found:
+        with pytest.raises(exception.PlacementError, match='gone'):
+            future.result()
+    assert scene.claim('c').result() == (TAKEN, {'p'})
+
+
+def test_an_exit_fails_the_others_with_an_error(scene):
+    scene.trouble = SystemExit()
+    found = scene.crowd('ab')
+
+    errors = {type(future.exception()) for future in found}
+    assert errors == {SystemExit, exception.PlacementError}
+    assert scene.claim('c').result() == (TAKEN, {'p'})
+
+
+def test_no_more_than_so_many_are_sent_together(scene):
+    names = [f'{number:02}' for number in range(35)]
+    found = scene.crowd(names)
+
+    assert statuses(found) == [204] * 35
+    assert sorted(itertools.chain(*scene.of_crowd)) == names
+    assert max(map(len, scene.sent)) == claim_batches.MOST
+
+
+@hypothesis.given(st.lists(st.tuples(
+    st.sampled_from('pqr'), st.booleans()), min_size=1, max_size=12),
+    st.sets(st.sampled_from('pqr')))
+def test_each_is_granted_or_refused_as_if_it_were_alone(wanted, full):
+    """And each provider is written as often as requests are granted on it."""
+    with futures.ThreadPoolExecutor(20) as pool:
+        scene = Scene(pool)
+        scene.full = full
+        scene.odd = {str(number) for number, (_, is_odd)
+                     in enumerate(wanted) if is_odd}
+        found = [scene.claim(str(number), provider)
+                 for number, (provider, _) in enumerate(wanted)]
+        scene.gate.set()
+
+    assert [status == 204 for status in statuses(found)] == [
+        provider not in full and not is_odd for provider, is_odd in wanted]
+
+
+class TestClaims:
+    @pytest.fixture
+    def offers(self, client, placement):
+        """What each request of a crowd is offered: one host."""
+        http_placement.remembering(placement)
+        placement.on('GET', '/allocation_candidates',
+                     candidates(a_candidate('a')))
+        return [http_placement.ask(client) for _ in range(5)]
+
+    def crowd(self, placement, offers, answer=None):
+        """Whether each is taken; answer: to the claims together."""
+        [put] = placement.routes('PUT', '/allocations/')
+        gate = threading.Event()
+
+        def slow(asked):
+            gate.wait(60)
+            return put(asked)
+        placement.on('PUT', '/allocations/', slow)
+        if answer is not None:
+            placement.on('POST', '/allocations', answer)
+        batches = offers[0].claim.__self__._batches
+        with futures.ThreadPoolExecutor(5) as pool:
+            first = pool.submit(self.claim, offers[0], 0)
+            until(lambda: placement.to('PUT'), 'the first claim')
+            others = [pool.submit(self.claim, offer, number)
+                      for number, offer in enumerate(offers[1:], 1)]
+            until(lambda: len(batches._waiting) == 4, 'all to wait')
+            gate.set()
+        return [future.result() for future in (first, *others)]
+
+    @staticmethod
+    def claim(offer, number):
+        return offer.claim(a_uuid(number), offer.of('a')[0], SPEC)
+
+    def test_of_many_requests_are_sent_together(self, placement, offers):
+        assert self.crowd(placement, offers) == [True] * 5
+        assert [len(asked.body) for asked in placement.to('POST')] == [4]
+        assert len(placement.to('PUT')) == 1
+
+    def test_that_are_refused_together_are_sent_alone(self, placement,
+                                                      offers):
+        assert self.crowd(placement, offers, FULL) == [True] * 5
+        assert len(placement.to('PUT')) == 5
+
+    def test_are_released_each_by_its_request(self, placement, offers):
+        self.crowd(placement, offers)
+
+        offers[2].release(a_uuid(2))
+
+        assert http_placement.written(placement, claims=False) == [
+            f'/allocations/{a_uuid(2)}']
