@@ -214,8 +214,9 @@ class BurstBed(test_bed.Bed):
                 text = file.read_text().replace(
                     'workers = 1', f'workers = {workers}').replace(
                         'host = benchmark', f'host = benchmark{number}')
+                text += '\n[nova_sched]\npicks_key = of the benchmark\n'
                 if spread:
-                    text += f'\n[nova_sched]\nspread_near_equal = {spread}\n'
+                    text += f'spread_near_equal = {spread}\n'
                 own = self.directory / f'burst{number}.conf'
                 own.write_text(text)
                 running.enter_context(self._module(

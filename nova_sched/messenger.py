@@ -5,6 +5,7 @@ for the other: a worker that is busy would hear late, and choose what was just
 given away.
 """
 
+import hashlib
 import threading
 import uuid
 
@@ -13,7 +14,9 @@ from oslo_service import backend
 import setproctitle
 
 from nova_sched import rpc
+from nova_sched.db import cells
 from nova_sched.inventory import peers
+from nova_sched.inventory.signed_news import Signer
 from nova_sched.rpc.broadcast import Broadcast
 
 LOG = logging.getLogger(__name__)
@@ -31,7 +34,7 @@ class Messenger(backend.get_component('ServiceBase')):
     conf: ConfigOpts, checked.
     picks: inventory.shared_picks.SharedPicks, made before the fork.
 
-    What it goes by is read at the start: nothing of it is read again.
+    What it goes by is read at the start, but for the key.
     """
 
     def __init__(self, conf, picks):
@@ -57,7 +60,8 @@ class Messenger(backend.get_component('ServiceBase')):
         self._stopped.wait()
 
     def reset(self):
-        """Go on."""
+        """Read the files again, which may have another key."""
+        self._conf.reload_config_files()
 
     def _run(self):
         while not self._stopping.is_set():
@@ -75,7 +79,7 @@ class Messenger(backend.get_component('ServiceBase')):
         broadcast = Broadcast(self._conf, transport)
         others = peers.Peers(
             self._conf.host, uuid.uuid4().hex, self._picks.exchange(),
-            broadcast.say)
+            Signer(self._find_key), broadcast.say)
         try:
             while not self._hears(broadcast, others):
                 if self._stopping.wait(RETRY):
@@ -87,6 +91,17 @@ class Messenger(backend.get_component('ServiceBase')):
                 broadcast.stop()
             self._hearing = False
             transport.cleanup()
+
+    def _find_key(self):
+        """Return the key to sign messages with: bytes, or None for none.
+
+        Raises DatabaseUnavailable and ConfigurationError.
+        """
+        secret = self._conf.nova_sched.picks_key or cells.cell0_secret(
+            self._conf)
+        if not secret:
+            return None
+        return hashlib.sha256(f'nova_sched picks {secret}'.encode()).digest()
 
     @staticmethod
     def _hears(broadcast, others):

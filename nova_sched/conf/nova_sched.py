@@ -24,6 +24,15 @@ to the same host. It takes a fanout exchange, nova_sched.nova.scheduler_fanout
 by default, and next to nothing where one daemon is alone. Read at the start;
 not with --no-fork.
 """),
+    cfg.StrOpt(
+        'picks_key', secret=True, help="""
+Secret text by which daemons sign what they tell each other of picks, the same
+on all scheduler hosts and on no compute host; at least 16 random characters.
+Unset: a key is made of the row of cell0 in cell_mappings of the API database
+and the password in it. Where that has none either, nothing is told. Both are
+read again, within a minute, the option after a SIGHUP; the key before holds
+for five minutes.
+"""),
     cfg.FloatOpt(
         'spread_near_equal', min=0, help="""
 Hosts that weigh at most so much less than the best one are put in random

@@ -6,6 +6,7 @@ from urllib import parse
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched.db import api_reader
 from nova_sched.db import engine
 
 LOG = logging.getLogger(__name__)
@@ -81,6 +82,34 @@ def mapping_url(row, conf):
     """
     return fill_template(row['database_connection'] or '',
                          engine.connection_url(conf))
+
+
+def find_cell0(conf):
+    """Return the row of cell0 in ``cell_mappings``: dict, or None.
+
+    Raises DatabaseUnavailable.
+    """
+    if not conf.api_database.connection:
+        return None
+    api = engine.database(conf, 'api_database')
+    try:
+        rows = api_reader.ApiReader(api).cell_mappings()
+    finally:
+        api.close()
+    return next((row for row in rows if row['uuid'] == CELL0_UUID), None)
+
+
+def cell0_secret(conf):
+    """Return a text that nobody without the API database knows, or None.
+
+    It is the same on all hosts with the same password of cell0's database.
+    Raises DatabaseUnavailable and ConfigurationError.
+    """
+    row = find_cell0(conf)
+    if row is None:
+        return None
+    password = engine.parse_url(mapping_url(row, conf)).password
+    return password and f'{row["database_connection"]} {password}'
 
 
 def fill_template(template, url):

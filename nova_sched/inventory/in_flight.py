@@ -54,12 +54,14 @@ class News(typing.NamedTuple):
     claimed, forgotten: lists of (key, (host, node), when assumed).
     writes: provider uuid -> how many requests have changed what is held of
         it in Placement.
+    heard: whether another daemon tells it.
     """
 
     assumed: list = ()
     claimed: list = ()
     forgotten: list = ()
     writes: dict = {}
+    heard: bool = False
 
 
 class UsageDelta:

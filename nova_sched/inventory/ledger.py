@@ -34,6 +34,9 @@ UNSEEN = object()
 #: Places, instances and groups whose last entry is known at most.
 MOST_NAMES = 20_000
 
+#: Entries at most; of more, the oldest are forgotten.
+MOST_ENTRIES = 20_000
+
 #: Instances whose last claimed or forgotten entry is remembered, in case that
 #: the news of its being assumed, or of an earlier one, comes late or again.
 MOST_ENDED = 2000
@@ -84,23 +87,21 @@ class Entry:
 class Ledger:
     """The entries of one process; callers hold a lock.
 
-    lifetime: seconds that an entry lasts at most.
-
     providers: placement.mirror.providers.Providers, in which claims that are
         under way count; None without a copy of Placement.
     added: how many entries have been added.
     """
 
-    def __init__(self, lifetime):
-        self._lifetime, self.added, self.providers = lifetime, 0, None
+    def __init__(self):
+        self.added, self.providers = 0, None
         # By key, those looked up longest ago first.
         self._entries = collections.OrderedDict()
         # Those that count, by key and by host; all, by server group; how
         # many count at each (host, node).
         self._counting, self._by_host, self._by_group = {}, {}, {}
         self._places = collections.Counter()
-        # (when assumed, number, key) of all that were: a heap.
-        self._assumed_at, self._numbers = [], itertools.count()
+        # (when it ends, number, entry) of all that were: a heap.
+        self._ends_at, self._numbers = [], itertools.count()
         # Place, instance or group -> number of its last entry, in order; the
         # number up to which they are not known any more.
         self._last, self._oldest = collections.OrderedDict(), 0
@@ -158,14 +159,20 @@ class Ledger:
                 found[key] = self._entries[key]
         return found
 
-    def add(self, entry):
-        """Add an entry, in place of any other one of its instance."""
+    def add(self, entry, until):
+        """Add an entry, in place of any other one of its instance.
+
+        until: when it ends at the latest, as ``now`` of ``expire``.
+        Returns the places where entries ended for it: set.
+        """
         placed = entry.placed
+        ended = set()
         if placed.key in self._entries:
             self.drop(self._entries[placed.key])
+        while len(self._entries) >= MOST_ENTRIES:
+            ended |= self._end_oldest()
         self._entries[placed.key] = entry
-        heapq.heappush(self._assumed_at, (
-            placed.at, next(self._numbers), placed.key))
+        heapq.heappush(self._ends_at, (until, next(self._numbers), entry))
         if entry.counts:
             self._counting[placed.key] = entry
             self._by_host.setdefault(placed.host, {})[placed.key] = entry
@@ -175,6 +182,7 @@ class Ledger:
         if entry.is_under_way and self.providers is not None:
             self.providers.assume(placed.allocations)
         self._note(placed)
+        return ended
 
     def drop(self, entry):
         """Remove an entry."""
@@ -245,14 +253,20 @@ class Ledger:
         """Remove the entries that have lasted too long; return their places.
         """
         places = set()
-        while (self._assumed_at
-               and now - self._assumed_at[0][0] > self._lifetime):
-            at, _, key = heapq.heappop(self._assumed_at)
-            entry = self._entries.get(key)
-            if entry is not None and entry.placed.at == at:
-                self.drop(entry)
-                places.add(entry.placed.place)
+        while self._ends_at and now > self._ends_at[0][0]:
+            places |= self._end_oldest()
         return places
+
+    def _end_oldest(self):
+        """Remove the entry that would end first; return its place: set.
+
+        It is empty for one that has ended before.
+        """
+        _, _, entry = heapq.heappop(self._ends_at)
+        if self._entries.get(entry.placed.key) is not entry:
+            return set()
+        self.drop(entry)
+        return {entry.placed.place}
 
     def see(self, entry, host, delta, now):
         """Note where the database has the instance of an entry.

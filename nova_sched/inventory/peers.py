@@ -8,22 +8,21 @@ not for longer.  Workers of one service see each other's picks at once
 
 Who is there is known by what is said: each says something every HELLO
 seconds.  One who hears nobody says no more than that.  One who is new is told
-what was placed of late.  What is said has a FORM, and one who says it in
-another one is not listened to.
+what was placed of late.  Messages are signed
+(``signed_news.py``) and numbered; others do not count.
 """
 
 import collections
+import math
 import time
 
 from oslo_log import log as logging
 
 from nova_sched.inventory import picks_on_wire
 from nova_sched.inventory.in_flight import News
+from nova_sched.inventory.signed_news import Rejected
 
 LOG = logging.getLogger(__name__)
-
-#: The number of the form in which daemons tell each other of picks.
-FORM = 1
 
 #: Seconds between two signs of life, and seconds of silence after which a
 #: daemon counts as gone.
@@ -43,8 +42,9 @@ AT_ONCE = 100
 #: Seconds after which nothing more is to be told, once workers stop.
 QUIET = 1
 
-#: Causes of not listening that are remembered, to tell of each once.
-CAUSES = 1000
+#: Seconds between two looks for another key, and between two lines about
+#: messages that are dropped.
+KEY_INTERVAL, LINE_INTERVAL = 60, 60
 
 
 class Peers:
@@ -53,38 +53,48 @@ class Peers:
     host: name of this host, for lines of their logs.
     author: text that no other daemon has.
     workers: shared_picks.Exchange with those of this service.
+    signer: signed_news.Signer.
     say: function that tells the others a dict of JSON, and raises what it
         likes.
     clock: function that returns seconds since the epoch.
     """
 
-    def __init__(self, host, author, workers, say, clock=time.time):
+    def __init__(self, host, author, workers, signer, say, clock=time.time):
         self._host, self._author, self._workers = host, author, workers
-        self._say, self._clock = say, clock
-        # author -> when last heard, by time.monotonic().
-        self._heard = {}
+        self._signer, self._say, self._clock = signer, say, clock
+        # How many messages were said; author -> number of the last one heard,
+        # and when that was, by time.monotonic().
+        self._said, self._heard = 0, {}
         # What was placed of late, oldest first: key -> InFlight.
         self._recent = collections.OrderedDict()
-        # Those who are to be told of it.
-        self._new = collections.deque()
-        # Authors, and kinds of errors, that the log has told of.
-        self._told_of = set()
+        # The authors that are to be told of it.
+        self._new = []
+        # How many messages were dropped since the last line, and when the
+        # next one may come.
+        self._dropped, self._next_line = 0, 0.0
         self._failing, self._began = False, clock()
+        # Whether there was a key the last time, and why there is none.
+        self._has_key, self._why_no_key = True, None
         # Those of before, where it takes the place of one that was killed.
         self._remember(map(_published, workers.news()))
 
     @property
     def some(self):
         """Whether there are any."""
-        return bool(self._heard)
+        now = time.monotonic()
+        return any(now - when <= GONE
+                   for _, when in list(self._heard.values()))
 
     def run(self, stopping):
         """Tell others, until a threading.Event is set and all is told."""
-        hello_at, told_at = 0, time.monotonic()
+        hello_at, key_at, told_at = 0, 0, time.monotonic()
         while not stopping.is_set() or (
                 self.some and time.monotonic() - told_at < QUIET):
             if self.tell_news() or not stopping.is_set():
                 told_at = time.monotonic()
+            if time.monotonic() >= key_at:
+                key_at = time.monotonic() + KEY_INTERVAL
+                self._refresh_key()
             if time.monotonic() >= hello_at:
                 hello_at = time.monotonic() + HELLO
                 self._forget_gone()
@@ -100,8 +110,9 @@ class Peers:
 
         Returns whether there was anything to be told.
         """
-        while self._new:
-            self._tell_recent(self._new.popleft())
+        new, self._new = self._new, []
+        if new:
+            self._tell_recent(new)
         news = [*filter(any, map(_published, self._workers.news()))]
         self._remember(news)
         if not (news and self.some):
@@ -133,26 +144,48 @@ class Peers:
         while recent and next(iter(recent.values())).at < old:
             recent.popitem(last=False)
 
-    def _tell_recent(self, author):
-        """Tell one who is new what was placed of late, if anything."""
+    def _tell_recent(self, authors):
+        """Tell those who are new what was placed of late, if anything."""
         self._forget_old()
         recent = list(self._recent.values())
         # One message at least: that it has somebody to tell.
         for start in range(0, len(recent) or 1, AT_ONCE):
-            self._tell([News(recent[start:start + AT_ONCE])], author)
+            self._tell([News(recent[start:start + AT_ONCE])], authors)
 
     def _forget_gone(self):
+        """Forget those whose messages would be too old to be repeated."""
         now = time.monotonic()
-        for author, heard in list(self._heard.items()):
-            if now - heard > GONE:
+        for author, (_, when) in list(self._heard.items()):
+            if now - when > max(GONE, 2 * OLD):
                 del self._heard[author]
 
-    def _tell(self, news, to=None):
-        """Say news to everybody, or to one alone."""
+    def _refresh_key(self):
         try:
-            self._say({
-                'form': FORM, 'host': self._host, 'author': self._author,
-                'at': self._clock(), 'to': to, **picks_on_wire.written(news)})
+            self._signer.refresh()
+            self._why_no_key = 'cell_mappings has no cell0 with a password'
+        except Exception as error:
+            # The one before holds.
+            self._why_no_key = str(error)
+
+    def _tell(self, news, to=None):
+        """Say news to everybody, or to a list of authors alone."""
+        if not self._signer.has_key:
+            if self._has_key:
+                LOG.warning(
+                    'Other daemons on this message broker are not told of '
+                    'picks, and may choose the same hosts: there is no key to '
+                    'sign messages with. Set [nova_sched] picks_key to the '
+                    'same secret text on all scheduler hosts (%s)',
+                    self._why_no_key)
+            self._has_key = False
+            return
+        self._has_key = True
+        self._said += 1
+        try:
+            self._say(self._signer.sign(self._host, {
+                'host': self._host, 'author': self._author,
+                'number': self._said, 'at': self._clock(), 'to': to,
+                **picks_on_wire.written(news)}))
         except Exception as error:
             self.trouble(error)
             return
@@ -170,58 +203,64 @@ class Peers:
 
     # In the thread that hears.
 
-    def hear(self, said):
+    def hear(self, sent):
         """Take in what a daemon has said: a dict of JSON, or anything."""
         try:
-            author, to = said['author'], said['to']
-            if author == self._author or self._is_ignored(said):
+            said = self._signer.read(sent)
+            author, number = said['author'], said['number']
+            if author == self._author or self._is_of_before(said):
                 return
-            if author not in self._heard:
-                LOG.info('The daemon on host %s tells of its picks',
-                         said['host'])
-                self._new.append(author)
-            self._heard[author] = time.monotonic()
-            if to in (None, self._author):
-                for news in picks_on_wire.read(said):
-                    if any(news):
-                        self._workers.tell(news)
+            self._check(said)
+            news = picks_on_wire.read(said)
+        except Rejected as reason:
+            self._drop(sent, reason)
+            return
         except Exception as error:
-            if self._is_first(type(error)):
-                LOG.warning('What a daemon tells of picks cannot be read: %r',
-                            error)
+            self._drop(sent, f'it cannot be read: {error!r:.200}')
+            return
+        if author not in self._heard:
+            LOG.info('The daemon on host %.255s tells of its picks',
+                     said['host'])
+            self._new.append(author)
+        self._heard[author] = number, time.monotonic()
+        if said['to'] is None or self._author in said['to']:
+            for each in news:
+                if each.assumed or each.forgotten:
+                    self._workers.tell(each)
 
-    def _is_ignored(self, said):
-        """Return whether what is said comes from one not to be listened to."""
-        author, host = said['author'], said['host']
-        if said['form'] != FORM:
-            if self._is_first(author):
-                LOG.warning(
-                    'The daemon on host %(host)s tells of its picks in form '
-                    '%(form)s, and this one knows form %(known)s: they do not '
-                    'count here until both have the same release',
-                    {'host': host, 'form': said['form'], 'known': FORM})
-            return True
+    def _is_of_before(self, said):
+        """Return whether it is too late for it was said before this began.
+
+        A queue that is a stream begins with such messages.
+        """
+        return said['at'] < min(self._began, self._clock() - OLD)
+
+    def _check(self, said):
+        """Raise Rejected for a message that is late, or repeated."""
         seconds = self._clock() - said['at']
         if not abs(seconds) <= OLD:
-            # A stream begins with what was said before.
-            if said['at'] >= self._began and self._is_first(author):
-                LOG.warning(
-                    'What the daemon on host %(host)s tells of its picks is '
-                    '%(seconds)d seconds old by the clocks of both, and does '
-                    'not count here. Set the clocks, or see why messages wait',
-                    {'host': host, 'seconds': seconds})
-            return True
-        self._told_of.discard(author)
-        return False
+            raise Rejected(
+                f'it is {seconds:.0f} seconds old by the clocks of both. Set '
+                'the clocks, or see why messages wait')
+        known, _ = self._heard.get(said['author'], (0, None))
+        if not said['number'] > known:
+            raise Rejected('it is repeated')
+        if not all(math.isfinite(at) and -2 * OLD <= at - said['at'] <= 1
+                   for at in picks_on_wire.moments(said)):
+            raise Rejected('it tells of picks of another time')
 
-    def _is_first(self, cause):
-        """Return whether the log has not told of a cause yet."""
-        if cause in self._told_of:
-            return False
-        if len(self._told_of) >= CAUSES:
-            self._told_of.clear()
-        self._told_of.add(cause)
-        return True
+    def _drop(self, sent, reason):
+        """Count a message that does not count here; log one a minute."""
+        self._dropped += 1
+        if time.monotonic() < self._next_line:
+            return
+        host = sent.get('host') if isinstance(sent, dict) else None
+        LOG.warning('%(count)d message(s) about picks are dropped; the last '
+                    'one says that it is from host %(host).80r: %(reason)s', {
+                        'count': self._dropped, 'host': host,
+                        'reason': reason})
+        self._dropped = 0
+        self._next_line = time.monotonic() + LINE_INTERVAL
 
 
 def _published(news):

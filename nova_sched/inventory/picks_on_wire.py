@@ -12,6 +12,9 @@ from nova_sched.inventory.in_flight import News
 from nova_sched.objects import arguments
 from nova_sched.objects import limits
 
+#: Characters of the name of a host, node or group, at most.
+LONGEST = 255
+
 
 def written(news):
     """Return a list of News as a dict of JSON."""
@@ -27,7 +30,6 @@ def written(news):
         return numbers[taken]
 
     written = [{
-        'own': [],
         'placed': [[
             placed.key, placed.host, placed.nodename, number(placed.demand),
             placed.numa_limits and placed.numa_limits.obj_to_primitive(),
@@ -36,6 +38,13 @@ def written(news):
         'taken_back': [list(one) for one in each.forgotten],
     } for each in news]
     return {'news': written, 'demands': demands}
+
+
+def moments(said):
+    """Yield when each pick in a dict of JSON was placed, in seconds."""
+    for each in said['news']:
+        for placed in each['placed']:
+            yield placed[6]
 
 
 def read(said):
@@ -56,7 +65,8 @@ def _news(demand, said):
         [(placed.key, placed.place, placed.at) for placed in assumed
          if placed.claiming],
         [(_key(key), (_text(host), _text(nodename)), _moment(at))
-         for key, (host, nodename), at in said['taken_back']])
+         for key, (host, nodename), at in said['taken_back']],
+        heard=True)
 
 
 def _placed(demand, key, host, nodename, number, numa_limits, group, at,
@@ -71,7 +81,7 @@ def _placed(demand, key, host, nodename, number, numa_limits, group, at,
 def _key(value):
     """Return the key of a placement: a text, or that and a number."""
     if isinstance(value, str):
-        return value
+        return _text(value)
     text, number = value
     return _text(text), int(number)
 
@@ -85,4 +95,6 @@ def _moment(value):
 def _text(value):
     if not isinstance(value, str):
         raise TypeError(f'{value!r:.80} is no text')
+    if len(value) > LONGEST:
+        raise ValueError(f'{value!r:.80} has more than {LONGEST} characters')
     return value

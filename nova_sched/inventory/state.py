@@ -32,6 +32,9 @@ from nova_sched.inventory.shared_picks import NotShared
 
 LOG = logging.getLogger(__name__)
 
+#: Seconds between two lines about picks of other daemons that are dropped.
+LINE_INTERVAL = 60
+
 #: Entries that are looked up per second though their hosts report nothing new.
 LOOKED_UP = 1000
 
@@ -59,19 +62,26 @@ class SchedulingState:
 
     lifetime: seconds that an entry counts at most.
     clock: function that returns seconds since the epoch.
+    monotonic: as time.monotonic, by which entries end: whatever the clock of
+        another daemon says, and however the own one is set.
     pack_numa_cells: as of HostSnapshot.
 
     in_use: list of the state that has taken over, or of this one; the same
         list of all that a reload of the configuration has replaced.
     """
 
-    def __init__(self, lifetime, clock, pack_numa_cells=False):
+    def __init__(self, lifetime, clock, pack_numa_cells=False,
+                 monotonic=None):
         self._lifetime, self._clock = lifetime, clock
+        self._monotonic = monotonic or clock
         self._pack_numa_cells = pack_numa_cells
         self._lock, self._decision_lock = threading.RLock(), DecisionLock()
         self._base = self._table = HostTable.from_records([])
-        self._ledger, self._sharing = Ledger(lifetime), NotShared()
+        self._ledger, self._sharing = Ledger(), NotShared()
         self._changed, self._looked_up, self._swept = set(), None, 0.0
+        # How many picks were dropped since the last line, and when the next
+        # one may come.
+        self._odd, self._next_line = 0, 0.0
         self.in_use = [self]
 
     def share(self, sharing):
@@ -109,7 +119,7 @@ class SchedulingState:
 
     def _due(self):
         """Return the next instances to be looked up regularly: list."""
-        now = self._clock()
+        now = self._monotonic()
         count = int(min(now - self._swept, self._lifetime) * LOOKED_UP)
         if count < LOOKED_UP * GRACE:
             return []
@@ -124,7 +134,7 @@ class SchedulingState:
         with self._lock:
             changed, self._changed, self._looked_up = (
                 self._changed, set(), None)
-            now, delta = self._clock(), UsageDelta(self._base, table)
+            now, delta = self._monotonic(), UsageDelta(self._base, table)
             places = self._ledger.expire(now)
             known = filter(None, map(self._ledger.get, located))
             for entry in sorted(known, key=Entry.likely_order):
@@ -267,8 +277,10 @@ class SchedulingState:
         places = set()
         for news in self._sharing.news():
             # Other daemons may send it twice, and late.
-            places |= self._add(Entry(placed) for placed in news.assumed
-                                if self._ledger.is_new(placed))
+            places |= self._add(
+                Entry(placed) for placed in news.assumed
+                if self._ledger.is_new(placed)
+                and not (news.heard and self._is_odd(placed)))
             places |= self._end_known(news)
         if places:
             self._table = self._redone(self._table, places)
@@ -280,9 +292,36 @@ class SchedulingState:
             replaced = self._ledger.get(entry.placed.key)
             if replaced is not None:
                 places.add(replaced.placed.place)
-            self._ledger.add(entry)
+            places |= self._ledger.add(entry, self._end_of(entry.placed))
             places.add(entry.placed.place)
         return places
+
+    def _end_of(self, placed):
+        """Return when the entry of an InFlight ends, by ``monotonic``."""
+        age = min(max(0.0, self._clock() - placed.at), self._lifetime)
+        return self._monotonic() + self._lifetime - age
+
+    def _is_odd(self, placed):
+        """Return whether no host could be given an instance as it is told.
+
+        Another daemon tells of it.
+        """
+        row = self._base.row(*placed.place)
+        if not self._base.size:
+            return False
+        if row is not None and usage.may_hold(self._base, row, placed.demand):
+            return False
+        self._odd += 1
+        if self._monotonic() >= self._next_line:
+            self._next_line = self._monotonic() + LINE_INTERVAL
+            LOG.warning(
+                '%(count)d pick(s) of other daemons are dropped: the last one '
+                'is of host %(host)s, node %(node)s, which is not known here '
+                'or has less than the instance takes', {
+                    'count': self._odd, 'host': placed.host,
+                    'node': placed.nodename})
+            self._odd = 0
+        return True
 
     def of_group(self, group, members):
         """Return the entries of a server group: list of InFlight.

@@ -24,6 +24,19 @@ def copy_usage(table, source, rows):
     return table.of(table.columns | values)
 
 
+def may_hold(table, row, demand):
+    """Return whether an instance is no larger than a whole host.
+
+    A host that reports no amount, as bare metal does, may hold any.
+    demand: RequestSpec that has what the instance takes.
+    """
+    return all(
+        not total or wanted <= total for total, wanted in (
+            (table.columns['total_usable_ram_mb'].item(row),
+             demand.memory_mb),
+            (table.columns['vcpus_total'].item(row), demand.vcpus)))
+
+
 def _relabelled(ours, theirs, was, now):
     """Return labels with those of other rows where these differ."""
     changes = {}

@@ -60,7 +60,8 @@ class HostManager:
         self._pack_numa_cells = (
             conf.compute.packing_host_numa_cells_allocation_strategy)
         state = SchedulingState(
-            conf.nova_sched.pick_lifetime, self.now, self._pack_numa_cells)
+            conf.nova_sched.pick_lifetime, self.now, self._pack_numa_cells,
+            time.monotonic)
         self._in_use = state.in_use
         self._freed_nodes = FreedNodes()
         self._aggregates = ApiInventory(self._reader)

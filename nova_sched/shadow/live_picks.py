@@ -9,7 +9,6 @@ import numpy as np
 import sqlalchemy as sa
 
 from nova_sched import exception
-from nova_sched.db import api_reader
 from nova_sched.db import cells
 from nova_sched.db import engine
 from nova_sched.db import reader
@@ -95,15 +94,9 @@ class LivePicks:
         That of ``[database]`` where cell0 is not mapped.
         """
         url = engine.connection_url(self._conf)
-        if not self._conf.api_database.connection:
-            return url
-        api = engine.database(self._conf, 'api_database')
-        rows = api_reader.ApiReader(api).cell_mappings()
-        api.close()
+        row = cells.find_cell0(self._conf)
         try:
-            return next((
-                cells.fill_template(row['database_connection'] or '', url)
-                for row in rows if row['uuid'] == cells.CELL0_UUID), url)
+            return url if row is None else cells.mapping_url(row, self._conf)
         except exception.ConfigurationError as exc:
             raise exception.DatabaseUnavailable(
                 f'cell0 cannot be read: {exc}') from exc

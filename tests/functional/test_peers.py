@@ -1,5 +1,7 @@
 """Daemons on one queue tell each other what they have picked."""
 
+import dataclasses
+import hashlib
 import os
 import signal
 import time
@@ -8,6 +10,11 @@ import oslo_messaging as messaging
 import pytest
 
 from nova_sched import context
+from nova_sched.inventory import picks_on_wire
+from nova_sched.inventory.in_flight import InFlight
+from nova_sched.inventory.in_flight import News
+from nova_sched.inventory.signed_news import Signer
+from nova_sched.rpc.broadcast import Broadcast
 from tests.builders import clouds
 from tests.builders import messages
 from tests.builders import requests
@@ -19,6 +26,8 @@ pytestmark = pytest.mark.real
 SIZE = 1000
 #: Seconds within which the others are told.
 TOLD = 1.5
+#: What scheduler hosts know, and compute hosts do not.
+KEY = 'a secret text of all schedulers'
 
 
 @pytest.fixture
@@ -31,6 +40,7 @@ def daemons(stage):
         'a', memory_mb=SIZE, free_ram_mb=SIZE)]))
 
     def start(*names, **options):
+        options = {'nova_sched__picks_key': KEY} | options
         return [stage.daemon(name=name, DEFAULT__host=name,
                              DEFAULT__service_down_time=10 ** 9, **options)
                 for name in names]
@@ -108,3 +118,80 @@ def test_nothing_is_told_where_the_option_says_so(daemons, places):
     assert places('one')
     time.sleep(TOLD)
     assert places('other')
+
+
+def a_pick(**fields):
+    """A pick of the only host, as JSON."""
+    return dataclasses.replace(InFlight(
+        clouds.a_uuid(), 'a', 'a', requests.a_request(
+            memory_mb=SIZE).demand(), None, None, time.time()), **fields)
+
+
+def message(key, number=1, **fields):
+    """A message of a daemon that has picked the only host.
+
+    key: that it is signed with.
+    """
+    signer = Signer(lambda: hashlib.sha256(
+        f'nova_sched picks {key}'.encode()).digest())
+    signer.refresh()
+    picks = fields.pop('picks', None) or [a_pick()]
+    return signer.sign('forger', {
+        'host': 'forger', 'author': 'forger', 'number': number,
+        'at': time.time(), 'to': None,
+        **picks_on_wire.written([News(picks)])} | fields)
+
+
+def of_form_1(key):
+    """What releases without signatures say."""
+    return {'form': 1, 'host': 'x' * 200_000, 'author': 'x',
+            'at': time.time(), 'to': None,
+            **picks_on_wire.written([News([a_pick()])])}
+
+
+@pytest.mark.parametrize('forged', [
+    of_form_1,
+    lambda key: message('another key'),
+    lambda key: message(key) | {'signature': ''},
+    lambda key: message(key, at=time.time() - 120),
+    lambda key: message(key, number=0),
+    lambda key: message(key, picks=[a_pick(at=1e11)]),
+    lambda key: message(key, picks=[a_pick(at=float('inf'))]),
+    lambda key: message(key, picks=[a_pick(host='h' * 200_000)]),
+    lambda key: message(key, picks=[a_pick(host='unknown')]),
+    lambda key: message(key, picks=[a_pick(demand=requests.a_request(
+        memory_mb=10 ** 9).demand())])],
+    ids=['unsigned', 'of another key', 'without signature', 'late',
+         'repeated', 'far ahead', 'infinite', 'long', 'of an unknown host',
+         'of more than it has'])
+def test_a_message_that_is_not_of_a_daemon_takes_no_room(
+        daemons, places, stage, forged):
+    [daemon] = daemons('one')
+    broadcast = Broadcast(stage.conf, stage.transport())
+
+    broadcast.say(forged(KEY))
+
+    time.sleep(TOLD)
+    assert places('one')
+    daemon.wait_until_said('dropped')
+    assert 'Traceback' not in daemon.text
+    assert max(map(len, daemon.text.splitlines())) < 2000
+
+
+def test_a_message_that_is_signed_with_the_key_counts(daemons, places, stage):
+    [daemon] = daemons('one')
+
+    Broadcast(stage.conf, stage.transport()).say(message(KEY))
+
+    daemon.wait_until_said('host forger tells')
+    time.sleep(TOLD)
+    assert not places('one')
+
+
+def test_nothing_is_told_without_a_key(daemons, places):
+    one, _ = daemons('one', 'other', nova_sched__picks_key='')
+
+    assert places('one')
+    time.sleep(TOLD)
+    assert places('other')
+    one.wait_until_said('picks_key')

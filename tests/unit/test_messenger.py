@@ -1,5 +1,7 @@
 """The process that tells other daemons of picks, from start to stop."""
 
+import hashlib
+import json
 import threading
 import time
 import types
@@ -12,11 +14,16 @@ from nova_sched.inventory.in_flight import News
 from nova_sched.inventory.shared_picks import SharedPicks
 from tests.builders import rules
 from tests.builders.waiting import until
+from tests.unit.inventory.test_peers import a_message
 from tests.unit.inventory.test_picks_on_wire import a_pick
 
-#: What another daemon says.
-HELLO = {'author': 'x', 'host': 'other', 'to': None, 'form': peers.FORM,
-         'news': [], 'demands': []}
+KEY = 'a secret text of all schedulers'
+
+
+def hello():
+    """What another daemon says."""
+    return a_message(hashlib.sha256(f'nova_sched picks {KEY}'.encode(
+        )).digest(), at=time.time())
 
 
 class Broker:
@@ -46,7 +53,8 @@ class Broker:
     @property
     def placed(self):
         """Keys of the picks that it was told of."""
-        return [placed[0] for said in self.said for news in said['news']
+        return [placed[0] for said in self.said
+                for news in json.loads(said['text'])['news']
                 for placed in news['placed']]
 
 
@@ -68,7 +76,7 @@ def picks():
 @pytest.fixture
 def process(broker, picks):
     """A Messenger, which is stopped in the end."""
-    made = messenger.Messenger(rules.a_conf(), picks)
+    made = messenger.Messenger(rules.a_conf(nova_sched__picks_key=KEY), picks)
     yield made
     made.stop(graceful=False)
 
@@ -76,7 +84,7 @@ def process(broker, picks):
 def test_another_daemon_is_told_what_a_worker_picks(process, broker, picks):
     process.start()
     until(lambda: process._hearing, 'it hears')
-    broker.heard(HELLO | {'at': time.time()})
+    broker.heard(hello())
 
     picks.sharing().tell(News([a_pick('i')]))
 
@@ -88,7 +96,7 @@ def test_a_stop_waits_until_what_is_placed_meanwhile_is_told(
     monkeypatch.setattr(peers, 'QUIET', 3)
     process.start()
     until(lambda: process._hearing, 'it hears')
-    broker.heard(HELLO | {'at': time.time()})
+    broker.heard(hello())
     threading.Timer(0.1, lambda: picks.sharing().tell(
         News([a_pick('late')]))).start()
 

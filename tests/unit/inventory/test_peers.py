@@ -1,14 +1,36 @@
 """Daemons that tell each other of picks, on a broker in memory."""
 
+import dataclasses
 import json
 import threading
 
 import pytest
 
 from nova_sched.inventory import peers
+from nova_sched.inventory import signed_news
 from nova_sched.inventory.in_flight import News
 from nova_sched.inventory.shared_picks import SharedPicks
+from nova_sched.inventory.signed_news import FORM
+from nova_sched.inventory.signed_news import Signer
 from tests.unit.inventory.test_picks_on_wire import a_pick
+
+
+def a_signer(key=b'secret'):
+    made = Signer(lambda: key)
+    made.refresh()
+    return made
+
+
+def a_message(key=b'secret', **fields):
+    """What a daemon sends that says nothing but that it is there."""
+    return a_signer(key).sign('h', {
+        'host': 'h', 'author': 'x', 'number': 1, 'at': 20.0, 'to': None,
+        'news': [], 'demands': []} | fields)
+
+
+def told_in(sent):
+    """The message that was sent."""
+    return json.loads(sent['text'])
 
 
 class Broker:
@@ -40,9 +62,9 @@ class Daemon:
 
     def __init__(self, broker, name, clock):
         picks = SharedPicks(1, size=4 << 20)
-        self.worker = picks.sharing()
-        self.peers = peers.Peers(name, name, picks.exchange(), broker.say,
-                                 clock)
+        self.worker, self.signer = picks.sharing(), a_signer()
+        self.peers = peers.Peers(name, name, picks.exchange(), self.signer,
+                                 broker.say, clock)
         self._broker = broker
         broker.daemons.append(self)
 
@@ -99,7 +121,7 @@ class TestAPick:
 
         one.place('i', forgotten=[('j', ('h', 'n'), 1.0)])
 
-        [([placed], claimed, forgotten, _)] = other.worker.news()
+        [([placed], claimed, forgotten, *_)] = other.worker.news()
         assert (placed.place, claimed, forgotten) == (
             ('h', 'n'), [], [('j', ('h', 'n'), 1.0)])
 
@@ -126,7 +148,7 @@ class TestAPick:
             one.worker.tell(News([a_pick(str(number))]))
         one.peers.tell_news()
 
-        assert [len(said['news']) for said in broker.said] == [
+        assert [len(told_in(sent)['news']) for sent in broker.said] == [
             peers.AT_ONCE, peers.AT_ONCE, 1]
         broker.hand_on()
         assert other.told() == [
@@ -177,8 +199,10 @@ class TestOneWhoIsNew:
     def test_is_one_who_is_heard_again(self, daemon, monkeypatch):
         one, other = map(daemon, 'ab')
         monkeypatch.setattr(peers, 'GONE', -1)
+        monkeypatch.setattr(peers, 'OLD', -1)
         one.peers._forget_gone()
         assert not one.peers.some
+        monkeypatch.undo()
         one.place('i')
         assert other.told() == []
 
@@ -188,33 +212,93 @@ class TestOneWhoIsNew:
         assert other.told() == ['i']
 
 
-class TestWhatIsSaid:
-    def test_in_another_form_does_not_count_and_costs_a_line(
-            self, daemon, broker, caplog):
-        one, other = map(daemon, 'ab')
-        for key in 'ij':
-            one.worker.tell(News([a_pick(key)]))
-            one.peers.tell_news()
-            broker.said[-1]['form'] = peers.FORM + 1
-            broker.hand_on()
+class TestAMessage:
+    @pytest.mark.parametrize('sent, why', [
+        (None, 'is no message'), ([], 'is no message'),
+        ({}, 'in form None'),
+        ({'form': 1, 'author': 'x', 'host': 'h', 'to': None, 'at': 20.0,
+          'news': [], 'demands': []}, 'in form 1'),
+        ({'form': FORM, 'host': 'h', 'text': '{}'}, 'not signed'),
+        (a_message() | {'signature': None}, 'not signed'),
+        (a_message() | {'signature': '\ud800'}, 'another key'),
+        (a_message() | {'text': '{}'}, 'another key'),
+        (a_message(b'another'), 'another key'),
+        (a_message(at='now'), 'cannot be read'),
+        (a_message(at=20.0, news=5), 'cannot be read'),
+        (a_message(author=['x']), 'cannot be read'),
+        (a_message(at=81.0), '-61 seconds old'),
+        (a_message(at=float('inf')), '-inf seconds old'),
+        (a_message(number=0), 'repeated'),
+    ])
+    def test_that_does_not_count_is_named_with_its_reason(
+            self, daemon, sent, why, caplog):
+        [one] = map(daemon, 'a')
 
-        assert other.told() == []
-        assert caplog.text.count('the same release') == 1
+        one.peers.hear(sent)
 
-    @pytest.mark.parametrize('seconds', [-61, 61])
-    def test_at_another_time_does_not_count(self, daemon, broker, now,
-                                            seconds, caplog):
+        assert not one.peers.some
+        assert why in caplog.text
+        assert len(caplog.text) < 1000
+
+    def test_that_is_late_does_not_count(self, daemon, broker, now, caplog):
         one, other = map(daemon, 'ab')
         now[0] += 100
         one.worker.tell(News([a_pick()]))
         one.peers.tell_news()
-        broker.said[-1]['at'] += seconds
+        now[0] += peers.OLD + 1
         broker.hand_on()
 
         assert other.told() == []
-        assert f'is {-seconds} seconds old' in caplog.text
+        assert 'is 61 seconds old' in caplog.text
 
-    def test_before_it_began_does_not_count_and_costs_no_line(
+    def test_that_is_repeated_does_not_count(self, daemon, broker, caplog):
+        one, other = map(daemon, 'ab')
+        one.worker.tell(News([a_pick('i')]))
+        one.peers.tell_news()
+        [sent] = broker.said
+        broker.hand_on()
+        assert other.told() == ['i']
+
+        other.peers.hear(sent)
+
+        assert other.told() == []
+        assert 'it is repeated' in caplog.text
+
+    @pytest.mark.parametrize('at', [float('inf'), 1e11, -1e9])
+    def test_with_picks_of_another_time_does_not_count(
+            self, daemon, broker, at, caplog):
+        one, other = map(daemon, 'ab')
+        pick = dataclasses.replace(a_pick(), at=at)
+        one.peers._tell([News([pick])])
+        broker.hand_on()
+
+        assert other.told() == []
+        assert 'another time' in caplog.text
+
+    def test_with_long_names_does_not_count(self, daemon, broker, caplog):
+        one, other = map(daemon, 'ab')
+        one.peers._tell([News([
+            dataclasses.replace(a_pick(), host='h' * 200_000)])])
+        broker.hand_on()
+
+        assert other.told() == []
+        assert 'has more than 255 characters' in caplog.text
+        assert len(caplog.text) < 1000
+
+    def test_that_is_dropped_costs_a_line_a_minute(self, daemon, monkeypatch,
+                                                   caplog):
+        [one] = map(daemon, 'a')
+        for _ in range(100):
+            one.peers.hear({'host': 'x' * 200_000})
+        assert caplog.text.count('are dropped') == 1
+        assert len(caplog.text) < 1000
+        monkeypatch.setattr(one.peers, '_next_line', 0)
+
+        one.peers.hear({'host': 'x'})
+
+        assert '100 message(s) about picks are dropped' in caplog.text
+
+    def test_of_before_it_began_does_not_count_and_costs_no_line(
             self, daemon, broker, now, caplog):
         """A queue that is a stream begins with what was said before."""
         one = daemon('a')
@@ -226,22 +310,32 @@ class TestWhatIsSaid:
         assert other.told() == []
         assert not caplog.text
 
-    @pytest.mark.parametrize('said', [
-        None, [], {}, {'author': 'x'},
-        {'author': 'x', 'to': None, 'form': peers.FORM, 'host': 'h',
-         'at': 'now'},
-        {'author': 'x', 'to': None, 'form': peers.FORM, 'host': 'h',
-         'at': 20.0, 'news': 5},
-        {'author': ['x'], 'to': None, 'form': peers.FORM, 'host': 'h',
-         'at': 20.0}])
-    def test_and_cannot_be_read_costs_a_line(self, daemon, said, caplog):
-        one, other = map(daemon, 'ab')
-        other.peers.hear(said)
-        other.peers.hear(said)
-        one.place('i')
 
-        assert other.told() == ['i']
-        assert caplog.text.count('cannot be read') == 1
+class TestKey:
+    def test_that_has_changed_is_accepted_for_five_minutes(self):
+        now, keys = [0.0], [b'one']
+        signer = Signer(lambda: keys[-1], lambda: now[0])
+        signer.refresh()
+        old = signer.sign('h', {'number': 1})
+        keys.append(b'two')
+        signer.refresh()
+
+        assert signer.read(old) == {'number': 1}
+        assert signer.read(signer.sign('h', {'number': 2})) == {'number': 2}
+        now[0] += signed_news.PREVIOUS + 1
+        with pytest.raises(signed_news.Rejected, match='another key'):
+            signer.read(old)
+
+    def test_is_needed_to_tell_anything_and_costs_a_line(
+            self, daemon, broker, caplog):
+        one, other = map(daemon, 'ab')
+        one.signer._key = None
+        one.place('i')
+        one.place('j')
+
+        assert not broker.said
+        assert caplog.text.count('picks_key') == 1
+        assert other.told() == []
 
 
 def test_after_a_stop_what_workers_still_place_is_told(daemon, monkeypatch):

@@ -60,7 +60,7 @@ def test_keys_and_what_is_taken_back_stay_what_they_are():
     forgotten = [('i', ('h', 'n'), 1.0), (('i', 1), ('h', 'n'), 12.0625)]
 
     assert over_the_wire(News(forgotten=forgotten)) == [
-        News([], [], forgotten)]
+        News([], [], forgotten, heard=True)]
 
 
 def test_what_many_instances_of_a_request_take_is_written_once():

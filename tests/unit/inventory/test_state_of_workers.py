@@ -1,9 +1,14 @@
 """The ledger of several workers: each sees what the others assume."""
 
+import dataclasses
+
 import pytest
 
+from nova_sched.inventory import ledger
 from nova_sched.inventory import shared_picks
 from nova_sched.inventory.in_flight import News
+from tests.builders.requests import a_request
+from tests.unit.inventory.test_state import LIFETIME
 from tests.unit.inventory.test_state import UUID
 from tests.unit.inventory.test_state import Cloud
 
@@ -195,3 +200,38 @@ class TestWhatOtherDaemonsTell:
         elsewhere.tell(News(forgotten=[(pick.key, pick.place, pick.at)]))
 
         assert seen(one) == [4000, 4000]
+
+    @pytest.mark.parametrize('host, memory_mb', [('c', 1000), ('a', 10 ** 9)])
+    def test_of_an_unknown_host_or_more_than_it_has_does_not_count(
+            self, one, elsewhere, host, memory_mb, caplog):
+        odd = dataclasses.replace(
+            one.pick('k', host=host),
+            demand=a_request(memory_mb=memory_mb).demand())
+        for number in range(3):
+            elsewhere.tell(News([dataclasses.replace(
+                odd, key=f'k{number}')], heard=True))
+
+        assert seen(one) == [4000, 4000]
+        assert caplog.text.count('of other daemons are dropped') == 1
+
+    def test_by_a_clock_that_is_ahead_counts_for_its_lifetime(self, one,
+                                                              elsewhere):
+        elsewhere.tell(News([dataclasses.replace(one.pick('k'), at=1e11)],
+                            heard=True))
+        assert seen(one) == [3000, 4000]
+        one.now += LIFETIME + 1
+
+        one.rebase()
+
+        assert seen(one) == [4000, 4000]
+
+    def test_of_very_many_forgets_the_oldest(self, one, elsewhere,
+                                             monkeypatch):
+        monkeypatch.setattr(ledger, 'MOST_ENTRIES', 3)
+        for number in range(5):
+            one.now += 1
+            elsewhere.tell(News([one.pick(f'k{number}', host='ab'[
+                number < 2])], heard=True))
+
+        assert seen(one) == [1000, 4000]
+        assert set(one.state.pending()) == {'k2', 'k3', 'k4'}
