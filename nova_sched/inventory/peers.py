@@ -8,7 +8,8 @@ not for longer.  Workers of one service see each other's picks at once
 
 Who is there is known by what is said: each says something every HELLO
 seconds.  One who hears nobody says no more than that.  One who is new is told
-what was placed of late.  Messages are signed
+what was placed of late.  One who hears of members of server groups answers, so
+that the next members are decided knowing of them.  Messages are signed
 (``signed_news.py``) and numbered; others do not count.
 """
 
@@ -38,6 +39,10 @@ OLD = 60
 
 #: Placements of one message, apart from those of one request.
 AT_ONCE = 100
+
+#: Seconds that a daemon is waited for to hear of members of server groups; one
+#: that has not heard by then is not waited for until it says something.
+HEARD = 1
 
 #: Seconds after which nothing more is to be told, once workers stop.
 QUIET = 1
@@ -69,6 +74,13 @@ class Peers:
         self._recent = collections.OrderedDict()
         # The authors that are to be told of it.
         self._new = []
+        # Author -> number of its last message that is to be answered, and of
+        # the last of ours that it has heard; those that are not waited for.
+        self._to_answer, self._heard_by, self._missing = {}, {}, set()
+        # What not all have heard: (where it ends on the ring, number of the
+        # message, until when to wait) in order; and where the last one ends
+        # that all have.
+        self._unheard, self._heard_end = collections.deque(), 0
         # How many messages were dropped since the last line, and when the
         # next one may come.
         self._dropped, self._next_line = 0, 0.0
@@ -81,9 +93,7 @@ class Peers:
     @property
     def some(self):
         """Whether there are any."""
-        now = time.monotonic()
-        return any(now - when <= GONE
-                   for _, when in list(self._heard.values()))
+        return bool(self._present())
 
     def run(self, stopping):
         """Tell others, until a threading.Event is set and all is told."""
@@ -113,9 +123,13 @@ class Peers:
         new, self._new = self._new, []
         if new:
             self._tell_recent(new)
+        answers, self._to_answer = self._to_answer, {}
+        for author, number in answers.items():
+            self._tell([], [author], heard=number)
         news = [*filter(any, map(_published, self._workers.news()))]
         self._remember(news)
         if not (news and self.some):
+            self._note_heard()
             return False
         batch, size = [], 0
         for each in news:
@@ -126,7 +140,34 @@ class Peers:
                 batch, size = [], 0
         if batch:
             self._tell(batch)
+        if any(map(_has_members, news)):
+            self._unheard.append((self._workers.end, self._said,
+                                  time.monotonic() + HEARD))
+        self._note_heard()
         return True
+
+    def _note_heard(self):
+        """Tell workers up to where all others have heard."""
+        present = self._present() - self._missing
+        while self._unheard:
+            end, number, until = self._unheard[0]
+            late = {author for author in present
+                    if self._heard_by.get(author, 0) < number}
+            if late and time.monotonic() < until:
+                break
+            self._missing |= late
+            present -= late
+            self._heard_end = end
+            self._unheard.popleft()
+        if not self._unheard:
+            self._heard_end = self._workers.end
+        self._workers.note_heard(
+            self._heard_end, len(present) if self._signer.has_key else 0)
+
+    def _present(self):
+        now = time.monotonic()
+        return {author for author, (_, when) in list(self._heard.items())
+                if now - when <= GONE}
 
     def _remember(self, news):
         """Remember what was placed of late, for those who are new."""
@@ -158,6 +199,8 @@ class Peers:
         for author, (_, when) in list(self._heard.items()):
             if now - when > max(GONE, 2 * OLD):
                 del self._heard[author]
+                self._heard_by.pop(author, None)
+                self._missing.discard(author)
 
     def _refresh_key(self):
         try:
@@ -167,8 +210,11 @@ class Peers:
             # The one before holds.
             self._why_no_key = str(error)
 
-    def _tell(self, news, to=None):
-        """Say news to everybody, or to a list of authors alone."""
+    def _tell(self, news, to=None, heard=None):
+        """Say news to everybody, or to a list of authors alone.
+
+        heard: number of the last message of these that was heard.
+        """
         if not self._signer.has_key:
             if self._has_key:
                 LOG.warning(
@@ -185,6 +231,7 @@ class Peers:
             self._say(self._signer.sign(self._host, {
                 'host': self._host, 'author': self._author,
                 'number': self._said, 'at': self._clock(), 'to': to,
+                'heard': heard, 'asks': any(map(_has_members, news)),
                 **picks_on_wire.written(news)}))
         except Exception as error:
             self.trouble(error)
@@ -223,10 +270,16 @@ class Peers:
                      said['host'])
             self._new.append(author)
         self._heard[author] = number, time.monotonic()
+        self._missing.discard(author)
         if said['to'] is None or self._author in said['to']:
             for each in news:
                 if each.assumed or each.forgotten:
                     self._workers.tell(each)
+            if said['heard'] is not None:
+                self._heard_by[author] = max(
+                    said['heard'], self._heard_by.get(author, 0))
+            if said['asks']:
+                self._to_answer[author] = number
 
     def _is_of_before(self, said):
         """Return whether it is too late for it was said before this began.
@@ -271,3 +324,8 @@ def _published(news):
     return News([placed for placed in news.assumed
                  if not placed.claiming or placed.group is not None],
                 forgotten=news.forgotten)
+
+
+def _has_members(news):
+    """Return whether News are of members of server groups."""
+    return any(placed.group is not None for placed in news.assumed)

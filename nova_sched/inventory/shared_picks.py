@@ -20,6 +20,8 @@ import zlib
 
 from oslo_log import log as logging
 
+from nova_sched import turns
+
 LOG = logging.getLogger(__name__)
 
 #: Bytes of a ring, for some 10,000 picks.
@@ -29,11 +31,15 @@ SIZE = 16 << 20
 #: one millisecond, and between two tries.
 PATIENCE, PAUSE = 0.1, 0.0003
 
+#: Seconds between two looks at whether other daemons have heard.
+HEARD_PAUSE = 0.001
+
 #: Of all that was ever written: where the oldest entry begins that is still
-#: there, and where the last one ends; and until when others wait for the
-#: worker that decides, in nanoseconds of the clock of ``time.monotonic``.
-#: Each is written at once.
-_BOUNDS, _BOUNDS_SIZE = 'Q', 24
+#: there, and where the last one ends; until when others wait for the worker
+#: that decides, in nanoseconds of the clock of ``time.monotonic``; where the
+#: last entry ends that all other daemons have heard of, and how many these
+#: are.  Each is written at once.
+_BOUNDS, _BOUNDS_SIZE = 'Q', 40
 #: Of an entry: the size of what follows, its checksum, and who has written it.
 _ENTRY = struct.Struct('=QI8s')
 
@@ -58,6 +64,15 @@ class NotShared:
         patience: seconds that others wait for it.
         """
         return contextlib.nullcontext()
+
+    #: How many other daemons are known to hear what is told.
+    daemons = 0
+
+    def wait_until_heard(self, seconds):
+        """Wait until all other daemons have heard what was told so far.
+
+        seconds: to wait at most.
+        """
 
 
 class _Ring:
@@ -89,6 +104,24 @@ class _Ring:
     @waited_for.setter
     def waited_for(self, until):
         self._bounds[2] = until
+
+    @property
+    def heard(self):
+        """Where the last entry ends that all other daemons have heard of."""
+        return self._bounds[3]
+
+    @heard.setter
+    def heard(self, end):
+        self._bounds[3] = end
+
+    @property
+    def daemons(self):
+        """How many other daemons are known to hear."""
+        return self._bounds[4]
+
+    @daemons.setter
+    def daemons(self, count):
+        self._bounds[4] = count
 
     def entries(self, after):
         """Return the entries after a place in the ring: list of (author,
@@ -260,6 +293,11 @@ class _Reader:
     def __init__(self, ring, from_now):
         self._ring, self._at = ring, ring.end if from_now else 0
 
+    @property
+    def end(self):
+        """Where the last entry ends that was read."""
+        return self._at
+
     def news(self, author=None):
         """Return what was written since the last call, not by one: list."""
         if self._at == self._ring.end:
@@ -292,6 +330,18 @@ class Sharing(NotShared):
     def turn(self, patience):
         return self._picks.turn(patience)
 
+    @property
+    def daemons(self):
+        return self._picks.placed.daemons
+
+    def wait_until_heard(self, seconds):
+        ring, until = self._picks.placed, time.monotonic() + seconds
+        end = ring.end
+        with turns.waiting():
+            while (ring.daemons and ring.heard < end
+                   and time.monotonic() < until):
+                time.sleep(HEARD_PAUSE)
+
 
 class Exchange:
     """What stands between the workers and other daemons.
@@ -300,8 +350,21 @@ class Exchange:
     """
 
     def __init__(self, picks):
-        self.news = _Reader(picks.placed, from_now=False).news
+        self._reader = _Reader(picks.placed, from_now=False)
+        self.news, self._placed = self._reader.news, picks.placed
         self._heard, self._lock = picks.heard, threading.Lock()
+
+    @property
+    def end(self):
+        """Where the last entry ends that ``news`` has returned."""
+        return self._reader.end
+
+    def note_heard(self, end, daemons):
+        """Note where the last entry ends that other daemons have heard of.
+
+        daemons: how many these are; 0 if nobody is to be waited for.
+        """
+        self._placed.heard, self._placed.daemons = end, daemons
 
     def tell(self, news):
         data = _pickled(news)

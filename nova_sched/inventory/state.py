@@ -178,6 +178,18 @@ class SchedulingState:
             yield turn
 
     @property
+    def daemons(self):
+        """How many other daemons hear what is assumed."""
+        return self._sharing.daemons
+
+    def wait_until_heard(self, seconds):
+        """Wait until other daemons know what is assumed.
+
+        seconds: to wait at most.
+        """
+        self._sharing.wait_until_heard(seconds)
+
+    @property
     def table(self):
         """The hosts less the ledger: HostTable."""
         return self._table

@@ -137,6 +137,7 @@ class FilterScheduler(driver.HostScheduler):
         for is_last in (False, True):
             with contextlib.ExitStack() as stack:
                 with record.timed('wait'):
+                    stack.enter_context(manager.deciding_group(request))
                     turn = stack.enter_context(manager.deciding(is_last))
                 view, hosts = self._view(attempt, instances, record)
                 placed = attempt.place(

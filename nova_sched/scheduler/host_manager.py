@@ -3,6 +3,7 @@
 ``inventory`` keeps them; here is all that a driver does with them.
 """
 
+import contextlib
 import dataclasses
 import time
 
@@ -11,7 +12,9 @@ from oslo_log import log as logging
 
 from nova_sched import conf as config
 from nova_sched.db import cell_reader
+from nova_sched.db import engine as db_engine
 from nova_sched.db import reader as db_reader
+from nova_sched.db.named_locks import NamedLocks
 from nova_sched.hosts import instances
 from nova_sched.hosts import rows as host_rows
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
@@ -22,6 +25,13 @@ from nova_sched.inventory.state import SchedulingState
 from nova_sched.plugins import classes
 
 LOG = logging.getLogger(__name__)
+
+#: Policies of server groups that a host either keeps or breaks.
+_HARD_POLICIES = ('affinity', 'anti-affinity')
+
+#: Seconds that a request waits for other daemons to decide on its group, and
+#: for them to hear of its picks.
+GROUP_PATIENCE, HEARD_PATIENCE = 3, 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +73,9 @@ class HostManager:
             conf.nova_sched.pick_lifetime, self.now, self._pack_numa_cells,
             time.monotonic)
         self._in_use = state.in_use
+        self._locks = NamedLocks(db_engine.database(
+            conf, 'api_database' if conf.api_database.connection
+            else 'database'))
         self._freed_nodes = FreedNodes()
         self._aggregates = ApiInventory(self._reader)
         self._cache = HostCache(
@@ -172,6 +185,7 @@ class HostManager:
     def close(self):
         """Close idle database connections; a later use opens new ones."""
         self._reader.close()
+        self._locks.close()
 
     def take_over(self, predecessor):
         """Take the picks of another host manager, and its later ones."""
@@ -265,6 +279,24 @@ class HostManager:
         See inventory.state.SchedulingState.deciding.
         """
         return self._state.deciding(is_last)
+
+    @contextlib.contextmanager
+    def deciding_group(self, request):
+        """Decide on members of a server group while no other daemon does.
+
+        That is until the daemons that are known have heard of the picks, and
+        where the group has a hard policy.
+        """
+        group = request.spec_obj.instance_group
+        if (group is None or group.policy not in _HARD_POLICIES
+                or not self._state.daemons):
+            yield
+            return
+        with self._locks.held(f'group {request.group}',
+                              GROUP_PATIENCE) as is_held:
+            yield
+            if is_held:
+                self._state.wait_until_heard(HEARD_PATIENCE)
 
     def view(self, keys=()):
         """Return the hosts as last read, less the assumed picks: View.

@@ -1,12 +1,15 @@
 """Daemons on one queue tell each other what they have picked."""
 
+import concurrent.futures
 import dataclasses
+import functools
 import hashlib
 import os
 import signal
 import time
 
 import oslo_messaging as messaging
+from oslo_utils import uuidutils
 import pytest
 
 from nova_sched import context
@@ -138,7 +141,7 @@ def message(key, number=1, **fields):
     picks = fields.pop('picks', None) or [a_pick()]
     return signer.sign('forger', {
         'host': 'forger', 'author': 'forger', 'number': number,
-        'at': time.time(), 'to': None,
+        'at': time.time(), 'to': None, 'heard': None, 'asks': False,
         **picks_on_wire.written([News(picks)])} | fields)
 
 
@@ -153,7 +156,7 @@ def of_form_1(key):
     of_form_1,
     lambda key: message('another key'),
     lambda key: message(key) | {'signature': ''},
-    lambda key: message(key, at=time.time() - 120),
+    lambda key: message(key, at=time.time() + 120),
     lambda key: message(key, number=0),
     lambda key: message(key, picks=[a_pick(at=1e11)]),
     lambda key: message(key, picks=[a_pick(at=float('inf'))]),
@@ -161,7 +164,7 @@ def of_form_1(key):
     lambda key: message(key, picks=[a_pick(host='unknown')]),
     lambda key: message(key, picks=[a_pick(demand=requests.a_request(
         memory_mb=10 ** 9).demand())])],
-    ids=['unsigned', 'of another key', 'without signature', 'late',
+    ids=['unsigned', 'of another key', 'without signature', 'ahead',
          'repeated', 'far ahead', 'infinite', 'long', 'of an unknown host',
          'of more than it has'])
 def test_a_message_that_is_not_of_a_daemon_takes_no_room(
@@ -186,6 +189,38 @@ def test_a_message_that_is_signed_with_the_key_counts(daemons, places, stage):
     daemon.wait_until_said('host forger tells')
     time.sleep(TOLD)
     assert not places('one')
+
+
+@pytest.mark.parametrize('policy', ['anti-affinity', 'affinity'])
+def test_members_of_a_group_keep_to_its_policy_whichever_daemon_is_asked(
+        stage, policy):
+    """Two daemons of two workers, and all members at once."""
+    hosts, groups = [f'h{number}' for number in range(6)], 5
+    stage.load(clouds.a_cloud(hosts, compute_nodes=[
+        clouds.a_compute_node(host, memory_mb=64 * SIZE,
+                              free_ram_mb=64 * SIZE) for host in hosts]))
+    daemons = [stage.daemon(
+        2, name=name, DEFAULT__host=name, nova_sched__picks_key=KEY,
+        nova_sched__spread_near_equal=10,
+        DEFAULT__service_down_time=10 ** 9) for name in ('one', 'other')]
+    hears(daemons[0], 'other')
+    hears(daemons[1], 'one')
+    caller = stage.client()
+
+    def place(uuid, group, members):
+        [[selected, *_]] = caller.place(requests.a_request(
+            memory_mb=SIZE, instance_uuid=uuid,
+            group={
+                'uuid': group, 'policy': policy, 'members': members}))
+        return selected.service_host
+
+    for _ in range(groups):
+        group, *members = (uuidutils.generate_uuid() for _ in ['', *hosts])
+        with concurrent.futures.ThreadPoolExecutor(len(hosts)) as pool:
+            found = list(pool.map(functools.partial(
+                place, group=group, members=members), members))
+        assert len(set(found)) == (
+            len(hosts) if policy == 'anti-affinity' else 1)
 
 
 def test_nothing_is_told_without_a_key(daemons, places):

@@ -6,8 +6,6 @@ from tests.builders import authority
 from tests.builders import http_placement
 from tests.builders import https
 from tests.builders import requests
-from tests.builders.http_placement import CONTEXT
-from tests.builders.http_placement import Query
 from tests.interop.placement import a_consumer
 from tests.interop.placement import open_placement
 
@@ -28,7 +26,7 @@ def test_a_host_is_offered_and_claimed_over_tls(tmp_path):
                 'certfile': service.certificate, 'keyfile': service.key})
         consumer = a_consumer()
 
-        found = client.candidates([Query()], CONTEXT)
+        found = http_placement.ask(client)
         taken = found.claim(consumer, found.of(host)[0], requests.a_request(
             project_id='p', user_id='u'))
 

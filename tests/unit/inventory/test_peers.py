@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import threading
+import time
 
 import pytest
 
@@ -25,7 +26,7 @@ def a_message(key=b'secret', **fields):
     """What a daemon sends that says nothing but that it is there."""
     return a_signer(key).sign('h', {
         'host': 'h', 'author': 'x', 'number': 1, 'at': 20.0, 'to': None,
-        'news': [], 'demands': []} | fields)
+        'heard': None, 'asks': False, 'news': [], 'demands': []} | fields)
 
 
 def told_in(sent):
@@ -309,6 +310,64 @@ class TestAMessage:
 
         assert other.told() == []
         assert not caplog.text
+
+
+class TestMembersOfServerGroups:
+    @pytest.fixture
+    def ring(self):
+        """Function: whether a worker of a daemon goes on."""
+        def heard(daemon):
+            begin = time.monotonic()
+            daemon.worker.wait_until_heard(0.05)
+            return time.monotonic() - begin < 0.04
+        return heard
+
+    def place(self, daemon, **kwargs):
+        daemon.worker.tell(News([a_pick('i', **kwargs)]))
+        daemon.peers.tell_news()
+
+    def test_are_waited_for_until_others_have_heard(self, daemon, broker,
+                                                    ring):
+        one, other = map(daemon, 'ab')
+        self.place(one, group='g')
+        assert not ring(one)
+
+        broker.hand_on()
+
+        assert ring(one)
+        assert other.told() == ['i']
+
+    def test_alone_are_waited_for(self, daemon, ring):
+        one, _ = map(daemon, 'ab')
+        self.place(one)
+
+        assert ring(one)
+
+    def test_are_not_waited_for_by_one_that_is_alone(self, daemon, ring):
+        one = daemon('a')
+        self.place(one, group='g')
+
+        assert one.worker.daemons == 0
+        assert ring(one)
+
+    def test_are_waited_for_no_longer_than_so_long(self, daemon, broker, ring,
+                                                   monkeypatch):
+        """Nor is one that is late waited for again until it is heard."""
+        one, other = map(daemon, 'ab')
+        monkeypatch.setattr(peers, 'HEARD', -1)
+        self.place(one, group='g')
+        assert ring(one)
+        monkeypatch.undo()
+        broker.said.clear()
+        assert one.worker.daemons == 0
+        self.place(one, group='g')
+        assert ring(one)
+        broker.said.clear()
+
+        other.begin()
+
+        one.peers.tell_news()
+        assert one.worker.daemons == 1
 
 
 class TestKey:
