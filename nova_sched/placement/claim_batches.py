@@ -15,7 +15,7 @@ from nova_sched import exception
 from nova_sched import turns
 
 #: Claims in one request, and requests under way, at most.
-MOST, MOST_UNDER_WAY = 32, 2
+MOST, MOST_UNDER_WAY = 32, 4
 
 #: Seconds that a claim waits for others before it is sent by itself.
 PATIENCE = 1.0
