@@ -1,16 +1,17 @@
-"""What the daemons of a deployment tell each other of their picks.
+"""Publishing picks to the other daemons of a deployment, and taking in theirs.
 
-Each says what its workers have placed, and taken back, to all others on the
-message broker, a few milliseconds after they have decided; nobody waits for
-that, so two daemons may still choose the same host at the same moment, but
-not for longer.  Workers of one service see each other's picks at once
-(``shared_picks.py``), and by the same ring they see what is heard here.
+A daemon publishes the picks of its workers, and those that are forgotten, on
+the message broker a few milliseconds after the decision.  Requests do not wait
+for it, so two daemons may still choose the same host at the same moment.
+Workers of one service share their picks in memory (``shared_picks.py``), and
+receive those of other daemons by the same way.
 
-Who is there is known by what is said: each says something every HELLO
-seconds.  One who hears nobody says no more than that.  One who is new is told
-what was placed of late.  One who hears of members of server groups answers, so
-that the next members are decided knowing of them.  Messages are signed
-(``signed_news.py``) and numbered; others do not count.
+- A daemon sends a message every HELLO seconds; silence for GONE seconds means
+  that it is gone.  A daemon without others sends nothing else.
+- A new daemon receives the picks of the last OLD seconds.
+- A daemon acknowledges members of server groups, so that the next member is
+  decided with them in view.
+- Messages are signed (``signed_news.py``) and numbered; others are dropped.
 """
 
 import collections

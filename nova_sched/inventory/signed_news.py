@@ -1,4 +1,4 @@
-"""Signing what daemons tell each other, with a key that computes do not have.
+"""Signing messages between daemons with a key that computes do not have.
 
 Every compute service has the password of the message broker, so a message
 there may be anybody's.  A message is a dict of JSON: its ``form``, the

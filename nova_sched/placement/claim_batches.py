@@ -2,11 +2,11 @@
 
 Placement takes some 13 ms for a request with one claim and little more for
 each further claim in it, and refuses one of two writes to a provider at the
-same time.  So at most MOST_UNDER_WAY requests are under way, of which no two
-name the same provider; claims that come meanwhile wait, and go together.
-Placement grants all claims of a request or none.  Of a batch that it refuses,
-the claims on the providers that it names are sent by themselves, and the
-others, or each half if it names none, once more.
+same time.  So at most MOST_UNDER_WAY requests are under way, no two of which
+name the same provider, and the claims that wait for them go in one request.
+Placement grants all claims of a request or none.  When it refuses a batch and
+names a provider, the claims on that provider are sent alone and the others
+together; when it names none, each half is sent.
 """
 
 import threading
@@ -122,7 +122,7 @@ class ClaimBatches:
             claim.providers for batch in self._under_way for claim in batch))
         found = {}
         for claim in self._waiting:
-            # Of two claims for an instance the second is told of the first.
+            # The second claim for an instance depends on the first.
             if not claim.providers & busy and claim.uuid not in found:
                 found[claim.uuid] = claim
             if len(found) == MOST:

@@ -284,8 +284,8 @@ class HostManager:
     def deciding_group(self, request):
         """Decide on members of a server group while no other daemon does.
 
-        That is until the daemons that are known have heard of the picks, and
-        where the group has a hard policy.
+        The block ends once the known daemons have acknowledged the picks.
+        Groups without a hard policy are decided at once.
         """
         group = request.spec_obj.instance_group
         if (group is None or group.policy not in _HARD_POLICIES
