@@ -19,7 +19,8 @@ from benchmarks import load
 
 _DRIVERS = 'filter_scheduler,caching_scheduler,chance_scheduler'
 _HEAD = ('driver', 'hosts', 'callers', 'instances', 'p50 ms', 'p95 ms',
-         'p99 ms', 'calls/s', 'p50 / floor', 'calls/s / floor', 'errors')
+         'p99 ms', 'calls/s', 'p50 / floor', 'calls/s / floor',
+         'CPU ms / call', 'errors')
 
 
 def _arguments():
@@ -100,18 +101,22 @@ def _one_cloud(args, bed, figures, hosts):
     _print_row(_HEAD)
     for driver in args.drivers.split(','):
         with bed.floor() as echo, bed.service(driver) as call:
-            _matrix(args, figures, driver, hosts, echo, call)
+            _matrix(args, bed, figures, driver, hosts, echo, call)
     print(flush=True)
 
 
-def _matrix(args, figures, driver, hosts, echo, call):
+def _matrix(args, bed, figures, driver, hosts, echo, call):
     for callers in args.callers:
         for instances in args.instances:
             # Machines are noisy: the floor is measured beside each figure.
             floor = load.run(_carrying(echo, instances), callers,
                              args.seconds / 2, args.calls)
+            before = bed.processor_seconds()
             result = load.run(lambda n=instances: call(n), callers,
                               args.seconds, args.calls)
+            # The first call of each caller is not in the result.
+            used = (bed.processor_seconds() - before) / (
+                result.calls + callers)
             ratio = result.p50 / floor.p50
             figures.service[driver, hosts, callers, instances] = (
                 result, floor)
@@ -119,7 +124,7 @@ def _matrix(args, figures, driver, hosts, echo, call):
                 driver, hosts, callers, instances, *_milliseconds(result),
                 f'{result.per_second:.0f}', f'{ratio:.2f}',
                 f'{result.per_second / floor.per_second:.2f}',
-                result.errors))
+                f'{1000 * used:.1f}', result.errors))
 
 
 def _carrying(echo, instances):

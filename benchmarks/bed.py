@@ -169,6 +169,20 @@ class Bed:
             finally:
                 end(process)
 
+    def processor_seconds(self):
+        """Return the processor time of the program that was started last.
+
+        That of all its processes, in seconds.
+        """
+        ticks = 0
+        for path in pathlib.Path('/proc').glob('[0-9]*/stat'):
+            with contextlib.suppress(OSError):
+                # Behind the name, which may have spaces.
+                fields = path.read_text().rpartition(')')[2].split()
+                if int(fields[3]) == self.launcher:
+                    ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf('SC_CLK_TCK')
+
     def bare_read(self):
         """Return a function that reads the rows of a refresh by a bare cursor.
         """

@@ -14,6 +14,7 @@
 import contextlib
 import dataclasses
 import threading
+import time
 
 from oslo_log import log as logging
 
@@ -71,9 +72,9 @@ class SchedulingState:
     """
 
     def __init__(self, lifetime, clock, pack_numa_cells=False,
-                 monotonic=None):
+                 monotonic=time.monotonic):
         self._lifetime, self._clock = lifetime, clock
-        self._monotonic = monotonic or clock
+        self._monotonic = monotonic
         self._pack_numa_cells = pack_numa_cells
         self._lock, self._decision_lock = threading.RLock(), DecisionLock()
         self._base = self._table = HostTable.from_records([])

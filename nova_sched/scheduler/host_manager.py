@@ -70,8 +70,7 @@ class HostManager:
         self._pack_numa_cells = (
             conf.compute.packing_host_numa_cells_allocation_strategy)
         state = SchedulingState(
-            conf.nova_sched.pick_lifetime, self.now, self._pack_numa_cells,
-            time.monotonic)
+            conf.nova_sched.pick_lifetime, self.now, self._pack_numa_cells)
         self._in_use = state.in_use
         self._locks = NamedLocks(db_engine.database(
             conf, 'api_database' if conf.api_database.connection

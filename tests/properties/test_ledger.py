@@ -40,7 +40,8 @@ class LedgerMachine(stateful.RuleBasedStateMachine):
         self.workers = [self.worker(), self.worker()]
 
     def worker(self):
-        found = SchedulingState(LIFETIME, lambda: self.now)
+        found = SchedulingState(LIFETIME, lambda: self.now,
+                                monotonic=lambda: self.now)
         found.share(self.shared.sharing())
         self.read(found)
         return found

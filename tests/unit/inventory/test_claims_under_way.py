@@ -23,7 +23,8 @@ class Worker:
 
     def __init__(self, shared):
         self.now = 1000.0
-        self.state = SchedulingState(LIFETIME, lambda: self.now)
+        self.state = SchedulingState(LIFETIME, lambda: self.now,
+                                     monotonic=lambda: self.now)
         self.state.share(shared.sharing())
         self.state.rebase(table(a_host('a', uuid='p')), {})
         self.providers = Providers(lambda: self.now)

@@ -21,7 +21,8 @@ class Cloud:
 
     def __init__(self):
         self.now, self.base, self.taken = 1000.0, None, {}
-        self.state = SchedulingState(LIFETIME, lambda: self.now)
+        self.state = SchedulingState(LIFETIME, lambda: self.now,
+                                     monotonic=lambda: self.now)
         self.rebase()
 
     def rebase(self, located=None, changed=(), names='ab', **taken):
@@ -240,7 +241,8 @@ class TestAssume:
     def test_is_refused_once_another_state_has_taken_over(self, cloud):
         cloud.assume('before', group='g')
         view = cloud.state.view(['k'])
-        later = SchedulingState(LIFETIME, lambda: cloud.now)
+        later = SchedulingState(LIFETIME, lambda: cloud.now,
+                                monotonic=lambda: cloud.now)
         later.rebase(table(a_host('a', free_ram_mb=4000)), {})
 
         later.take_over(cloud.state)
@@ -359,7 +361,7 @@ def test_what_cannot_be_consumed_keeps_no_host_from_being_read(cloud, caplog):
 
 
 def test_one_node_of_a_host_has_what_was_placed_on_it_alone():
-    found = SchedulingState(LIFETIME, lambda: 0.0)
+    found = SchedulingState(LIFETIME, lambda: 0.0, monotonic=lambda: 0.0)
     found.rebase(table(a_host('a', nodename='n1', free_ram_mb=4000),
                        a_host('a', nodename='n2', free_ram_mb=4000)), {})
 

@@ -10,7 +10,8 @@ from tests.unit.options import documented
 
 #: What only this service has: its defaults.
 OURS = {
-    'pick_lifetime': 300, 'tell_picks': True, 'spread_near_equal': None,
+    'pick_lifetime': 300, 'tell_picks': True, 'picks_key': None,
+    'spread_near_equal': None,
     'cell_timeout': 60, 'decisions_kept': 604800, 'decisions_max_mb': 512,
     'candidates': 'mirror', 'metrics_uri': [],
     'no_valid_host_text': 'filters', 'max_instances_per_request': 1000,
