@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from nova_sched import exception
 from nova_sched import turns
+from nova_sched.db import engine
 
 LOG = logging.getLogger(__name__)
 
@@ -56,12 +57,13 @@ class NamedLocks:
                 take, give = _STATEMENTS[connection.dialect.name]
                 key = _key(name, connection.dialect.name)
                 is_held = take(connection, key, seconds)
-        except (exception.DatabaseUnavailable, KeyError) as error:
+        except (exception.DatabaseUnavailable, sa.exc.SQLAlchemyError,
+                OSError, KeyError) as error:
             if not self._next_try:
                 LOG.warning('Server groups are not decided by one daemon at a '
                             'time, and two may break a policy at the same '
                             'moment: the database has no named locks (%s)',
-                            error)
+                            engine.reason(error))
             self._next_try = time.monotonic() + PAUSE
             return False
         if is_held:

@@ -100,7 +100,7 @@ class Ledger:
         # many count at each (host, node).
         self._counting, self._by_host, self._by_group = {}, {}, {}
         self._places = collections.Counter()
-        # (when it ends, number, entry) of all that were: a heap.
+        # (when it ends, number, key, when assumed) of all that were: a heap.
         self._ends_at, self._numbers = [], itertools.count()
         # Place, instance or group -> number of its last entry, in order; the
         # number up to which they are not known any more.
@@ -172,7 +172,8 @@ class Ledger:
         while len(self._entries) >= MOST_ENTRIES:
             ended |= self._end_oldest()
         self._entries[placed.key] = entry
-        heapq.heappush(self._ends_at, (until, next(self._numbers), entry))
+        heapq.heappush(self._ends_at, (
+            until, next(self._numbers), placed.key, placed.at))
         if entry.counts:
             self._counting[placed.key] = entry
             self._by_host.setdefault(placed.host, {})[placed.key] = entry
@@ -262,8 +263,9 @@ class Ledger:
 
         It is empty for one that has ended before.
         """
-        _, _, entry = heapq.heappop(self._ends_at)
-        if self._entries.get(entry.placed.key) is not entry:
+        _, _, key, at = heapq.heappop(self._ends_at)
+        entry = self._entries.get(key)
+        if entry is None or entry.placed.at != at:
             return set()
         self.drop(entry)
         return {entry.placed.place}

@@ -3,6 +3,7 @@
 import pytest
 
 from nova_sched.db import engine
+from nova_sched.db import named_locks
 from nova_sched.db.named_locks import NamedLocks
 
 
@@ -17,3 +18,16 @@ def test_no_lock_is_held_and_it_is_told_once(url, caplog):
 
     assert caplog.text.count('has no named locks') == 1
     assert 'p@' not in caplog.text
+
+
+def test_a_server_that_refuses_the_statement_holds_no_lock(monkeypatch,
+                                                           caplog):
+    """As a strict mode of a cluster does."""
+    monkeypatch.setitem(named_locks._STATEMENTS, 'sqlite',
+                        named_locks._STATEMENTS['mysql'])
+    locks = NamedLocks(engine.Database('sqlite://'))
+
+    with locks.held('group g', 1) as is_held:
+        assert not is_held
+
+    assert caplog.text.count('has no named locks') == 1
