@@ -185,17 +185,26 @@ class HostSnapshot:
                             ('vcpus_used', spec_obj.vcpus),
                             ('num_instances', 1)):
             self._writable(name)[row] += delta
+        if self.consume_hardware(row, spec_obj, now, mapping, limits):
+            self._writable('num_io_ops')[row] += 1
+
+    def consume_hardware(self, row, spec_obj, now, mapping=None, limits=None):
+        """Take an instance's share of NUMA cells and PCI devices of a host.
+
+        The arguments are those of ``consume``.  Returns whether the host has
+        it; logs a warning if not.
+        """
         try:
-            self._consume_hardware(row, spec_obj, mapping, limits or {})
+            self._take_hardware(row, spec_obj, mapping, limits or {})
         except consumption.FailedError as error:
             LOG.warning('Selected host: %(host)s failed to consume from '
                         'instance. Error: %(error)s',
                         {'host': self.state(row), 'error': error})
-        else:
-            self._writable('num_io_ops')[row] += 1
-            self._writable('updated')[row] = now
+            return False
+        self._writable('updated')[row] = now
+        return True
 
-    def _consume_hardware(self, row, spec_obj, mapping, limits):
+    def _take_hardware(self, row, spec_obj, mapping, limits):
         before = [self.cell(name, row) for name in consumption.COLUMNS]
         hardware = consumption.Hardware(*before)
         try:

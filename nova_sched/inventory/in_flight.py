@@ -37,6 +37,16 @@ class InFlight:
     def place(self):
         return self.host, self.nodename
 
+    @property
+    def takes_hardware(self):
+        """Whether it takes NUMA cells, pages or PCI devices of its host.
+
+        Placement does not count these.
+        """
+        requests = self.demand.pci_requests
+        return (self.demand.numa_topology is not None
+                or bool(requests and requests.requests))
+
     def instance(self):
         """Return what is known of its instance: objects.Instance."""
         flavor = self.demand.flavor

@@ -6,7 +6,8 @@ member of its server group.  An entry is
 
 - *assumed* when a request picks a host, and counts on the host from then on;
 - *claimed* when Placement has granted the claim and counts it: the entry ends
-  then, or is a member of its server group that takes nothing of the host;
+  then.  It stays for its server group, and for the NUMA cells and PCI devices
+  that it takes, which Placement does not count;
 - *forgotten* when the claim is refused or the request fails;
 - *shown* when its instance is on the host in the database and the host's row
   accounts for it (``UsageDelta``), or GRACE seconds later; an instance that
@@ -211,8 +212,8 @@ class Ledger:
         """End what was assumed for an instance at a place and a time.
 
         An earlier entry of the instance ends as well.
-        claimed: whether Placement has granted its claim; a member of a server
-            group stays for its group then.  Else it is forgotten.
+        claimed: whether Placement has granted its claim; else the entry is
+            forgotten.
         Returns where an entry ended: (host, node), or None.
         """
         entry, ended = self._entries.get(key), None
@@ -221,7 +222,7 @@ class Ledger:
             ended = entry.placed.place
             if claimed and entry.is_of(place, at):
                 self._claim(entry)
-                if entry.placed.group is not None:
+                if entry.placed.group or entry.placed.takes_hardware:
                     return ended
             entry.forgotten = not claimed
             self.drop(entry)

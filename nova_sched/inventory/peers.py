@@ -320,10 +320,11 @@ class Peers:
 def _published(news):
     """Return the part of a worker's news that other daemons need.
 
-    What Placement counts is of no interest to them but for its server group.
+    Placement counts the others, and no daemon needs them.
     """
     return News([placed for placed in news.assumed
-                 if not placed.claiming or placed.group is not None],
+                 if not placed.claiming or placed.group is not None
+                 or placed.takes_hardware],
                 forgotten=news.forgotten)
 
 

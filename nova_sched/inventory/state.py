@@ -396,13 +396,14 @@ class SchedulingState:
             for key, entry in self._ledger.on(host).items():
                 placed = entry.placed
                 row = table.row(*placed.place)
-                if placed.nodename != nodename or row is None or (
-                        entry.claimed or key in without):
+                if (placed.nodename != nodename or row is None
+                        or key in without):
                     continue
+                consume = (scratch.consume_hardware if entry.claimed
+                           else scratch.consume)
                 try:
-                    scratch.consume(
-                        row, placed.demand.demand(), placed.at, None,
-                        {'numa_topology': placed.numa_limits})
+                    consume(row, placed.demand.demand(), placed.at, None,
+                            {'numa_topology': placed.numa_limits})
                 except Exception:
                     # One entry must not keep all hosts from being read.
                     LOG.exception('What instance %(key)s takes of host '

@@ -8,6 +8,10 @@ from nova_sched.inventory.in_flight import InFlight
 from nova_sched.inventory.state import SchedulingState
 from tests.builders.hosts import a_host
 from tests.builders.hosts import table
+from tests.builders.numa import a_cell
+from tests.builders.numa import a_guest
+from tests.builders.numa import cells_text
+from tests.builders.numa import guest_cell
 from tests.builders.requests import a_request
 
 LIFETIME = 100
@@ -303,6 +307,34 @@ class TestClaimed:
         assert cloud.free() == [4000, 4000]
         assert [pick.key for pick in cloud.state.of_group('g', [])] == ['k']
         assert list(cloud.state.pending()) == ['k']
+
+    def test_leaves_pinned_cpus_until_the_host_shows_the_instance(self, cloud):
+        """Placement counts how many, and not which."""
+        uuid, pinned = UUID.format(1), a_request(
+            memory_mb=1000, numa_topology=a_guest(guest_cell(pinned=2)))
+        hosts = table(a_host('a', numa_topology=cells_text(a_cell(
+            pages=[(4, 1 << 20)]))))
+        cloud.state.rebase(hosts, {})
+        pick = InFlight(uuid, 'a', 'a', pinned.demand(), None, None,
+                        cloud.now, {})
+        view = cloud.state.view()
+        snapshot = view.table.snapshot(None)
+        snapshot.consume(0, pinned.demand(), cloud.now)
+        assert cloud.state.assume(view, [pick], snapshot)
+
+        def free_cpus():
+            [cell] = cloud.state.table.snapshot(None).cell(
+                'numa_topology', 0).cells
+            return len(cell.free_cpus)
+
+        cloud.state.claimed([pick], {})
+        assert free_cpus() == 6
+        assert cloud.free() == hosts.columns['free_ram_mb'].tolist()
+
+        cloud.state.rebase(hosts, {uuid: 'a'})
+        cloud.now += ledger.GRACE
+        cloud.state.rebase(hosts, {uuid: 'a'})
+        assert free_cpus() == 8
 
 
 class TestForget:
