@@ -127,8 +127,7 @@ class Decision:
     offer: what Placement offered: a value of hosts.allocation_candidates.
     copy_age: seconds since the copy of what Placement knows, which the offer
         is from, was compared with it; None of what Placement listed.
-    claims: in order.  earlier_claims: what Placement said to those of
-        earlier tries, as Claim.taken.
+    claims: in order, those of earlier tries as well.
     table: HostTable that was decided on; None before there was one.
     instances_known: hosts.instances.Instances of where they run, or None.
     siblings: (uuid, host) of each member of the request's server group that
@@ -170,7 +169,6 @@ class Decision:
     offer: object = None
     copy_age: float | None = None
     claims: list = dataclasses.field(default_factory=list)
-    earlier_claims: list = dataclasses.field(default_factory=list)
     table: object = dataclasses.field(default=None, repr=False, compare=False)
     instances_known: object = dataclasses.field(
         default=None, repr=False, compare=False)
@@ -369,9 +367,8 @@ class Decision:
     def restart(self):
         """Forget what was decided so far, to decide once more."""
         self.tries += 1
-        self.earlier_claims += [claim.taken for claim in self.claims]
-        for found in (self.picks, self.weighed, self.claims, self.siblings,
-                      self._rejected, self._rules):
+        for found in (self.picks, self.weighed, self.siblings, self._rejected,
+                      self._rules):
             found.clear()
         del self._steps[:]
         self.alternates, self._keeps_weights = 0, True

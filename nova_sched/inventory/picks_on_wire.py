@@ -1,7 +1,8 @@
 """What daemons tell each other of their picks, as JSON.
 
 A pick that Placement counts is published for its server group, its NUMA cells
-and its PCI devices, as claimed already.  What many instances of a request take of a host is written once.
+and its PCI devices, as claimed already.  What many instances of a request take
+of a host is written once.
 """
 
 import functools

@@ -94,10 +94,8 @@ class Metrics:
             self._add(('tries',), record.tries)
             for name, counts in record.hosts_by_rule().items():
                 self._add(('filter_hosts', name), *counts)
-            for taken in itertools.chain(
-                    record.earlier_claims,
-                    [claim.taken for claim in record.claims]):
-                self._add(('claims', _RESULTS[taken]), 1)
+            for claim in record.claims:
+                self._add(('claims', _RESULTS[claim.taken]), 1)
         if self._sums.is_full and not self._is_told:
             self._is_told = True
             LOG.warning('No more metrics can be kept: filters, codes and '

@@ -190,6 +190,10 @@ class AllocationClaims:
                   'retries')
         return False
 
+    def held(self):
+        """Return the instances for which Placement may hold a claim: list."""
+        return list(self._claims)
+
     @property
     def knows_new(self):
         """Whether claims say that an instance is new, and need no reading."""

@@ -4,8 +4,6 @@ From a copy of what Placement knows (placement.mirror), where there is one
 that can tell; else Placement lists them.
 """
 
-import dataclasses
-
 from oslo_log import log as logging
 
 from nova_sched import conf as config
@@ -100,12 +98,13 @@ class CandidateSource:
                 spec_obj, max_results=self._max_results, target_node=node,
                 fallback_pcpu_query=self._fallback)
             found = self.placement_client.copied_candidates(queries)
-        request = CandidateRequest(self, queries, context, spec_obj)
+        offer = Offer(found, None, self, queries, context, spec_obj)
         if found is None:
-            return spec_obj, Offer(*request.listed(record), request)
-        record.copy_age = found.age
-        return spec_obj, Offer(
-            found, self.placement_client.claims(found, context), request)
+            offer.list_candidates(record)
+        else:
+            record.copy_age = found.age
+            offer.claims = self.placement_client.claims(found, context)
+        return spec_obj, offer
 
     def edited(self, context, spec_obj):
         """Return a copy of a RequestSpec that request filters have edited.
@@ -114,30 +113,34 @@ class CandidateSource:
         """
         return self._prefilters.apply(context, spec_obj)
 
-    def list(self, request, record):
-        """Return what Placement lists: AllocationCandidates.
+    def listed(self, offer, record):
+        """Return what Placement lists: AllocationCandidates, and the claims.
 
-        request: CandidateRequest.
+        offer: Offer that names the queries.
         Raises NoValidHost for none, and PlacementUnavailable.
         """
         record.copy_age = None
         with record.timed('placement'):
-            found = self.placement_client.candidates(request.queries,
-                                                     request.context)
+            found = self.placement_client.candidates(offer.queries,
+                                                     offer.context)
         if isinstance(found, NoCandidates):
             LOG.info('Got no allocation candidates from the Placement API. '
                      'This may be a temporary occurrence as compute nodes '
                      'start up and begin reporting inventory to the '
                      'Placement service.')
             record.offer, record.reason = found, found.reason
-            record.spec_obj = request.spec_obj
+            record.spec_obj = offer.spec_obj
             if found is NO_CANDIDATES:
                 refusals.note_nothing_offered(record, self._hosts(record),
-                                              request.spec_obj)
+                                              offer.spec_obj)
             else:
                 record.refuse('placement_unavailable', codes.STATE_STALE)
             raise exception.NoValidHost(reason='', nova='')
-        return found
+        return found, self.placement_client.claims(found, offer.context)
+
+    def doubt(self, providers):
+        """Have the copy read providers, uuids, again."""
+        self.placement_client.doubt(providers)
 
     def _hosts(self, record):
         """Return all hosts as they were last read: HostSnapshot, or None.
@@ -182,31 +185,3 @@ class CandidateSource:
             spec_obj.requested_destination.host = node.host
             spec_obj.requested_destination.node = node.nodename
         return node.uuid
-
-
-@dataclasses.dataclass(frozen=True)
-class CandidateRequest:
-    """What Placement is asked for one request.
-
-    source: CandidateSource.
-    queries: list of rules.resources.query.ResourceRequest.
-    context: RequestContext of the call.
-    spec_obj: RequestSpec that request filters have edited.
-    """
-
-    source: CandidateSource
-    queries: list
-    context: object
-    spec_obj: object
-
-    def listed(self, record):
-        """Return what Placement lists: AllocationCandidates, and the claims.
-
-        Raises as of ``CandidateSource.list``.
-        """
-        found = self.source.list(self, record)
-        return found, self.source.placement_client.claims(found, self.context)
-
-    def doubt(self, providers):
-        """Have the copy read providers, uuids, again."""
-        self.source.placement_client.doubt(providers)

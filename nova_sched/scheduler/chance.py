@@ -44,52 +44,6 @@ class ChanceScheduler(driver.HostScheduler):
         return _Draw(request, hosts, record).selections(self._default_zone)
 
 
-class _Nodes:
-    """The nodes of a HostBlock by their hosts.
-
-    hosts: a number of each host, in the order of rows: range.
-    """
-
-    def __init__(self, block):
-        codes = block.snapshot.column('host').codes.take(block.rows)
-        _, first, counts = np.unique(codes, return_index=True,
-                                     return_counts=True)
-        self._rows = block.rows[np.argsort(codes, kind='stable')]
-        ends, by_row = np.cumsum(counts), np.argsort(first)
-        self._parts = [*zip((ends - counts)[by_row].tolist(),
-                            ends[by_row].tolist(), strict=True)]
-        self.hosts = range(len(self._parts))
-
-    def rows(self, host):
-        """Return the rows of a host's nodes: list."""
-        start, end = self._parts[host]
-        return self._rows[start:end].tolist()
-
-
-class _Shuffled:
-    """Items in random order, drawn as far as somebody looks.
-
-    without: of the items, those that are left out: set.
-    """
-
-    def __init__(self, items, without, generator):
-        self._items, self._without = [*items], without
-        self._generator, self._drawn = generator, 0
-
-    def __iter__(self):
-        """Yield all of them, each time in the same order."""
-        place = 0
-        while place < len(self._items):
-            if place == self._drawn:
-                other = self._generator.randrange(place, len(self._items))
-                self._items[place], self._items[other] = (
-                    self._items[other], self._items[place])
-                self._drawn += 1
-            if self._items[place] not in self._without:
-                yield self._items[place]
-            place += 1
-
-
 class _Draw:
     """One request, drawn on one snapshot of the hosts."""
 
@@ -106,25 +60,50 @@ class _Draw:
             self._record.refuse('no_instances', codes.CONTRADICTION)
             self._refuse(exception.NoValidHost.nova,
                          ' The list of instance uuids is empty')
-        nodes = _Nodes(self._up())
-        count = self._request.count
-        if len(nodes.hosts) >= count:
-            chosen = self._generator.sample(nodes.hosts, count)
+        up = self._up()
+        self._rows, self._host_codes, self._cell_codes = up.rows, *(
+            self._hosts.column(name).codes.take(up.rows)
+            for name in ('host', 'cell_uuid'))
+        hosts, count = _distinct(self._host_codes), self._request.count
+        if len(hosts) >= count:
+            chosen = self._generator.sample(hosts, count)
         else:
-            chosen = [self._generator.choice(nodes.hosts)
-                      for _ in range(count)]
-        picked = [self._chosen(self._generator.choice(nodes.rows(host)))
-                  for host in chosen]
-        alternates = []
-        if self._request.most_alternates:
-            spare = _Shuffled(nodes.hosts, {*chosen}, self._generator)
-            alternates = [self._others(each.claimed.row, spare, nodes)
-                          for each in picked]
+            chosen = self._generator.choices(hosts, k=count)
+        places = [self._node(self._host_codes == host) for host in chosen]
+        alternates = (self._alternates(places, {*chosen})
+                      if self._request.most_alternates else [])
+        picked = [self._chosen(self._rows[place]) for place in places]
         self._note(picked, alternates)
         return selections.of(picked, alternates, zone)
 
+    def _node(self, of_host):
+        """Draw one of a host's nodes: a place among the rows.
+
+        of_host: which rows are its nodes: bool (n,).
+        """
+        return self._generator.choice(np.flatnonzero(of_host).tolist())
+
+    def _alternates(self, places, chosen):
+        """Draw the alternates of each pick from hosts of its cell.
+
+        places: of the picks among the rows.  chosen: their hosts, a set.
+        """
+        spare, found = {}, []
+        for place in places:
+            in_cell = self._cell_codes == self._cell_codes[place]
+            cell = self._cell_codes.item(place)
+            if cell not in spare:
+                spare[cell] = [host for host
+                               in _distinct(self._host_codes[in_cell])
+                               if host not in chosen]
+            hosts = self._generator.sample(spare[cell], min(
+                len(spare[cell]), self._request.most_alternates))
+            found.append([self._chosen(self._rows[self._node(
+                in_cell & (self._host_codes == host))]) for host in hosts])
+        return found
+
     def _chosen(self, row):
-        return selections.Chosen(self._hosts, ClaimedHost(row), {})
+        return selections.Chosen(self._hosts, ClaimedHost(int(row)), {})
 
     def _up(self):
         """Return the rows to draw from: HostBlock."""
@@ -143,20 +122,6 @@ class _Draw:
             self._refuse('Could not find another compute')
         return left
 
-    def _others(self, row, spare, nodes):
-        """Draw the alternates of a pick, which are in its cell."""
-        cell = self._hosts.cell('cell_uuid', row)
-        others = []
-        for host in spare:
-            if len(others) == self._request.most_alternates:
-                break
-            same_cell = [other for other in nodes.rows(host)
-                         if self._hosts.cell('cell_uuid', other) == cell]
-            if same_cell:
-                others.append(self._chosen(
-                    self._generator.choice(same_cell)))
-        return others
-
     def _note(self, picked, alternates):
         for index, (each, key) in enumerate(
                 zip(picked, self._request.keys(), strict=True)):
@@ -173,3 +138,8 @@ class _Draw:
         reason = nova + more + reasons.lost_cells(self._record)
         self._record.reason = reason
         raise exception.NoValidHost(reason=reason, nova=nova)
+
+
+def _distinct(codes):
+    """Return the different ones of int (n,), in order: list."""
+    return [*dict.fromkeys(codes.tolist())]

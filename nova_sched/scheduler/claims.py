@@ -78,9 +78,8 @@ class Claims:
         self.together = not self.claiming or bool(
             offer.claims and offer.claims.knows_new)
         self.writes = collections.Counter()
-        # The answers to claims that were not granted; instances that
-        # Placement may hold a claim of, in order: a dict without values.
-        self._failed, self._claimed = [], {}
+        # The answers to claims that were not granted.
+        self._failed = []
 
     def choose(self, ranked, instance_uuid, refused=frozenset(), room=None):
         """Return the first host that may be claimed: ClaimedHost or None.
@@ -159,8 +158,6 @@ class Claims:
         """
         if not self.claiming:
             return True
-        for uuid in chosen:
-            self._claimed[uuid] = None
         with self._timed():
             self.together = bool(self._offer.claims.claim_all({
                 uuid: host.request for uuid, (_, host) in chosen.items()},
@@ -174,14 +171,12 @@ class Claims:
         return self.together
 
     def _claim(self, instance_uuid, place, chosen, spec_obj):
-        # Before it is sent: its answer may be lost.
-        self._claimed[instance_uuid] = None
         with self._timed():
             granted = self._offer.claims.claim(instance_uuid, chosen.request,
                                                spec_obj)
         self._note(instance_uuid, place, granted)
         if not granted:
-            self._offer.doubt(chosen.amounts)
+            self._offer.source.doubt(chosen.amounts)
         else:
             self.writes.update(self._offer.claims.writes)
         self._record.budget.check('claim')
@@ -216,10 +211,10 @@ class Claims:
 
     def release(self):
         """Release all that was claimed."""
-        if self._claimed:
-            LOG.debug('Cleaning up allocations for %s', [*self._claimed])
-        releases.give_back(self._offer.claims, [*reversed(self._claimed)])
-        self._claimed.clear()
+        claimed = self._offer.held()
+        if claimed:
+            LOG.debug('Cleaning up allocations for %s', claimed)
+        releases.give_back(self._offer.claims, claimed[::-1])
         self.writes.clear()
 
 

@@ -243,11 +243,11 @@ class SchedulerManager:
             reply = _reply(selections, as_objects, spec_obj.wire_version)
         except BaseException:
             # What the driver has not given back itself.
-            releases.give_back(offer.claims, _claimed(record))
+            releases.give_back(offer.claims, offer.held())
             raise
         record.selections = selections
         record.close(decision.PLACED)
-        _give_back_if_lost(offer, record)
+        _give_back_if_lost(offer)
         told.ended(ctxt, spec_obj, record.picks)
         return reply
 
@@ -319,14 +319,9 @@ def _reply(selections, as_objects, version):
     return selection.to_dicts([chosen[0] for chosen in selections], version)
 
 
-def _claimed(record):
-    """Return the uuids of the instances that hosts were claimed for: list."""
-    return [claim.instance_uuid for claim in record.claims if claim.taken]
-
-
-def _give_back_if_lost(offer, record):
+def _give_back_if_lost(offer):
     """Have claims given back if the caller does not get the answer."""
-    claimed = _claimed(record)
+    claimed = offer.held()
 
     def give_back():
         LOG.warning('The answer about instance(s) %s does not reach its '

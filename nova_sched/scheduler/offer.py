@@ -12,12 +12,20 @@ class Offer:
     candidates: a value of hosts.allocation_candidates.
     claims: placement.claims.AllocationClaims for them; None where there is
         nothing to claim.
-    request: scheduler.candidates.CandidateRequest that they answer, or None.
+    source: scheduler.candidates.CandidateSource; None where Placement is not
+        used.
+    queries: list of rules.resources.query.ResourceRequest that candidates
+        answer.
+    context: RequestContext of the call.
+    spec_obj: RequestSpec that request filters have edited.
     """
 
     candidates: object = PLACEMENT_NOT_USED
     claims: object = None
-    request: object = None
+    source: object = None
+    queries: list = ()
+    context: object = None
+    spec_obj: object = None
 
     @property
     def is_copied(self):
@@ -25,19 +33,16 @@ class Offer:
         return self.candidates.age is not None
 
     def list_candidates(self, record):
-        """Replace candidates of a copy by those that Placement lists.
+        """Replace the candidates by those that Placement lists.
 
         record: Decision that notes the time taken, and why there are none.
         Raises NoValidHost for none, and PlacementUnavailable.
         """
-        self.candidates, self.claims = self.request.listed(record)
+        self.candidates, self.claims = self.source.listed(self, record)
 
-    def doubt(self, providers):
-        """Have the copy read providers again: Placement has refused a claim.
-
-        providers: uuids.
-        """
-        self.request.doubt(providers)
+    def held(self):
+        """Return the instances for which Placement may hold a claim: list."""
+        return [] if self.claims is None else self.claims.held()
 
 
 NO_OFFER = Offer()

@@ -41,6 +41,10 @@ class Placement:
     def doubt(self, providers):
         """There is no copy."""
 
+    def held(self):
+        return [uuid for uuid, *_ in self.claimed
+                if uuid not in self.released]
+
     def release_all(self, instance_uuids):
         return ()
 

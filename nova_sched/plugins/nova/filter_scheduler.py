@@ -77,7 +77,10 @@ class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
             driver_signatures.PIKE
             if driver_signatures.PIKE in (self._signature(), self.SIGNATURE)
             else self._signature(), *args, **kwargs)
-        _begin_anew(call.record)
+        if call.record is not None and (call.record.picks
+                                        or call.record.steps):
+            # Its driver has scheduled the same request before.
+            call.record.restart()
         found = super().select_destinations(
             context, kilo_mapping.without_mapping(call.spec_obj),
             call.instance_uuids, call.alternates,
@@ -107,14 +110,3 @@ class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
     def _signature(self):
         """Return the Form of its _schedule."""
         return driver_signatures.signature_of(type(self)._schedule)
-
-
-def _begin_anew(record):
-    """Have the record of a request that was tried before be of this try.
-
-    All claims stay on it: they may have to be given back.
-    """
-    if record is not None and (record.picks or record.steps):
-        claims = list(record.claims)
-        record.restart()
-        record.claims.extend(claims)

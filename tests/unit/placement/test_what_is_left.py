@@ -148,6 +148,9 @@ class Refusing:
     def __init__(self, released):
         self.release = released.append
 
+    def held(self):
+        return UUIDS[:1]
+
     def claim(self, *args):
         return False
 
@@ -156,7 +159,7 @@ class Refusing:
 
 
 class Asked:
-    """In the place of a CandidateRequest."""
+    """In the place of a CandidateSource."""
 
     def doubt(self, providers):
         pass

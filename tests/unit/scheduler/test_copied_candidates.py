@@ -163,7 +163,7 @@ class TestRequests:
         assert len(server.to('PUT', '/allocations/')) == 4
         record = last_record(manager)
         assert record.outcome == 'placed' and record.reason is None
-        assert [claim.host for claim in record.claims] == ['f']
+        assert [claim.host for claim in record.claims] == [*'abcf']
 
     def test_that_find_none_in_the_copy_are_listed(self, manager, server,
                                                    providers):

@@ -32,7 +32,8 @@ class ExitingDriver(driver.Scheduler):
 
     def select_destinations(self, context, spec_obj, instance_uuids,
                             return_alternates=False, offer=None, record=None):
-        record.claims.append(decision.Claim(FIRST, 'a', 'a', True))
+        [request] = offer.candidates.of('a')
+        assert offer.claims.claim(FIRST, request, spec_obj)
         raise SystemExit
 
 
