@@ -23,7 +23,6 @@ from nova_sched.explain import host
 from nova_sched.explain import matrix
 from nova_sched.explain import pick
 from nova_sched.explain.trial import Trial
-from nova_sched.hosts.budget import Budget
 from nova_sched.plugins import loading as plugins
 from nova_sched.rules import ranking
 from nova_sched.scheduler.attempt import SchedulingRequest
@@ -51,7 +50,7 @@ def main(argv=None):
     judged = matrix.judge(hosts, spec, ranker)
     figures = {
         'decision': lambda: Trial(request, ranking.Ranker(
-            ranker.filters, ranker.weighers), hosts, Budget()),
+            ranker.filters, ranker.weighers), hosts),
         'matrix': lambda: matrix.judge(hosts, spec, ranker),
         'matrix, in words': lambda: matrix.judge(
             hosts, spec, ranker).sentences(),

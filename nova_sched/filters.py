@@ -200,14 +200,14 @@ class FilterHandler:
                 continue
             before, name = hosts, type(filter_).__name__
             try:
-                with decision.budget.step(name, decision.instance_at(index)):
+                with budget.Step(name, decision.funnel.instance_at(index)):
                     hosts, stop = self._one(filter_, name, before, spec_obj)
             except exception.InvalidInput as refusal:
                 refusal.is_behind_hints = is_behind_hints
                 raise
             is_behind_hints |= may_look_at_hints(filter_, request)
             _note_judge(hosts.snapshot, filter_, request)
-            decision.step(index, name, before.rows, hosts.rows)
+            decision.funnel.step(index, name, before.rows, hosts.rows)
             ran.append((name, before, hosts))
             if stop:
                 LOG.debug('Filter %s says to stop filtering', name)

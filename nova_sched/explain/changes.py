@@ -113,10 +113,10 @@ def smallest_changes(hosts, request, ranker, flavors=(), default_zone=None,
     """
     if not ask_others:
         ranker = trials.asking_nobody(ranker, request.spec_obj)
-    search = _Search(hosts, request, ranker, flavors, default_zone,
-                     budget or budgets.Budget(SECONDS))
+    search = _Search(hosts, request, ranker, flavors, default_zone)
     try:
-        search.run()
+        with budgets.charged(budget or budgets.Budget(SECONDS)):
+            search.run()
     except Exception as error:
         if not getattr(error, 'is_budget_spent', False):
             raise
@@ -129,21 +129,20 @@ class _Search:
     found: list of Change.
     """
 
-    def __init__(self, hosts, request, ranker, flavors, default_zone, budget):
+    def __init__(self, hosts, request, ranker, flavors, default_zone):
         self.hosts, self.request, self.ranker = hosts, request, ranker
         self.flavors, self.default_zone = flavors, default_zone
-        self.budget, self.found = budget, []
+        self.found = []
 
     def run(self):
         """Try the request, and changes if it is refused."""
-        trial = trials.Trial(self.request, self.ranker, self.hosts,
-                             self.budget)
+        trial = trials.Trial(self.request, self.ranker, self.hosts)
         if trial.error is None:
             return
         self.placed = trial.count
         #: How many instances have no host.
         self.missing = self.request.count - trial.count
-        with self.budget.step('changes'):
+        with budgets.Step('changes'):
             self.matrix = trial.judged(self.ranker, ask_others=True)
             #: The hosts that only one rule keeps out.
             self.nearly = np.flatnonzero(self.matrix.counts == 1)
@@ -154,7 +153,7 @@ class _Search:
         """Add the first ``most`` of some proposals that work."""
         tries = 0
         while most and tries < MOST_TRIES:
-            with self.budget.step('changes'):
+            with budgets.Step('changes'):
                 proposal = next(proposals, None)
             if proposal is None:
                 return
@@ -169,8 +168,8 @@ class _Search:
             hosts = hosts.copy()
             proposal.hosts(hosts)
         return trials.Trial(proposal.request or self.request,
-                            proposal.ranker or self.ranker, hosts,
-                            self.budget).error is None
+                            proposal.ranker or self.ranker,
+                            hosts).error is None
 
     def _asking(self, **fields):
         """Return the request with other fields in its RequestSpec."""

@@ -15,7 +15,6 @@ from nova_sched.explain.host import verdicts
 from nova_sched.explain.host import why_not
 from nova_sched.explain.pick import why_pick
 from nova_sched.explain.quiet import quiet
-from nova_sched.hosts.budget import Budget
 from nova_sched.options import nearest
 
 
@@ -150,7 +149,7 @@ def _before(instance, hosts, request, ranker, picked, ask_others):
         ranker = trials.asking_nobody(ranker, request.spec_obj)
     rows = [_row(hosts, picked, index)
             for index, _ in enumerate(picked[:instance])]
-    return trials.Trial(request, ranker, hosts, Budget(), rows)
+    return trials.Trial(request, ranker, hosts, rows)
 
 
 def _row(hosts, picked, index):

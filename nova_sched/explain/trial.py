@@ -20,7 +20,6 @@ class Trial(attempt.SchedulingAttempt):
 
     request: SchedulingRequest.  ranker: rules.ranking.Ranker.
     hosts: HostSnapshot that it works on a copy of.
-    budget: hosts.budget.Budget that it is charged to.
     picked: rows of the hosts that the first instances get; it ends then.  By
         default each gets the best, until all have one.
 
@@ -28,11 +27,11 @@ class Trial(attempt.SchedulingAttempt):
     error: what it ended with, an exception; None if all are placed.
     """
 
-    def __init__(self, request, ranker, hosts, budget, picked=None):
+    def __init__(self, request, ranker, hosts, picked=None):
         hosts = hosts.copy()
         super().__init__(request, ranker, _IN_ORDER, _Unclaimed(
             hosts.offer, bool(request.instance_uuids), picked),
-            Decision(offer=hosts.offer, budget=budget))
+            Decision())
         self.error, self._given = None, hosts
         try:
             if picked is None or picked:

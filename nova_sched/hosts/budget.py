@@ -1,8 +1,8 @@
 """How long the work on a request may take.
 
-A request is charged for its own thread's work (``Budget``).  What is looped
-over within a step, hosts above all, calls ``check`` at each turn, so that a
-step which takes long ends within it.
+A request is charged for the work of the thread that decides it (``charged``).
+A loop within a step, over hosts above all, calls ``check`` at each turn, so
+that a step which takes long ends within it.
 """
 
 import contextlib
@@ -11,91 +11,112 @@ import time
 
 from nova_sched import exception
 
-_working = threading.local()
+#: ``budget``: the Budget that this thread's work is charged to.
+_here = threading.local()
 
 
 class Budget:
     """So many seconds of one thread's work; 0 for any number.
 
-    Only work counts: whoever waits for its turn, a lock, the database,
-    Placement or the network spends nothing of it.
+    Only work counts: waiting for a turn, a lock, the database, Placement or
+    the network spends nothing of it.
+
+    where: the step, and the index of the instance or None, that ``check``
+        names.
     """
 
     def __init__(self, seconds=0):
-        self._seconds, self._thread = seconds, threading.get_ident()
+        self._seconds, self.where = seconds, ('request', None)
         self._began = time.thread_time()
         # Not before this moment can it be spent: work takes its time.
         self._not_before = time.monotonic() + (seconds or float('inf'))
 
-    def check(self, step, index=None):
-        """Raise InvalidInput if more has been spent, up to and in a step.
+    def check(self, step=None, index=None):
+        """Raise InvalidInput if more has been spent.
 
-        step: its name.  index: of the instance that it was for.
+        step: name of the step that it was spent in; None for the one of
+            ``where``.  index: of the instance that it was for, or None.
         """
         now = time.monotonic()
-        # A plug-in's own thread has a clock of its own.
-        if (now < self._not_before
-                or threading.get_ident() != self._thread):
+        if now < self._not_before:
             return
         left = self._began + self._seconds - time.thread_time()
         if left >= 0:
             self._not_before = now + left
             return
+        name, index = self.where if step is None else (step, index)
         where = '' if index is None else f' of instance {index + 1}'
         spent = exception.InvalidInput(reason=(
             f'the request took more than the {self._seconds:g} s of '
-            f'[nova_sched] request_time_budget, in step {step}{where}; ask '
+            f'[nova_sched] request_time_budget, in step {name}{where}; ask '
             'for less at a time, or have the option raised'))
         spent.is_budget_spent = True
         raise spent
 
-    @contextlib.contextmanager
-    def not_spent(self):
-        """Do not charge the request for what a block takes."""
-        before = time.thread_time()
-        try:
-            yield
-        finally:
-            self._began += time.thread_time() - before
-
-    def step(self, name, index=None):
-        """Check at the end of a block, and where ``check`` is called in it.
-
-        A context manager.  Arguments, and what is raised, as of
-        ``Budget.check``.
-        """
-        return _Step(self, name, index)
+    def extend(self, seconds):
+        """Have so many more seconds of work."""
+        self._began += seconds
 
 
-class _Step:
-    """A class, for there are some twenty steps in a request."""
-
-    __slots__ = ('_before', '_budget', '_index', '_name')
-
-    def __init__(self, budget, name, index):
-        self._budget, self._name, self._index = budget, name, index
-
-    def check(self):
-        self._budget.check(self._name, self._index)
-
-    def __enter__(self):
-        self._before = getattr(_working, 'check', None)
-        _working.check = self.check
-
-    def __exit__(self, kind, *exc_info):
-        _working.check = self._before
-        if kind is None:
-            self.check()
+@contextlib.contextmanager
+def charged(budget):
+    """Charge this thread's work in a block to a Budget."""
+    before = getattr(_here, 'budget', None)
+    _here.budget = budget
+    try:
+        yield
+    finally:
+        _here.budget = before
 
 
-def check():
+def check(step=None, index=None):
     """Raise InvalidInput if this thread's request has spent its budget.
 
-    Does nothing outside of a ``Budget.step``.
+    The arguments are those of ``Budget.check``.  Does nothing in a thread that
+    works on no request.
     """
-    ask = getattr(_working, 'check', None)
-    if ask is not None:
-        ask()
+    budget = getattr(_here, 'budget', None)
+    if budget is not None:
+        budget.check(step, index)
+
+
+class Step:
+    """Check at the end of a block, a context manager.
+
+    ``check`` names this step in the block.
+    name: of the step.  index: of the instance that it is for, or None.
+    Raises InvalidInput as of ``Budget.check``.
+    """
+
+    __slots__ = ('_before', '_budget', '_where')
+
+    def __init__(self, name, index=None):
+        self._where = name, index
+
+    def __enter__(self):
+        self._budget = getattr(_here, 'budget', None)
+        if self._budget is not None:
+            self._before, self._budget.where = self._budget.where, self._where
+
+    def __exit__(self, kind, *exc_info):
+        if self._budget is None:
+            return
+        try:
+            if kind is None:
+                self._budget.check(*self._where)
+        finally:
+            self._budget.where = self._before
+
+
+@contextlib.contextmanager
+def not_charged():
+    """Do not charge the request for what a block takes."""
+    budget, before = getattr(_here, 'budget', None), time.thread_time()
+    try:
+        yield
+    finally:
+        if budget is not None:
+            budget.extend(time.thread_time() - before)
 
 
 class CheckedList(list):

@@ -1,9 +1,9 @@
 """The record of one request: what was asked, on which state, and what came.
 
-A ``Decision`` is filled while a request is decided and closed exactly once.
-The error text, the log line and whatever explains or repeats a choice are
-made from it. It holds plain data, and references to values that nobody
-changes.
+A ``Decision`` is a log: it is filled while a request is decided and closed
+exactly once, and no step of the decision depends on it.  The error text, the
+log line and whatever explains or repeats a choice are made from it.  It holds
+plain data, and references to values that nobody changes.
 
 What grows with the cloud or the request is kept in arrays.
 """
@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 
-from nova_sched.hosts import budget as budgets
+from nova_sched.hosts import budget
 from nova_sched.hosts import packed
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 
@@ -91,6 +91,64 @@ class Claim:
     taken: bool | None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why nothing was placed, as codes.
+
+    code, kind: of rules.codes; the kind is None where it is not known.
+    codes: (code, hosts that are out by it), most hosts first.
+    """
+
+    code: str | None = None
+    kind: str | None = None
+    codes: tuple = ()
+
+
+#: Of a request that is not refused.
+NOT_REFUSED = Refusal()
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """The hosts that a request was decided on.
+
+    table: HostTable; None before there was one.
+    clock: the time of the decision, seconds since the epoch.
+    hosts: how many there were to begin with.
+    in_flight: how many instances counted that no host reported yet.
+    reads: (cell uuid, when its state was read, in seconds since the epoch).
+    lost: (cell, why it could not be read), texts.
+    names: columns ``host`` and ``nodename`` of the table that rows are of.
+    instances: hosts.instances.Instances of where they run, or None.
+    """
+
+    table: object = dataclasses.field(default=None, repr=False, compare=False)
+    clock: float = 0.0
+    hosts: int = 0
+    in_flight: int = 0
+    reads: tuple = ()
+    lost: tuple = ()
+    names: tuple = dataclasses.field(default=(), repr=False)
+    instances: object = dataclasses.field(
+        default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, table, in_flight, clock, instances=None):
+        """Return the state of a HostTable.
+
+        The other arguments are as the attributes.
+        """
+        columns, cells = table.columns, table.cells
+        return cls(table, clock, table.size, in_flight, cells.reads,
+                   cells.lost, (columns['host'], columns['nodename']),
+                   instances)
+
+    def host_of(self, row):
+        """Return (host, node) that a row is of."""
+        return tuple(column.values[column.codes.item(row)]
+                     for column in self.names)
+
+
 @dataclasses.dataclass
 class Weights:
     """What was weighed for one instance: the best hosts, and the picked one.
@@ -110,117 +168,71 @@ class Weights:
 
 
 @dataclasses.dataclass
-class Decision:
-    """The record of one request.
+class Weighing:
+    """The weights that a record keeps.
 
-    request_id: of the caller.  arrived: seconds since the epoch.
-    instance_uuid: that the request itself bears, or None.
-    instances: how many are wanted.
-    request: the arguments of the call as they came: a mapping.
-    generation: of the configuration: 1 at the start, one more each reload.
-    reads: (cell uuid, when its state was read, in seconds since the epoch).
-    lost: (cell, why it could not be read), texts.
-    clock: the time of the decision, seconds since the epoch.
-    seed: what the request's random generator was seeded with; the same state,
-        request, clock and seed give the same answer.
-    in_flight: how many instances counted that no host reported yet.
-    offer: what Placement offered: a value of hosts.allocation_candidates.
-    copy_age: seconds since the copy of what Placement knows, which the offer
-        is from, was compared with it; None of what Placement listed.
-    claims: in order, those of earlier tries as well.
-    table: HostTable that was decided on; None before there was one.
-    instances_known: hosts.instances.Instances of where they run, or None.
-    siblings: (uuid, host) of each member of the request's server group that
-        others have in flight.
-    spec_obj: RequestSpec as request filters left it, where Placement was
-        asked; else that of the call counts.
-    hosts: how many hosts there were to begin with.
-    picks: one an instance that got a host.  alternates: how many in all.
-    selections: what is answered: a list of Selection an instance.
-    keeps_all_weights: whether it is to keep what all hosts weigh, for each
-        instance; else what is told of it later.
-    weighers: names of those that ran.  weighed: Weights, one an instance, as
-        far as they are kept.
-    tries: how often it was decided; more than once when another request took
-        meanwhile what this one had chosen, or a cell was lost.
-    milliseconds: step name -> time taken.
-    took: seconds from the arrival until it was closed.
-    budget: of the time that the request may take.
-    outcome: PLACED, REFUSED or FAILED; None while it is open.
-    reason: why nothing was placed, in full; None for what was.
-    code, kind: of rules.codes, of what was not placed; None for what was, and
-        a kind that is not known.
-    codes: (code, hosts that are out by it), most hosts first.
+    keeps_all: whether what all hosts weigh is kept, for each instance; else
+        the BEST ones and the picked one.
+    weighers: names of those that ran.
+    kept: Weights, one an instance, as far as they are kept.
+    is_over: whether no more are kept: rows of earlier views may be of other
+        hosts.
     """
 
-    request_id: str | None = None
-    instance_uuid: str | None = None
-    instances: int = 0
-    seed: int = 0
-    arrived: float = dataclasses.field(default_factory=time.time)
-    request: collections.abc.Mapping = dataclasses.field(
-        default_factory=dict)
-    generation: int = 0
-    keeps_all_weights: bool = False
-    reads: tuple = ()
-    lost: tuple = ()
-    clock: float = 0.0
-    in_flight: int = 0
-    offer: object = None
-    copy_age: float | None = None
-    claims: list = dataclasses.field(default_factory=list)
-    table: object = dataclasses.field(default=None, repr=False, compare=False)
-    instances_known: object = dataclasses.field(
-        default=None, repr=False, compare=False)
-    siblings: list = dataclasses.field(default_factory=list, repr=False)
-    spec_obj: object = dataclasses.field(
-        default=None, repr=False, compare=False)
-    hosts: int = 0
-    picks: list = dataclasses.field(default_factory=list)
-    alternates: int = 0
-    selections: list = dataclasses.field(default_factory=list, repr=False)
+    keeps_all: bool = False
     weighers: tuple = ()
-    weighed: list = dataclasses.field(default_factory=list)
-    tries: int = 1
-    milliseconds: dict = dataclasses.field(default_factory=dict)
-    took: float = dataclasses.field(default=0.0, compare=False)
-    outcome: str | None = None
-    reason: str | None = None
-    code: str | None = None
-    kind: str | None = None
-    codes: list = dataclasses.field(default_factory=list, repr=False)
-    budget: budgets.Budget = dataclasses.field(
-        default_factory=budgets.Budget, repr=False, compare=False)
-    #: Columns ``host`` and ``nodename`` of the table that rows are of.
-    names: tuple = dataclasses.field(default=(), repr=False)
+    kept: list = dataclasses.field(default_factory=list)
+    is_over: bool = dataclasses.field(default=False, compare=False)
+
+    def hosts_to_keep(self, count, index=None):
+        """Return of how many of ``count`` weighed hosts the weights are kept.
+
+        index: of the instance; by default the next one.
+        """
+        kept = len(self.kept) if index is None else min(
+            index, len(self.kept))
+        if self.is_over:
+            return 0
+        if self.keeps_all and kept * count < MOST_WEIGHTS:
+            return count
+        return BEST if kept < MOST_WEIGHED else 0
+
+    def parts(self, index):
+        """Return what the weight of an instance's host is made of: list.
+
+        Of WeigherPart; empty when it is not kept.
+        """
+        kept = self.kept[index].parts if index < len(self.kept) else None
+        if kept is None or len(kept) != len(self.weighers):
+            return []
+        return [WeigherPart(name, *numbers) for name, numbers
+                in zip(self.weighers, kept.tolist(), strict=True)]
+
+
+@dataclasses.dataclass
+class Funnel:
+    """How many hosts each rule saw and left, and which it rejected."""
+
     _steps: array.array = dataclasses.field(
         default_factory=lambda: array.array('q'), repr=False)
     _rules: list = dataclasses.field(default_factory=list, repr=False)
     _rejected: dict = dataclasses.field(default_factory=dict, repr=False)
-    # The indexes of the instances that are decided on the present view, and
-    # whether weights are kept: rows of earlier views may be of other hosts.
+    # The indexes of the instances that are decided on the present view.
     _instances: list = dataclasses.field(
         default_factory=list, repr=False, compare=False)
-    _keeps_weights: bool = dataclasses.field(
-        default=True, repr=False, compare=False)
-    _packed: packed.Packed | None = dataclasses.field(default=None, repr=False)
-    _asked: list | None = dataclasses.field(default=None, repr=False,
-                                            compare=False)
 
     @property
     def steps(self):
         """Every filter run, in order: list of FilterStep."""
-        numbers = iter(self._steps)
         return [FilterStep(index, self._rules[rule], before, after)
-                for index, rule, before, after
-                in zip(numbers, numbers, numbers, numbers, strict=True)]
+                for index, rule, before, after in self.numbers().tolist()]
 
     @property
     def rules(self):
         """Names of the rules that ran, in the order met: tuple."""
         return tuple(self._rules)
 
-    def step_numbers(self):
+    def numbers(self):
         """Return every filter run as numbers: int64 (n, 4).
 
         As FilterStep, but for the place in ``rules`` instead of the name.
@@ -232,14 +244,11 @@ class Decision:
 
         Summed over the instances.
         """
-        found = [[0, 0] for _ in self._rules]
-        numbers = iter(self._steps)
-        for _, rule, before, after in zip(numbers, numbers, numbers, numbers,
-                                          strict=True):
-            counts = found[rule]
-            counts[0] += before
-            counts[1] += after
-        return dict(zip(self._rules, found, strict=True))
+        found = {name: [0, 0] for name in self._rules}
+        for step in self.steps:
+            found[step.name][0] += step.before
+            found[step.name][1] += step.after
+        return found
 
     def begin_view(self, instances):
         """Begin to decide instances on a view of the hosts.
@@ -249,9 +258,8 @@ class Decision:
         """
         self._instances = instances
         self._rejected.clear()
-        self.siblings.clear()
         if self._steps:
-            steps = self.step_numbers()
+            steps = self.numbers()
             kept = steps[~np.isin(steps[:, 0], instances)]
             self._steps = array.array('q', kept.ravel().tolist())
         if not self._steps:
@@ -268,13 +276,10 @@ class Decision:
         rule: name of a filter, or of a step that is none.
         before, after: int arrays of table rows.
         others: how many rows it left besides.
-        Raises InvalidInput if the request has spent its budget.
         """
-        index = self.instance_at(index)
-        self.budget.check(rule, index)
         if rule not in self._rules:
             self._rules.append(rule)
-        self._steps.extend((index, self._rules.index(rule),
+        self._steps.extend((self.instance_at(index), self._rules.index(rule),
                             len(before) + others, len(after) + others))
         if len(after) < len(before):
             left = np.zeros(before.max() + 1, dtype=np.bool_)
@@ -291,31 +296,82 @@ class Decision:
         for rule, parts in self._rejected.items():
             yield rule, np.concatenate(parts)
 
+
+@dataclasses.dataclass
+class Decision:
+    """The record of one request.
+
+    request_id: of the caller.  arrived: seconds since the epoch.
+    instance_uuid: that the request itself bears, or None.
+    instances: how many are wanted.
+    request: the arguments of the call as they came: a mapping.
+    asked: uuids of its instances, as far as the caller names them: list;
+        None before they were looked for.
+    generation: of the configuration: 1 at the start, one more each reload.
+    seed: what the request's random generator was seeded with; the same state,
+        request, clock and seed give the same answer.
+    state: State that it was decided on.
+    offer: what Placement offered: a value of hosts.allocation_candidates.
+    claims: in order, those of earlier tries as well.
+    siblings: (uuid, host) of each member of the request's server group that
+        others have in flight.
+    spec_obj: RequestSpec as request filters left it, where Placement was
+        asked; else that of the call counts.
+    funnel: Funnel of the filters.  weighing: Weighing.
+    picks: one an instance that got a host.  alternates: how many in all.
+    selections: what is answered: a list of Selection an instance.
+    tries: how often it was decided; more than once when another request took
+        meanwhile what this one had chosen, or a cell was lost.
+    milliseconds: step name -> time taken.
+    took: seconds from the arrival until it was closed.
+    outcome: PLACED, REFUSED or FAILED; None while it is open.
+    reason: why nothing was placed, in full; None for what was.
+    refusal: Refusal.
+    """
+
+    request_id: str | None = None
+    instance_uuid: str | None = None
+    instances: int = 0
+    seed: int = 0
+    arrived: float = dataclasses.field(default_factory=time.time)
+    request: collections.abc.Mapping = dataclasses.field(
+        default_factory=dict)
+    asked: list | None = dataclasses.field(default=None, repr=False,
+                                           compare=False)
+    generation: int = 0
+    state: State = State()
+    offer: object = None
+    claims: list = dataclasses.field(default_factory=list)
+    siblings: list = dataclasses.field(default_factory=list, repr=False)
+    spec_obj: object = dataclasses.field(
+        default=None, repr=False, compare=False)
+    funnel: Funnel = dataclasses.field(default_factory=Funnel)
+    weighing: Weighing = dataclasses.field(default_factory=Weighing)
+    picks: list = dataclasses.field(default_factory=list)
+    alternates: int = 0
+    selections: list = dataclasses.field(default_factory=list, repr=False)
+    tries: int = 1
+    milliseconds: dict = dataclasses.field(default_factory=dict)
+    took: float = dataclasses.field(default=0.0, compare=False)
+    outcome: str | None = None
+    reason: str | None = None
+    refusal: Refusal = NOT_REFUSED
+
     @property
     def size(self):
         """About how many bytes it takes, of the table what is its own."""
-        # One in a piece has to be read to tell whether it is empty.
-        request = getattr(self.request if self._packed is None
-                          else self._packed, 'nbytes', 0)
+        request = getattr(self.request, 'nbytes', 0)
         # What a copy of Placement has is made when somebody asks.
         offered = getattr(self.offer, 'by_provider', None)
         listed = (sum(map(len, offered.values()))
                   if isinstance(offered, dict) else 0)
-        return (_SMALL + _PER_WEIGHED * len(self.weighed) + 2 * request
-                + _PER_HOST * self.hosts + _PER_OFFER * listed)
+        return (_SMALL + _PER_WEIGHED * len(self.weighing.kept) + 2 * request
+                + _PER_HOST * self.state.hosts + _PER_OFFER * listed)
 
-    def hosts_to_keep(self, count, index=None):
-        """Return of how many of ``count`` weighed hosts the weights are kept.
-
-        index: of the instance; by default the next one.
-        """
-        kept = len(self.weighed) if index is None else min(
-            index, len(self.weighed))
-        if not self._keeps_weights:
-            return 0
-        if self.keeps_all_weights and kept * count < MOST_WEIGHTS:
-            return count
-        return BEST if kept < MOST_WEIGHED else 0
+    def begin_view(self, instances):
+        """Begin to decide instances, by index, on a view of the hosts."""
+        self.funnel.begin_view(instances)
+        self.siblings.clear()
 
     def picked(self, pick, weighers=(), weights=None):
         """Record an instance's host.
@@ -327,8 +383,8 @@ class Decision:
         if weights is None:
             return
         # A last host that is left is not weighed.
-        self.weighers = weighers or self.weighers
-        _put(self.weighed, pick.index, weights)
+        self.weighing.weighers = weighers or self.weighing.weighers
+        _put(self.weighing.kept, pick.index, weights)
 
     def unpicked(self, instances):
         """Record that instances, by index, have lost their hosts again."""
@@ -336,65 +392,44 @@ class Decision:
             self.picks[index] = None
         while self.picks and self.picks[-1] is None:
             self.picks.pop()
-        del self.weighed[len(self.picks):]
-
-    def parts(self, index):
-        """Return what the weight of an instance's host is made of: list.
-
-        Of WeigherPart; empty when it is not kept.
-        """
-        kept = self.weighed[index].parts if index < len(self.weighed) else None
-        if kept is None or len(kept) != len(self.weighers):
-            return []
-        return [WeigherPart(name, *numbers) for name, numbers
-                in zip(self.weighers, kept.tolist(), strict=True)]
-
-    def host_of(self, row):
-        """Return (host, node) that a row of this record is of."""
-        return tuple(column.values[column.codes.item(row)]
-                     for column in self.names)
+        del self.weighing.kept[len(self.picks):]
 
     def asked_uuids(self):
         """Return the uuids of the instances, as far as the caller told: list.
         """
-        if self._asked is not None:
-            return self._asked
-        uuids = self.request.get('instance_uuids')
-        if isinstance(uuids, list) and uuids:
-            return [uuid for uuid in uuids if isinstance(uuid, str)]
-        return [] if self.instance_uuid is None else [self.instance_uuid]
+        if self.asked is None:
+            uuids = self.request.get('instance_uuids')
+            self.asked = ([uuid for uuid in uuids if isinstance(uuid, str)]
+                          if isinstance(uuids, list) else [])
+        if self.asked or self.instance_uuid is None:
+            return self.asked
+        return [self.instance_uuid]
 
     def restart(self):
         """Forget what was decided so far, to decide once more."""
         self.tries += 1
-        for found in (self.picks, self.weighed, self.siblings, self._rejected,
-                      self._rules):
-            found.clear()
-        del self._steps[:]
-        self.alternates, self._keeps_weights = 0, True
-        self.code, self.kind, self.codes = None, None, []
+        self.picks.clear()
+        self.siblings.clear()
+        self.funnel = Funnel()
+        self.weighing = Weighing(self.weighing.keeps_all)
+        self.alternates, self.refusal = 0, NOT_REFUSED
+        self.reason = None
 
     def refuse(self, code, kind=None, codes=()):
         """Note by which code a request is refused; what was noted first stays.
 
-        The arguments are as the attributes.
+        The arguments are as the attributes of Refusal.
         """
-        if self.code is None:
-            self.code, self.kind, self.codes = code, kind, list(codes)
+        if self.refusal.code is None:
+            self.refusal = Refusal(code, kind, tuple(codes))
 
-    def note_hosts(self, table, in_flight, clock):
-        """Note which hosts are decided on.
-
-        table: HostTable.  in_flight: as the attribute.
-        clock: seconds since the epoch.
-        """
-        if self.weighed and not table.has_rows_of(self.table):
-            self.weighed.clear()
-            self._keeps_weights = False
-        self.table, self.in_flight, self.clock = table, in_flight, clock
-        self.reads, self.lost = table.cells.reads, table.cells.lost
-        self.hosts = table.size
-        self.names = table.columns['host'], table.columns['nodename']
+    def note_state(self, state):
+        """Note the State that it is decided on."""
+        if self.weighing.kept and not state.table.has_rows_of(
+                self.state.table):
+            self.weighing.kept.clear()
+            self.weighing.is_over = True
+        self.state = state
 
     def close(self, outcome, reason=None):
         """Note how the request ended; what was noted first stays."""
@@ -404,47 +439,38 @@ class Decision:
             self.reason = None if reason is None else str(reason)
             if outcome == PLACED:
                 # Of an attempt that a driver has made before.
-                self.code, self.kind, self.codes = None, None, []
+                self.refusal = NOT_REFUSED
 
     def pack(self):
-        """Keep the request in one piece.
+        """Keep the request in one piece; return it as JSON, ASCII bytes.
 
         A request with objects instead of plain JSON, from a caller in this
-        process, stays as it is.
+        process, stays as it is; None then.
         """
         # In one piece, it is all read to find them.
-        self._asked = self.asked_uuids()
+        self.asked_uuids()
         # Whatever its sender has in this place.
         self.request_id = (self.request_id[:_REQUEST_ID] if isinstance(
             self.request_id, str) else None)
-        if not isinstance(self.request, packed.Packed) and (
-                self._packed is not None or self.as_json()):
-            self.request = self._packed
-        self._packed = None
-
-    def as_json(self):
-        """Return the request as JSON text in ASCII, bytes, which ``pack``
-        keeps.
-
-        None of one with objects instead of plain JSON.
-        """
         try:
-            self._packed = packed.Packed(self.request)
+            if not isinstance(self.request, packed.Packed):
+                self.request = packed.Packed(self.request)
         except (TypeError, ValueError, RecursionError):
             return None
-        return bytes(self._packed)
+        return bytes(self.request)
 
     def forget_request(self):
         """Keep of the call only whose instances it was about."""
-        self.request = packed.Packed({'instance_uuids': [
-            uuid[:_UUID] for uuid in self.asked_uuids()[:_UUID]]})
-        self._asked = None
+        self.asked = [uuid[:_UUID] for uuid in self.asked_uuids()[:_UUID]]
+        self.request = packed.Packed({'instance_uuids': self.asked})
         self.instance_uuid = self.instance_uuid and self.instance_uuid[:_UUID]
 
     def forget_state(self):
         """Keep nothing of what was decided on, but whether hosts were offered.
         """
-        self.table = self.instances_known = self.spec_obj = None
+        self.state = dataclasses.replace(self.state, table=None,
+                                         instances=None)
+        self.spec_obj = None
         if isinstance(self.offer, AllocationCandidates):
             self.offer = None
 
@@ -479,4 +505,4 @@ class _Timed:
     def __exit__(self, kind, *exc_info):
         self._record.spent(self._name, time.perf_counter() - self._start)
         if kind is None:
-            self._record.budget.check(self._name)
+            budget.check(self._name)

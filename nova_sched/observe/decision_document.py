@@ -61,7 +61,8 @@ class Kept:
         parts, count = _parts(record)
         rows, weights = _best(record)
         return cls(_fields(record) | {
-            'rules': record.rules, 'best_with_parts': len(parts) - count}, {
+            'rules': record.funnel.rules,
+            'best_with_parts': len(parts) - count}, {
             'steps': _steps(record), 'rejecting': _rejecting(record),
             'best': rows, 'weights': weights, 'parts': parts})
 
@@ -167,7 +168,7 @@ def best(record):
     """
     kept = Kept.of(record)
     return Kept.unpacked(kept.fields, kept.packed()).document(
-        host_names(record.names))['best']
+        host_names(record.state.names))['best']
 
 
 def asked(spec_obj):
@@ -216,6 +217,7 @@ def _number(value):
 
 
 def _fields(record):
+    state = record.state
     return {
         'request_id': record.request_id,
         'instance_uuids': [
@@ -224,14 +226,15 @@ def _fields(record):
                 if pick.instance_uuid]],
         'arrived': record.arrived, 'outcome': record.outcome,
         'reason': record.reason and record.reason[:LONGEST_REASON],
-        'code': record.code, 'kind': record.kind, 'codes': record.codes,
+        **dataclasses.asdict(record.refusal),
         'instances': record.instances,
         'configuration': record.generation, 'seed': record.seed,
         'tries': record.tries, 'milliseconds': record.milliseconds,
-        'state': {'decided': record.clock, 'hosts': record.hosts,
-                  'in_flight': record.in_flight,
-                  'cells': record.reads, 'lost_cells': record.lost},
-        'candidates': _candidates(record), 'weighers': record.weighers,
+        'state': {'decided': state.clock, 'hosts': state.hosts,
+                  'in_flight': state.in_flight,
+                  'cells': state.reads, 'lost_cells': state.lost},
+        'candidates': _candidates(record),
+        'weighers': record.weighing.weighers,
         'picks': _picks(record), 'alternates': record.alternates,
         'claims': [(claim.instance_uuid, claim.host, claim.nodename,
                     claim.taken)
@@ -240,7 +243,7 @@ def _fields(record):
 
 def _candidates(record):
     """Return where the allocation candidates came from: dict."""
-    offer, age = record.offer, record.copy_age
+    offer, age = record.offer, getattr(record.offer, 'age', None)
     if not getattr(offer, 'asked', False):
         return {'source': 'none', 'providers': None, 'age_seconds': None}
     if isinstance(offer, NoCandidates):
@@ -262,17 +265,17 @@ def _picks(record):
 
 
 def _steps(record):
-    steps = record.step_numbers()
+    steps = record.funnel.numbers()
     return steps[steps[:, 0] < MOST_INSTANCES]
 
 
 def _rejecting(record):
     """Return which of the record's rules rejected each row, as of Kept."""
-    rejecting = np.zeros(len(record.names[0]) if record.names else 0,
-                         np.int16)
-    if record.names:
-        for name, rows in record.rejected():
-            rejecting[rows] = record.rules.index(name) + 1
+    names = record.state.names
+    rejecting = np.zeros(len(names[0]) if names else 0, np.int16)
+    if names:
+        for name, rows in record.funnel.rejected():
+            rejecting[rows] = record.funnel.rules.index(name) + 1
     return rejecting
 
 
@@ -280,9 +283,9 @@ def _best(record):
     """Return the rows of the best hosts for the first instance, and their
     weights: arrays (n,).
     """
-    if not record.weighed or not record.names:
+    if not record.weighing.kept or not record.state.names:
         return np.zeros(0, np.int32), np.zeros(0)
-    weighed = record.weighed[0]
+    weighed = record.weighing.kept[0]
     return weighed.rows[:decision.BEST], weighed.weights[:decision.BEST]
 
 
@@ -290,7 +293,8 @@ def _parts(record):
     """Return the parts of weights, as of Kept: float64 (hosts, weighers, 3);
     and how many of the hosts are picks.
     """
-    count, weighed = len(record.weighers), record.weighed[:MOST_INSTANCES]
+    weighing = record.weighing
+    count, weighed = len(weighing.weighers), weighing.kept[:MOST_INSTANCES]
     found = np.zeros((len(weighed), count, 3))
     for place, each in enumerate(weighed):
         if each.parts is not None and len(each.parts) == count:
@@ -307,10 +311,10 @@ def rests_on(record):
     Which hosts Placement offers is known of the rules.  What it offers of each
     matters to guests with NUMA cells and PCI devices alone.
     """
-    cells = record.table.cells
-    running, in_flight = ({}, {}) if record.instances_known is None else (
-        record.instances_known.known())
-    found = {'clock': record.clock, 'reads': cells.reads, 'lost': cells.lost,
+    state, cells = record.state, record.state.table.cells
+    running, in_flight = ({}, {}) if state.instances is None else (
+        state.instances.known())
+    found = {'clock': state.clock, 'reads': cells.reads, 'lost': cells.lost,
              'disabled_cells': sorted(cells.disabled), 'running': running,
              'in_flight': in_flight, 'siblings': dict(record.siblings)}
     if record.spec_obj is not None:
@@ -335,7 +339,7 @@ def _offered(record):
     if isinstance(offered, SingleProviders):
         return {'offers': [
             (resources, np.packbits(fits).tobytes().hex()) for resources, fits
-            in offered.fitting(record.table.columns['uuid'].items())]}
+            in offered.fitting(record.state.table.columns['uuid'].items())]}
     return {'by_provider': dict(offered)}
 
 

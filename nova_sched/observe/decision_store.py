@@ -214,10 +214,10 @@ class DecisionStore:
         """
         names = {}
         for record, row, _ in entries:
-            row['host_names_id'] = self._names_id(record.names, names)
+            row['host_names_id'] = self._names_id(record.state.names, names)
             row['base_id'], row['state'] = (
-                (None, None) if record.table is None
-                else self._states.state_of(record.table))
+                (None, None) if record.state.table is None
+                else self._states.state_of(record.state.table))
         with self._database.writing() as connection:
             if not self._is_kept(connection, entries, names):
                 return False
@@ -267,14 +267,14 @@ class DecisionStore:
                                 'worker': os.getpid()}
         uuids, picks = fields['instance_uuids'], fields['picks']
         request = _request(record)
-        rests_on = (None if record.table is None
+        rests_on = (None if record.state.table is None
                     else decision_document.rests_on(record))
         return {
             'request_id': _text(record.request_id),
             'arrived': record.arrived, 'outcome': record.outcome,
             'instances': record.instances,
             'reason': _text(record.reason, _REASON),
-            'code': record.code, 'kind': record.kind,
+            'code': record.refusal.code, 'kind': record.refusal.kind,
             'service': self._service,
             'texts': _compressed(b'[%s,%s,%s]' % (
                 *(json.dumps(each).encode() for each in (fields, rests_on)),

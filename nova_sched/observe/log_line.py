@@ -16,15 +16,16 @@ LONGEST = 4000
 
 def write(record):
     """Write the line of a request that has ended: a closed Decision."""
+    age = getattr(record.offer, 'age', None)
     LOG.info('Request for %(count)d instance(s)%(what)s; %(alternates)d '
              'alternate(s), %(hosts)d hosts%(lost)s%(copy)s%(times)s, '
              'seed %(seed)d', {
                  'count': record.instances, 'what': _what(record),
-                 'alternates': record.alternates, 'hosts': record.hosts,
+                 'alternates': record.alternates, 'hosts': record.state.hosts,
                  'lost': ''.join(f', without cell {shown(cell)} ({why})'
-                                 for cell, why in record.lost),
-                 'copy': '' if record.copy_age is None else (
-                     f', candidates from a copy {record.copy_age:.1f} s old'),
+                                 for cell, why in record.state.lost),
+                 'copy': '' if age is None else (
+                     f', candidates from a copy {age:.1f} s old'),
                  'times': ''.join(f', {name} {ms:.1f} ms' for name, ms
                                   in record.milliseconds.items()),
                  'seed': record.seed})
@@ -45,11 +46,12 @@ def _what(record):
 
 def _codes(record):
     """Return by which codes a request was not placed: text."""
-    if record.code is None:
+    refusal = record.refusal
+    if refusal.code is None:
         return ''
-    kind = f', kind {record.kind}' if record.kind else ''
-    hosts = ', '.join(f'{count} {code}' for code, count in record.codes)
-    return f'; code {record.code}{kind}' + (f' ({hosts})' if hosts else '')
+    kind = f', kind {refusal.kind}' if refusal.kind else ''
+    hosts = ', '.join(f'{count} {code}' for code, count in refusal.codes)
+    return f'; code {refusal.code}{kind}' + (f' ({hosts})' if hosts else '')
 
 
 def shown(text, longest=80):

@@ -89,10 +89,10 @@ class Metrics:
                 self._time(('step_seconds', step), milliseconds / 1000)
             self._time(('decision_seconds',), max(0.0, record.took))
             self._add(('requests', record.outcome,
-                       record.code or NONE,
-                       record.kind or NONE), 1)
+                       record.refusal.code or NONE,
+                       record.refusal.kind or NONE), 1)
             self._add(('tries',), record.tries)
-            for name, counts in record.hosts_by_rule().items():
+            for name, counts in record.funnel.hosts_by_rule().items():
                 self._add(('filter_hosts', name), *counts)
             for claim in record.claims:
                 self._add(('claims', _RESULTS[claim.taken]), 1)

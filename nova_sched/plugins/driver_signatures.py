@@ -108,7 +108,7 @@ class DriverCall:
                 (pick.host, pick.nodename) for pick in record.picks] != [
                     *map(_place, found)]:
             record.picks.clear()
-            record.weighed.clear()
+            record.weighing.kept.clear()
             record.alternates = 0
 
     def _offered(self):

@@ -93,7 +93,7 @@ class Rehearsed:
             with contextlib.suppress(exception.DatabaseUnavailable):
                 self._look_up(instances)
         return hosts.snapshot(self.table, instances,
-                              self.record.clock or None, self.offer)
+                              self.record.state.clock or None, self.offer)
 
     def _look_up(self, instances):
         """Read where instances run that copies of the hosts share."""

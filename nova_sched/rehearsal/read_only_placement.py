@@ -270,6 +270,10 @@ class _Room:
         for key, amount in self._held.pop(instance_uuid, {}).items():
             self._free[key] += amount
 
+    def held(self):
+        """Return the instances that have room claimed: list."""
+        return list(self._held)
+
     def release_all(self, instance_uuids):
         """Return that each is to be released by itself."""
         return ()

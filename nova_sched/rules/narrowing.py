@@ -109,7 +109,7 @@ def narrowed(hosts, spec_obj, index, decision):
         before = hosts
         hosts = narrow(hosts, spec_obj)
         if hosts is not before:
-            decision.step(index, name, before.rows, hosts.rows)
+            decision.funnel.step(index, name, before.rows, hosts.rows)
         if narrow is _ignored and spec_obj.ignore_hosts and not len(hosts):
             return hosts, True
     return hosts, is_forced(spec_obj)

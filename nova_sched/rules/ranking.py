@@ -17,6 +17,7 @@ from oslo_log import log as logging
 
 from nova_sched import filters
 from nova_sched import weights
+from nova_sched.hosts import budget
 from nova_sched.rules import narrowing
 from nova_sched.rules import reranking
 from nova_sched.rules.ranked import Ranked
@@ -66,8 +67,8 @@ class Ranker:
         with decision.timed('weigh'):
             weighed = self._weight_handler.weigh(
                 self.weighers, hosts, spec_obj,
-                functools.partial(decision.budget.step,
-                                  index=decision.instance_at(index)))
+                functools.partial(budget.Step,
+                                  index=decision.funnel.instance_at(index)))
         if LOG.isEnabledFor(logging.DEBUG):
             ranked = Ranked(hosts.snapshot, weighed)
             tell_weighed([

@@ -12,6 +12,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched.filters import may_look_at_hints
+from nova_sched.hosts import budget
 from nova_sched.rules import phrases
 
 LOG = logging.getLogger(__name__)
@@ -47,15 +48,15 @@ def counted(record, filters, snapshot, spec_obj):
     Most hosts first; equal counts in the order the rules ran.
     """
     by_name = {type(filter_).__name__: filter_ for filter_ in filters}
-    rejected = sorted(record.rejected(), key=lambda item: -len(item[1]))
+    rejected = sorted(record.funnel.rejected(), key=lambda item: -len(item[1]))
 
     def text(words, most):
-        if not record.hosts:
+        if not record.state.hosts:
             return 'there are no hosts'
         if not rejected:
-            return f'none of {record.hosts} hosts was rejected'
-        left = record.hosts - sum(len(rows) for _, rows in rejected)
-        return f'{left} of {record.hosts} hosts: ' + ', '.join(
+            return f'none of {record.state.hosts} hosts was rejected'
+        left = record.state.hosts - sum(len(rows) for _, rows in rejected)
+        return f'{left} of {record.state.hosts} hosts: ' + ', '.join(
             phrases.groups([
                 f'{len(rows)} {name}'
                 + _bracketed(words, by_name.get(name), rows, record)
@@ -83,7 +84,7 @@ def _named(record, filters, spec_obj):
             # What filters reject after it, too, tells of the hosts left.
             break
         if count >= FEWEST and not filter_.judges_by_hints:
-            told.append(f'{_share(count / record.hosts)} {name}'
+            told.append(f'{_share(count / record.state.hosts)} {name}'
                         + _bracketed(_asked_of(spec_obj), filter_, count,
                                      record))
     return f'hosts rejected: {", ".join(told)}' if told else ''
@@ -98,7 +99,7 @@ def _counts(record, filters, spec_obj):
     by_hints = any(may_look_at_hints(filter_, spec_obj)
                    for filter_ in filters)
     counts = collections.Counter()
-    for step in record.steps:
+    for step in record.funnel.steps:
         if not (by_hints and step.index):
             counts[step.name] += step.before - step.after
     return counts
@@ -110,7 +111,8 @@ def _share(part):
 
 def lost_cells(record):
     """Return which cells could not be read, as the end of a reason."""
-    return ''.join(f'; cell {cell} cannot be read' for cell, _ in record.lost)
+    return ''.join(f'; cell {cell} cannot be read'
+                   for cell, _ in record.state.lost)
 
 
 def late_claims(record):
@@ -131,7 +133,7 @@ def _bracketed(words, filter_, rows, record):
     if filter_ is None:
         return ''
     try:
-        with record.budget.step('reason'):
+        with budget.Step('reason'):
             text = words(filter_, rows)
     except Exception as error:
         # An answer must not fail over the words for it.

@@ -24,6 +24,7 @@ import collections
 import numpy as np
 from oslo_log import log as logging
 
+from nova_sched.hosts import budget
 from nova_sched.rules import codes
 from nova_sched.rules import figures
 from nova_sched.rules import narrowing
@@ -51,7 +52,7 @@ def note(record, filters, hosts, spec_obj):
     """
     by_name = {type(filter_).__name__: filter_ for filter_ in filters}
     counts = collections.Counter()
-    for name, rows in record.rejected():
+    for name, rows in record.funnel.rejected():
         counts.update(_codes(record, by_name.get(name), name,
                              hosts.block(rows), spec_obj))
     found = counts.most_common()
@@ -67,10 +68,10 @@ def note_nothing_offered(record, hosts, spec_obj):
     kind, counts = None, ()
     if hosts is not None:
         every = hosts.block()
-        record.step(0, codes.OFFERED, every.rows, every.rows[:0])
+        record.funnel.step(0, codes.OFFERED, every.rows, every.rows[:0])
         counts = [('placement_not_offered', len(every))]
         kind = (codes.CONTRADICTION if _excludes_itself(spec_obj, ())
-                else codes.STATE_STALE if record.lost
+                else codes.STATE_STALE if record.state.lost
                 else room_kind(record, (), every, spec_obj))
         if kind == codes.FILTERED_OUT and _asks_for_more(spec_obj):
             kind = None
@@ -83,7 +84,7 @@ def _codes(record, filter_, name, hosts, spec_obj):
     """
     if filter_ is not None:
         try:
-            with record.budget.step('reason'):
+            with budget.Step('reason'):
                 return filter_.codes(hosts, spec_obj)
         except Exception as error:
             # An answer must not fail over the codes for it.
@@ -97,8 +98,8 @@ def _code(record, found):
         return 'claim_unanswered'
     if any(code == 'claim_refused' for code, _ in found):
         return 'claim_refused'
-    if not record.hosts:
-        return 'database_unavailable' if record.lost else 'no_hosts'
+    if not record.state.hosts:
+        return 'database_unavailable' if record.state.lost else 'no_hosts'
     return found[0][0] if found else 'no_reason'
 
 
@@ -108,7 +109,7 @@ def _kind(record, found, filters, hosts, spec_obj):
         return codes.CONTRADICTION
     if any(codes.stage(code) == codes.CLAIMS for code, _ in found):
         return codes.RACED
-    if record.lost or (found and found[0][0] == 'service_down'):
+    if record.state.lost or (found and found[0][0] == 'service_down'):
         return codes.STATE_STALE
     return room_kind(record, filters, hosts.block(), spec_obj)
 
@@ -152,7 +153,7 @@ def _pin_is_out(record, filters, spec_obj):
     if wanted is None or wanted.host is None:
         return False
     by_name = {type(filter_).__name__: filter_ for filter_ in filters}
-    out = [name for name, _ in record.rejected()
+    out = [name for name, _ in record.funnel.rejected()
            if name not in (narrowing.DESTINATION, codes.OFFERED)]
     return bool(out) and codes.of_rule(
         out[-1], by_name.get(out[-1])) in _WISHES
@@ -190,7 +191,7 @@ def _figures(record, filters, hosts, spec_obj):
     found = []
     for filter_ in filters:
         try:
-            with record.budget.step('reason'):
+            with budget.Step('reason'):
                 found += filter_.figures(hosts, spec_obj)
         except Exception as error:
             # As above.

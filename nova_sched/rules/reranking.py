@@ -81,7 +81,7 @@ class Reranker:
             if len(hosts) and id(filter_) in self._judging:
                 hosts = hosts.where(
                     filters.FilterHandler.kept(filter_, hosts, self._spec_obj))
-            decision.step(index, name, before.rows, hosts.rows, others)
+            decision.funnel.step(index, name, before.rows, hosts.rows, others)
         return hosts
 
     def _weigh(self, weighed, hosts):

@@ -23,6 +23,7 @@ from oslo_utils import uuidutils
 
 from nova_sched import exception
 from nova_sched import filters
+from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.hosts import instances
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
@@ -99,6 +100,7 @@ class SchedulingRequest:
     most_alternates: number of alternates for each of them, at most.
     context: RequestContext of the call.
     options: content of the operator's JSON file of options: dict.
+    seed: of the random generator.
     """
 
     spec_obj: object
@@ -107,6 +109,7 @@ class SchedulingRequest:
     most_alternates: int = 0
     context: object = None
     options: dict = dataclasses.field(default_factory=dict)
+    seed: int = 0
     #: Stands for the instance of a request that names none.
     anonymous: str = dataclasses.field(
         default_factory=uuidutils.generate_uuid)
@@ -178,7 +181,7 @@ class SchedulingAttempt:
     request: SchedulingRequest.
     ranker: rules.ranking.Ranker.  selector: HostSelector.
     claims: scheduler.claims.Claims.
-    record: Decision, filled here; seed and clock come from it.
+    record: Decision, filled here.
     zone: availability zone of hosts that are in none.
     """
 
@@ -192,7 +195,7 @@ class SchedulingAttempt:
         # Placement has refused its claim; the indexes of the last view.
         self._placed, self._refused, self._latest = {}, {}, []
         self._selected, self._room = {}, None
-        self._generator = random.Random(record.seed)
+        self._generator = random.Random(request.seed)
         #: HostSnapshot that it works on; None before it begins.
         self.hosts = None
 
@@ -340,10 +343,10 @@ class SchedulingAttempt:
 
     def _offered(self):
         """Return the hosts that Placement offers: HostBlock."""
-        hosts, offer = self.hosts.block(), self._record.offer
-        left = offered(hosts, offer)
+        hosts = self.hosts.block()
+        left = offered(hosts, self.hosts.offer)
         if left is not hosts:
-            self._record.step(0, OFFERED, hosts.rows, left.rows)
+            self._record.funnel.step(0, OFFERED, hosts.rows, left.rows)
         return left
 
     def _place_one(self, position, index, left):
@@ -363,7 +366,8 @@ class SchedulingAttempt:
         if claimed is None:
             if len(ranked):
                 rows = ranked.hosts.rows
-                self._record.step(position, codes.CLAIMED, rows, rows[:0])
+                self._record.funnel.step(position, codes.CLAIMED, rows,
+                                         rows[:0])
             return False
         claimed.assign_providers(self._spec_obj)
         limits = filters.limits_of(self.hosts, claimed.row)
@@ -372,12 +376,12 @@ class SchedulingAttempt:
         self._latest.append(index)
         self._note(index, claimed.row, in_flight)
         self._consume(uuid, claimed, limits)
-        self._record.budget.check('consumption', index)
+        budget.check('consumption', index)
         return True
 
     def _consume(self, uuid, claimed, limits):
         """Take an instance out of the free resources of its host."""
-        self.hosts.consume(claimed.row, self._spec_obj, self._record.clock,
+        self.hosts.consume(claimed.row, self._spec_obj, self.hosts.moment,
                            claimed.mapping, limits)
         join_group(self._spec_obj, uuid, self.hosts,
                    self.hosts.cell('host', claimed.row))
@@ -403,8 +407,8 @@ class SchedulingAttempt:
         """Return the hosts after the last pick: Ranked, or None."""
         if self._reranker is None:
             return None
-        return self._reranker.ranked(self._ranked, record.picks[-1].host,
-                                     position, record)
+        last = self._placed[self._latest[-1]].in_flight
+        return self._reranker.ranked(self._ranked, last.host, position, record)
 
     def _make_reranker(self):
         # Where an instance of the request runs somewhere already, the rules
@@ -422,7 +426,7 @@ class SchedulingAttempt:
         return InFlight(
             self._keys[index], host, node, self._spec_obj.demand(),
             limits.get('numa_topology'), self.request.group,
-            self._record.clock,
+            self.hosts.moment,
             claimed.amounts if self.claims.claiming else None)
 
     def _note(self, index, row, placed):
@@ -443,13 +447,13 @@ class SchedulingAttempt:
         index: of the instance.  row: of the picked host.
         """
         weighed, record = self._ranked.weighed, self._record
-        most = record.hosts_to_keep(len(weighed.given), index)
+        most = record.weighing.hosts_to_keep(len(weighed.given), index)
         if not most:
             return None
         kept = (weighed.order if most > decision.BEST else weighed.head)[:most]
         # Of later instances the picked host's alone.
         parts = weighed.parts([
-            *(() if record.weighed and index else kept[:decision.BEST]),
+            *(() if record.weighing.kept and index else kept[:decision.BEST]),
             weighed.position(row)])
         return decision.Weights(weighed.given[kept], weighed.values[kept],
                                 parts[-1], parts[:-1])
@@ -499,8 +503,7 @@ class SchedulingAttempt:
         if len(picks) > 1:
             # Ranked once more with all that was consumed, off the record.
             ranked = self._choose(ranked.hosts, len(picks) - 1,
-                                  decision.Decision(
-                                      budget=self._record.budget))
+                                  decision.Decision())
         found = selections.alternates(self.hosts, picks, ranked.rows(), most,
                                       self.claims.first_of)
         self._record.alternates = sum(map(len, found))

@@ -4,10 +4,13 @@ From a copy of what Placement knows (placement.mirror), where there is one
 that can tell; else Placement lists them.
 """
 
+import dataclasses
+
 from oslo_log import log as logging
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched.hosts import decision
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.rules import codes
@@ -102,7 +105,6 @@ class CandidateSource:
         if found is None:
             offer.list_candidates(record)
         else:
-            record.copy_age = found.age
             offer.claims = self.placement_client.claims(found, context)
         return spec_obj, offer
 
@@ -119,7 +121,6 @@ class CandidateSource:
         offer: Offer that names the queries.
         Raises NoValidHost for none, and PlacementUnavailable.
         """
-        record.copy_age = None
         with record.timed('placement'):
             found = self.placement_client.candidates(offer.queries,
                                                      offer.context)
@@ -149,8 +150,8 @@ class CandidateSource:
         """
         try:
             view = self._driver.host_manager.view()
-            record.note_hosts(view.table, view.in_flight,
-                              self._driver.host_manager.now())
+            record.note_state(decision.State.of(
+                view.table, view.in_flight, self._driver.host_manager.now()))
             return view.table.snapshot(None)
         except Exception as error:
             # A third party's host manager may not know how.
@@ -172,8 +173,9 @@ class CandidateSource:
         found = find_nodes(target.host, target.node, target.cell)
         if not found:
             lost_cells = getattr(manager, 'lost_cells', tuple)
-            record.lost = lost_cells()
-            record.refuse('unknown_host', codes.STATE_STALE if record.lost
+            lost = lost_cells()
+            record.state = dataclasses.replace(record.state, lost=lost)
+            record.refuse('unknown_host', codes.STATE_STALE if lost
                           else codes.CONTRADICTION)
             text = target.unknown + reasons.lost_cells(record)
             record.reason = text

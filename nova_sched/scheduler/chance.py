@@ -9,6 +9,7 @@ import random
 import numpy as np
 
 from nova_sched import exception
+from nova_sched.hosts import budget
 from nova_sched.hosts.decision import Pick
 from nova_sched.rules import codes
 from nova_sched.rules import narrowing
@@ -35,12 +36,13 @@ class ChanceScheduler(driver.HostScheduler):
                             offer=NO_OFFER, record=None):
         request = SchedulingRequest(
             spec_obj, instance_uuids, self.count(spec_obj, instance_uuids),
-            self._max_attempts - 1 if return_alternates else 0)
-        record = self.opened(record, context, request, offer)
-        with record.timed('state'), record.budget.not_spent():
+            self._max_attempts - 1 if return_alternates else 0, context,
+            seed=self.new_seed())
+        record = self.opened(record, request, offer)
+        with record.timed('state'), budget.not_charged():
             self.host_manager.refresh()
             instances = self.host_manager.instances(request.keys())
-        _view, hosts = self.hosts(request, instances, record)
+        _view, hosts = self.hosts(instances, offer.candidates, record)
         return _Draw(request, hosts, record).selections(self._default_zone)
 
 
@@ -49,7 +51,7 @@ class _Draw:
 
     def __init__(self, request, hosts, record):
         self._request, self._hosts, self._record = request, hosts, record
-        self._generator = random.Random(record.seed)
+        self._generator = random.Random(request.seed)
 
     def selections(self, zone):
         """Draw hosts and alternates: lists of Selection.
@@ -112,12 +114,12 @@ class _Draw:
                               & ~everything.service_disabled
                               & ~everything.named(
                                   'cell_uuid', self._hosts.cells.disabled))
-        self._record.step(0, codes.SERVICE_UP, everything.rows, up.rows)
+        self._record.funnel.step(0, codes.SERVICE_UP, everything.rows, up.rows)
         if not len(up):
             self._refuse('Is the appropriate service running?')
         ignored = self._request.spec_obj.ignore_hosts or []
         left = up.where(~up.named('host', ignored))
-        self._record.step(0, narrowing.IGNORED, up.rows, left.rows)
+        self._record.funnel.step(0, narrowing.IGNORED, up.rows, left.rows)
         if not len(left):
             self._refuse('Could not find another compute')
         return left

@@ -9,6 +9,7 @@ import time
 
 from oslo_log import log as logging
 
+from nova_sched.hosts import budget
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.hosts.decision import Claim
 from nova_sched.placement import allocations
@@ -137,7 +138,6 @@ class Claims:
         self.release()
         self._failed = []
         self._record.restart()
-        self._record.reason = None
         self._offer.list_candidates(self._record)
         self._record.offer = self._offer.candidates
         self.together = self._offer.claims.knows_new
@@ -167,7 +167,7 @@ class Claims:
                                 for uuid in host.amounts})
             for uuid, (place, _) in chosen.items():
                 self._note(uuid, place, True)
-        self._record.budget.check('claim')
+        budget.check('claim')
         return self.together
 
     def _claim(self, instance_uuid, place, chosen, spec_obj):
@@ -179,7 +179,7 @@ class Claims:
             self._offer.source.doubt(chosen.amounts)
         else:
             self.writes.update(self._offer.claims.writes)
-        self._record.budget.check('claim')
+        budget.check('claim')
         return granted
 
     @contextlib.contextmanager
@@ -203,6 +203,11 @@ class Claims:
         filters left none.
         """
         return first_of(snapshot, row) if self.claiming else ClaimedHost(row)
+
+    @property
+    def candidates(self):
+        """What Placement offers: a value of hosts.allocation_candidates."""
+        return self._offer.candidates
 
     @property
     def version(self):

@@ -149,31 +149,39 @@ class HostScheduler(Scheduler):
     def delete_aggregate(self, aggregate):
         self.host_manager.forget_aggregates()
 
-    def opened(self, record, context, request, offer):
-        """Return the record of a request that is about to be decided.
+    def new_seed(self):
+        """Return what the random generator of a request is seeded with: int.
+        """
+        return random.SystemRandom().getrandbits(48)
+
+    def opened(self, record, request, offer):
+        """Return the record of a SchedulingRequest that is to be decided.
 
         record: Decision of the caller's, or None for a new one.
+        offer: scheduler.offer.Offer.
         """
         record = decision.Decision() if record is None else record
-        record.request_id = context.request_id
+        record.request_id = request.context.request_id
         record.instance_uuid = request.spec_obj.instance_uuid
         record.instances, record.offer = request.count, offer.candidates
-        record.seed = record.seed or random.SystemRandom().getrandbits(48)
+        record.seed = request.seed
         return record
 
-    def hosts(self, request, instances, record):
+    def hosts(self, instances, candidates, record):
         """Return the hosts as of this moment, for one request alone.
 
         instances: hosts.instances.Instances; earlier picks of its ``own``
             instances do not count.
+        candidates: what Placement offers, of hosts.allocation_candidates.
         record: Decision that notes which hosts these are.
         Returns a state.View and a HostSnapshot of it.
         """
-        view = self.host_manager.view(instances.own)
-        record.note_hosts(view.table, view.in_flight, self.host_manager.now())
-        record.instances_known = instances
-        return view, self.host_manager.snapshot(
-            view.table, instances, record.clock, record.offer)
+        view, now = self.host_manager.view(instances.own), (
+            self.host_manager.now())
+        record.note_state(decision.State.of(view.table, view.in_flight, now,
+                                            instances))
+        return view, self.host_manager.snapshot(view.table, instances, now,
+                                                candidates)
 
 
 def load_driver(conf):

@@ -20,6 +20,7 @@ import contextlib
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched.hosts import budget
 from nova_sched.plugins import loading as plugins
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import scheduler_options
@@ -58,8 +59,8 @@ class FilterScheduler(driver.HostScheduler):
         request = SchedulingRequest(
             spec_obj, instance_uuids, self.count(spec_obj, instance_uuids),
             self._max_attempts - 1 if return_alternates else 0,
-            context, self._get_configuration_options())
-        record = self.opened(record, context, request, offer)
+            context, self._get_configuration_options(), self.new_seed())
+        record = self.opened(record, request, offer)
         self._read_hosts(record)
         instances, silent = self._look_up(request, record), set()
         attempt = self._attempt(request, offer, record)
@@ -68,8 +69,9 @@ class FilterScheduler(driver.HostScheduler):
                 try:
                     self._decide(attempt, instances, record)
                 except exception.DatabaseUnavailable as error:
-                    self._check_cell_lost(record, error, silent)
+                    self._check_cell_lost(attempt, error, silent)
                     attempt.undo()
+                    record.tries += 1
                     instances = self._look_up(request, record)
                     continue
                 except exception.NoValidHost:
@@ -95,7 +97,7 @@ class FilterScheduler(driver.HostScheduler):
 
     def _read_hosts(self, record):
         """Bring the hosts up to date."""
-        with record.timed('state'), record.budget.not_spent():
+        with record.timed('state'), budget.not_charged():
             self.host_manager.refresh()
 
     def _look_up(self, request, record):
@@ -103,7 +105,7 @@ class FilterScheduler(driver.HostScheduler):
 
         Nobody waits for it: it is not part of the attempt.
         """
-        with record.timed('state'), record.budget.not_spent():
+        with record.timed('state'), budget.not_charged():
             instances = self.host_manager.instances(request.keys())
             with _without_database():
                 self.host_manager.look_up(instances,
@@ -153,22 +155,23 @@ class FilterScheduler(driver.HostScheduler):
         """Return the hosts as of this moment: a View and a HostSnapshot."""
         manager, request = self.host_manager, attempt.request
         instances.own = {*attempt.unplaced}
-        view, hosts = self.hosts(request, instances, record)
+        view, hosts = self.hosts(
+            instances, attempt.claims.candidates, record)
         # After the view: a pick that is assumed in between is a conflict.
         instances.start_over(manager.pending(instances, request))
         return view, hosts
 
-    def _check_cell_lost(self, record, error, silent):
+    def _check_cell_lost(self, attempt, error, silent):
         """Read the hosts anew if a cell fell silent; else raise the error.
 
         error: DatabaseUnavailable that ended an attempt.
         silent: cells that did so in this request already; it is added to.
         """
         lost = dict(self.host_manager.lost_cells())
-        if lost.keys() <= dict(record.lost).keys() | silent:
+        seen = () if attempt.hosts is None else attempt.hosts.cells.lost
+        if lost.keys() <= dict(seen).keys() | silent:
             raise error
         silent |= lost.keys()
-        record.tries += 1
         LOG.info('Deciding once more, without the hosts of a cell that fell '
                  'silent meanwhile: %s', error)
         self.host_manager.refresh()

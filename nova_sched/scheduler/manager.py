@@ -100,7 +100,7 @@ class Limits:
             bounds.check_size(f'{field} times instances',
                               len(names or ()) * record.instances,
                               bounds.NAMED_WORK)
-        record.budget.check('arguments')
+        budget.check('arguments')
 
 
 def _lists_of_names(spec_obj):
@@ -191,13 +191,13 @@ class SchedulerManager:
         record = decision.Decision(
             request_id=getattr(ctxt, 'request_id', None), request=call,
             generation=self.recorder.generation,
-            keeps_all_weights=self.recorder.keeps_all_weights,
-            budget=budget.Budget(self._limits.seconds))
+            weighing=decision.Weighing(self.recorder.keeps_all_weights))
         record.arrived -= (waited := turns.waited())
         record.spent('wait', waited)
         LOG.debug('Starting to schedule for instances: %s', instance_uuids)
         try:
-            return self._answer(ctxt, call, record)
+            with budget.charged(budget.Budget(self._limits.seconds)):
+                return self._answer(ctxt, call, record)
         except _TOLD as exc:
             _close(record, exc)
             # Anew, for its cause and its notes would travel in the traceback.
@@ -299,7 +299,7 @@ class BaseRPCEndpoint:
 
 def _read(call, record):
     """Return the RequestSpec of a call, all of whose arguments are right."""
-    as_json = record.as_json()
+    as_json = record.pack()
     if as_json is not None:
         if len(as_json) > bounds.REQUEST_BYTES:
             # Not to be read again for what is kept of it.

@@ -134,11 +134,11 @@ def _is_at(host, place):
 
 def _compare_place(record, place, index, subset_size):
     """Compare a live place with the pick of that index: Comparison."""
-    weighed = (record.weighed[index] if index < len(record.weighed)
+    weighed = (record.weighing.kept[index] if index < len(record.weighing.kept)
                else None)
     if weighed is not None:
         for rank, row in enumerate(weighed.rows.tolist()):
-            if _is_at(record.host_of(row), place):
+            if _is_at(record.state.host_of(row), place):
                 return _compare_weights(
                     record, place, index, rank, subset_size)
     rule = _rejected_by(record, place)
@@ -146,7 +146,8 @@ def _compare_place(record, place, index, subset_size):
         return _rejection(REFUSED_HERE, rule, place)
     if not _is_known(record, place):
         return Comparison(REFUSED_HERE, 'unknown host',
-                          f'{place[0]} is none of the {record.hosts} hosts '
+                          f'{place[0]} is none of the '
+                          f'{record.state.hosts} hosts '
                           f'that were read')
     if weighed is None:
         return Comparison(EQUALS)       # the driver draws at random
@@ -160,7 +161,7 @@ def _compare_weights(record, place, index, rank, subset_size):
 
     rank: of the live host in the decision here, 0 for the best.
     """
-    weighed = record.weighed[index]
+    weighed = record.weighing.kept[index]
     weights = weighed.weights
     least = weights[min(subset_size, len(weights)) - 1]
     if weights[rank] >= least - _TOLERANCE:
@@ -180,15 +181,16 @@ def _rejection(verdict, rule, place):
 
 def _rejected_by(record, place):
     """Return the name of the rule that rejected a host, or None."""
-    for rule, rows in record.rejected():
-        if any(_is_at(record.host_of(row), place) for row in rows.tolist()):
+    for rule, rows in record.funnel.rejected():
+        if any(_is_at(record.state.host_of(row), place)
+               for row in rows.tolist()):
             return rule
     return None
 
 
 def _is_known(record, place):
     """Return whether a host was read; True if the record has no hosts."""
-    if not record.names:
+    if not record.state.names:
         return True
-    return any(_is_at(record.host_of(row), place)
-               for row in range(len(record.names[0])))
+    return any(_is_at(record.state.host_of(row), place)
+               for row in range(len(record.state.names[0])))

@@ -128,8 +128,8 @@ def make_entry(record, uuids, live, comparison, waited, copy=None):
             if record.outcome == decision.PLACED else [],
             'weights': [pick.weight for pick in record.picks],
             'rejected': {rule: len(rows) for rule, rows
-                         in record.rejected()},
-            'of': record.hosts, 'seed': record.seed,
+                         in record.funnel.rejected()},
+            'of': record.state.hosts, 'seed': record.seed,
             'milliseconds': record.milliseconds},
         'live': {
             'outcome': ('unseen' if live.unseen

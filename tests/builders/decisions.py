@@ -29,8 +29,8 @@ def a_record(hosts=1000, names=(), instances=1, request_id='req-1', **fields):
 
     names: columns of the names of all of them.
     """
-    record = Decision(instances=instances, hosts=2 * hosts, names=names,
-                      request_id=request_id,
+    fields = {'state': decision.State(hosts=2 * hosts, names=names)} | fields
+    record = Decision(instances=instances, request_id=request_id,
                       request={'instance_uuids': UUIDS[:instances]}, **fields)
     weights = -np.arange(hosts, dtype=np.float64)
     weighed = Weighed(np.arange(hosts), weights, ('RAMWeigher',),
@@ -43,7 +43,7 @@ def a_record(hosts=1000, names=(), instances=1, request_id='req-1', **fields):
                 weighed.given[best], weighed.values[best],
                 weighed.parts([index])[0],
                 None if index else weighed.parts(best)))
-    record.step(0, 'SizeFilter', np.arange(2 * hosts), np.arange(hosts))
+    record.funnel.step(0, 'SizeFilter', np.arange(2 * hosts), np.arange(hosts))
     record.close(decision.PLACED)
     return record
 

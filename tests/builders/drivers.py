@@ -2,6 +2,8 @@
 
 from nova_sched import context
 from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.decision import State
+from nova_sched.hosts.decision import Weighing
 from nova_sched.inventory.state import View
 from nova_sched.observe import log_line
 from nova_sched.plugins import drivers as plugins
@@ -35,18 +37,21 @@ class MemoryScheduler(filter_scheduler.FilterScheduler):
     def _read_hosts(self, record):
         pass
 
-    def hosts(self, request, instances, record):
+    def hosts(self, instances, candidates, record):
         table = self._hosts
-        record.hosts = table.size
-        return View(table, 0, 0), table.snapshot(
-            hosts.instances_on(self._running, {}), record.offer)
+        record.state = State(hosts=table.size)
+        snapshot = table.snapshot(hosts.instances_on(self._running, {}),
+                                  candidates)
+        snapshot.moment = 0.0
+        return View(table, 0, 0), snapshot
 
     def opened(self, record, *args):
         self.decision = super().opened(
-            record or Decision(keeps_all_weights=True), *args)
-        if self.seed is not None:
-            self.decision.seed = self.seed
+            record or Decision(weighing=Weighing(keeps_all=True)), *args)
         return self.decision
+
+    def new_seed(self):
+        return super().new_seed() if self.seed is None else self.seed
 
 
 

@@ -22,8 +22,8 @@ FILTERS = {cls.__name__ for cls in plugins.all_filters()}
 WEIGHERS = {cls.__name__ for cls in plugins.all_weighers()}
 
 
-class Recorder(decision.Decision):
-    """A Decision that keeps the rows after each step."""
+class RowFunnel(decision.Funnel):
+    """A Funnel that keeps the rows after each step."""
 
     @functools.cached_property
     def after(self):
@@ -33,9 +33,11 @@ class Recorder(decision.Decision):
         super().step(index, rule, before, after)
         self.after.append((rule, after))
 
-    @classmethod
-    def of(cls, snapshot):
-        return cls(hosts=snapshot.size)
+
+def a_record(snapshot):
+    """A Decision on a HostSnapshot, which has a RowFunnel."""
+    return decision.Decision(state=decision.State(hosts=snapshot.size),
+                             funnel=RowFunnel())
 
 
 def check_filters(case, stage, asked):
@@ -100,7 +102,7 @@ def _single(case, name, stage, expected):
     snapshot = stage.hosts(case, conf)
     spec = arguments.from_wire(case['request_spec'])
     left = base_filters.FilterHandler().run(
-        [rule], snapshot.block(), spec, 0, Recorder.of(snapshot))
+        [rule], snapshot.block(), spec, 0, a_record(snapshot))
     survivors = named(snapshot, left.rows)
     states = {f'{state.host}|{state.nodename}': state
               for state in left.states()}
@@ -148,7 +150,7 @@ def _chain(case, name, stage, expected):
     """get_filtered_hosts as recorded: start, steps, final."""
     conf = stage.conf(case, weight_classes=[])
     snapshot = stage.hosts(case, conf)
-    recorder = Recorder.of(snapshot)
+    recorder = a_record(snapshot)
     spec = arguments.from_wire(case['request_spec'])
     ranker = plugins.load_ranker(conf)
     try:
@@ -166,7 +168,7 @@ def _chain(case, name, stage, expected):
 def _taken(snapshot, recorder):
     """Hosts before the filters, and after each that ran."""
     start, steps = np.arange(snapshot.size), []
-    for rule, rows in recorder.after:
+    for rule, rows in recorder.funnel.after:
         if rule in narrowing.NAMES:
             start = rows
         else:

@@ -18,6 +18,7 @@ from nova_sched import filters as base_filters
 from nova_sched import weights as base_weights
 from nova_sched.hosts import columns as host_columns
 from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.decision import State
 from nova_sched.plugins import loading as plugins
 from nova_sched.rules import nova_classes
 from nova_sched.rules.picks import Reach
@@ -265,7 +266,7 @@ CHAIN = plugins.load_filters(a_conf())
 
 
 def run(block, spec):
-    decision = Decision(hosts=len(block))
+    decision = Decision(state=State(hosts=len(block)))
     return base_filters.FilterHandler().run(
         CHAIN, block, spec, 0, decision), decision
 
@@ -277,7 +278,7 @@ def test_every_host_is_either_left_or_rejected_once(block, spec):
 
     if not isinstance(found, type):
         left, decision = found
-        rejected = [row for _, rows in decision.rejected()
+        rejected = [row for _, rows in decision.funnel.rejected()
                     for row in rows.tolist()]
         assert sorted([*left.rows.tolist(), *rejected]) == block.rows.tolist()
 

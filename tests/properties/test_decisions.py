@@ -219,11 +219,12 @@ def told(driver, case, seed):
     """What is answered, and all that stands on record of it."""
     answer = outcome(driver.decide, case, seed)
     record = driver.decision
-    return (repr(answer), record.steps, record.reason, repr(record.picks),
+    return (repr(answer), record.funnel.steps, record.reason,
+            repr(record.picks),
             [(name, sorted(rows.tolist()))
-             for name, rows in record.rejected()],
+             for name, rows in record.funnel.rejected()],
             [(kept.rows.tolist(), kept.weights.tobytes(),
-              kept.parts.tobytes()) for kept in record.weighed])
+              kept.parts.tobytes()) for kept in record.weighing.kept])
 
 
 @given(drivers=st.sampled_from(PLAIN_ANEW_AND_ROWS),
@@ -244,9 +245,9 @@ def test_host_state_by_host_state_the_same_is_decided(drivers, case, seed):
     """With the same on record, but for filters that were given no host."""
     def told(driver):
         answer = outcome(driver.decide, case, seed)
-        steps = [step for step in driver.decision.steps if step.before]
+        steps = [step for step in driver.decision.funnel.steps if step.before]
         return (repr(answer), steps, repr(driver.decision.picks),
-                driver.decision.weighers, driver.decision.reason)
+                driver.decision.weighing.weighers, driver.decision.reason)
 
     plain, _, rows = drivers
     assert told(rows) == told(plain)
@@ -268,7 +269,7 @@ def test_the_order_of_hosts_changes_nothing_but_ties(driver, case, data):
         if isinstance(answer, type):
             return 'raised'
         weights = [pick.weight for pick in driver.decision.picks]
-        return driver.decision.steps, [
+        return driver.decision.funnel.steps, [
             None if math.isnan(weight) else weight for weight in weights]
 
     turned = data.draw(st.permutations(range(len(case.cloud.records))))
@@ -310,15 +311,15 @@ def test_the_counts_of_a_decision_add_up(driver, case):
     """
     answer, decision = outcome(driver.decide, case), driver.decision
 
-    assert decision.hosts == len(case.cloud.records)
-    left, index = decision.hosts, 0
-    for step in decision.steps:
-        if step.index != index and step.before == decision.hosts:
-            left = decision.hosts
+    assert decision.state.hosts == len(case.cloud.records)
+    left, index = decision.state.hosts, 0
+    for step in decision.funnel.steps:
+        if step.index != index and step.before == decision.state.hosts:
+            left = decision.state.hosts
         assert step.before == left >= step.after
         left, index = step.after, step.index
-    if answer is None and decision.steps:
-        assert f'{left} of {decision.hosts} hosts: ' in decision.reason
+    if answer is None and decision.funnel.steps:
+        assert f'{left} of {decision.state.hosts} hosts: ' in decision.reason
     elif isinstance(answer, list):
         assert [(pick.host, pick.nodename) for pick in decision.picks] == [
             (chosen[0].service_host, chosen[0].nodename) for chosen in answer]

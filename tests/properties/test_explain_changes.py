@@ -49,7 +49,7 @@ CASES = st.builds(
 
 def is_placed(case):
     return Trial(case.request, case.ranker, case.cloud.snapshot(
-        case.cloud.offer().candidates), Budget()).error is None
+        case.cloud.offer().candidates)).error is None
 
 
 def asking(case, count=None, **fields):

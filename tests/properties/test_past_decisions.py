@@ -47,9 +47,9 @@ class PastCloud:
 def keep(store, driver, case):
     """Keep the last decision of a driver on a case: its PastDecision."""
     record, cloud = driver.decision, case.cloud
-    record.table, record.names = cloud.table, (
-        cloud.table.columns['host'], cloud.table.columns['nodename'])
-    record.instances_known = driver.known
+    record.state = decision.State.of(
+        cloud.table, record.state.in_flight, record.state.clock,
+        driver.known)
     record.request = {'spec_obj': case.spec.obj_to_primitive(),
                       'instance_uuids': case.uuids}
     if cloud.offers is not None:

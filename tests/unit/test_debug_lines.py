@@ -57,8 +57,8 @@ def lines(caplog, names, spec=None, filter_=None, weighers=(), **options):
     block = hosts.hosts(*[
         a_host(name, free_ram_mb=number, cpu_allocation_ratio=1.0)
         for number, name in enumerate(names)])
-    record = decision.Decision('req', 'uuid')
-    record.hosts = len(block)
+    record = decision.Decision(
+        'req', 'uuid', state=decision.State(hosts=len(block)))
     with caplog.at_level(logging.DEBUG, 'nova_sched'):
         ranker.ranked(block, spec or requests.a_request(), 0, record)
     return caplog.messages

@@ -6,6 +6,7 @@ import pytest
 from nova_sched import exception
 from nova_sched.filters import FilterHandler
 from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.decision import State
 from nova_sched.scheduler import filters
 from nova_sched.scheduler.filters.aggregate_instance_extra_specs import (
     AggregateInstanceExtraSpecsFilter,
@@ -45,7 +46,7 @@ def keeping(kept, once=False, base=filters.BaseHostFilter):
 def run(chain, block=None, spec=None, index=0):
     """What a chain leaves, and the Decision."""
     spec = spec or a_request()
-    decision = Decision('req-1', spec.instance_uuid, hosts=3)
+    decision = Decision('req-1', spec.instance_uuid, state=State(hosts=3))
     left = FilterHandler().run(chain, block if block is not None else abc(),
                                spec, index, decision)
     return left, decision
@@ -80,7 +81,7 @@ class TestFilterHandler:
         left, decision = run([keeping(''), last])
 
         assert names(left) == [] == last.saw
-        assert len(decision.steps) == 1
+        assert len(decision.funnel.steps) == 1
 
     def test_passes_every_host_without_filters(self):
         assert names(run([])[0]) == ['a', 'b', 'c']
@@ -91,7 +92,7 @@ class TestFilterHandler:
         left, decision = run([once, always], index=1)
 
         assert names(left) == ['a', 'b']
-        assert [step.index for step in decision.steps] == [1]
+        assert [step.index for step in decision.funnel.steps] == [1]
 
     def test_lets_a_filter_say_for_which_instances_it_runs(self):
         class SecondFilter(filters.BaseHostFilter):
@@ -141,7 +142,7 @@ class TestFilterHandler:
         _, decision = run([keeping('ab'), keeping('b')])
 
         assert [(step.name, step.before, step.after)
-                for step in decision.steps] == [
+                for step in decision.funnel.steps] == [
             ('KeepFilter', 3, 2), ('KeepFilter', 2, 1)]
 
     def test_an_error_in_a_filter_fails_the_request(self, caplog):

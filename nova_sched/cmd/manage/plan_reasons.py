@@ -62,7 +62,8 @@ def explained(rehearsed, args, conf):
         rehearsed.record.outcome == decision.PLACED,
         [(pick.host, pick.nodename) for pick in rehearsed.record.picks],
         args, conf,
-        refused=dict(rehearsed.record.rejected()).get(codes.CLAIMED, ()))
+        refused=dict(rehearsed.record.funnel.rejected()).get(
+            codes.CLAIMED, ()))
 
 
 def explained_on(hosts, request, ranker, placed, picked, args, conf,

@@ -64,9 +64,9 @@ class PlanReport:
         """Return all of it as plain JSON: a dict."""
         return {
             'version': VERSION, 'outcome': self._record.outcome,
-            'reason': self.reason, 'code': self._record.code,
+            'reason': self.reason, 'code': self._record.refusal.code,
             'kind': self._kind,
-            'codes': decision_document.code_counts(self._record.codes),
+            'codes': decision_document.code_counts(self._record.refusal.codes),
             'operation': self._operation,
             'request': {'id': self._record.request_id,
                         'instances': self._record.instances},
@@ -76,7 +76,7 @@ class PlanReport:
                            for placed in self._placed()],
             'filters': [{'instance': step.index, 'name': step.name,
                          'before': step.before, 'after': step.after}
-                        for step in self._record.steps],
+                        for step in self._record.funnel.steps],
             'rejected': [{'name': name, 'hosts': [
                 {'host': host, 'node': node} for host, node in hosts]}
                 for name, hosts in self._rejected()],
@@ -103,7 +103,7 @@ class PlanReport:
                 {'name': part.name, 'raw': part.raw,
                  'normalized': part.normalized,
                  'multiplier': part.multiplier}
-                for part in self._record.parts(pick.index)],
+                for part in self._record.weighing.parts(pick.index)],
             'limits': request.Limits(
                 selected.to_dict()['limits']).machine_readable(),
             'alternates': [
@@ -113,8 +113,9 @@ class PlanReport:
     def _rejected(self):
         """Return (name, list of (host, node)) of each rule that rejected any.
         """
-        return [(name, [self._record.host_of(row) for row in rows.tolist()])
-                for name, rows in self._record.rejected()]
+        host_of = self._record.state.host_of
+        return [(name, [host_of(row) for row in rows.tolist()])
+                for name, rows in self._record.funnel.rejected()]
 
     def _offer(self):
         offer = self._rehearsed.offer
@@ -124,20 +125,20 @@ class PlanReport:
 
     def _state(self):
         record, table = self._record, self._rehearsed.table
-        reads = record.reads or getattr(
+        reads = record.state.reads or getattr(
             getattr(table, 'cells', None), 'reads', ())
         return {
             'hosts': self._hosts(),
             'cells': [{'uuid': uuid, 'read_at': _time(began)}
                       for uuid, began in reads],
             'lost_cells': [{'cell': cell, 'reason': why}
-                           for cell, why in record.lost],
-            'decided_at': _time(record.clock or record.arrived),
+                           for cell, why in record.state.lost],
+            'decided_at': _time(record.state.clock or record.arrived),
             'moved': None if self._changes is None else bool(self._changes),
             'changes': self._changes or []}
 
     def _hosts(self):
-        return self._record.hosts or getattr(
+        return self._record.state.hosts or getattr(
             self._rehearsed.table, 'size', 0)
 
     def write(self, out, write_table):
@@ -161,7 +162,7 @@ class PlanReport:
         What later instances lost to it counts as rejected as well.
         """
         rejected = dict(self._rejected())
-        for step in self._record.steps:
+        for step in self._record.funnel.steps:
             if step.index:
                 break
             hosts = rejected.pop(step.name, ())
@@ -200,12 +201,12 @@ class PlanReport:
         return (f'plan: outcome={self._record.outcome} placed={placed} '
                 f'of={self._record.instances} hosts={self._hosts()} '
                 f'filter={self._last_filter()} '
-                f'code={self._record.code or "-"} '
+                f'code={self._record.refusal.code or "-"} '
                 f'kind={self._kind or "-"}')
 
     @property
     def _kind(self):
-        kind = self._record.kind
+        kind = self._record.refusal.kind
         return kind if isinstance(self._explanation, str) else (
             self._explanation.kind(kind))
 
@@ -216,7 +217,7 @@ class PlanReport:
         if self._rehearsed.offer.asked and not self._rehearsed.offer.providers:
             return attempt.OFFERED.replace(' ', '_')
         return next((step.name.replace(' ', '_')
-                     for step in reversed(self._record.steps)
+                     for step in reversed(self._record.funnel.steps)
                      if not step.after), '-')
 
 

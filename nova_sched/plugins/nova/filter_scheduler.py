@@ -78,7 +78,7 @@ class FilterScheduler(driver.Scheduler, NovaSchedulerMixin, row_api.RowApi,
             if driver_signatures.PIKE in (self._signature(), self.SIGNATURE)
             else self._signature(), *args, **kwargs)
         if call.record is not None and (call.record.picks
-                                        or call.record.steps):
+                                        or call.record.funnel.steps):
             # Its driver has scheduled the same request before.
             call.record.restart()
         found = super().select_destinations(

@@ -43,7 +43,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
 
     def selections(self):
         self._sufficient()
-        offer, most = self._record.offer, self.request.most_alternates
+        offer, most = self.hosts.offer, self.request.most_alternates
         hosts = self._ranked.hosts.states()
         # Other requests may have the same, and whose method it is may change
         # them.
@@ -54,7 +54,7 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         # What is sorted once more is not for the record.
         with request.deciding(dataclasses.replace(
                 self._request, claimed=claimed or (),
-                record=decision.Decision(budget=self._record.budget))):
+                record=decision.Decision())):
             found = list(filter(None, self._ask(
                 '_get_alternate_hosts', self._states(), self._spec_obj, hosts,
                 self.request.count - 1, most, by_provider,
@@ -101,11 +101,12 @@ class RowApiAttempt(attempt.SchedulingAttempt):
             raise
 
     def _offered(self):
-        offered, offer = super()._offered(), self._record.offer
+        offered, offer = super()._offered(), self.hosts.offer
         left = narrowing.in_cells(
             offered, self._spec_obj.requested_destination)
         if left is not offered:
-            self._record.step(0, narrowing.CELL, offered.rows, left.rows)
+            self._record.funnel.step(0, narrowing.CELL, offered.rows,
+                                     left.rows)
         summaries = None
         if offer is not None and offer.asked:
             summaries = getattr(offer, 'summaries', None) or dict.fromkeys(
@@ -134,10 +135,11 @@ class RowApiAttempt(attempt.SchedulingAttempt):
         record.
         """
         record = self._request.record
-        rejected = [rows, *(gone for _, gone in record.rejected())]
+        rejected = [rows, *(gone for _, gone in record.funnel.rejected())]
         unseen = np.setdiff1d(before.rows, np.concatenate(rejected))
         if len(unseen):
-            record.step(index, name, np.concatenate([rows, unseen]), rows)
+            record.funnel.step(index, name, np.concatenate([rows, unseen]),
+                               rows)
         return self.hosts.block(rows)
 
     def _consume(self, uuid, claimed, limits):

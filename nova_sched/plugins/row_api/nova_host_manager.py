@@ -6,6 +6,7 @@ from nova_sched import conf as config
 from nova_sched import filters as base_filters
 from nova_sched import objects
 from nova_sched import weights as base_weights
+from nova_sched.hosts import budget
 from nova_sched.hosts import state as host_state
 from nova_sched.objects import current_hosts
 from nova_sched.objects.legacy import given
@@ -60,7 +61,7 @@ class WeightHandler(weights.HostWeightHandler):
         asked = request.current()
         asked.weighed = weighed = base_weights.WeightHandler().weigh(
             row_rules.adapted_weighers(weighers), hosts, weighing_properties,
-            functools.partial(asked.record.budget.step, index=asked.index))
+            functools.partial(budget.Step, index=asked.index))
         return [self.object_class(hosts.snapshot.state(row), weight)
                 for row, weight in zip(weighed.rows.tolist(),
                                        weighed.weights.tolist(), strict=True)]

@@ -179,8 +179,7 @@ class TestWhere:
 def test_a_trial_tells_why_a_later_instance_gets_no_host():
     """All filters are asked of what the ones before it leave."""
     trial = Trial(SchedulingRequest(a_request(), None, 3), a_ranker(), hosts(
-        full('a', free_ram_mb=600), a_host('b', service_up=False)).snapshot,
-        Budget())
+        full('a', free_ram_mb=600), a_host('b', service_up=False)).snapshot)
 
     assert (trial.count, trial.error is None) == (1, False)
     assert trial.judged(a_ranker()).summary() == (

@@ -1,6 +1,6 @@
 """A request's work has an end; its waiting is not work."""
 
-import threading
+from concurrent import futures
 import time
 
 import pytest
@@ -69,7 +69,7 @@ def test_waiting_costs_nothing(clocks):
 
 def test_what_is_the_services_own_work_costs_nothing(clocks):
     spending = budget.Budget(10)
-    with spending.not_spent():
+    with budget.charged(spending), budget.not_charged():
         clocks.works(100)
     clocks.works(9)
     spending.check('weigh')
@@ -85,20 +85,12 @@ def test_of_zero_is_without_end(clocks):
     spending.check('weigh')
 
 
-def test_another_thread_has_a_clock_of_its_own():
+def test_another_thread_is_not_charged():
     """A plug-in may have its rule run wherever it likes."""
     spending = budget.Budget(1e-9)
     spent(spending)
-    other = threading.Thread(target=spending.check, args=('weigh',))
-    failed = []
-    threading.excepthook, kept = failed.append, threading.excepthook
-    try:
-        other.start()
-        other.join()
-    finally:
-        threading.excepthook = kept
-
-    assert not failed
+    with budget.charged(spending), futures.ThreadPoolExecutor() as others:
+        others.submit(budget.check, 'weigh').result()
 
 
 def test_the_clock_of_work_is_asked_only_when_enough_time_has_passed(
@@ -130,10 +122,10 @@ class TestWithinAStep:
         spending = budget.Budget(2.5)
         block = hosts(*(a_host(hypervisor_type=f'kind {number}')
                         for number in range(self.HOSTS)))
-        with (pytest.raises(exception.InvalidInput, match='in step A filter'),
-              spending.step('A filter', 0)):
+        with (budget.charged(spending),
+              pytest.raises(exception.InvalidInput, match='in step A filter'),
+              budget.Step('A filter', 0)):
             loop(block, look)
-        budget.check()
         return len(looked_at)
 
     @pytest.mark.parametrize('loop', [
@@ -207,7 +199,7 @@ class TestWithinAStep:
 
         assert self.turns(clocks, loop) == 3
 
-    def test_outside_of_a_step_nothing_is_charged(self, clocks):
+    def test_outside_of_a_request_nothing_is_charged(self, clocks):
         spending = budget.Budget(1)
         clocks.works(2)
 
@@ -216,22 +208,24 @@ class TestWithinAStep:
 
     def test_a_step_is_charged_at_its_end(self, clocks):
         spending = budget.Budget(1)
-        with (pytest.raises(exception.InvalidInput, match='in step weigh'),
-              spending.step('weigh')):
+        with (budget.charged(spending),
+              pytest.raises(exception.InvalidInput, match='in step weigh'),
+              budget.Step('weigh')):
             clocks.works(2)
 
 
 class TestRecord:
+    @pytest.fixture
+    def spent(self):
+        with budget.charged(budget.Budget(1e-9)):
+            yield
 
-    @staticmethod
-    def record():
-        return decision.Decision(budget=budget.Budget(1e-9))
-
-    def test_a_timed_block_is_a_step(self):
+    def test_a_timed_block_is_a_step(self, spent):
         refused = pytest.raises(exception.InvalidInput, match='placement;')
-        with refused, self.record().timed('placement'):
+        with refused, decision.Decision().timed('placement'):
             pass
 
-    def test_a_block_that_fails_fails_by_its_own_error(self):
-        with pytest.raises(KeyError), self.record().timed('placement'):
+    def test_a_block_that_fails_fails_by_its_own_error(self, spent):
+        with (pytest.raises(KeyError),
+              decision.Decision().timed('placement')):
             raise KeyError

@@ -11,14 +11,15 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from nova_sched.hosts import budget
 from nova_sched.hosts import decision
 from nova_sched.hosts import packed
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import Pick
+from nova_sched.hosts.decision import State
 from nova_sched.hosts.decision import WeigherPart
+from nova_sched.hosts.decision import Weighing
 from nova_sched.hosts.decision import Weights
 from nova_sched.weights import Weighed
 from tests.builders import requests
@@ -40,7 +41,7 @@ def weighed(count):
 
 def picked(record, hosts=20, instances=1):
     for index in range(instances):
-        made, most = weighed(hosts), record.hosts_to_keep(hosts)
+        made, most = weighed(hosts), record.weighing.hosts_to_keep(hosts)
         kept = made.order[:most]
         record.picked(Pick(index, UUID, 'h', 'h'), made.names, Weights(
             made.given[kept], made.values[kept], made.parts([0])[0])
@@ -50,21 +51,22 @@ def picked(record, hosts=20, instances=1):
 
 def test_steps_tell_rule_and_counts():
     record = Decision()
-    record.step(0, 'SizeFilter', rows(0, 1), rows(0, 1))
-    record.step(1, 'SizeFilter', rows(0, 1), rows(1))
+    record.funnel.step(0, 'SizeFilter', rows(0, 1), rows(0, 1))
+    record.funnel.step(1, 'SizeFilter', rows(0, 1), rows(1))
 
     assert [(step.index, step.name, step.before, step.after)
-            for step in record.steps] == [
+            for step in record.funnel.steps] == [
         (0, 'SizeFilter', 2, 2), (1, 'SizeFilter', 2, 1)]
 
 
 def test_a_host_is_rejected_by_one_rule():
     record = Decision()
-    record.step(0, 'SizeFilter', rows(0, 1, 2, 3), rows(1, 3))
-    record.step(1, 'ZoneFilter', rows(1, 3), rows(3))
-    record.step(1, 'SizeFilter', rows(3), rows())
+    record.funnel.step(0, 'SizeFilter', rows(0, 1, 2, 3), rows(1, 3))
+    record.funnel.step(1, 'ZoneFilter', rows(1, 3), rows(3))
+    record.funnel.step(1, 'SizeFilter', rows(3), rows())
 
-    assert {name: found.tolist() for name, found in record.rejected()} == {
+    assert {name: found.tolist()
+            for name, found in record.funnel.rejected()} == {
         'SizeFilter': [0, 2, 3], 'ZoneFilter': [1]}
 
 
@@ -85,9 +87,10 @@ def test_a_part_of_a_weight_is_multiplier_times_normalized():
 def test_the_weight_of_a_pick_has_a_part_a_weigher():
     record = picked(Decision())
 
-    assert record.parts(0) == [WeigherPart('RAMWeigher', 0.0, 0.0, 1.0),
+    assert record.weighing.parts(0) == [
+        WeigherPart('RAMWeigher', 0.0, 0.0, 1.0),
                                WeigherPart('CPUWeigher', 0.0, 0.0, -2.0)]
-    assert record.weighed[0].weights.tolist() == [-i for i in range(10)]
+    assert record.weighing.kept[0].weights.tolist() == [-i for i in range(10)]
 
 
 @pytest.mark.parametrize('asked, uuids', [
@@ -136,7 +139,7 @@ def allocation_request(uuid):
 class TestPackedRequest:
     def test_is_not_unpacked_for_what_is_asked_of_each(self, monkeypatch):
         record = Decision(request={'instance_uuids': [UUID]})
-        record.as_json()
+        record.pack()
         monkeypatch.setattr(packed.json, 'loads', None)
 
         assert record.size
@@ -186,10 +189,10 @@ def test_weights_are_kept_of_the_first_instances():
     record = picked(Decision(), hosts=10000, instances=120)
 
     assert len(record.picks) == 120
-    assert [len(kept.rows) for kept in record.weighed] == (
+    assert [len(kept.rows) for kept in record.weighing.kept] == (
         decision.MOST_WEIGHED * [decision.BEST])
     assert record.size < 200 << 10
-    assert record.parts(99) and not record.parts(100)
+    assert record.weighing.parts(99) and not record.weighing.parts(100)
 
 
 def test_all_weights_are_kept_where_that_is_asked_for_while_there_is_room(
@@ -197,22 +200,23 @@ def test_all_weights_are_kept_where_that_is_asked_for_while_there_is_room(
     """Of further instances the best, and then none."""
     monkeypatch.setattr(decision, 'MOST_WEIGHTS', 50)
 
-    record = picked(Decision(keeps_all_weights=True), instances=120)
+    record = picked(Decision(weighing=Weighing(keeps_all=True)), instances=120)
 
-    assert [len(kept.rows) for kept in record.weighed] == (
+    assert [len(kept.rows) for kept in record.weighing.kept] == (
         3 * [20] + 97 * [decision.BEST])
 
 
 def test_decided_once_more_has_only_the_last_try():
     record = picked(Decision())
-    record.step(0, 'SizeFilter', rows(0, 1), rows(0))
+    record.funnel.step(0, 'SizeFilter', rows(0, 1), rows(0))
     record.alternates = 2
 
     record.restart()
 
     assert record.tries == 2
-    assert (record.picks, record.weighed, record.steps,
-            list(record.rejected()), record.alternates) == ([], [], [], [], 0)
+    assert (record.picks, record.weighing.kept, record.funnel.steps,
+            list(record.funnel.rejected()), record.alternates) == (
+                [], [], [], [], 0)
 
 
 class TestParts:
@@ -220,10 +224,11 @@ class TestParts:
 
     def test_cannot_be_changed_by_whoever_reads_it(self):
         record = picked(Decision())
-        record.step(0, 'SizeFilter', rows(0, 1), rows(0))
+        record.funnel.step(0, 'SizeFilter', rows(0, 1), rows(0))
         claim = decision.Claim(UUID, 'h', 'n', True)
 
-        for part in (record.steps[0], record.parts(0)[0], record.picks[0],
+        for part in (record.funnel.steps[0], record.weighing.parts(0)[0],
+                     record.picks[0],
                      claim):
             name = dataclasses.fields(part)[0].name
             with pytest.raises(dataclasses.FrozenInstanceError):
@@ -232,52 +237,42 @@ class TestParts:
     def test_take_no_more_room_than_their_values(self):
         """A request may have thousands of each."""
         record = picked(Decision())
-        record.step(0, 'SizeFilter', rows(0, 1), rows(0))
+        record.funnel.step(0, 'SizeFilter', rows(0, 1), rows(0))
 
-        for part in (record.steps[0], record.parts(0)[0], record.picks[0],
+        for part in (record.funnel.steps[0], record.weighing.parts(0)[0],
+                     record.picks[0],
                      decision.Claim(UUID, 'h', 'n', True)):
             assert not hasattr(part, '__dict__')
 
     def test_are_not_printed_where_they_are_long(self):
-        record = Decision(names=('h' * 10000,), request={})
-        record.step(0, 'SizeFilter', np.arange(10000), rows(0))
-        record.as_json()
+        record = Decision(state=State(names=('h' * 10000,)), request={})
+        record.funnel.step(0, 'SizeFilter', np.arange(10000), rows(0))
 
         shown = repr(record)
 
         assert shown.startswith('Decision(request_id=None, ')
-        for hidden in ('names', '_steps', '_rules', '_rejected', '_packed',
-                       'budget'):
+        for hidden in ('names', '_steps', '_rules', '_rejected', 'table'):
             assert f'{hidden}=' not in shown
 
     def test_of_a_weight_are_not_kept_of_what_nobody_weighed(self):
         record = Decision()
         record.picked(Pick(0, UUID, 'h', 'h'))
 
-        assert (record.weighed, record.parts(0)) == ([], [])
+        assert (record.weighing.kept, record.weighing.parts(0)) == ([], [])
 
 
 def test_begins_with_nothing_decided():
     record = Decision()
 
-    assert (record.instances, record.seed, record.generation, record.hosts,
-            record.alternates, record.clock, record.tries) == (
+    assert (record.instances, record.seed, record.generation,
+            record.state.hosts,
+            record.alternates, record.state.clock, record.tries) == (
         0, 0, 0, 0, 0, 0.0, 1)
     assert record.outcome is record.reason is record.offer is None
     assert record.size < 1 << 16
-    assert (record.steps, [*record.rejected()], record.parts(0)) == (
+    assert (record.funnel.steps, [*record.funnel.rejected()],
+            record.weighing.parts(0)) == (
         [], [], [])
-
-
-def test_is_the_same_whatever_time_it_may_take():
-    """The budget is no part of what was decided."""
-    short, long = (Decision(arrived=1.0, budget=budget.Budget(seconds))
-                   for seconds in (1, 2))
-
-    for record in (short, long):
-        record.close(decision.PLACED)
-
-    assert short == long
 
 
 def test_times_are_milliseconds_to_three_places(monkeypatch):

@@ -218,7 +218,7 @@ class TestLostCells:
             RequestContext(), spec_obj=a_request().obj_to_primitive())
 
         [record] = manager.recorder.decisions
-        [(cell, why)] = record.lost
+        [(cell, why)] = record.state.lost
         assert cell == f'{CELL2}(two)'
         assert 'compute_nodes' in why
         assert f'without cell {CELL2}(two)' in caplog.text
@@ -273,7 +273,7 @@ class TestLostCells:
         select(driver, a_request(scheduler_hints={
             'different_host': [CELL3]}), record=record)
 
-        assert record.lost
+        assert record.state.lost
 
 
 class TestLostApiDatabase:

@@ -11,6 +11,7 @@ from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.hosts.decision import Claim
 from nova_sched.hosts.decision import Pick
+from nova_sched.hosts.decision import State
 from nova_sched.hosts.decision import Weights
 from nova_sched.observe import decision_document
 from tests.builders import decisions
@@ -26,7 +27,7 @@ def of(record, **kwargs):
     fields = json.loads(json.dumps(kept.fields, allow_nan=False))
     return json.loads(json.dumps(decision_document.Kept.unpacked(
         fields, kept.packed()).document(
-            decision_document.host_names(record.names), **kwargs),
+            decision_document.host_names(record.state.names), **kwargs),
         allow_nan=False))
 
 
@@ -52,8 +53,9 @@ def test_tells_why_there_was_no_host():
 
 
 def test_tells_what_state_it_rests_on():
-    found = of(a_record(clock=60.0, reads=(('c1', 59.0),),
-                        lost=(('c2', 'it is silent'),), in_flight=2))
+    found = of(a_record(state=State(
+        clock=60.0, hosts=2000, in_flight=2, reads=(('c1', 59.0),),
+        lost=(('c2', 'it is silent'),))))
 
     assert found['state'] == {
         'decided': '1970-01-01T00:01:00.000+00:00', 'hosts': 2000,
@@ -62,19 +64,19 @@ def test_tells_what_state_it_rests_on():
         'lost_cells': [{'cell': 'c2', 'why': 'it is silent'}]}
 
 
-@pytest.mark.parametrize('offer, age, expected', [
-    (None, None, {'source': 'none', 'providers': None, 'age_seconds': None}),
-    (PLACEMENT_NOT_USED, None,
+@pytest.mark.parametrize('offer, expected', [
+    (None, {'source': 'none', 'providers': None, 'age_seconds': None}),
+    (PLACEMENT_NOT_USED,
      {'source': 'none', 'providers': None, 'age_seconds': None}),
-    (NoCandidates('why'), None,
+    (NoCandidates('why'),
      {'source': 'placement', 'providers': 0, 'age_seconds': None,
       'why_none': 'why'}),
-    (AllocationCandidates({}, frozenset('ab'), '1.36'), None,
+    (AllocationCandidates({}, frozenset('ab'), '1.36'),
      {'source': 'placement', 'providers': 2, 'age_seconds': None}),
-    (AllocationCandidates({}, frozenset('ab'), '1.36'), 1.5,
+    (AllocationCandidates({}, frozenset('ab'), '1.36', age=1.5),
      {'source': 'copy', 'providers': 2, 'age_seconds': 1.5})])
-def test_tells_where_the_candidates_came_from(offer, age, expected):
-    assert of(a_record(offer=offer, copy_age=age))['candidates'] == expected
+def test_tells_where_the_candidates_came_from(offer, expected):
+    assert of(a_record(offer=offer))['candidates'] == expected
 
 
 def test_tells_each_filter_with_hosts_before_and_after():
@@ -115,7 +117,7 @@ def test_of_many_instances_tells_of_all_where_they_are():
     """And of a hundred how they came there."""
     record = a_record(20, NAMES, instances=20)
     record.picks *= 10
-    record.weighed *= 10
+    record.weighing.kept *= 10
 
     picks = of(record)['picks']
 
@@ -127,7 +129,7 @@ def test_of_many_instances_tells_of_all_where_they_are():
     (float('nan'), 'nan'), (float('inf'), 'inf'), (-float('inf'), '-inf')])
 def test_tells_what_is_no_number_of_json_in_words(number, text):
     record = a_record(20, NAMES)
-    record.weighed[0].parts[0, 0] = number
+    record.weighing.kept[0].parts[0, 0] = number
 
     assert of(record)['picks'][0]['weighers'][0]['raw'] == text
 
@@ -141,13 +143,14 @@ def test_tells_the_parts_of_weights_that_are_left():
     first, _, last = of(record)['picks']
     assert first['weighers'] and not any(
         part['score'] for part in last['weighers'])
-    assert of(decisions.a_refusal(names=NAMES))['best'] == []
+    refusal = decisions.a_refusal(state=State(names=NAMES))
+    assert of(refusal)['best'] == []
 
 
 def test_tells_of_picks_alone_what_they_were_weighed():
     """A driver of somebody else's may keep no more."""
     record = a_record(20, NAMES, instances=12)
-    record.weighed[0].best_parts = None
+    record.weighing.kept[0].best_parts = None
 
     found = of(record)
     assert not any(host['weighers'] for host in found['best'])
@@ -180,7 +183,7 @@ class TestRejected:
 
     def test_add_up_to_all_hosts_with_those_left(self):
         record = a_record(20, NAMES)
-        record.step(0, 'ZoneFilter', np.arange(20), np.arange(5))
+        record.funnel.step(0, 'ZoneFilter', np.arange(20), np.arange(5))
 
         found = of(record)['rejected']
 

@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from nova_sched.hosts import decision
+from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.decision import Decision
 from nova_sched.observe.recorder import Recorder
 from tests.builders import decisions
@@ -54,8 +55,8 @@ class TestLine:
             'seed 7']
 
     def test_tells_how_old_the_copy_of_placement_was(self, caplog):
-        record = decisions.a_record()
-        record.copy_age = 1.44
+        record = decisions.a_record(offer=AllocationCandidates(
+            {}, frozenset(), '1.36', age=1.44))
 
         [line] = self.lines(caplog, record)
 

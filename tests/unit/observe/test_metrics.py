@@ -11,6 +11,7 @@ from nova_sched.hosts.decision import PLACED
 from nova_sched.hosts.decision import REFUSED
 from nova_sched.hosts.decision import Claim
 from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.decision import Refusal
 from nova_sched.observe import shared_sums
 from nova_sched.observe.metrics import Metrics
 
@@ -57,8 +58,8 @@ def test_usual_outcomes_are_there_before_any_request(told):
 
 def test_requests_are_counted_by_how_they_ended(metrics, told):
     metrics.note(Decision(outcome=PLACED, tries=3))
-    refused = Decision(outcome=REFUSED)
-    refused.code, refused.kind = 'no-room', 'capacity'
+    refused = Decision(outcome=REFUSED,
+                       refusal=Refusal('no-room', 'capacity'))
     metrics.note(refused)
     metrics.note(refused)
 
@@ -91,8 +92,8 @@ def test_hosts_are_counted_before_and_after_each_filter(metrics, told):
     record = Decision(outcome=PLACED)
     rows = np.arange(10)
     for index in range(2):
-        record.step(index, 'RamFilter', rows, rows[:4])
-        record.step(index, 'DiskFilter', rows[:4], rows[:3])
+        record.funnel.step(index, 'RamFilter', rows, rows[:4])
+        record.funnel.step(index, 'DiskFilter', rows[:4], rows[:3])
     metrics.note(record)
 
     found = told()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from nova_sched import context
+from nova_sched.hosts import decision
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.observe.decision_store import DecisionStore
 from nova_sched.observe.recorder import Recorder
@@ -84,7 +85,7 @@ def test_has_what_placement_offered(tmp_path):
     store = DecisionStore.in_file(
         rules.a_conf(DEFAULT__state_path=str(tmp_path)))
     store.add([decisions.a_refusal(
-        table=hosts, names=(hosts.columns['host'], hosts.columns['nodename']),
+        state=decision.State.of(hosts, 0, 0.0),
         spec_obj=requests.a_request(), offer=NoCandidates('it is full'))])
 
     past = store.past(1)
@@ -96,10 +97,11 @@ def test_has_what_placement_offered(tmp_path):
 def test_has_the_hosts_that_placement_refused(tmp_path, refused):
     hosts = builders.table(*map(builders.a_host, 'abc'))
     record = decisions.a_refusal(
-        table=hosts, names=(hosts.columns['host'], hosts.columns['nodename']))
+        state=decision.State.of(hosts, 0, 0.0))
     rows = np.arange(3)
-    record.step(0, 'AFilter', rows, rows[:2])
-    record.step(1, 'claims refused', np.array(refused, dtype=int), rows[:0])
+    record.funnel.step(0, 'AFilter', rows, rows[:2])
+    record.funnel.step(1, 'claims refused', np.array(refused, dtype=int),
+                       rows[:0])
     store = DecisionStore.in_file(
         rules.a_conf(DEFAULT__state_path=str(tmp_path)))
     store.add([record])

@@ -3,6 +3,7 @@
 import pytest
 
 from nova_sched import exception
+from nova_sched.hosts.decision import State
 from nova_sched.observe import decision_store
 from nova_sched.observe import state_store
 from nova_sched.observe.decision_store import DecisionStore
@@ -30,8 +31,8 @@ def a_table(**values):
 
 def on(hosts, **fields):
     """A record of a decision on a HostTable."""
-    return decisions.a_refusal(table=hosts, names=(
-        hosts.columns['host'], hosts.columns['nodename']), **fields)
+    return decisions.a_refusal(state=State.of(hosts, 0, 0.0),
+                               **fields)
 
 
 def free(store, number):

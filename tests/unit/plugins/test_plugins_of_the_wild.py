@@ -133,7 +133,7 @@ def test_queens_runs_for_the_first_instance_alone():
     asked = driver('queens.EmptiestFilter')
     picks(asked, a_request(num_instances=2))
 
-    assert [step.index for step in asked.decision.steps] == [0]
+    assert [step.index for step in asked.decision.funnel.steps] == [0]
 
 
 def test_pike_runs_filters_that_no_option_names():

@@ -37,7 +37,7 @@ class TestOfAHostManager:
         assert hosts == ['c']
         assert [pick.weight for pick in record.picks] == [float(ord('c'))]
         assert [(step.name, step.before, step.after)
-                for step in record.steps] == [
+                for step in record.funnel.steps] == [
             ('get_all_host_states', 3, 2), ('RamFilter', 2, 2),
             ('ComputeFilter', 2, 2)]
 
@@ -105,14 +105,14 @@ class TestOfAHostManager:
         hosts, record = answered(driver, flavor=a_flavor(memory_mb=99999))
 
         assert hosts == ['b']
-        assert [step.name for step in record.steps] == [
+        assert [step.name for step in record.funnel.steps] == [
             'ComputeFilter', 'AllHostsFilter']
 
     def test_the_filters_that_it_sets_run(self, a_driver):
         _, record = answered(a_driver(manager='SetManager'))
 
-        assert [step.name for step in record.steps] == ['DiskFilter']
-        assert not record.weighers
+        assert [step.name for step in record.funnel.steps] == ['DiskFilter']
+        assert not record.weighing.weighers
 
     def test_naming_filters_keeps_the_columns(self, a_driver):
         assert a_driver(
@@ -124,7 +124,7 @@ class TestOfAHostManager:
         hosts, record = answered(driver, flavor=a_flavor(memory_mb=9000))
 
         assert (hosts, driver._make_attempt) == (['b'], SchedulingAttempt)
-        assert [step.name for step in record.steps] == [
+        assert [step.name for step in record.funnel.steps] == [
             'RamFilter', 'ComputeFilter']
 
     def test_it_has_to_make_what_it_derives_from(self, a_driver):

@@ -206,5 +206,6 @@ def test_what_each_rejected_is_on_record_under_its_name():
 
     driver.ranker.ranked(block, a_request(), 0, record)
 
-    assert [(step.name, step.before, step.after) for step in record.steps] == [
+    assert [(step.name, step.before, step.after)
+            for step in record.funnel.steps] == [
         ('AllHostsFilter', 2, 2), ('OwnFilter', 2, 1)]

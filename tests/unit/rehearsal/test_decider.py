@@ -82,7 +82,7 @@ def test_the_hosts_are_there_as_before_the_first_instance(made):
         hosts = rehearsed.snapshot()
         assert [hosts.cell('free_ram_mb', row) for row in range(2)] == [
             9000, 8000]
-        assert hosts.moment == rehearsed.record.clock
+        assert hosts.moment == rehearsed.record.state.clock
         hosts.consume(0, rehearsed.spec_obj, 1.0)
     assert hosts.cell('free_ram_mb', 0) == 6000
 
@@ -175,7 +175,7 @@ def test_any_host_can_be_compared_with_what_others_have_chosen(cloud, made):
         for number in range(21)))
     record = decide(made()).record
 
-    assert len(record.weighed[0].rows) == 21
+    assert len(record.weighing.kept[0].rows) == 21
     for host, verdict in (('c19', compare.EQUALS), ('c20', compare.LOWER)):
         assert compare.compare(record, compare.LiveDecision(
             ((host, None),))).verdict == verdict

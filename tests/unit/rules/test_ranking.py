@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.decision import State
 from nova_sched.plugins import loading as plugins
 from nova_sched.scheduler import filters
 from tests.builders import hosts
@@ -44,7 +45,7 @@ def ranked(spec, records=FOUR, enabled=('AllHostsFilter',), decision=None):
     block = hosts.hosts(*records)
     if decision is None:
         decision = Decision('req', 'uuid')
-    decision.hosts = len(block)
+    decision.state = State(hosts=len(block))
     return ranker.ranked(block, spec, 0, decision)
 
 
@@ -114,7 +115,7 @@ class TestNarrowing:
             force_hosts=['alpha'], force_nodes=['n1']), decision=decision)
 
         assert [(step.name, step.before, step.after)
-                for step in decision.steps] == [
+                for step in decision.funnel.steps] == [
             ('cell', 4, 2), ('force_nodes', 2, 1)]
 
     def test_that_leaves_nothing_runs_no_filter(self):
@@ -123,7 +124,8 @@ class TestNarrowing:
         ranked(requests.a_request(ignore_hosts=['alpha', 'beta', 'gamma']),
                decision=decision)
 
-        assert [step.name for step in decision.steps] == ['ignore_hosts']
+        assert [step.name for step
+                in decision.funnel.steps] == ['ignore_hosts']
 
 
 class TestForcedHosts:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from nova_sched.hosts.decision import Decision
+from nova_sched.hosts.decision import State
 from nova_sched.plugins import row_rules
 from nova_sched.rules import reasons
 from nova_sched.scheduler import filters
@@ -46,12 +47,13 @@ def both(record, count, adapted=lambda filters: filters):
 
 
 def test_most_come_first_with_the_rule_s_own_words_where_it_has_any():
-    record = Decision(hosts=6)
-    record.step(0, 'ignore_hosts', rows(0, 1, 2, 3, 4, 5),
+    record = Decision(state=State(hosts=6))
+    record.funnel.step(0, 'ignore_hosts', rows(0, 1, 2, 3, 4, 5),
                 rows(1, 2, 3, 4, 5))
-    record.step(0, 'SilentFilter', rows(1, 2, 3, 4, 5), rows(2, 3, 4, 5))
-    record.step(0, 'SizeFilter', rows(2, 3, 4, 5), rows(5))
-    record.step(1, 'SizeFilter', rows(5), rows())
+    record.funnel.step(0, 'SilentFilter', rows(1, 2, 3, 4, 5),
+                       rows(2, 3, 4, 5))
+    record.funnel.step(0, 'SizeFilter', rows(2, 3, 4, 5), rows(5))
+    record.funnel.step(1, 'SizeFilter', rows(5), rows())
 
     assert counted(record, 6) == (
         '0 of 6 hosts: 4 SizeFilter (512 wanted, 4 too small), '
@@ -60,12 +62,12 @@ def test_most_come_first_with_the_rule_s_own_words_where_it_has_any():
 
 def test_of_more_than_three_rules_the_others_are_counted():
     """Their words would make the line long; callers are told of all."""
-    record = Decision(hosts=11)
+    record = Decision(state=State(hosts=11))
     left = rows(*range(11))
     for number, name in ((4, 'SizeFilter'), (3, 'SilentFilter'),
                          (1, 'ignore_hosts'), (2, 'force_hosts'),
                          (1, 'force_nodes')):
-        record.step(0, name, left, left[number:])
+        record.funnel.step(0, name, left, left[number:])
         left = left[number:]
 
     found = both(record, 11)
@@ -78,8 +80,8 @@ def test_of_more_than_three_rules_the_others_are_counted():
 
 
 def test_hosts_that_were_not_rejected_are_counted_too():
-    record = Decision(hosts=3)
-    record.step(0, 'service up', rows(0, 1, 2), rows(0, 2))
+    record = Decision(state=State(hosts=3))
+    record.funnel.step(0, 'service up', rows(0, 1, 2), rows(0, 2))
 
     assert counted(record, 3) == '2 of 3 hosts: 1 service up'
 
@@ -89,12 +91,13 @@ def test_there_may_be_no_hosts_at_all():
 
 
 def test_no_host_may_have_been_rejected():
-    assert counted(Decision(hosts=5), 5) == 'none of 5 hosts was rejected'
+    assert counted(Decision(state=State(hosts=5)), 5) == (
+        'none of 5 hosts was rejected')
 
 
 def test_a_rule_without_words_does_not_fail_the_answer(caplog):
-    record = Decision(hosts=1)
-    record.step(0, 'BrokenFilter', rows(0), rows())
+    record = Decision(state=State(hosts=1))
+    record.funnel.step(0, 'BrokenFilter', rows(0), rows())
 
     assert counted(record, 1) == '0 of 1 hosts: 1 BrokenFilter'
     assert 'BrokenFilter cannot say why' in caplog.text
@@ -102,8 +105,8 @@ def test_a_rule_without_words_does_not_fail_the_answer(caplog):
 
 def test_a_caller_is_told_what_a_built_in_was_asked_for(monkeypatch):
     """Nothing of a plug-in: nobody knows what its words are about."""
-    record = Decision(hosts=2)
-    record.step(0, 'SizeFilter', rows(0, 1), rows())
+    record = Decision(state=State(hosts=2))
+    record.funnel.step(0, 'SizeFilter', rows(0, 1), rows())
     adapted = row_rules.adapted_filters
 
     assert both(record, 2, adapted).asked == '0 of 2 hosts: 2 SizeFilter'

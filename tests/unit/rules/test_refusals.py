@@ -3,6 +3,7 @@
 import pytest
 
 from nova_sched import exception
+from nova_sched.hosts.decision import NOT_REFUSED
 from nova_sched.hosts.decision import PLACED
 from nova_sched.hosts.decision import Decision
 from nova_sched.rules import codes
@@ -46,13 +47,14 @@ class TestCode:
             a_host('a', service_up=False), a_host('b', service_disabled=True),
             *(a_host(name, **FULL) for name in 'cde'), memory_mb=1024)
 
-        assert (record.code, record.codes) == ('ram', [
+        assert (record.refusal.code, [*record.refusal.codes]) == ('ram', [
             ('ram', 3), ('service_down', 1), ('service_disabled', 1)])
 
     def test_is_told_of_what_the_request_names(self):
         record = refused(a_host('a'), ignore_hosts=['a'])
 
-        assert (record.code, record.codes) == ('ignored', [('ignored', 1)])
+        assert record.refusal.code == 'ignored'
+        assert record.refusal.codes == (('ignored', 1),)
 
     @pytest.mark.parametrize('names, code', [
         ({'force_hosts': ['x']}, 'unknown_host'),
@@ -61,13 +63,15 @@ class TestCode:
     def test_of_a_host_that_is_not_there(self, names, code):
         record = refused(a_host('a'), **names)
 
-        assert (record.code, record.kind) == (code, codes.CONTRADICTION)
+        assert record.refusal.code == code
+        assert record.refusal.kind == codes.CONTRADICTION
 
     def test_without_hosts(self):
-        assert refused().code == 'no_hosts'
+        assert refused().refusal.code == 'no_hosts'
 
     def test_of_a_rule_that_is_lost_for_codes_is_its_name(self):
-        assert refused(a_host('a'), enabled=['BrokenFilter']).code == 'broken'
+        record = refused(a_host('a'), enabled=['BrokenFilter'])
+        assert record.refusal.code == 'broken'
 
     @pytest.fixture(autouse=True)
     def plug_in(self, monkeypatch):
@@ -85,17 +89,17 @@ class TestCode:
         record.refuse('ram', codes.NO_CAPACITY, [('ram', 3)])
         record.close(PLACED)
 
-        assert (record.code, record.kind, record.codes) == (None, None, [])
+        assert record.refusal == NOT_REFUSED
 
     def test_is_forgotten_when_the_request_is_decided_once_more(self):
         record = Decision()
         record.refuse('ram', codes.NO_CAPACITY, [('ram', 3)])
         record.refuse('disk')
-        assert record.code == 'ram'
+        assert record.refusal.code == 'ram'
 
         record.restart()
 
-        assert (record.code, record.kind, record.codes) == (None, None, [])
+        assert record.refusal == NOT_REFUSED
 
 
 class TestKind:
@@ -121,7 +125,7 @@ class TestKind:
             record |= {'ram_allocation_ratio': 1.0,
                        'disk_allocation_ratio': 1.0}
 
-        assert refused(*records, **wanted).kind == kind
+        assert refused(*records, **wanted).refusal.kind == kind
 
     @pytest.mark.parametrize('wanted', [
         {'ignore_hosts': ['A'],
@@ -141,21 +145,22 @@ class TestKind:
                 metadata={'availability_zone': 'other'})],
                 service_disabled=True), **wanted)
 
-        assert record.kind == codes.CONTRADICTION
+        assert record.refusal.kind == codes.CONTRADICTION
 
     def test_of_hints_that_no_filter_looks_at_is_no_contradiction(self):
         record = refused(
             a_host('a', **FULL), enabled=['RamFilter'], memory_mb=1024,
             hints={'same_host': [UUID], 'different_host': [UUID]})
 
-        assert record.kind == codes.NO_CAPACITY
+        assert record.refusal.kind == codes.NO_CAPACITY
 
     def test_of_hosts_with_as_many_instances_as_may_be(self):
         """RAM, VCPUs and disk there may be, but no smaller flavor helps."""
         record = refused(a_host('a', num_instances=50),
                          enabled=['NumInstancesFilter'])
 
-        assert (record.code, record.kind) == ('instances', codes.NO_CAPACITY)
+        assert record.refusal.code == 'instances'
+        assert record.refusal.kind == codes.NO_CAPACITY
 
     @pytest.mark.parametrize('extra_specs, kind', [
         ({}, codes.FILTERED_OUT), ({'resources:VGPU': '1'}, None),
@@ -169,7 +174,8 @@ class TestKind:
             record, hosts(a_host('a')).snapshot,
             requests.a_request(extra_specs=extra_specs))
 
-        assert (record.code, record.kind) == ('placement_offers_none', kind)
+        assert record.refusal.code == 'placement_offers_none'
+        assert record.refusal.kind == kind
 
     def test_of_a_pinned_host_without_room_is_no_contradiction(self):
         record = refused(
@@ -177,8 +183,8 @@ class TestKind:
             a_host('b'), memory_mb=1000,
             requested_destination=requests.a_destination(host='a'))
 
-        assert record.kind == codes.FILTERED_OUT
-        assert dict(record.codes) == {'ram': 1, 'other_destination': 1}
+        assert record.refusal.kind == codes.FILTERED_OUT
+        assert dict(record.refusal.codes) == {'ram': 1, 'other_destination': 1}
 
     def test_where_only_placement_counts_goes_by_what_computes_report(self):
         block = hosts(a_host('a', ram_allocation_ratio=1.0, free_ram_mb=100))

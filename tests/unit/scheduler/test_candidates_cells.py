@@ -73,7 +73,7 @@ def test_a_lost_cell_is_named_when_a_host_is_not_found(
         ask(made, force_hosts=['c'])
 
     [record] = made.recorder.decisions
-    [(cell, why)] = record.lost
+    [(cell, why)] = record.state.lost
     assert cell == f'{CELL2}(two)'
     assert 'compute_nodes' in why
     assert f'cell {CELL2}(two) cannot be read' in record.reason

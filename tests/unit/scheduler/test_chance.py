@@ -117,7 +117,7 @@ class TestAnswer:
         [pick] = record.picks
         assert pick.host == selection.service_host
         assert pick.instance_uuid == requests.INSTANCE_UUID
-        assert record.steps == [FilterStep(0, 'service up', 3, 3),
+        assert record.funnel.steps == [FilterStep(0, 'service up', 3, 3),
                                 FilterStep(0, 'ignore_hosts', 3, 2)]
 
     def test_of_an_empty_list_of_uuids_is_a_refusal(self, chance):

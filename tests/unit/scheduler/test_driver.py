@@ -199,7 +199,7 @@ def test_what_a_decision_rests_on_differs_in_what_was_placed_before(
         record = decision.Decision()
         drivers.select(scheduler, requests.a_request(),
                        [clouds.a_uuid(number)], record=record)
-        tables.append(record.table)
+        tables.append(record.state.table)
 
     for before, after in itertools.pairwise(tables):
         changed = plain.difference(before, after)

@@ -244,7 +244,7 @@ class TestDecisionRecord:
         decision = scheduler.decision
 
         assert decision.instances == 2
-        assert decision.hosts == 4
+        assert decision.state.hosts == 4
         assert decision.seed == 99
         assert decision.instance_uuid == requests.INSTANCE_UUID
         assert decision.request_id.startswith('req-')
@@ -252,7 +252,7 @@ class TestDecisionRecord:
     def test_counts_hosts_before_and_after_each_filter(self, scheduler):
         """ComputeFilter runs once a request."""
         assert [(step.index, step.name, step.before, step.after)
-                for step in scheduler.decision.steps] == [
+                for step in scheduler.decision.funnel.steps] == [
             (0, 'ComputeFilter', 4, 3), (0, 'RamFilter', 3, 3),
             (1, 'RamFilter', 3, 3)]
 
@@ -263,11 +263,12 @@ class TestDecisionRecord:
         assert (first.index, first.host, first.nodename) == (0, 'a', 'a')
         assert (second.index, second.host) == (1, 'b')
         assert [first.instance_uuid, second.instance_uuid] == uuids(2)
-        assert decision.parts(0)[0].name == 'RAMWeigher'
-        assert decision.parts(0)[0].raw == 3000.0
+        assert decision.weighing.parts(0)[0].name == 'RAMWeigher'
+        assert decision.weighing.parts(0)[0].raw == 3000.0
         for pick in (first, second):
             assert pick.weight == pytest.approx(
-                sum(part.score for part in decision.parts(pick.index)))
+                sum(part.score for part
+                    in decision.weighing.parts(pick.index)))
 
     def test_times_each_step(self, scheduler):
         assert list(scheduler.decision.milliseconds) == [
@@ -288,7 +289,7 @@ class TestDecisionRecord:
             select(scheduler, requests.a_request(memory_mb=10 ** 6))
 
         assert scheduler.decision.picks == []
-        assert [step.after for step in scheduler.decision.steps] == [0]
+        assert [step.after for step in scheduler.decision.funnel.steps] == [0]
 
 
 class TestLogTrail:

@@ -137,7 +137,7 @@ class TestPick:
             [recorded] = scheduler.decision.picks
 
             assert recorded.host == host
-            assert scheduler.decision.parts(0)[0].raw == (
+            assert scheduler.decision.weighing.parts(0)[0].raw == (
                 30000.0 - 100 * 'abcd'.index(host))
 
 

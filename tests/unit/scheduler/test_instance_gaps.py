@@ -71,7 +71,7 @@ class TestSilentCell:
 
         assert {chosen[0].service_host for chosen in found} <= {'a', 'b'}
         assert record.tries == 2
-        assert record.lost == ((f'{CELL2}(two)', 'gone'),)
+        assert record.state.lost == ((f'{CELL2}(two)', 'gone'),)
         [line] = [line for line in caplog.messages
                   if line.startswith('Deciding once more')]
         assert 'gone' in line

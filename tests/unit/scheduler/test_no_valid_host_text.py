@@ -4,6 +4,7 @@ Everything that hosts, aggregates and options hold here is called secret
 something, or has a seven in it; nothing that is asked for is or has.
 """
 
+import dataclasses
 import json
 import traceback
 
@@ -334,9 +335,11 @@ def test_is_nova_s_about_a_host_that_does_not_exist(wanted, text):
 
 def test_names_no_cell_that_cannot_be_read():
     class Lost(drivers.MemoryScheduler):
-        def hosts(self, wanted, found, record):
-            record.lost = [('secret-cell', 'hung')]
-            return super().hosts(wanted, found, record)
+        def hosts(self, *args):
+            found, record = super().hosts(*args), args[-1]
+            record.state = dataclasses.replace(
+                record.state, lost=(('secret-cell', 'hung'),))
+            return found
 
     told, reason = refused(Lost(HOST), a_request(memory_mb=9000))
 

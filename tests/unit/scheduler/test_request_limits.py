@@ -161,7 +161,9 @@ class Asked(budget.Budget):
         super().__init__()
         self.steps, self._spent_at = [], spent_at
 
-    def check(self, step, index=None):
+    def check(self, step=None, index=None):
+        if step is None:
+            return
         if self.steps[-1:] != [(step, index)]:
             self.steps.append((step, index))
         if (step, index) == self._spent_at:
@@ -186,11 +188,11 @@ def scheduler():
 
 
 def placed(spending, placement=None):
-    record = decision.Decision(budget=spending)
     offered = {} if placement is None else {'offer': placement.offer()}
-    return drivers.select(
-        scheduler(), requests.a_request(num_instances=2), UUIDS[:2],
-        record=record, return_alternates=True, **offered)
+    with budget.charged(spending):
+        return drivers.select(
+            scheduler(), requests.a_request(num_instances=2), UUIDS[:2],
+            return_alternates=True, **offered)
 
 
 def test_each_filter_weigher_claim_and_instance_is_a_step():

@@ -275,10 +275,11 @@ def test_asks_for_attestations_of_hosts_that_placement_offers(cloud):
         steps = []
 
         class Asked(budget.Budget):
-            def check(self, step, index=None):
+            def check(self, step=None, index=None):
                 steps.append((step, index))
 
-        select(driver, a_trusted_server(), record=Decision(budget=Asked()))
+        with budget.charged(Asked()):
+            select(driver, a_trusted_server())
 
         assert (steps.index(('TrustedFilter', 0))
                 < steps.index(('ask', None)))

@@ -196,13 +196,13 @@ def test_the_worst_request_is_answered(name):
     filter_, make, spec = WORST[name]()
     driver = drivers.MemoryScheduler(*map(make, range(HOSTS)),
                                      enabled_filters=[filter_])
-    record = Decision(budget=budget.Budget(SECONDS))
-    with record.timed('placement'):
-        for query in utils.resource_requests(spec, max_results=1000):
-            query.query(query.minimum_version())
+    record = Decision()
     try:
-        drivers.select(driver, spec, record=record, offer=(
-            candidates() if name == 'rules.offered' else NO_OFFER))
+        with budget.charged(budget.Budget(SECONDS)):
+            for query in utils.resource_requests(spec, max_results=1000):
+                query.query(query.minimum_version())
+            drivers.select(driver, spec, record=record, offer=(
+                candidates() if name == 'rules.offered' else NO_OFFER))
     except exception.NoValidHost as refused:
         assert str(refused)
     except exception.InvalidInput as refused:

@@ -8,6 +8,7 @@ from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import Pick
+from nova_sched.hosts.decision import State
 from nova_sched.hosts.labels import Labels
 from nova_sched.shadow import compare
 from nova_sched.shadow.compare import LiveDecision
@@ -23,11 +24,11 @@ def a_record(*picks, rejected=True, outcome=decision.PLACED):
     picks: hosts of the instances.
     """
     names = Labels.of(HOSTS), Labels.of([f'{host}.org' for host in HOSTS])
-    record = Decision(hosts=len(HOSTS), names=names)
+    record = Decision(state=State(hosts=len(HOSTS), names=names))
     if rejected:
         for rule, row in ((compare.OFFERED, 5), ('RamFilter', 4),
                           ('ComputeFilter', 3)):
-            record.step(0, rule, np.arange(row + 1), np.arange(row))
+            record.funnel.step(0, rule, np.arange(row + 1), np.arange(row))
     weights = np.array(WEIGHTS)
     for index, host in enumerate(picks):
         row = HOSTS.index(host)

@@ -10,6 +10,7 @@ from nova_sched import exception
 from nova_sched.hosts import decision
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import Pick
+from nova_sched.hosts.decision import State
 from nova_sched.shadow import compare
 from nova_sched.shadow import report
 from nova_sched.shadow.compare import Comparison
@@ -26,7 +27,8 @@ ON_A = LiveDecision((('a', 'a.org'),))
 
 def an_entry(comparison=SAME, live=ON_A, reason=None, copy=None):
     """Of a request for one instance that is placed on host a here."""
-    record = Decision(request_id='req-1', arrived=1_800_000_000.25, hosts=7)
+    record = Decision(request_id='req-1', arrived=1_800_000_000.25,
+                      state=State(hosts=7))
     record.picked(Pick(0, 'uuid1', 'a', 'a.org', 1.5))
     record.close(decision.PLACED, reason)
     return report.make_entry(record, ['uuid1'], live, comparison, 0.1234,

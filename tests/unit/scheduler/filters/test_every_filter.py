@@ -155,6 +155,6 @@ def test_of_several_instances_some_filters_look_at_the_first_alone():
 
     picks(driver, a_request(num_instances=2))
 
-    ran = [{step.name for step in driver.decision.steps
+    ran = [{step.name for step in driver.decision.funnel.steps
             if step.index == index} for index in range(2)]
     assert ran == [{*names}, {*names} - ONCE]
