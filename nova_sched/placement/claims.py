@@ -147,7 +147,9 @@ class AllocationClaims:
         if self._claim_budget.exhausted or not self._try_undo(instance_uuid):
             return False
         self._too_late = False
-        accepted = self._in_tries(instance_uuid, request, spec_obj)
+        accepted = self._repeated(
+            lambda: self._try(instance_uuid, request, spec_obj),
+            instance_uuid)
         return None if self._too_late and not accepted else accepted
 
     def claim_all(self, requests, spec_obj):
@@ -165,11 +167,6 @@ class AllocationClaims:
         accepted = self._repeated(
             lambda: self._try_all(requests, spec_obj), ', '.join(requests))
         return None if accepted is _UNANSWERED else accepted
-
-    def _in_tries(self, instance_uuid, request, spec_obj):
-        return self._repeated(
-            lambda: self._try(instance_uuid, request, spec_obj),
-            instance_uuid)
 
     def _repeated(self, attempt, consumers):
         """Return what an attempt comes to that is not None.

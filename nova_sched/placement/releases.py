@@ -27,13 +27,13 @@ def give_back(claims, instance_uuids):
     claims: placement.claims.AllocationClaims of the request, or None.
     """
     releases = _Releases(claims, instance_uuids if claims else ())
-    _under_way.add(releases)
+    _begin(releases)
     try:
         if releases.finish_at_once():
-            _under_way.remove(releases)
+            _end(releases)
             return
     except BaseException:
-        _under_way.remove(releases)
+        _end(releases)
         raise
     for instance_uuid, error in releases.left.items():
         LOG.warning('The allocations of instance %s, which was not placed, '
@@ -47,7 +47,7 @@ def give_back(claims, instance_uuids):
                          name='claims to give back', daemon=True).start()
     except RuntimeError as error:
         LOG.warning('The service cannot go on to give them back: %s', error)
-        _under_way.remove(releases)
+        _end(releases)
         _tell_kept(releases)
 
 
@@ -57,7 +57,7 @@ def _give_back_later(releases):
     try:
         is_done = releases.finish_within(LATER, LATER_PAUSE)
     finally:
-        _under_way.remove(releases)
+        _end(releases)
     if is_done:
         LOG.info('The claims that were still to be given back are: %s', uuids)
     else:
@@ -115,34 +115,22 @@ class _Releases:
         self.left = untried | failed
 
 
-class _UnderWay:
-    """The _Releases of this worker that are not at an end.
-
-    What is claimed for one of their instances may be just what they look for,
-    and would be given back.
-    """
-
-    def __init__(self):
-        self._lock, self._all = threading.Lock(), []
-
-    def add(self, releases):
-        with self._lock:
-            self._all.append(releases)
-
-    def remove(self, releases):
-        with self._lock:
-            self._all.remove(releases)
-
-    def has(self, instance_uuid):
-        """Return whether a claim of an instance is still to be given back."""
-        with self._lock:
-            return any(instance_uuid in releases.left
-                       for releases in self._all)
+#: The _Releases of this worker that have not ended, and their lock.  A claim
+#: for one of their instances may be just what they look for, and release.
+_under_way, _lock = [], threading.Lock()
 
 
-_under_way = _UnderWay()
+def _begin(releases):
+    with _lock:
+        _under_way.append(releases)
+
+
+def _end(releases):
+    with _lock:
+        _under_way.remove(releases)
 
 
 def is_under_way(instance_uuid):
     """Return whether a claim of an instance is still to be released."""
-    return _under_way.has(instance_uuid)
+    with _lock:
+        return any(instance_uuid in releases.left for releases in _under_way)

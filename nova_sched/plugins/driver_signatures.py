@@ -405,7 +405,7 @@ class _NovaSignature:
             placed = [each for attempt in call.attempts
                       for each in attempt.placed]
             if placed:
-                self.host_manager.forget(placed)
+                self.host_manager.state.forget(placed)
             raise
         found = [*map(list, found)]
         note_picks(record, found)

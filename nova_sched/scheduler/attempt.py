@@ -276,7 +276,8 @@ class SchedulingAttempt:
         for index, each in found.items():
             self._refused.setdefault(index, set()).add(each.place)
         self._log_selected(latest.keys() - found.keys())
-        self._drop([*found])
+        if found:
+            self._drop([*found])
         return [*found.values()]
 
     def _log_selected(self, indexes):

@@ -78,17 +78,19 @@ class FilterScheduler(driver.HostScheduler):
                     placed = attempt.placed
                     if not attempt.claims.list_candidates():
                         raise
-                    self.host_manager.forget(placed)
+                    self.host_manager.state.forget(placed)
                     attempt = self._attempt(request, offer, record)
                     continue
-                self.host_manager.forget(attempt.claim())
+                refused = attempt.claim()
+                if refused:
+                    self.host_manager.state.forget(refused)
             if attempt.claims.claiming:
-                self.host_manager.claimed(attempt.placed,
-                                          attempt.claims.writes)
+                self.host_manager.state.claimed(attempt.placed,
+                                                attempt.claims.writes)
             return attempt.selections()
         except BaseException:
             attempt.claims.release()
-            self.host_manager.forget(attempt.placed)
+            self.host_manager.state.forget(attempt.placed)
             raise
 
     def _get_configuration_options(self):
@@ -140,13 +142,14 @@ class FilterScheduler(driver.HostScheduler):
             with contextlib.ExitStack() as stack:
                 with record.timed('wait'):
                     stack.enter_context(manager.deciding_group(request))
-                    turn = stack.enter_context(manager.deciding(is_last))
+                    turn = stack.enter_context(
+                        manager.state.deciding(is_last))
                 view, hosts = self._view(attempt, instances, record)
                 placed = attempt.place(
                     hosts, manager.siblings(request), turn.is_over,
                     shows_picks=assumes, room=view.room)
-                if not assumes or manager.assume(view, hosts, placed, request,
-                                                 is_last):
+                if not assumes or manager.state.assume(
+                        view, placed, hosts, request.related(), is_last):
                     return
             attempt.undo()
             record.tries += 1

@@ -82,7 +82,7 @@ class HostManager:
             state)
 
     @property
-    def _state(self):
+    def state(self):
         """The SchedulingState in use."""
         return self._in_use[0]
 
@@ -96,7 +96,7 @@ class HostManager:
     def share_picks(self, sharing):
         """Share the picks of all workers: an inventory.shared_picks.Sharing.
         """
-        self._state.share(sharing)
+        self.state.share(sharing)
 
     def check_set_up(self):
         """Check how it is set up, once; raise whatever is wrong with it."""
@@ -134,13 +134,13 @@ class HostManager:
         As last read, without those that are forced down; None without
         hosts, 0 where a service tells none.
         """
-        columns = self._state.table.columns
+        columns = self.state.table.columns
         versions = columns['service_version'][~columns['service_forced_down']]
         return int(versions.min()) if len(versions) else None
 
     def count(self):
         """Return how many hosts there were when they were last read."""
-        return self._state.table.size
+        return self.state.table.size
 
     def contacts(self):
         """Return the Contact with each database; as of db.reader.HostReader.
@@ -149,7 +149,7 @@ class HostManager:
 
     def overview(self):
         """Return how the hosts were when they were last read: Overview."""
-        table, now = self._state.table, self.now()
+        table, now = self.state.table, self.now()
         # As of then: hosts are not down for nobody having read them since.
         read_at = max((began for _, began in table.cells.reads), default=now)
         up, seen = self._up(table, read_at), _last_seen(table, read_at)
@@ -168,13 +168,13 @@ class HostManager:
 
         As of the last read, compared with the one before the last call.
         """
-        return self._freed_nodes.look(self._state.as_read)
+        return self._freed_nodes.look(self.state.as_read)
 
     def count_claims(self, providers):
         """Count claims under way in a copy of Placement, as of
         SchedulingState.
         """
-        self._state.count_claims(providers)
+        self.state.count_claims(providers)
 
     def forget_aggregates(self):
         """Have the next ``refresh`` read the aggregates again."""
@@ -188,8 +188,8 @@ class HostManager:
 
     def take_over(self, predecessor):
         """Take the picks of another host manager, and its later ones."""
-        if predecessor._state is not self._state:
-            self._state.take_over(predecessor._state)
+        if predecessor.state is not self.state:
+            self.state.take_over(predecessor.state)
             self._in_use = predecessor._in_use
 
     def instances(self, keys=()):
@@ -197,7 +197,7 @@ class HostManager:
 
         keys: what the request's own picks are known by.
         """
-        table = self._state.table
+        table = self.state.table
 
         def on_hosts(*names):
             return self._reader.instances_on(
@@ -212,7 +212,7 @@ class HostManager:
             details=lambda name: self._reader.instance_details(
                 table.columns['host'].values, name, found.cells),
             unseen=_bare_metal_hosts(table),
-            in_flight=lambda: self._state.pending(found.own))
+            in_flight=lambda: self.state.pending(found.own))
         found.cells, found.own = _cells_of(table), set(keys)
         return found
 
@@ -224,22 +224,22 @@ class HostManager:
         """
         if uuids:
             # First: what shows in the database meanwhile is in either.
-            instances.pending = self._state.pending(instances.own)
+            instances.pending = self.state.pending(instances.own)
             instances.know_located(uuids, self._reader.locate_instances(
                 uuids, instances.cells))
 
     def list_all(self, instances):
         """Read all instances of all hosts; otherwise as ``look_up``."""
         if instances.pending is None:
-            instances.pending = self._state.pending(instances.own)
+            instances.pending = self.state.pending(instances.own)
         instances.know_all(self._reader.instances_on(
-            self._state.table.columns['host'].values,
+            self.state.table.columns['host'].values,
             db_reader.INSTANCE_COLUMNS, instances.cells))
 
     def list_each(self, instances, name):
         """Read one column of all instances; otherwise as ``look_up``."""
         if instances.pending is None:
-            instances.pending = self._state.pending(instances.own)
+            instances.pending = self.state.pending(instances.own)
         instances.know_each(name)
 
     def pending(self, found, request):
@@ -257,7 +257,7 @@ class HostManager:
         earlier = {key: entry for key, entry in found.pending.items()
                    if key not in found.own
                    and not getattr(entry, 'forgotten', False)}
-        return group | earlier | self._state.pending(found.own)
+        return group | earlier | self.state.pending(found.own)
 
     def find_nodes(self, host, node, cell_uuid=None):
         """Return the compute nodes of a name; see db.reader.HostReader.
@@ -272,13 +272,6 @@ class HostManager:
         return tuple((str(cell), why)
                      for cell, why in self._reader.unavailable_cells().items())
 
-    def deciding(self, is_last=False):
-        """Return the context that requests are decided in, with a Turn.
-
-        See inventory.state.SchedulingState.deciding.
-        """
-        return self._state.deciding(is_last)
-
     @contextlib.contextmanager
     def deciding_group(self, request):
         """Decide on members of a server group while no other daemon does.
@@ -288,21 +281,21 @@ class HostManager:
         """
         group = request.spec_obj.instance_group
         if (group is None or group.policy not in _HARD_POLICIES
-                or not self._state.daemons):
+                or not self.state.daemons):
             yield
             return
         with self._locks.held(f'group {request.group}',
                               GROUP_PATIENCE) as is_held:
             yield
             if is_held:
-                self._state.wait_until_heard(HEARD_PATIENCE)
+                self.state.wait_until_heard(HEARD_PATIENCE)
 
     def view(self, keys=()):
         """Return the hosts as last read, less the assumed picks: View.
 
         keys: of picks that do not count.
         """
-        return self._state.view(keys)
+        return self.state.view(keys)
 
     def snapshot(self, table, found, now=None,
                  offer=PLACEMENT_NOT_USED):
@@ -335,7 +328,7 @@ class HostManager:
         if group is None:
             return []
         own = set(request.keys())
-        return [placed for placed in self._state.of_group(
+        return [placed for placed in self.state.of_group(
             request.group, group.members or ()) if placed.key not in own]
 
     def assumes(self, request):
@@ -344,26 +337,6 @@ class HostManager:
         A rebuild places nothing.
         """
         return self.remembers and not request.spec_obj.is_rebuild
-
-    def assume(self, view, hosts, placed, request, anyway=False):
-        """Assume picks, a list of InFlight; return whether it is done.
-
-        See inventory.state.SchedulingState.assume.
-        view, hosts: that they were picked on.
-        """
-        return self._state.assume(view, placed, hosts, request.related(),
-                                  anyway)
-
-    def claimed(self, placed, writes):
-        """Note that Placement has granted the claims of picks.
-
-        writes: as of SchedulingState.claimed.
-        """
-        self._state.claimed(placed, writes)
-
-    def forget(self, placed):
-        """Take picks, a list of InFlight, back."""
-        self._state.forget(placed)
 
 
 def _last_seen(table, now):

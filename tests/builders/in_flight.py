@@ -61,14 +61,15 @@ def between(driver, *steps):
 
     steps: functions, or None, for its first turn, its second ...
     """
-    deciding, left = driver.host_manager.deciding, list(steps)
+    state, left = driver.host_manager.state, list(steps)
+    deciding = state.deciding
 
     def later(*args):
         step = left.pop(0) if left else None
         if step is not None:
             step()
         return deciding(*args)
-    driver.host_manager.deciding = later
+    state.deciding = later
 
 
 def in_thread(target, *args):

@@ -51,7 +51,7 @@ def ask(driver, offering, uuids, group, policy='anti-affinity'):
 
 
 def in_flight(driver):
-    return driver.host_manager._state.pending()
+    return driver.host_manager.state.pending()
 
 
 @pytest.mark.parametrize('policy, hosts', [

@@ -159,7 +159,7 @@ class TestBurst:
             assert ask(members[0]) == ['h0']
             compute.take(members[0], 'h0')
             driver.host_manager.refresh()
-            assert not driver.host_manager._state.pending()
+            assert not driver.host_manager.state.pending()
 
         between(driver, come_first)
         assert ask(members[1]) == ['h1']
@@ -269,12 +269,12 @@ class TestRecord:
         driver = cloud.driver(driver_name, host_subset_size=6)
         for _ in range(4):
             select(driver, a_server())
-        entries = driver.host_manager._state.pending().values()
+        entries = driver.host_manager.state.pending().values()
         spec, record = a_server(num_instances=3), Decision()
         answer = with_alternates_of(driver, spec, record)
 
         again = cloud.driver(driver_name, host_subset_size=6)
-        again.host_manager._state.add(entries)
+        again.host_manager.state.add(entries)
         again.new_seed = lambda: record.seed
 
         assert with_alternates_of(again, spec, Decision()) == answer

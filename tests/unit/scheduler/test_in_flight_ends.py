@@ -53,7 +53,7 @@ class TestOddInstances:
         assert picks(driver, a_server(), [uuid]) == ['h0']
         report(cloud, 'h0')
         assert free(driver) == {'h0': 3000}
-        monkeypatch.setattr(driver.host_manager._state, '_monotonic',
+        monkeypatch.setattr(driver.host_manager.state, '_monotonic',
                             lambda: time.monotonic() + 101)
 
         assert free(driver) == {'h0': 4000}
