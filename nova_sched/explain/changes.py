@@ -20,8 +20,8 @@ import math
 import numpy as np
 
 from nova_sched import objects
+from nova_sched.dry_run import trial as trials
 from nova_sched.explain import matrix as matrices
-from nova_sched.explain import trial as trials
 from nova_sched.explain import words
 from nova_sched.hosts import budget as budgets
 from nova_sched.objects import copies

@@ -9,7 +9,7 @@ import datetime
 import itertools
 
 from nova_sched import exception
-from nova_sched.explain import trial as trials
+from nova_sched.dry_run import trial as trials
 from nova_sched.explain.changes import smallest_changes
 from nova_sched.explain.host import verdicts
 from nova_sched.explain.host import why_not

@@ -16,8 +16,8 @@ import collections
 import dataclasses
 
 from nova_sched import exception
+from nova_sched.dry_run import host_changes
 from nova_sched.observe import logs
-from nova_sched.rehearsal import host_changes
 
 #: Requests that are remembered, to see who else was given a host.
 _REMEMBERED = 1000

@@ -5,8 +5,8 @@ from oslo_log import log as logging
 from nova_sched import conf as config
 from nova_sched import context
 from nova_sched import rpc
-from nova_sched.rehearsal import decider
-from nova_sched.rehearsal import read_only_placement
+from nova_sched.dry_run import decider
+from nova_sched.dry_run import read_only_placement
 from nova_sched.shadow import report_client
 
 LOG = logging.getLogger(__name__)

@@ -1,11 +1,11 @@
 """A shadow's client of Placement: what is listed, beside what is copied."""
 
 from nova_sched import exception
+from nova_sched.dry_run import read_only_placement
+from nova_sched.dry_run.copied_candidates import compare_copy
 from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.placement.mirror import mirror
-from nova_sched.rehearsal import read_only_placement
 from nova_sched.scheduler.client import report
-from nova_sched.shadow.copied_candidates import compare_copy
 
 
 class ComparingReportClient(read_only_placement.ReadOnlyReportClient):

@@ -23,12 +23,12 @@ from nova_sched.conf import placement as placement_conf
 from nova_sched.db import engine as db_engine
 from nova_sched.db import schema
 from nova_sched.db import stored_requests
+from nova_sched.dry_run import decider
+from nova_sched.dry_run import host_changes
+from nova_sched.dry_run import moves
+from nova_sched.dry_run import overrides
+from nova_sched.dry_run import read_only_placement
 from nova_sched.objects import arguments
-from nova_sched.rehearsal import decider
-from nova_sched.rehearsal import host_changes
-from nova_sched.rehearsal import moves
-from nova_sched.rehearsal import overrides
-from nova_sched.rehearsal import read_only_placement
 
 _DATA = 'nova_object.data'
 

@@ -3,10 +3,10 @@
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import objects
+from nova_sched.dry_run import read_only_placement
 from nova_sched.explain import explanation
 from nova_sched.explain import offer
 from nova_sched.hosts import decision
-from nova_sched.rehearsal import read_only_placement
 from nova_sched.rules import codes
 from nova_sched.scheduler import utils
 from nova_sched.scheduler.attempt import HostSelector
@@ -49,7 +49,7 @@ def explained(rehearsed, args, conf):
     """Return the explanation.Explanation of a decision.
 
     In its place a text that says why there is none.
-    rehearsed: rehearsal.decider.Rehearsed.  args: the parsed options.
+    rehearsed: dry_run.decider.Rehearsed.  args: the parsed options.
     conf: ConfigOpts.
     Raises InvalidInput for a host that is not there.
     """

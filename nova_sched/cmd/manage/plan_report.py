@@ -21,9 +21,9 @@ _SHOWN = 3
 class PlanReport:
     """What came of one request.
 
-    rehearsed: rehearsal.decider.Rehearsed, placed or refused.
+    rehearsed: dry_run.decider.Rehearsed, placed or refused.
     changes: what differs in the databases since, texts; None if not known.
-    operation: one of rehearsal.moves.OPERATIONS.  conf: ConfigOpts.
+    operation: one of dry_run.moves.OPERATIONS.  conf: ConfigOpts.
     changed: what differs from the service's configuration, texts.
     explanation: explain.explanation.Explanation, or why there is none, text.
     """

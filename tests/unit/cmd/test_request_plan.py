@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from nova_sched.rehearsal import decider
+from nova_sched.dry_run import decider
 from tests.builders import clouds
 from tests.builders import http_placement
 from tests.builders import http_server

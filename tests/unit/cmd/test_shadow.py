@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from nova_sched.dry_run import copied_candidates as copied
 from nova_sched.shadow import compare
-from nova_sched.shadow import copied_candidates as copied
 from tests.unit.shadow import test_report as lines
 
 

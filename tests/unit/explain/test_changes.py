@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from nova_sched.dry_run.trial import Trial
 from nova_sched.explain.changes import smallest_changes
-from nova_sched.explain.trial import Trial
 from nova_sched.hosts.budget import Budget
 from nova_sched.scheduler import filters
 from nova_sched.scheduler.attempt import SchedulingRequest

@@ -2,10 +2,10 @@
 
 import pytest
 
+from nova_sched.dry_run.read_only_placement import ReadOnlyPlacement
+from nova_sched.dry_run.read_only_placement import ReadOnlyReportClient
 from nova_sched.placement.adapter import PlacementAdapter
 from nova_sched.placement.mirror.reader import ProviderReader
-from nova_sched.rehearsal.read_only_placement import ReadOnlyPlacement
-from nova_sched.rehearsal.read_only_placement import ReadOnlyReportClient
 from nova_sched.scheduler.client.report import SchedulerReportClient
 from tests.builders import http_keystone
 from tests.builders import http_placement

@@ -4,10 +4,10 @@ import logging
 
 import pytest
 
+from nova_sched.dry_run import copied_candidates as copied
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.allocation_candidates import NoCandidates
-from nova_sched.shadow import copied_candidates as copied
 from nova_sched.shadow import report
 from tests.builders import http_placement
 from tests.builders import requests

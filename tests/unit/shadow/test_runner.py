@@ -6,7 +6,7 @@ import types
 import pytest
 
 from nova_sched import exception
-from nova_sched.rehearsal import read_only_placement
+from nova_sched.dry_run import read_only_placement
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.shadow import runner
 from nova_sched.shadow import tap

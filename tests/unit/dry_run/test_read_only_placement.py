@@ -3,8 +3,8 @@
 import pytest
 
 from nova_sched import exception
+from nova_sched.dry_run import read_only_placement
 from nova_sched.hosts.allocation_candidates import NoCandidates
-from nova_sched.rehearsal import read_only_placement
 from tests.builders import http_placement
 from tests.builders import http_server
 

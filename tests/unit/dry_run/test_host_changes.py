@@ -1,6 +1,6 @@
 """What counts as a change of a host between two reads."""
 
-from nova_sched.rehearsal import host_changes
+from nova_sched.dry_run import host_changes
 from tests.builders import hosts
 
 A, B = ('a', 'a.org'), ('b', 'b.org')
