@@ -385,7 +385,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
                 or not worker.PERIODIC):
             return None
         interval = interval or DEFAULT_PERIOD
-        periodic = LoopingCall(_run_periodic_tasks, worker, interval)
+        periodic = LoopingCall(run_periodic_tasks, worker, interval)
         # The driver's start has just done the first round.
         periodic.start(interval, initial_delay=interval,
                        stop_on_exception=False)
@@ -419,7 +419,11 @@ class SchedulerService(backend.get_component('ServiceBase')):
             raise _StoppedEarly
 
 
-def _run_periodic_tasks(worker, interval):
+def run_periodic_tasks(worker, interval):
+    """Run the periodic tasks of a driver; log a database that is away.
+
+    interval: seconds until the next time.
+    """
     try:
         worker.run_periodic_tasks(context.RequestContext())
     except exception.DatabaseUnavailable as error:

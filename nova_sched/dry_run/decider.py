@@ -1,19 +1,23 @@
 """A scheduler whose decisions have no effect, and what it decides.
 
 It is the service's own: ``scheduler.manager`` in front of the configured
-driver, filters and weighers.  It claims nothing, has nothing in flight, tells
-nobody, and lets plug-ins do no more.
+driver, filters and weighers.  It claims nothing, keeps no picks in flight and
+sends no notifications, and neither can plug-ins.
 """
 
 import contextlib
 import dataclasses
+import functools
 
 import oslo_messaging as messaging
+from oslo_versionedobjects.exception import IncompatibleObjectVersion
 
+from nova_sched import conf as config
 from nova_sched import exception
-from nova_sched import objects
+from nova_sched.dry_run import read_only_placement
 from nova_sched.hosts import decision
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
+from nova_sched.objects import arguments
 from nova_sched.plugins.nova import reach
 from nova_sched.scheduler import driver
 from nova_sched.scheduler import manager
@@ -22,15 +26,12 @@ from nova_sched.scheduler.candidates import CandidateSource
 
 
 @dataclasses.dataclass(frozen=True)
-class Rehearsed:
-    """What was decided of one request, and on what.
+class DryRun:
+    """The decision on one request, and the state that it rests on.
 
     record: the closed hosts.decision.Decision.
-    spec_obj: RequestSpec as it was decided, after the request filters; None
-        for a request that cannot be read.
-    uuids: of the instances, a list, or None.
-    answer: what the caller gets; None without a host for each instance.
-    error: the exception that the caller gets instead, or None.
+    call: the arguments of select_destinations, a dict.
+    error: the exception that the caller gets, or None.
     is_expected: whether it is one that requests may well end in.
     driver: the scheduler.driver.Scheduler that decided.
     table: HostTable that was decided on; None if the driver's host manager
@@ -38,13 +39,23 @@ class Rehearsed:
     """
 
     record: decision.Decision
-    spec_obj: object
-    uuids: list | None
-    answer: list | None
+    call: dict
     error: Exception | None
     is_expected: bool
     driver: driver.Scheduler
     table: object
+
+    @functools.cached_property
+    def spec_obj(self):
+        """The RequestSpec as the request filters left it.
+
+        None for a request that cannot be read.
+        """
+        if self.record.spec_obj is not None:
+            return self.record.spec_obj
+        with contextlib.suppress(exception.InvalidInput,
+                                 IncompatibleObjectVersion):
+            return arguments.from_wire(self.call.get('spec_obj'))
 
     @property
     def offer(self):
@@ -53,23 +64,15 @@ class Rehearsed:
                 else self.record.offer)
 
     @property
-    def selections(self):
-        """A list of Selection an instance, the chosen one first.
-
-        Of a call with ``return_objects``.
-        """
-        return [[objects.Selection.obj_from_primitive(envelope)
-                 for envelope in chosen] for chosen in self.answer or ()]
-
-    @property
     def request(self):
         """The SchedulingRequest of it; None for one that cannot be read."""
         if self.spec_obj is None:
             return None
         # By Nova's name, and so of drivers of a third party as well.
         options = getattr(self.driver, '_get_configuration_options', dict)
-        return SchedulingRequest(self.spec_obj, self.uuids,
-                                 self.record.instances, options=options())
+        return SchedulingRequest(
+            self.spec_obj, self.call['instance_uuids'],
+            self.record.instances, options=options())
 
     @property
     def ranker(self):
@@ -83,68 +86,83 @@ class Rehearsed:
         """Return a new private HostSnapshot of the state decided on.
 
         As it was before the first instance was placed; where instances run is
-        read from the database when a rule asks.  None without a ``table``.
+        as known to the decision, and else read when a rule asks.  None
+        without a ``table``.
         """
         if self.table is None:
             return None
-        hosts, request = self.driver.host_manager, self.request
-        instances = hosts.instances(() if request is None else request.keys())
-        if request is not None and self.ranker is not None:
-            with contextlib.suppress(exception.DatabaseUnavailable):
-                self._look_up(instances)
+        hosts, instances = (self.driver.host_manager,
+                            self.record.instances_known)
+        if instances is None:
+            instances = hosts.instances()
+        else:
+            instances = instances.copy()
+            instances.start_over()
         return hosts.snapshot(self.table, instances,
                               self.record.clock or None, self.offer)
-
-    def _look_up(self, instances):
-        """Read where instances run that copies of the hosts share."""
-        hosts = self.driver.host_manager
-        if self.ranker.needs_all_instances(self.spec_obj):
-            hosts.list_all(instances)
-        for name in self.ranker.instance_columns:
-            hosts.list_each(instances, name)
 
 
 class Decider:
     """A scheduler without effect; for use by one thread.
 
     conf: ConfigOpts.
-    client: read_only_placement.ReadOnlyReportClient.
+    is_shadow: whether it decides beside a live scheduler: what Placement does
+        not answer is a refusal, as there, and no error; and a copy of
+        Placement is compared with its listing, if the service uses one.
 
     driver: the scheduler.driver.Scheduler.
+    placement: ReadOnlyPlacement; None where it is not configured.
     """
 
-    def __init__(self, conf, client):
+    def __init__(self, conf, is_shadow=False):
+        self._client = read_only_placement.ReadOnlyReportClient(
+            conf, is_strict=not is_shadow)
+        self.placement = (self._client.placement
+                          if config.placement_configured(conf) else None)
+        self._is_shadow = is_shadow
         # Plug-ins that claim or send by themselves have no effect either.
-        reach.limit(client)
+        reach.limit(self._client)
         self.driver = driver.load_driver(conf)
         if hasattr(self.driver, 'host_manager'):
             # A pick that has no effect is not in flight.
             self.driver.host_manager.remembers = False
         if hasattr(self.driver, 'placement_client'):
-            self.driver.placement_client = client
+            self.driver.placement_client = self._client
         self._recorder = _LastRecord()
-        self._candidates = _LastRequest(conf, self.driver, client)
+        self._candidates = CandidateSource(conf, self.driver, self._client)
         self._manager = manager.SchedulerManager(
             self.driver, self._candidates, self._recorder, text='full',
             limits=manager.Limits.of(conf))
 
     def start(self):
-        """Start the driver.  Raises DatabaseUnavailable."""
+        """Start the driver, and a shadow's copy of Placement.
+
+        Raises DatabaseUnavailable.
+        """
         self.driver.start()
+        if self._is_shadow:
+            self._candidates.start()
 
     def stop(self):
         """Let go of what ``start`` acquired."""
+        self._candidates.stop()
         self.driver.stop()
 
+    @property
+    def listing(self):
+        """The Listing of the last call; None where Placement is not used."""
+        return self.placement and self._client.listing
+
     def decide(self, caller, call):
-        """Decide a call of select_destinations: Rehearsed, whatever comes.
+        """Decide a call of select_destinations: DryRun, whatever comes.
 
         caller: RequestContext.  call: its arguments, a dict.
         """
-        self._recorder.record = self._candidates.spec_obj = None
-        answer, error, is_expected = None, None, False
+        self._recorder.record = error = None
+        self._client.listing = read_only_placement.Listing()
+        is_expected = False
         try:
-            answer = self._manager.select_destinations(caller, **call)
+            self._manager.select_destinations(caller, **call)
         except messaging.ExpectedException as exc:
             # The manager logs what it is about.
             error, is_expected = exc.exc_info[1], True
@@ -153,9 +171,8 @@ class Decider:
         record = self._recorder.record or decision.Decision(
             request_id=caller.request_id)
         record.close(decision.FAILED)
-        return Rehearsed(
-            record, self._candidates.spec_obj, call.get('instance_uuids'),
-            answer, error, is_expected, self.driver, self.table())
+        return DryRun(record, call, error, is_expected, self.driver,
+                      self.table())
 
     def refresh(self):
         """Read the hosts again; return whether it did.
@@ -196,17 +213,3 @@ class _LastRecord:
 
     def add(self, record):
         self.record = record
-
-
-class _LastRequest(CandidateSource):
-    """A source that keeps the last RequestSpec, as it is decided."""
-
-    spec_obj = None
-
-    def fetch(self, context, spec_obj, record):
-        self.spec_obj = spec_obj
-        return super().fetch(context, spec_obj, record)
-
-    def edited(self, context, spec_obj):
-        self.spec_obj = super().edited(context, spec_obj)
-        return self.spec_obj

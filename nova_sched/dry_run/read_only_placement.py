@@ -1,130 +1,21 @@
-"""Placement, of which a rehearsal reads everything and changes nothing."""
+"""Placement as a dry run uses it: read, and never changed."""
 
 import contextlib
 import dataclasses
-import json
-import zlib
 
 from nova_sched import exception
 from nova_sched import service_adapter
+from nova_sched.dry_run.copied_candidates import compare_copy
+from nova_sched.hosts.packed import Packed
 from nova_sched.placement import adapter
 from nova_sched.placement import allocations
+from nova_sched.placement.mirror import mirror
 from nova_sched.scheduler.client import report
 
-_CANDIDATES = '/allocation_candidates'
 _FOUND, _WRONG_QUERY = 200, 400
 
 #: Microversion of the requests for allocations; any that Nova uses will do.
 _VERSION = '1.17'
-
-
-class ReadOnlyPlacement:
-    """A connection to Placement that sends GET requests only.
-
-    conf: ConfigOpts.
-    """
-
-    def __init__(self, conf):
-        self._adapter = adapter.PlacementAdapter(conf)
-        self._candidates, self._stopped = None, False
-
-    def stop(self):
-        """Fail every further request at once with Stopping."""
-        self._stopped = True
-
-    def collect_candidates(self):
-        """Return the CandidateResponses that all later answers are added to.
-
-        Without, they are added to none.
-        """
-        self._candidates = CandidateResponses()
-        return self._candidates
-
-    @property
-    def timeout(self):
-        """As of PlacementAdapter."""
-        return self._adapter.timeout
-
-    @property
-    def identity(self):
-        """As of PlacementAdapter."""
-        return self._adapter.identity
-
-    def microversions(self):
-        """As of PlacementAdapter."""
-        with self._noting_silence():
-            return self._adapter.microversions()
-
-    def request(self, method, path, *args, **kwargs):
-        """As of PlacementAdapter.
-
-        Raises WriteAttempted for any method but GET.
-        """
-        if method != 'GET':
-            raise WriteAttempted(f'{method} {path} is not for a rehearsal')
-        with self._noting_silence():
-            response = self._adapter.request(method, path, *args, **kwargs)
-        if self._candidates is not None and path.startswith(_CANDIDATES):
-            self._candidates.add(response)
-        return response
-
-    def consumer_allocations(self, consumer):
-        """Return what a consumer holds: provider uuid -> class -> amount.
-
-        Raises PlacementError.
-        """
-        return self._read(
-            f'/allocations/{consumer}',
-            lambda document: allocations.ConsumerAllocations.of(
-                document).allocations)
-
-    def provider_allocations(self, provider):
-        """Return who holds what of a provider: consumer -> class -> amount.
-
-        Raises PlacementError.
-        """
-        return self._read(
-            f'/resource_providers/{provider}/allocations',
-            lambda document: {
-                consumer: dict(allocation['resources'])
-                for consumer, allocation
-                in document['allocations'].items()})
-
-    def root_provider(self, provider):
-        """Return the uuid of the root of a provider's tree.
-
-        Raises PlacementError.
-        """
-        return self._read(f'/resource_providers/{provider}',
-                          lambda document: document['root_provider_uuid'])
-
-    @contextlib.contextmanager
-    def _noting_silence(self):
-        """Note in the present CandidateResponses if there is no answer."""
-        try:
-            self._check_running()
-            yield
-        except adapter.PlacementUnreachable:
-            if self._candidates is not None:
-                self._candidates.unanswered = True
-            raise
-
-    def _check_running(self):
-        if self._stopped:
-            raise Stopping
-
-    def _read(self, path, read):
-        """Return what ``read`` makes of the JSON document at a path."""
-        self._check_running()
-        response = self._adapter.request('GET', path, _VERSION)
-        problem = None
-        try:
-            if response.status == _FOUND:
-                return read(response.document())
-        except (ValueError, KeyError, TypeError, AttributeError):
-            problem = 'it tells something else'
-        raise adapter.RequestFailed(
-            f'Placement does not tell of {path}.', response, problem)
 
 
 class WriteAttempted(exception.NovaSchedException):
@@ -140,73 +31,166 @@ class Stopping(adapter.PlacementUnreachable):
         self.reason = service_adapter.FailureReason.NO_ANSWER
 
 
-class CandidateResponses:
-    """Placement's allocation candidates for one request, compressed.
+class ReadOnlyPlacement(adapter.PlacementAdapter):
+    """A connection to Placement that sends GET requests only."""
 
-    True if there is any.
-    unanswered: whether a request to Placement got no answer.
+    _stopped = False
+
+    def stop(self):
+        """Fail every further request at once with Stopping."""
+        self._stopped = True
+
+    def request(self, method, path, *args, **kwargs):
+        """As of PlacementAdapter.
+
+        Raises WriteAttempted for any method but GET.
+        """
+        if method != 'GET':
+            raise WriteAttempted(f'{method} {path} is not for a dry run')
+        if self._stopped:
+            raise Stopping
+        return super().request(method, path, *args, **kwargs)
+
+    def consumer_allocations(self, consumer):
+        """Return what a consumer holds: provider uuid -> class -> amount.
+
+        Raises PlacementError.
+        """
+        return self._read(f'/allocations/{consumer}', _amounts)
+
+    def provider_allocations(self, provider):
+        """Return who holds what of a provider: consumer -> class -> amount.
+
+        Raises PlacementError.
+        """
+        return self._read(f'/resource_providers/{provider}/allocations',
+                          _amounts)
+
+    def root_provider(self, provider):
+        """Return the uuid of the root of a provider's tree.
+
+        Raises PlacementError.
+        """
+        return self._read(f'/resource_providers/{provider}',
+                          lambda document: document['root_provider_uuid'])
+
+    def _read(self, path, read):
+        """Return what ``read`` makes of the JSON document at a path."""
+        response, problem = self.request('GET', path, _VERSION), None
+        try:
+            if response.status == _FOUND:
+                return read(response.document())
+        except (ValueError, KeyError, TypeError, AttributeError):
+            problem = 'it tells something else'
+        raise adapter.RequestFailed(
+            f'Placement does not tell of {path}.', response, problem)
+
+
+def _amounts(document):
+    return allocations.amounts(document['allocations'])
+
+
+@dataclasses.dataclass
+class Listing:
+    """What Placement listed for one request.
+
+    usages: provider uuid -> resource class -> amount in use.
+    free: (provider uuid, resource class) -> amount.
+    most: largest number of candidates in one answer; None without any.
+    is_answered: False if a request to Placement got no answer.
+    copy: what ``compare_copy`` returns; None without a copy that can tell.
     """
 
-    def __init__(self):
-        self._packed, self.unanswered = [], False
+    usages: dict = dataclasses.field(default_factory=dict)
+    free: dict = dataclasses.field(default_factory=dict)
+    most: int | None = None
+    is_answered: bool = True
+    copy: dict | None = None
 
-    def __bool__(self):
-        return bool(self._packed)
+    def add(self, candidates):
+        """Add the placement.candidates.Candidates of one answer.
 
-    def add(self, response):
-        """Add a placement.adapter.Response if it has candidates."""
-        if response.status == _FOUND:
-            self._packed.append(zlib.compress(response.text.encode(), 1))
-
-    def max_count(self):
-        """Return the largest number of candidates in one answer."""
-        return max((count for _, count in self._parsed()), default=0)
-
-    def usages(self):
-        """Return what was in use of each provider: uuid -> class -> amount.
-
-        Answers that do not have Placement's form are left out.
+        Summaries that do not have Placement's form are left out.
         """
-        usages = {}
-        for usage, _ in self._parsed():
-            usages |= usage
-        return usages
+        self.most = max(self.most or 0, len(candidates.requests))
+        for uuid, summary in candidates.summaries.items():
+            with contextlib.suppress(KeyError, TypeError, AttributeError):
+                found = summary['resources'].items()
+                self.usages[uuid] = {
+                    name: amount['used'] for name, amount in found}
+                self.free |= {
+                    (uuid, name): amount['capacity'] - amount['used']
+                    for name, amount in found}
 
-    def _parsed(self):
-        """Yield (usages, number of candidates) of each answer."""
-        for packed in self._packed:
-            with contextlib.suppress(ValueError, KeyError, TypeError,
-                                     AttributeError):
-                document = json.loads(zlib.decompress(packed))
-                yield _usages(document), len(document['allocation_requests'])
-
-
-def _usages(document):
-    return {uuid: {name: amounts['used'] for name, amounts
-                   in summary['resources'].items()}
-            for uuid, summary in document['provider_summaries'].items()}
+    def pack(self):
+        """Keep the usages in little space, and forget what is free."""
+        self.usages, self.free = Packed(self.usages), {}
 
 
 class ReadOnlyReportClient(report.SchedulerReportClient):
     """A Placement client that fetches candidates and claims none of them.
 
     A claim succeeds as far as there is room, and none is sent.  Placement
-    lists all candidates.
+    lists all candidates; what a copy of it offers is compared, and not used.
 
-    conf: ConfigOpts.  placement: ReadOnlyPlacement.
+    conf: ConfigOpts.
+    is_strict: whether a Placement without an answer is an error; else it
+        offers nothing, as to the service.
+
+    placement: ReadOnlyPlacement.
+    listing: Listing of the present request.
     """
+
+    def __init__(self, conf, is_strict=False):
+        self.placement = ReadOnlyPlacement(conf)
+        super().__init__(conf, self.placement)
+        self._conf, self._is_strict = conf, is_strict
+        self.listing = Listing()
+
+    def mirrored(self, freed, answers=None, count_claims=None):
+        """As of SchedulerReportClient."""
+        # ``stop`` is not for the copy, which would warn of it.
+        self._mirror = mirror.PlacementMirror(
+            ReadOnlyPlacement(self._conf), freed, answers)
+        return self._mirror
 
     def copied_candidates(self, queries):
         """Return None: Placement is to be asked."""
 
-    def _listed(self, found, version):
+    def candidates(self, queries, context):
         """As of SchedulerReportClient."""
-        return dataclasses.replace(super()._listed(found, version),
-                                   summaries=found.summaries)
+        copied = super().copied_candidates(queries)
+        try:
+            found = super().candidates(queries, context)
+        except exception.PlacementUnavailable as exc:
+            found = self.without_answer(exc)
+        self.listing.copy = copied and compare_copy(
+            copied, found, self._conf.scheduler.max_placement_results)
+        return found
+
+    def without_answer(self, error):
+        """As of SchedulerReportClient.
+
+        A strict one raises the error, unless the query is wrong.
+        """
+        if isinstance(error, (exception.PlacementUnavailable,
+                              adapter.PlacementUnreachable)):
+            self.listing.is_answered = False
+        if self._is_strict and getattr(
+                error, 'status', None) != _WRONG_QUERY:
+            raise error
+        return super().without_answer(error)
+
+    def _list(self, text, version, context):
+        """As of SchedulerReportClient."""
+        response, listed, problem = super()._list(text, version, context)
+        if listed is not None:
+            self.listing.add(listed)
+        return response, listed, problem
 
     def claims(self, candidates, context):
         """Return claims that are not sent."""
-        return _Room(candidates.summaries)
+        return _UnsentClaims(self.listing.free)
 
     def claim_resources(self, *args, **kwargs):
         """Return True, as for a plug-in's claim that succeeds."""
@@ -220,36 +204,17 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
         """Do nothing: nothing was claimed."""
 
 
-class StrictReportClient(ReadOnlyReportClient):
-    """A client to which a Placement that cannot be asked is an error.
+class _UnsentClaims:
+    """Claims of one request that are granted as far as there is room.
 
-    A query that Placement does not accept has no candidates.
-    """
-
-    def without_answer(self, error):
-        """Return NoCandidates for a wrong query; else raise the error."""
-        if getattr(error, 'status', None) != _WRONG_QUERY:
-            raise error
-        return super().without_answer(error)
-
-
-class _Room:
-    """What Placement has room for, less what one request would claim.
-
-    summaries: provider uuid -> summary, as Placement writes them.  Of what
-    they do not tell there is enough.
+    free: as of Listing; of anything else there is enough.
     """
 
     #: Each claim is made by itself, as of AllocationClaims.
     knows_new, writes = False, ()
 
-    def __init__(self, summaries):
-        self._free, self._held = {}, {}
-        for uuid, summary in summaries.items():
-            with contextlib.suppress(KeyError, TypeError, AttributeError):
-                for name, amount in summary['resources'].items():
-                    self._free[uuid, name] = (
-                        amount['capacity'] - amount['used'])
+    def __init__(self, free):
+        self._free, self._held = dict(free), {}
 
     def claim(self, instance_uuid, request, spec_obj):
         """Return whether there is room for an allocation request."""

@@ -144,7 +144,8 @@ class _Search:
         #: How many instances have no host.
         self.missing = self.request.count - trial.count
         with self.budget.step('changes'):
-            self.matrix = trial.judged(self.ranker, ask_others=True)
+            self.matrix = matrices.judge(trial.hosts, trial.spec_obj,
+                                         self.ranker, ask_others=True)
             #: The hosts that only one rule keeps out.
             self.nearly = np.flatnonzero(self.matrix.counts == 1)
         for kind, most in _KINDS:

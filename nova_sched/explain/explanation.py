@@ -13,6 +13,7 @@ from nova_sched.dry_run import trial as trials
 from nova_sched.explain.changes import smallest_changes
 from nova_sched.explain.host import verdicts
 from nova_sched.explain.host import why_not
+from nova_sched.explain.matrix import judge
 from nova_sched.explain.pick import why_pick
 from nova_sched.explain.quiet import quiet
 from nova_sched.hosts.budget import Budget
@@ -103,8 +104,9 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
     with quiet():
         trial = _before(instance if placed else None, hosts, request, ranker,
                         picked, ask_others)
-        matrix = trial.judged(ranker, ask_others, placement,
-                              () if placed else refused)
+        matrix = judge(trial.hosts, trial.spec_obj, ranker,
+                       ask_others=ask_others, placement=placement,
+                       refused=() if placed else refused)
         row = _row(hosts, picked, trial.count) if placed else None
         pick, error = _pick(matrix, row, selector)
         return Explanation(

@@ -35,7 +35,7 @@ class Report:
     path: of the file that lines of JSON are added to; None for no file.
 
     counts: (verdict, rule) -> number of requests.
-    copies: copied_candidates.CopyComparison.verdict -> number of requests.
+    copies: verdict of copied_candidates -> number of requests.
     """
 
     def __init__(self, path):
@@ -111,7 +111,7 @@ def make_entry(record, uuids, live, comparison, waited, copy=None):
     record: closed Decision.  uuids: of the instances.
     live: compare.LiveDecision.  comparison: compare.Comparison.
     waited: seconds until the live decision showed, or was given up.
-    copy: copied_candidates.CopyComparison, or None.
+    copy: what copied_candidates.compare_copy returns.
     """
     return {
         'at': datetime.datetime.fromtimestamp(
@@ -136,7 +136,7 @@ def make_entry(record, uuids, live, comparison, waited, copy=None):
                         else 'placed' if live.places else 'refused'),
             'hosts': [host for host, _ in live.places],
             'seconds': round(waited, 3)},
-        'copy': copy and copy.entry(),
+        'copy': copy,
     }
 
 

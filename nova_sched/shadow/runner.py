@@ -14,13 +14,13 @@ import time
 from oslo_log import log as logging
 
 from nova_sched import conf as config
-from nova_sched import context
 from nova_sched import exception
+from nova_sched import service
 from nova_sched import version
 from nova_sched.db import engine
+from nova_sched.dry_run import decider
 from nova_sched.options import spelling
 from nova_sched.preflight import startup
-from nova_sched.shadow import decider
 from nova_sched.shadow import live_picks
 from nova_sched.shadow import report
 from nova_sched.shadow import tap
@@ -50,22 +50,19 @@ class Shadow:
         self._conf, self._notifier = conf, notifier
         self._stopping = threading.Event()
         self._tap = tap.Tap(conf)
-        self._placement = decider.connect_placement(conf)
-        self._decider = decider.Decider(conf, self._placement)
-        self._live_picks = live_picks.LivePicks(
-            conf, self._placement, self._decider)
+        self._decider = decider.Decider(conf, is_shadow=True)
+        self._live_picks = live_picks.LivePicks(conf, self._decider)
         self.report = report.Report(conf.nova_sched.shadow_report)
         self._watcher = watcher.LiveDecisionWatcher(
-            conf, self._decider, self._live_picks, self._placement,
-            self.report)
+            conf, self._decider, self._live_picks, self.report)
         self._last_health = self._last_periodic = time.monotonic()
         self._last_error = None
 
     def stop(self):
         """Make ``run`` return, after one pending answer at most."""
         self._stopping.set()
-        if self._placement is not None:
-            self._placement.stop()
+        if self._decider.placement is not None:
+            self._decider.placement.stop()
 
     def run(self):
         """Compare requests until ``stop`` is called."""
@@ -184,16 +181,7 @@ class Shadow:
                 or now - self._last_periodic < interval):
             return
         self._last_periodic = now
-        problem = None
-        try:
-            self._decider.driver.run_periodic_tasks(
-                context.RequestContext(overwrite=False))
-        except exception.DatabaseUnavailable as exc:
-            problem = exc
-        if problem is not None:
-            LOG.warning('Periodic work of the driver failed, next try in '
-                        '%(interval)s seconds: %(error)s',
-                        {'interval': interval, 'error': problem})
+        service.run_periodic_tasks(self._decider.driver, interval)
 
 
 @spelling.errors_as_written

@@ -10,7 +10,9 @@ import time
 
 from oslo_log import log as logging
 
+from nova_sched import context
 from nova_sched import exception
+from nova_sched import rpc
 from nova_sched.hosts import decision
 from nova_sched.shadow import changes
 from nova_sched.shadow import compare
@@ -36,8 +38,7 @@ class PendingRequest:
     held_before: uuid -> what the instance held before, as LivePicks.held
         returns it.
     table: HostTable of the decision, or None.
-    candidates: read_only_placement.CandidateResponses, or None.
-    copied: copied_candidates.CopyComparison, or None.
+    listing: read_only_placement.Listing; None where Placement is not used.
     places: uuid -> (host, node), the live picks that have been seen.
     seen_before: those of them that showed at the first look, and so may have
         been there before the decision here; None until then.
@@ -50,8 +51,7 @@ class PendingRequest:
     uuids: list
     held_before: dict
     table: object
-    candidates: object
-    copied: object
+    listing: object
     started_at: float
     decided_at: float
     due_at: float
@@ -70,20 +70,17 @@ class PendingRequest:
 class LiveDecisionWatcher:
     """Decides requests, waits for the live decisions, reports both.
 
-    conf: ConfigOpts.  decider: decider.Decider.
+    conf: ConfigOpts.  decider: dry_run.decider.Decider.
     live_picks: live_picks.LivePicks.
-    placement: read_only_placement.ReadOnlyPlacement, or None.
     reporter: report.Report.  clock: function that returns seconds.
     """
 
-    def __init__(self, conf, decider, live_picks, placement, reporter,
+    def __init__(self, conf, decider, live_picks, reporter,
                  clock=time.monotonic):
         self._decider, self._live_picks = decider, live_picks
-        self._placement, self._report = placement, reporter
-        self._clock = clock
+        self._report, self._clock = reporter, clock
         self._changes = changes.ChangeFinder(
-            decider, live_picks, placement,
-            conf.scheduler.max_placement_results)
+            decider, live_picks, conf.scheduler.max_placement_results)
         self._patience = conf.nova_sched.shadow_patience
         self._subset_size = max(1, conf.filter_scheduler.host_subset_size)
         self._pending = collections.deque()
@@ -97,20 +94,20 @@ class LiveDecisionWatcher:
         """Decide a tap.Call, and wait for the live decision on it."""
         held_before, unseen = self._held_before(call)
         started_at = self._clock()
-        candidates = self._placement and self._placement.collect_candidates()
-        record = self._decider.decide(call)
-        now = self._clock()
+        dry_run = self._decide(call)
+        record, now = dry_run.record, self._clock()
         request = PendingRequest(
-            record, record.asked_uuids(), held_before,
-            self._decider.table(), candidates,
-            self._decider.copy_comparison, started_at, now, now)
+            record, record.asked_uuids(), held_before, dry_run.table,
+            self._decider.listing, started_at, now, now)
+        unseen = unseen or _reason_unseen(dry_run, request.uuids)
         record.pack()
         record.forget_request()
         record.forget_state()
+        if request.listing is not None:
+            request.listing.pack()
         LOG.debug('Request for %(uuids)s is decided here: %(outcome)s',
                   {'uuids': ', '.join(request.uuids),
                    'outcome': record.outcome})
-        unseen = unseen or _reason_unseen(record, request.uuids, call)
         if unseen:
             self._finish(request, compare.LiveDecision(unseen=unseen))
             return
@@ -120,6 +117,19 @@ class LiveDecisionWatcher:
         if len(self._pending) > _MAX_PENDING:
             self._finish(self._pending[0], compare.LiveDecision(
                 unseen='too many requests were waited for'))
+
+    def _decide(self, call):
+        """Decide a tap.Call of select_destinations: DryRun."""
+        caller = rpc.ContextSerializer().deserialize_context(call.context)
+        dry_run = self._decider.decide(caller, call.args)
+        request_id = dry_run.record.request_id
+        if dry_run.error is not None and not dry_run.is_expected:
+            LOG.error('Request %(id)s cannot be decided here: %(error)r',
+                      {'id': request_id, 'error': dry_run.error},
+                      exc_info=dry_run.error)
+        # Replaces the caller's context, and its token, in this thread.
+        context.RequestContext(request_id=request_id)
+        return dry_run
 
     def poll(self):
         """Look for the live decisions that are due."""
@@ -203,7 +213,8 @@ class LiveDecisionWatcher:
             request.record, request.uuids, live,
             compare.compare(request.record, live, changed,
                             self._subset_size),
-            request.reported_at - request.decided_at, request.copied))
+            request.reported_at - request.decided_at,
+            request.listing and request.listing.copy))
 
 
 def _uuid_in_request(call):
@@ -218,14 +229,11 @@ def _uuid_in_request(call):
     return []
 
 
-def _reason_unseen(record, uuids, call):
+def _reason_unseen(dry_run, uuids):
     """Return why the live decision on a call never shows; None if it does."""
-    if record.instances > len(uuids) or not uuids:
+    if dry_run.record.instances > len(uuids) or not uuids:
         return 'the caller does not name the instances'
-    spec = call.args.get('spec_obj')
-    data = spec.get('nova_object.data') if isinstance(spec, dict) else None
-    hints = (data or {}).get('scheduler_hints') or {}
-    if '_nova_check_type' in hints:
+    if dry_run.spec_obj is not None and dry_run.spec_obj.is_rebuild:
         return 'a rebuild stays where it is, and takes nothing'
     return None
 

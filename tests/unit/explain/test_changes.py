@@ -6,6 +6,7 @@ import pytest
 
 from nova_sched.dry_run.trial import Trial
 from nova_sched.explain.changes import smallest_changes
+from nova_sched.explain.matrix import judge
 from nova_sched.hosts.budget import Budget
 from nova_sched.scheduler import filters
 from nova_sched.scheduler.attempt import SchedulingRequest
@@ -183,7 +184,7 @@ def test_a_trial_tells_why_a_later_instance_gets_no_host():
         Budget())
 
     assert (trial.count, trial.error is None) == (1, False)
-    assert trial.judged(a_ranker()).summary() == (
+    assert judge(trial.hosts, trial.spec_obj, a_ranker()).summary() == (
         '0 of 2 hosts fit, rejected: 1 only RamFilter; 1 only ComputeFilter')
 
 

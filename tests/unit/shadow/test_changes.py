@@ -275,7 +275,7 @@ def test_a_stop_waits_for_one_answer_at_most(stage):
     [uuid] = stage.ask()
 
     def ending(asked):
-        stage.placement.stop()
+        stage.decider.placement.stop()
         return http_placement.error(500, 'broken')
     stage.server.on('GET', '/allocations/', ending)
     stage.later()

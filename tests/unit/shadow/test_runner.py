@@ -100,12 +100,12 @@ def test_a_stop_ends_what_is_asked_of_placement(shadow, server):
     server.on('GET', '/allocations/', http_placement.held({}))
     made = shadow(placement__auth_type='none',
                   placement__endpoint_override=server.url)
-    assert made._placement.consumer_allocations(a_uuid()) == {}
+    assert made._decider.placement.consumer_allocations(a_uuid()) == {}
 
     made.stop()
 
     with pytest.raises(read_only_placement.Stopping):
-        made._placement.consumer_allocations(a_uuid())
+        made._decider.placement.consumer_allocations(a_uuid())
 
 
 @pytest.mark.parametrize(('waiting', 'warnings'), [
