@@ -60,8 +60,7 @@ class DryRun:
     @property
     def offer(self):
         """What Placement offers: a value of hosts.allocation_candidates."""
-        return (PLACEMENT_NOT_USED if self.record.offer is None
-                else self.record.offer)
+        return self.record.offer or PLACEMENT_NOT_USED
 
     @property
     def request(self):
@@ -123,9 +122,10 @@ class Decider:
         # Plug-ins that claim or send by themselves have no effect either.
         reach.limit(self._client)
         self.driver = driver.load_driver(conf)
-        if hasattr(self.driver, 'host_manager'):
+        self._hosts = getattr(self.driver, 'host_manager', None)
+        if self._hosts is not None:
             # A pick that has no effect is not in flight.
-            self.driver.host_manager.remembers = False
+            self._hosts.remembers = False
         if hasattr(self.driver, 'placement_client'):
             self.driver.placement_client = self._client
         self._recorder = _LastRecord()
@@ -180,14 +180,12 @@ class Decider:
         It does not for a driver that reads them in its periodic work only.
         Raises DatabaseUnavailable.
         """
-        refresh = getattr(getattr(self.driver, 'host_manager', None),
-                          'refresh', None)
         # A driver of Nova's form reads the hosts at each request as well.
         reads_later = self.driver.PERIODIC and not getattr(
             self.driver, 'NO_ARG_CONSTRUCTOR', False)
-        if refresh is None or reads_later:
+        if reads_later or not hasattr(self._hosts, 'refresh'):
             return False
-        refresh()
+        self._hosts.refresh()
         return True
 
     def table(self):
@@ -195,9 +193,8 @@ class Decider:
 
         None if the driver's host manager has no ``view``.
         """
-        view = getattr(getattr(self.driver, 'host_manager', None), 'view',
-                       None)
-        return None if view is None else view().table
+        return (self._hosts.view().table if hasattr(self._hosts, 'view')
+                else None)
 
 
 class _LastRecord:

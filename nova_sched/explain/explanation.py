@@ -4,9 +4,11 @@
 explained as one of now, on the hosts as they were.
 """
 
+import contextlib
 import dataclasses
 import datetime
 import itertools
+import logging
 
 from nova_sched import exception
 from nova_sched.dry_run import trial as trials
@@ -15,7 +17,6 @@ from nova_sched.explain.host import verdicts
 from nova_sched.explain.host import why_not
 from nova_sched.explain.matrix import judge
 from nova_sched.explain.pick import why_pick
-from nova_sched.explain.quiet import quiet
 from nova_sched.hosts.budget import Budget
 from nova_sched.options import nearest
 
@@ -101,7 +102,7 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
     Raises InvalidInput for a host that is not there.
     """
     named = [rows_named(hosts, name) for name in named]
-    with quiet():
+    with _log_disabled():
         trial = _before(instance if placed else None, hosts, request, ranker,
                         picked, ask_others)
         matrix = judge(trial.hosts, trial.spec_obj, ranker,
@@ -116,6 +117,17 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
             [] if placed else smallest_changes(
                 hosts, request, ranker, flavors, default_zone, ask_others),
             error, schedule_info(matrix) if every_host else None)
+
+
+@contextlib.contextmanager
+def _log_disabled():
+    """Disable the log, which has the decision already, for a block."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def rows_named(hosts, name):

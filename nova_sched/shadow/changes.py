@@ -13,11 +13,9 @@ show, because they may have claimed the host and released it.
 """
 
 import collections
-import dataclasses
 
 from nova_sched import exception
 from nova_sched.dry_run import host_changes
-from nova_sched.observe import logs
 
 #: Requests that are remembered, to see who else was given a host.
 _REMEMBERED = 1000
@@ -27,42 +25,6 @@ _REMEMBERED = 1000
 _LAG = 1.0
 #: Seconds for which a request that has left a host counts as still there.
 _LINGERING = 5.0
-
-
-@dataclasses.dataclass(frozen=True)
-class OtherRequest:
-    """A request besides the one that is compared.
-
-    places: uuid -> (host, node), the live picks that have been seen.
-    may_be_hidden: whether it may have held more than ``places``: it is for
-        several instances, and not all of them show.
-    decided_by: latest time of its live decision, in seconds; None while the
-        decision is pending.
-    """
-
-    request_id: str
-    places: dict
-    may_be_hidden: bool
-    decided_by: float | None = None
-
-    @classmethod
-    def from_pending(cls, request, decided_by=None):
-        """Return what a watcher.PendingRequest is to the others."""
-        several = max(request.record.instances, len(request.uuids)) > 1
-        # No instance shows of a caller that names none.
-        return cls(logs.field(request.record.request_id),
-                   dict(request.places),
-                   several and bool(request.unplaced or not request.uuids),
-                   decided_by)
-
-    def undecided_at(self, time):
-        """Return whether its live decision may be later than a time."""
-        return self.decided_by is None or self.decided_by > time
-
-    def instances_on(self, host):
-        """Return the uuids of its instances on a host: set."""
-        return {uuid for uuid, place in self.places.items()
-                if place[0] == host}
 
 
 class ChangeFinder:
@@ -85,7 +47,7 @@ class ChangeFinder:
         """
         chosen = {(pick.host, pick.nodename)
                   for pick in request.record.picks}
-        others = [*map(OtherRequest.from_pending, pending), *self._recent]
+        others = [*pending, *self._recent]
         changes = []
         if request.listing is not None and not request.listing.is_answered:
             changes.append(
@@ -108,16 +70,16 @@ class ChangeFinder:
         return changes
 
     def remember(self, request, unseen):
-        """Remember what a request was given.
+        """Remember which hosts a request got, and not what it was decided on.
 
         unseen: whether its live decision does not show; it may be made a
             while later.
         """
-        other = OtherRequest.from_pending(request, request.reported_at)
-        if unseen and other.may_be_hidden:
-            other = dataclasses.replace(
-                other, decided_by=request.reported_at + _LINGERING)
-        self._recent.append(other)
+        request.decided_by = request.reported_at
+        if unseen and request.may_be_hidden:
+            request.decided_by += _LINGERING
+        request.forget_state()
+        self._recent.append(request)
 
     def _row_changes(self, request, place):
         """Return what the compute service reported of a host: texts."""

@@ -104,7 +104,7 @@ def _compare_refusal(record, live):
         return Comparison(FAILED, 'Placement', 'the log tells why Placement '
                           'named no candidates')
     for place in live.places:
-        rule = _rejected_by(record, place)
+        rule = _rejected_by(record, _rows_at(record, place))
         if rule is not None:
             return _rejection(NONE_HERE, rule, place)
     if no_candidates:
@@ -132,19 +132,27 @@ def _is_at(host, place):
     return host[0] == place[0] and place[1] in (None, host[1])
 
 
+def _rows_at(record, place):
+    """Return the rows of a place among the hosts that were read: set."""
+    names = (column.items() for column in record.names)
+    return {row for row, host in enumerate(zip(*names, strict=True))
+            if _is_at(host, place)}
+
+
 def _compare_place(record, place, index, subset_size):
     """Compare a live place with the pick of that index: Comparison."""
+    rows = _rows_at(record, place)
     weighed = (record.weighed[index] if index < len(record.weighed)
                else None)
     if weighed is not None:
         for rank, row in enumerate(weighed.rows.tolist()):
-            if _is_at(record.host_of(row), place):
-                return _compare_weights(
-                    record, place, index, rank, subset_size)
-    rule = _rejected_by(record, place)
+            if row in rows:
+                return _compare_weights(record, place, index, rank,
+                                        subset_size)
+    rule = _rejected_by(record, rows)
     if rule is not None:
         return _rejection(REFUSED_HERE, rule, place)
-    if not _is_known(record, place):
+    if record.names and not rows:
         return Comparison(REFUSED_HERE, 'unknown host',
                           f'{place[0]} is none of the {record.hosts} hosts '
                           f'that were read')
@@ -160,16 +168,14 @@ def _compare_weights(record, place, index, rank, subset_size):
 
     rank: of the live host in the decision here, 0 for the best.
     """
-    weighed = record.weighed[index]
-    weights = weighed.weights
+    weights, pick = record.weighed[index].weights, record.picks[index]
     least = weights[min(subset_size, len(weights)) - 1]
     if weights[rank] >= least - _TOLERANCE:
         return Comparison(EQUALS)
     return Comparison(
         LOWER, 'weight',
         f'{place[0]} weighs {weights[rank]:.6g} and is number {rank + 1} of '
-        f'{len(weights)}; {record.picks[index].host} weighs '
-        f'{record.picks[index].weight:.6g}')
+        f'{len(weights)}; {pick.host} weighs {pick.weight:.6g}')
 
 
 def _rejection(verdict, rule, place):
@@ -178,17 +184,7 @@ def _rejection(verdict, rule, place):
     return Comparison(verdict, rule, why)
 
 
-def _rejected_by(record, place):
-    """Return the name of the rule that rejected a host, or None."""
-    for rule, rows in record.rejected():
-        if any(_is_at(record.host_of(row), place) for row in rows.tolist()):
-            return rule
-    return None
-
-
-def _is_known(record, place):
-    """Return whether a host was read; True if the record has no hosts."""
-    if not record.names:
-        return True
-    return any(_is_at(record.host_of(row), place)
-               for row in range(len(record.names[0])))
+def _rejected_by(record, rows):
+    """Return the name of the rule that rejected one of the rows, or None."""
+    return next((rule for rule, rejected in record.rejected()
+                 if not rows.isdisjoint(rejected.tolist())), None)

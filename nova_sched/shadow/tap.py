@@ -11,8 +11,6 @@ its properties, and the broker refuses others that declare it differently.
 import collections
 import contextlib
 import dataclasses
-import json
-import time
 import uuid
 
 from amqp import exceptions as amqp
@@ -47,32 +45,27 @@ class Call:
 
     method: its name, preceded by its namespace if it has one.
     args: dict of plain JSON.  context: the caller's, as on the wire.
-    arrived: when the tap received it, seconds since the epoch.
     """
 
     method: str
     args: dict = dataclasses.field(repr=False)
     context: dict = dataclasses.field(repr=False)
-    arrived: float = dataclasses.field(default_factory=time.time)
 
     @classmethod
-    def from_body(cls, body):
-        """Read the call in a message's body, a dict of plain JSON.
+    def from_message(cls, message):
+        """Read the call that decoding.read has found: a dict.
 
         Raises ValueError for a message that is no RPC call.
         """
         try:
-            inner = (json.loads(body['oslo.message'])
-                     if 'oslo.version' in body else body)
-            method, args = inner['method'], dict(inner.get('args') or {})
-            context = {name.removeprefix(_CONTEXT): value
-                       for name, value in inner.items()
-                       if name.startswith(_CONTEXT)}
-        except (KeyError, TypeError, AttributeError, RecursionError) as error:
+            method, args = message['method'], dict(message.get('args') or {})
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError('it is no RPC message') from error
-        if inner.get('namespace'):
-            method = f'{inner["namespace"]}.{method}'
-        return cls(method, args, context)
+        if message.get('namespace'):
+            method = f'{message["namespace"]}.{method}'
+        return cls(method, args, {
+            name.removeprefix(_CONTEXT): value
+            for name, value in message.items() if name.startswith(_CONTEXT)})
 
     @property
     def is_select_destinations(self):
@@ -144,7 +137,7 @@ class Tap:
                                         self._bound.channel)
             message.ack()
         try:
-            return Call.from_body(decoding.read(message))
+            return Call.from_message(decoding.read(message))
         except ValueError:
             raise
         except Exception as error:

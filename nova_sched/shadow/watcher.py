@@ -14,6 +14,7 @@ from nova_sched import context
 from nova_sched import exception
 from nova_sched import rpc
 from nova_sched.hosts import decision
+from nova_sched.observe import logs
 from nova_sched.shadow import changes
 from nova_sched.shadow import compare
 from nova_sched.shadow import report
@@ -45,6 +46,7 @@ class PendingRequest:
     ran_on: hosts on which its instances showed at the first look.
     started_at, decided_at, due_at, reported_at: seconds, when the decision
         here began and ended, of the next look, and of the report.
+    decided_by: latest time of its live decision; None while it is pending.
     """
 
     record: decision.Decision
@@ -56,6 +58,7 @@ class PendingRequest:
     decided_at: float
     due_at: float
     reported_at: float | None = None
+    decided_by: float | None = None
     pause: float = _FIRST_PAUSE
     places: dict = dataclasses.field(default_factory=dict)
     seen_before: dict | None = None
@@ -65,6 +68,37 @@ class PendingRequest:
     def unplaced(self):
         """The instances whose live picks have not been seen: list."""
         return [uuid for uuid in self.uuids if uuid not in self.places]
+
+    @property
+    def request_id(self):
+        """The id of the request, for texts."""
+        return logs.field(self.record.request_id)
+
+    @property
+    def may_be_hidden(self):
+        """Whether it may have held more than ``places``.
+
+        It is for several instances, and not all of them show; none does of a
+        caller that names none.
+        """
+        several = max(self.record.instances, len(self.uuids)) > 1
+        return several and bool(self.unplaced or not self.uuids)
+
+    def undecided_at(self, time):
+        """Return whether its live decision may be later than a time."""
+        return self.decided_by is None or self.decided_by > time
+
+    def instances_on(self, host):
+        """Return the uuids of its instances on a host: set."""
+        return {uuid for uuid, place in self.places.items()
+                if place[0] == host}
+
+    def forget_state(self):
+        """Keep nothing of the state that it was decided on."""
+        self.table = self.listing = None
+        self.record = decision.Decision(
+            request_id=self.record.request_id,
+            instances=self.record.instances)
 
 
 class LiveDecisionWatcher:
@@ -208,13 +242,14 @@ class LiveDecisionWatcher:
         request.reported_at = self._clock()
         changed = ([] if live.unseen else self._changes.find(
             request, live.places, self._pending))
-        self._changes.remember(request, bool(live.unseen))
-        self._report.add(report.make_entry(
+        entry = report.make_entry(
             request.record, request.uuids, live,
             compare.compare(request.record, live, changed,
                             self._subset_size),
             request.reported_at - request.decided_at,
-            request.listing and request.listing.copy))
+            request.listing and request.listing.copy)
+        self._changes.remember(request, bool(live.unseen))
+        self._report.add(entry)
 
 
 def _uuid_in_request(call):
