@@ -311,16 +311,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
     def _start_driver(self):
         self._wait_for('the database')
         started = self._load_driver()
-        while True:
-            try:
-                engine.wait_for_database(self.conf, LOG, self._sleep)
-                started.start()
-                return started
-            except exception.DatabaseUnavailable as error:
-                reason = error
-            # Outside of the handler, where oslo.log would add it once more.
-            LOG.error('Still waiting for the database: %s', reason)
-            self._sleep(self.conf.database.retry_interval)
+        start_when_database_answers(started, self.conf, self._sleep)
+        return started
 
     def _warn_of_no_hosts(self):
         """Log a warning if cells are mapped and none of them has hosts."""
@@ -417,6 +409,22 @@ class SchedulerService(backend.get_component('ServiceBase')):
     def _sleep(self, seconds):
         if self._stopping.wait(seconds):
             raise _StoppedEarly
+
+
+def start_when_database_answers(driver, conf, sleep):
+    """Wait for the database, however long it takes, and start a driver.
+
+    sleep: function of seconds, which ends the wait by raising something.
+    """
+    while True:
+        try:
+            engine.wait_for_database(conf, LOG, sleep)
+            return driver.start()
+        except exception.DatabaseUnavailable as error:
+            reason = error
+        # Outside of the handler, where oslo.log would add it once more.
+        LOG.error('Still waiting for the database: %s', reason)
+        sleep(conf.database.retry_interval)
 
 
 def run_periodic_tasks(worker, interval):

@@ -8,6 +8,7 @@ sends no notifications, and neither can plug-ins.
 import contextlib
 import dataclasses
 import functools
+import types
 
 import oslo_messaging as messaging
 from oslo_versionedobjects.exception import IncompatibleObjectVersion
@@ -128,11 +129,14 @@ class Decider:
             self._hosts.remembers = False
         if hasattr(self.driver, 'placement_client'):
             self.driver.placement_client = self._client
-        self._recorder = _LastRecord()
+        self._records = []
         self._candidates = CandidateSource(conf, self.driver, self._client)
         self._manager = manager.SchedulerManager(
-            self.driver, self._candidates, self._recorder, text='full',
-            limits=manager.Limits.of(conf))
+            self.driver, self._candidates, types.SimpleNamespace(
+                # Any host may be the one that others chose.
+                keeps_all_weights=True, generation=1,
+                add=self._records.append),
+            text='full', limits=manager.Limits.of(conf))
 
     def start(self):
         """Start the driver, and a shadow's copy of Placement.
@@ -158,9 +162,9 @@ class Decider:
 
         caller: RequestContext.  call: its arguments, a dict.
         """
-        self._recorder.record = error = None
+        self._records.clear()
         self._client.listing = read_only_placement.Listing()
-        is_expected = False
+        error, is_expected = None, False
         try:
             self._manager.select_destinations(caller, **call)
         except messaging.ExpectedException as exc:
@@ -168,8 +172,8 @@ class Decider:
             error, is_expected = exc.exc_info[1], True
         except Exception as exc:
             error = exc
-        record = self._recorder.record or decision.Decision(
-            request_id=caller.request_id)
+        [record] = self._records or [
+            decision.Decision(request_id=caller.request_id)]
         record.close(decision.FAILED)
         return DryRun(record, call, error, is_expected, self.driver,
                       self.table())
@@ -195,18 +199,3 @@ class Decider:
         """
         return (self._hosts.view().table if hasattr(self._hosts, 'view')
                 else None)
-
-
-class _LastRecord:
-    """A recorder for the manager that keeps the last record only.
-
-    Records keep all weights: any host may be the one that others chose.
-    """
-
-    generation, keeps_all_weights = 1, True
-
-    def __init__(self):
-        self.record = None
-
-    def add(self, record):
-        self.record = record

@@ -193,12 +193,10 @@ class ReadOnlyReportClient(report.SchedulerReportClient):
         return _UnsentClaims(self.listing.free)
 
     def claim_resources(self, *args, **kwargs):
-        """Return True, as for a plug-in's claim that succeeds."""
+        """Return True, as for a claim or release of a plug-in."""
         return True
 
-    def delete_allocation_for_instance(self, *args, **kwargs):
-        """Return True, as for a plug-in's release that succeeds."""
-        return True
+    delete_allocation_for_instance = claim_resources
 
     def forget(self, instance_uuid):
         """Do nothing: nothing was claimed."""

@@ -54,6 +54,7 @@ class ChangeFinder:
                 'Placement did not answer when it was decided here')
         try:
             self._decider.refresh()
+            tables = request.table, self._decider.table()
             running = self._live_picks.hosts_of(request.uuids)
             for place in sorted({*chosen, *places}, key=str):
                 host = place[0]
@@ -61,8 +62,8 @@ class ChangeFinder:
                         and host in request.ran_on):
                     changes.append(f'an instance of the request was on '
                                    f'{host} before it was decided here')
-                elif host not in running:
-                    changes += self._row_changes(request, place)
+                elif host not in running and None not in tables:
+                    changes += host_changes.row_changes(place, *tables)
                 changes += self._other_usage(request, place, others)
         except (exception.PlacementError,
                 exception.DatabaseUnavailable) as exc:
@@ -80,13 +81,6 @@ class ChangeFinder:
             request.decided_by += _LINGERING
         request.forget_state()
         self._recent.append(request)
-
-    def _row_changes(self, request, place):
-        """Return what the compute service reported of a host: texts."""
-        now = self._decider.table()
-        if request.table is None or now is None:
-            return []
-        return host_changes.row_changes(place, request.table, now)
 
     def _other_usage(self, request, place, others):
         """Return how other requests used a host: texts, the first is enough.

@@ -1,6 +1,6 @@
 """The comparison of a live decision with the decision made here."""
 
-import dataclasses
+import typing
 
 from nova_sched.hosts import decision
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
@@ -27,8 +27,7 @@ VERDICTS = (*AGREEMENTS, LOWER, REFUSED_HERE, NONE_HERE, NONE_THERE, FAILED,
 _TOLERANCE = 1e-9
 
 
-@dataclasses.dataclass(frozen=True)
-class LiveDecision:
+class LiveDecision(typing.NamedTuple):
     """What a live scheduler decided.
 
     places: (host, node) of each instance, the node None where it does not
@@ -40,8 +39,7 @@ class LiveDecision:
     unseen: str | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Comparison:
+class Comparison(typing.NamedTuple):
     """The result of a comparison.
 
     verdict: one of VERDICTS.
@@ -85,14 +83,13 @@ def _compare(record, live, subset_size):
     picks, places = _unmatched(record, live.places)
     if not places:
         return Comparison(SAME)
+    def severity(comparison):
+        return VERDICTS.index(comparison.verdict)
+
     # The worst place counts, each compared with the pick that suits it best.
     return max((min((_compare_place(record, place, pick, subset_size)
-                     for pick in picks), key=_severity)
-                for place in places), key=_severity)
-
-
-def _severity(comparison):
-    return VERDICTS.index(comparison.verdict)
+                     for pick in picks), key=severity)
+                for place in places), key=severity)
 
 
 def _compare_refusal(record, live):

@@ -17,7 +17,6 @@ from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import service
 from nova_sched import version
-from nova_sched.db import engine
 from nova_sched.dry_run import decider
 from nova_sched.options import spelling
 from nova_sched.preflight import startup
@@ -85,14 +84,9 @@ class Shadow:
     def _start(self):
         """Wait for the database, then start the driver."""
         self._notifier.waiting('the database')
-        while not self._stopping.is_set():
-            try:
-                engine.wait_for_database(self._conf, LOG, self._sleep)
-                return self._decider.start()
-            except exception.DatabaseUnavailable as error:
-                reason = error
-            LOG.error('Still waiting for the database: %s', reason)
-            self._stopping.wait(self._conf.database.retry_interval)
+        with contextlib.suppress(exception.DatabaseUnavailable):
+            service.start_when_database_answers(self._decider, self._conf,
+                                                self._sleep)
 
     def _sleep(self, seconds):
         if self._stopping.wait(seconds):
@@ -148,7 +142,7 @@ class Shadow:
             call = self._tap.next(_MESSAGE_WAIT)
             if call is None:
                 return False
-            if call.is_select_destinations:
+            if call.method == tap.SELECT_DESTINATIONS:
                 self._watcher.add(call)
         except tap.ConnectionLost:
             raise
@@ -182,16 +176,6 @@ class Shadow:
             return
         self._last_periodic = now
         service.run_periodic_tasks(self._decider.driver, interval)
-
-
-@spelling.errors_as_written
-def problems(conf):
-    """Return why a shadow cannot run: list of ConfigurationError."""
-    try:
-        tap.check(conf)
-    except exception.ConfigurationError as error:
-        return [error]
-    return []
 
 
 def run(conf, notifier):

@@ -19,6 +19,7 @@ from kombu import exceptions as kombu_exceptions
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched.options import spelling
 from nova_sched.rpc import brokers
 from nova_sched.rpc import decoding
 
@@ -33,6 +34,9 @@ _PREFETCH = 16
 _EXPIRES = 60_000
 
 _CONTEXT = '_context_'
+
+#: The method of which calls are decided.
+SELECT_DESTINATIONS = 'select_destinations'
 
 
 class ConnectionLost(exception.NovaSchedException):
@@ -67,30 +71,24 @@ class Call:
             name.removeprefix(_CONTEXT): value
             for name, value in message.items() if name.startswith(_CONTEXT)})
 
-    @property
-    def is_select_destinations(self):
-        """Whether it calls select_destinations."""
-        return self.method == 'select_destinations'
 
-
-def check(conf):
-    """Raise ConfigurationError if transport_url names no RabbitMQ."""
+@spelling.errors_as_written
+def problems(conf):
+    """Return why there can be no tap: list of ConfigurationError."""
     url = config.transport_url(conf)
-    if not brokers.urls(conf, url):
-        raise exception.ConfigurationError(
-            '[DEFAULT] transport_url', config.masked(url),
-            'only requests that pass through RabbitMQ can be listened to; '
-            'name the broker of the live scheduler as '
-            'rabbit://USER:PASSWORD@HOST:5672/')
+    return [] if brokers.urls(conf, url) else [exception.ConfigurationError(
+        '[DEFAULT] transport_url', config.masked(url),
+        'only requests that pass through RabbitMQ can be listened to; name '
+        'the broker of the live scheduler as '
+        'rabbit://USER:PASSWORD@HOST:5672/')]
 
 
 class Tap:
     """The queue and the connection to it; for use by one thread.
 
-    conf: ConfigOpts.
+    conf: ConfigOpts without ``problems``.
 
     queue: name of the queue.
-    Raises ConfigurationError if the broker is no RabbitMQ.
     """
 
     def __init__(self, conf):
@@ -98,7 +96,6 @@ class Tap:
         self._connection = self._bound = None
         self._messages = collections.deque()
         self.queue = f'{conf.scheduler_topic}_shadow_{uuid.uuid4().hex}'
-        check(conf)
         self._url = config.transport_url(conf)
         self._hosts = len(brokers.urls(conf, self._url))
 

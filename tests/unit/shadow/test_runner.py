@@ -12,7 +12,6 @@ from nova_sched.shadow import runner
 from nova_sched.shadow import tap
 from nova_sched.systemd import Notifier
 from tests.builders import http_placement
-from tests.builders import rules
 from tests.builders.clouds import a_uuid
 
 ASKED = tap.Call('select_destinations', {}, {})
@@ -228,11 +227,3 @@ def test_does_the_periodic_work_of_its_driver(shadow, clock, caplog, options,
         'Periodic work of the driver failed, next try in '
         f'{options.get("scheduler__periodic_task_interval") or 60} seconds: '
         'it is away'] * bool(at)
-
-
-@pytest.mark.parametrize(('url', 'options'), [
-    ('rabbit://localhost/', []), ('fake://', ['[DEFAULT] transport_url'])])
-def test_needs_a_rabbitmq(url, options):
-    found = runner.problems(rules.a_conf(DEFAULT__transport_url=url))
-
-    assert [error.option for error in found] == options
