@@ -33,8 +33,6 @@ _MESSAGE_WAIT = 0.2
 _BURST = 8
 #: Seconds between two attempts at a broker, and between two health lines.
 _RETRY, _HEALTH = 3, 60
-#: Seconds that [scheduler] periodic_task_interval = 0 stands for.
-_PERIOD = 60
 
 
 class Shadow:
@@ -168,7 +166,8 @@ class Shadow:
 
     def _run_periodic_tasks(self):
         """Run the driver's periodic tasks, if it has any and they are due."""
-        interval = self._conf.scheduler.periodic_task_interval or _PERIOD
+        interval = (self._conf.scheduler.periodic_task_interval
+                    or service.DEFAULT_PERIOD)
         now = time.monotonic()
         if (not self._decider.driver.PERIODIC or interval < 0
                 or not self._conf.periodic_enable

@@ -117,9 +117,8 @@ class PlanReport:
 
     def _offer(self):
         offer = self._dry_run.offer
-        if not offer.asked:
-            return {'asked': False, 'offered': None}
-        return {'asked': True, 'offered': len(offer.providers)}
+        return {'asked': offer.asked,
+                'offered': len(offer.providers) if offer.asked else None}
 
     def _state(self):
         record, table = self._record, self._dry_run.table
