@@ -66,6 +66,18 @@ class Stage:
         """Have the live scheduler put an instance on a host."""
         self.held[uuid] = {HOSTS[host]: {'VCPU': vcpus}}
 
+    def place(self, host, uuid=None):
+        """Have a request decided here and there; the uuid of its instance."""
+        [uuid] = self.ask(uuids=[uuid or a_uuid()])
+        self.claim(uuid, host)
+        self.later()
+        return uuid
+
+    def boot(self, uuid, host):
+        """Have the row of an instance show its host."""
+        self.cloud.execute('INSERT INTO instances (uuid, host, deleted) '
+                           'VALUES (?, ?, 0)', uuid, host)
+
     def bury(self, *uuids):
         """Have the live scheduler refuse instances."""
         for uuid in uuids:

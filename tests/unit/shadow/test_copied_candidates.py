@@ -100,9 +100,7 @@ def _either(of_stage, of_copy):
 
 def ask(stage):
     """Have a request decided here and there; what is told of the copy."""
-    [uuid] = stage.ask()
-    stage.claim(uuid, 'a')
-    stage.later()
+    stage.place('a')
     return stage.told()[-1]['copy']
 
 

@@ -15,6 +15,7 @@ from tests.builders import http_placement
 from tests.builders.clouds import a_uuid
 
 ASKED = tap.Call('select_destinations', {}, {})
+ODD = tap.Call('select_destinations', {'odd': 1}, {})
 PING = tap.Call('baseapi.ping', {}, {})
 
 
@@ -142,37 +143,22 @@ def test_decides_eight_requests_before_it_looks_for_live_decisions(shadow):
     assert made._watcher.asked == [*['add'] * 8, 'poll', 'add', 'poll']
 
 
-def test_leaves_out_what_asks_for_no_hosts(shadow):
+@pytest.mark.parametrize(('messages', 'asked', 'logged'), [
+    ([PING, ASKED], ['add', 'poll'], []),
+    ([ValueError('no JSON'), ASKED], ['add', 'poll'],
+     ['Ignored a message on the topic: no JSON']),
+    ([ODD, ASKED], ['add', 'add', 'poll'], ['A request cannot be compared'])])
+def test_goes_on_after_a_message_that_is_no_request(
+        shadow, caplog, messages, asked, logged):
+    """Or whose comparison fails, which is logged."""
     made = shadow()
-    made._tap, made._watcher = Tap(0, [PING, ASKED]), Watcher()
+    made._tap, made._watcher = Tap(0, messages), Watcher(ODD)
 
     made._work()
 
-    assert made._watcher.asked == ['add', 'poll']
-
-
-def test_goes_on_after_a_message_that_cannot_be_read(shadow, caplog):
-    made = shadow()
-    made._tap = Tap(0, [ValueError('no JSON'), ASKED])
-    made._watcher = Watcher()
-
-    made._work()
-
-    assert made._watcher.asked == ['add', 'poll']
-    assert caplog.messages == [
-        'Ignored a message on the topic: no JSON']
-
-
-def test_goes_on_after_a_fault_which_is_logged(shadow, caplog):
-    """Neither callers nor live schedulers suffer from it."""
-    made, odd = shadow(), tap.Call('select_destinations', {'odd': 1}, {})
-    made._tap, made._watcher = Tap(0, [odd, ASKED]), Watcher(odd)
-
-    made._work()
-
-    assert made._watcher.asked == ['add', 'add', 'poll']
-    assert caplog.messages == ['A request cannot be compared']
-    assert 'ZeroDivisionError' in caplog.text
+    assert made._watcher.asked == asked
+    assert caplog.messages == logged
+    assert ('ZeroDivisionError' in caplog.text) is (ODD in messages)
 
 
 def test_ends_its_turn_when_the_broker_is_lost(shadow):
