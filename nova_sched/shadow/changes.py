@@ -76,7 +76,6 @@ class ChangeFinder:
         unseen: whether its live decision does not show; it may be made a
             while later.
         """
-        request.decided_by = request.reported_at
         if unseen and request.may_be_hidden:
             request.decided_by += _LINGERING
         request.forget_state()

@@ -5,7 +5,6 @@ that users wrote.
 """
 
 import collections
-import datetime
 import errno
 import json
 import os
@@ -15,6 +14,7 @@ from oslo_log import log as logging
 from nova_sched import exception
 from nova_sched.dry_run import copied_candidates
 from nova_sched.hosts import decision
+from nova_sched.observe import decision_document
 from nova_sched.observe import logs
 from nova_sched.shadow import compare
 
@@ -119,8 +119,7 @@ def make_entry(record, uuids, live, comparison, waited, copy=None):
     copy: what copied_candidates.compare_copy returns.
     """
     return {
-        'at': datetime.datetime.fromtimestamp(
-            record.arrived, datetime.UTC).isoformat(timespec='milliseconds'),
+        'at': decision_document.iso(record.arrived),
         'request_id': record.request_id and logs.field(record.request_id),
         'instances': list(map(logs.field, uuids)),
         'verdict': comparison.verdict,

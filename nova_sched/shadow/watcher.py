@@ -44,8 +44,8 @@ class PendingRequest:
     seen_before: those of them that showed at the first look, and so may have
         been there before the decision here; None until then.
     ran_on: hosts on which its instances showed at the first look.
-    started_at, decided_at, due_at, reported_at: seconds, when the decision
-        here began and ended, of the next look, and of the report.
+    started_at, decided_at, due_at: seconds, when the decision here began and
+        ended, and of the next look.
     decided_by: latest time of its live decision; None while it is pending.
     """
 
@@ -57,7 +57,6 @@ class PendingRequest:
     started_at: float
     decided_at: float
     due_at: float
-    reported_at: float | None = None
     decided_by: float | None = None
     pause: float = _FIRST_PAUSE
     places: dict = dataclasses.field(default_factory=dict)
@@ -239,14 +238,14 @@ class LiveDecisionWatcher:
     def _finish(self, request, live):
         """Compare a request with a LiveDecision, report and remove it."""
         self._remove(request)
-        request.reported_at = self._clock()
+        request.decided_by = self._clock()
         changed = ([] if live.unseen else self._changes.find(
             request, live.places, self._pending))
         entry = report.make_entry(
             request.record, request.uuids, live,
             compare.compare(request.record, live, changed,
                             self._subset_size),
-            request.reported_at - request.decided_at,
+            request.decided_by - request.decided_at,
             request.listing and request.listing.copy)
         self._changes.remember(request, bool(live.unseen))
         self._report.add(entry)

@@ -1,7 +1,5 @@
 """What ``request plan`` tells of a decision: to programs, and to people."""
 
-import datetime
-
 from nova_sched import conf as config
 from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import request
@@ -126,11 +124,12 @@ class PlanReport:
             getattr(table, 'cells', None), 'reads', ())
         return {
             'hosts': self._hosts(),
-            'cells': [{'uuid': uuid, 'read_at': _time(began)}
+            'cells': [{'uuid': uuid, 'read_at': decision_document.iso(began)}
                       for uuid, began in reads],
             'lost_cells': [{'cell': cell, 'reason': why}
                            for cell, why in record.lost],
-            'decided_at': _time(record.clock or record.arrived),
+            'decided_at': decision_document.iso(
+                record.clock or record.arrived),
             'moved': None if self._changes is None else bool(self._changes),
             'changes': self._changes or []}
 
@@ -216,11 +215,6 @@ class PlanReport:
         return next((step.name.replace(' ', '_')
                      for step in reversed(self._record.steps)
                      if not step.after), '-')
-
-
-def _time(seconds):
-    return datetime.datetime.fromtimestamp(
-        seconds, datetime.UTC).isoformat(timespec='milliseconds')
 
 
 def _some(texts, separator=', '):
