@@ -24,7 +24,8 @@ class Trial(attempt.SchedulingAttempt):
     picked: rows of the hosts that the first instances get; it ends then.  By
         default each gets the best, until all have one.
 
-    hosts: the copy, as the instances that have a host leave it.
+    hosts, spec_obj: the copy and the RequestSpec, as the instances that have
+        a host leave them.
     count: how many instances are placed.
     error: what it ended with, an exception; None if all are placed.
     """
@@ -43,16 +44,11 @@ class Trial(attempt.SchedulingAttempt):
             if getattr(error, 'is_budget_spent', False):
                 raise
             self.error = error
-        self.hosts = hosts
+        self.hosts, self.spec_obj = hosts, self._spec_obj
 
     @property
     def count(self):
         return len(self._placed)
-
-    @property
-    def spec_obj(self):
-        """The RequestSpec as it is for the first instance without a host."""
-        return self._spec_obj
 
     def _refuse(self):
         # Nobody reads the reasons of a trial.

@@ -4,7 +4,6 @@ The watcher looks for each live decision at growing intervals, and compares
 as soon as it shows: the longer it waits, the more else may change.
 """
 
-import collections
 import dataclasses
 import time
 
@@ -116,8 +115,8 @@ class LiveDecisionWatcher:
             decider, live_picks, conf.scheduler.max_placement_results)
         self._patience = conf.nova_sched.shadow_patience
         self._subset_size = max(1, conf.filter_scheduler.host_subset_size)
-        self._pending = collections.deque()
-        self._failing = False
+        # Oldest first: a dict without values.
+        self._pending, self._failing = {}, False
 
     def __len__(self):
         """Return the number of pending requests."""
@@ -144,11 +143,11 @@ class LiveDecisionWatcher:
         if unseen:
             self._finish(request, compare.LiveDecision(unseen=unseen))
             return
-        self._pending.append(request)
+        self._pending[request] = None
         # The live decision may show already.
         self._check(request)
         if len(self._pending) > _MAX_PENDING:
-            self._finish(self._pending[0], compare.LiveDecision(
+            self._finish(next(iter(self._pending)), compare.LiveDecision(
                 unseen='too many requests were waited for'))
 
     def _decide(self, call):
@@ -175,7 +174,7 @@ class LiveDecisionWatcher:
                 # One fault must not keep the others from being compared.
                 LOG.exception('Cannot compare the decisions on request %s',
                               request.record.request_id)
-                self._remove(request)
+                self._pending.pop(request, None)
             if self._failing:
                 # A time-out for each of the others would follow.
                 return
@@ -210,7 +209,11 @@ class LiveDecisionWatcher:
                 self._live_picks.find_refused(request.unplaced[:1]))
         except _UNAVAILABLE as exc:
             problem = exc
-        self._log_outage(problem)
+        if problem is not None and not self._failing:
+            # Once an outage.
+            LOG.warning('Cannot read the decisions of the live scheduler: %s',
+                        problem)
+        self._failing = problem is not None
         if not request.unplaced:
             self._finish(request, compare.LiveDecision(tuple(
                 request.places[uuid] for uuid in request.uuids)))
@@ -224,20 +227,9 @@ class LiveDecisionWatcher:
             request.due_at = now + request.pause
             request.pause = min(_MAX_PAUSE, request.pause * _GROWTH)
 
-    def _log_outage(self, problem):
-        """Log that live decisions cannot be read, once an outage."""
-        if problem is not None and not self._failing:
-            LOG.warning('Cannot read the decisions of the live scheduler: %s',
-                        problem)
-        self._failing = problem is not None
-
-    def _remove(self, request):
-        if request in self._pending:
-            self._pending.remove(request)
-
     def _finish(self, request, live):
         """Compare a request with a LiveDecision, report and remove it."""
-        self._remove(request)
+        self._pending.pop(request, None)
         request.decided_by = self._clock()
         changed = ([] if live.unseen else self._changes.find(
             request, live.places, self._pending))

@@ -51,7 +51,9 @@ def test_none_to_list_is_said(report):
 
 
 def test_a_copy_of_placement_is_counted_by_how_far_it_agrees(report):
-    ended = report(*(
+    old = lines.an_entry()
+    del old['copy']
+    ended = report(old, lines.an_entry(), *(
         lines.an_entry(copy={'verdict': verdict, 'age': age})
         for verdict, age in ((copied.SAME, 1.25), (copied.SAME, 0.5),
                              (copied.FEWER, 2.0))),

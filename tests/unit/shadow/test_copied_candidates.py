@@ -152,11 +152,3 @@ def test_the_summary_counts_the_requests_that_agree():
     assert told.summary().endswith(
         '; a copy of what Placement knows has the same candidates for 2 of '
         '3 request(s)')
-
-
-def test_totals_of_the_copy_have_its_largest_age():
-    entries = [{'copy': {'verdict': verdict, 'age': age}} for verdict, age in (
-        (copied.MORE, 9.0), (copied.SAME, 1.0), (copied.SAME, 2.0))]
-
-    assert report.copy_totals([*entries, {}, {'copy': None}]) == [
-        (copied.SAME, 2, 2.0), (copied.MORE, 1, 9.0)]
