@@ -311,16 +311,8 @@ class SchedulerService(backend.get_component('ServiceBase')):
     def _start_driver(self):
         self._wait_for('the database')
         started = self._load_driver()
-        while True:
-            try:
-                engine.wait_for_database(self.conf, LOG, self._sleep)
-                started.start()
-                return started
-            except exception.DatabaseUnavailable as error:
-                reason = error
-            # Outside of the handler, where oslo.log would add it once more.
-            LOG.error('Still waiting for the database: %s', reason)
-            self._sleep(self.conf.database.retry_interval)
+        start_when_database_answers(started, self.conf, self._sleep)
+        return started
 
     def _warn_of_no_hosts(self):
         """Log a warning if cells are mapped and none of them has hosts."""
@@ -385,7 +377,7 @@ class SchedulerService(backend.get_component('ServiceBase')):
                 or not worker.PERIODIC):
             return None
         interval = interval or DEFAULT_PERIOD
-        periodic = LoopingCall(_run_periodic_tasks, worker, interval)
+        periodic = LoopingCall(run_periodic_tasks, worker, interval)
         # The driver's start has just done the first round.
         periodic.start(interval, initial_delay=interval,
                        stop_on_exception=False)
@@ -419,7 +411,27 @@ class SchedulerService(backend.get_component('ServiceBase')):
             raise _StoppedEarly
 
 
-def _run_periodic_tasks(worker, interval):
+def start_when_database_answers(driver, conf, sleep):
+    """Wait for the database, however long it takes, and start a driver.
+
+    sleep: function of seconds, which ends the wait by raising something.
+    """
+    while True:
+        try:
+            engine.wait_for_database(conf, LOG, sleep)
+            return driver.start()
+        except exception.DatabaseUnavailable as error:
+            reason = error
+        # Outside of the handler, where oslo.log would add it once more.
+        LOG.error('Still waiting for the database: %s', reason)
+        sleep(conf.database.retry_interval)
+
+
+def run_periodic_tasks(worker, interval):
+    """Run the periodic tasks of a driver; log a database that is away.
+
+    interval: seconds until the next time.
+    """
     try:
         worker.run_periodic_tasks(context.RequestContext())
     except exception.DatabaseUnavailable as error:

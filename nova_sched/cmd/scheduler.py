@@ -18,6 +18,7 @@ from nova_sched.options import loading
 from nova_sched.preflight import setup as setups
 from nova_sched.preflight import startup
 from nova_sched.shadow import runner as shadow
+from nova_sched.shadow import tap
 
 LOG = logging.getLogger(__name__)
 
@@ -72,7 +73,7 @@ def _problems(conf):
     """Return what this configuration, or system, cannot run with: list."""
     found = startup.problems(conf)
     if conf.shadow and not found:
-        found = shadow.problems(conf)
+        found = tap.problems(conf)
     if not (found or conf.shadow or conf.no_fork):
         supervisor.check_semaphores()
     return found

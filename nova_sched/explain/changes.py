@@ -20,8 +20,8 @@ import math
 import numpy as np
 
 from nova_sched import objects
+from nova_sched.dry_run import trial as trials
 from nova_sched.explain import matrix as matrices
-from nova_sched.explain import trial as trials
 from nova_sched.explain import words
 from nova_sched.hosts import budget as budgets
 from nova_sched.objects import copies
@@ -95,6 +95,12 @@ class _Proposal:
     hosts: object = None
 
 
+def _proposal(kind, what, how, **applied):
+    """Return a _Proposal of a Change, whose sentence begins with ``how``."""
+    return _Proposal(Change(kind, what, f'{how} the request is placed'),
+                     **applied)
+
+
 def smallest_changes(hosts, request, ranker, flavors=(), default_zone=None,
                      ask_others=False, budget=None):
     """Return changes by which a refused request would be placed: list.
@@ -143,7 +149,8 @@ class _Search:
         #: How many instances have no host.
         self.missing = self.request.count - trial.count
         with budgets.Step('changes'):
-            self.matrix = trial.judged(self.ranker, ask_others=True)
+            self.matrix = matrices.judge(trial.hosts, trial.spec_obj,
+                                         self.ranker, ask_others=True)
             #: The hosts that only one rule keeps out.
             self.nearly = np.flatnonzero(self.matrix.counts == 1)
         for kind, most in _KINDS:
@@ -188,9 +195,8 @@ class _Search:
             name = type(filter_).__name__
             if helping.get(name) or name in self.matrix.errors or (
                     self._acts_on_others(filter_)):
-                yield _Proposal(
-                    Change('filter_off', {'filter': name},
-                           f'without {name} the request is placed'),
+                yield _proposal(
+                    'filter_off', {'filter': name}, f'without {name}',
                     ranker=trials.without(self.ranker, [filter_]))
 
     def _acts_on_others(self, filter_):
@@ -213,14 +219,12 @@ class _Search:
                        in zip(_sizes(flavor), now, strict=True))]
         for flavor in sorted(smaller, key=_sizes, reverse=True):
             memory_mb, disk_gb, vcpus, swap_mb = _sizes(flavor)
-            yield _Proposal(
-                Change('smaller_flavor', {
-                    'flavor': flavor.name, 'flavorid': flavor.flavorid,
-                    'memory_mb': memory_mb, 'vcpus': vcpus,
-                    'disk_gb': disk_gb, 'swap_mb': swap_mb},
-                    f'with the flavor {flavor.name} ({memory_mb} MB RAM, '
-                    f'{vcpus} VCPUs, {disk_gb} GB disk) the request is '
-                    'placed'),
+            yield _proposal('smaller_flavor', {
+                'flavor': flavor.name, 'flavorid': flavor.flavorid,
+                'memory_mb': memory_mb, 'vcpus': vcpus, 'disk_gb': disk_gb,
+                'swap_mb': swap_mb},
+                f'with the flavor {flavor.name} ({memory_mb} MB RAM, '
+                f'{vcpus} VCPUs, {disk_gb} GB disk)',
                 request=self._asking(flavor=flavor))
 
     def enabled_hosts(self):
@@ -234,11 +238,11 @@ class _Search:
             disabled = self.matrix.hosts.cell('service_disabled', row)
             state, verb = (('disabled', 'enabled') if disabled
                            else ('down', 'up'))
-            yield _Proposal(
-                Change('host_enabled', {**self._named(row), 'service': state},
-                       f'with the {state} compute service on '
-                       f'{self.matrix.name(row)} {verb} the request is '
-                       'placed'), hosts=lambda changed, row=row: _write(
+            yield _proposal(
+                'host_enabled', {**self._named(row), 'service': state},
+                f'with the {state} compute service on '
+                f'{self.matrix.name(row)} {verb}',
+                hosts=lambda changed, row=row: _write(
                     changed, row, service_disabled=False,
                     service_forced_down=False, service_up=True))
 
@@ -279,12 +283,11 @@ class _Search:
                 continue
             said = words.joined([f'{many} {_FREEABLE[what].unit}'
                                  for what, many in amount.items()])
-            yield _Proposal(
-                Change('freed', {**self._named(row), **{
+            yield _proposal(
+                'freed', self._named(row) | {
                     _FREEABLE[what].key: many
-                    for what, many in amount.items()}},
-                    f'with {said} less on {self.matrix.name(row)} the '
-                    'request is placed'),
+                    for what, many in amount.items()},
+                f'with {said} less on {self.matrix.name(row)}',
                 hosts=lambda changed, row=row, amount=amount: _free(
                     changed, row, amount))
 
@@ -341,10 +344,8 @@ class _Search:
             yield self._zone(None, f'without availability zone {wanted}')
 
     def _zone(self, zone, where):
-        return _Proposal(
-            Change('other_zone', {'availability_zone': zone},
-                   f'{where} the request is placed'),
-            request=self._asking(availability_zone=zone))
+        return _proposal('other_zone', {'availability_zone': zone}, where,
+                         request=self._asking(availability_zone=zone))
 
     def unpinned(self):
         """Propose not to bind the request to hosts and nodes."""
@@ -363,20 +364,17 @@ class _Search:
         if pins:
             names = words.joined([f'{name} {", ".join(hosts)}'
                                   for name, hosts in pins.items()])
-            yield _Proposal(
-                Change('unpinned', pins,
-                       f'without {names} the request is placed'),
-                request=self._asking(**fields))
+            yield _proposal('unpinned', pins, f'without {names}',
+                            request=self._asking(**fields))
 
     def fewer_instances(self):
         """Propose as many instances as find a host."""
         count, uuids = self.placed, self.request.instance_uuids
         if count:
-            yield _Proposal(
-                Change('fewer_instances', {
-                    'instances': count, 'wanted': self.request.count},
-                    f'with {count} instead of {self.request.count} instances '
-                    'the request is placed'),
+            yield _proposal(
+                'fewer_instances',
+                {'instances': count, 'wanted': self.request.count},
+                f'with {count} instead of {self.request.count} instances',
                 request=dataclasses.replace(
                     self._asking(num_instances=count), count=count,
                     instance_uuids=uuids and uuids[:count]))

@@ -4,17 +4,19 @@
 explained as one of now, on the hosts as they were.
 """
 
+import contextlib
 import dataclasses
 import datetime
 import itertools
+import logging
 
 from nova_sched import exception
-from nova_sched.explain import trial as trials
+from nova_sched.dry_run import trial as trials
 from nova_sched.explain.changes import smallest_changes
 from nova_sched.explain.host import verdicts
 from nova_sched.explain.host import why_not
+from nova_sched.explain.matrix import judge
 from nova_sched.explain.pick import why_pick
-from nova_sched.explain.quiet import quiet
 from nova_sched.options import nearest
 
 
@@ -99,11 +101,12 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
     Raises InvalidInput for a host that is not there.
     """
     named = [rows_named(hosts, name) for name in named]
-    with quiet():
+    with _log_disabled():
         trial = _before(instance if placed else None, hosts, request, ranker,
                         picked, ask_others)
-        matrix = trial.judged(ranker, ask_others, placement,
-                              () if placed else refused)
+        matrix = judge(trial.hosts, trial.spec_obj, ranker,
+                       ask_others=ask_others, placement=placement,
+                       refused=() if placed else refused)
         row = _row(hosts, picked, trial.count) if placed else None
         pick, error = _pick(matrix, row, selector)
         return Explanation(
@@ -113,6 +116,17 @@ def explain(hosts, request, ranker, *, placed, picked=(), instance=0,
             [] if placed else smallest_changes(
                 hosts, request, ranker, flavors, default_zone, ask_others),
             error, schedule_info(matrix) if every_host else None)
+
+
+@contextlib.contextmanager
+def _log_disabled():
+    """Disable the log, which has the decision already, for a block."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def rows_named(hosts, name):

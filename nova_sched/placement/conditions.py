@@ -98,7 +98,7 @@ def _aggregates(uuids, is_forbidden=False):
 class ConditionReader:
     """Asks Placement who meets a condition; it is asked no more once it fails.
 
-    adapter: PlacementAdapter, or what stands for it in a rehearsal.
+    adapter: PlacementAdapter, or what stands for it in a dry run.
     """
 
     def __init__(self, adapter):

@@ -13,11 +13,9 @@ show, because they may have claimed the host and released it.
 """
 
 import collections
-import dataclasses
 
 from nova_sched import exception
-from nova_sched.observe import logs
-from nova_sched.rehearsal import host_changes
+from nova_sched.dry_run import host_changes
 
 #: Requests that are remembered, to see who else was given a host.
 _REMEMBERED = 1000
@@ -29,53 +27,16 @@ _LAG = 1.0
 _LINGERING = 5.0
 
 
-@dataclasses.dataclass(frozen=True)
-class OtherRequest:
-    """A request besides the one that is compared.
-
-    places: uuid -> (host, node), the live picks that have been seen.
-    may_be_hidden: whether it may have held more than ``places``: it is for
-        several instances, and not all of them show.
-    decided_by: latest time of its live decision, in seconds; None while the
-        decision is pending.
-    """
-
-    request_id: str
-    places: dict
-    may_be_hidden: bool
-    decided_by: float | None = None
-
-    @classmethod
-    def from_pending(cls, request, decided_by=None):
-        """Return what a watcher.PendingRequest is to the others."""
-        several = max(request.record.instances, len(request.uuids)) > 1
-        # No instance shows of a caller that names none.
-        return cls(logs.field(request.record.request_id),
-                   dict(request.places),
-                   several and bool(request.unplaced or not request.uuids),
-                   decided_by)
-
-    def undecided_at(self, time):
-        """Return whether its live decision may be later than a time."""
-        return self.decided_by is None or self.decided_by > time
-
-    def instances_on(self, host):
-        """Return the uuids of its instances on a host: set."""
-        return {uuid for uuid, place in self.places.items()
-                if place[0] == host}
-
-
 class ChangeFinder:
     """Finds what changed on hosts since a request was decided here.
 
-    decider: decider.Decider.  live_picks: live_picks.LivePicks.
-    placement: read_only_placement.ReadOnlyPlacement, or None.
+    decider: dry_run.decider.Decider.  live_picks: live_picks.LivePicks.
     max_candidates: limit that Placement is given.
     """
 
-    def __init__(self, decider, live_picks, placement, max_candidates):
+    def __init__(self, decider, live_picks, max_candidates):
         self._decider, self._live_picks = decider, live_picks
-        self._placement, self._max_candidates = placement, max_candidates
+        self._max_candidates = max_candidates
         self._recent = collections.deque(maxlen=_REMEMBERED)
 
     def find(self, request, places, pending=()):
@@ -86,66 +47,59 @@ class ChangeFinder:
         """
         chosen = {(pick.host, pick.nodename)
                   for pick in request.record.picks}
-        others = [*map(OtherRequest.from_pending, pending), *self._recent]
-        candidates = request.candidates
+        others = [*pending, *self._recent]
         changes = []
-        if candidates is not None and candidates.unanswered:
+        if request.listing is not None and not request.listing.is_answered:
             changes.append(
                 'Placement did not answer when it was decided here')
         try:
             self._decider.refresh()
+            tables = request.table, self._decider.table()
             running = self._live_picks.hosts_of(request.uuids)
-            usages = candidates.usages() if candidates else None
             for place in sorted({*chosen, *places}, key=str):
                 host = place[0]
                 if (place in request.seen_before.values()
                         and host in request.ran_on):
                     changes.append(f'an instance of the request was on '
                                    f'{host} before it was decided here')
-                elif host not in running:
-                    changes += self._row_changes(request, place)
-                changes += self._other_usage(request, place, usages, others)
+                elif host not in running and None not in tables:
+                    changes += host_changes.row_changes(place, *tables)
+                changes += self._other_usage(request, place, others)
         except (exception.PlacementError,
                 exception.DatabaseUnavailable) as exc:
             changes.append(f'what has changed is not known: {exc}')
         return changes
 
     def remember(self, request, unseen):
-        """Remember what a request was given.
+        """Remember which hosts a request got, and not what it was decided on.
 
         unseen: whether its live decision does not show; it may be made a
             while later.
         """
-        other = OtherRequest.from_pending(request, request.reported_at)
-        if unseen and other.may_be_hidden:
-            other = dataclasses.replace(
-                other, decided_by=request.reported_at + _LINGERING)
-        self._recent.append(other)
+        if unseen and request.may_be_hidden:
+            request.decided_by += _LINGERING
+        request.forget_state()
+        self._recent.append(request)
 
-    def _row_changes(self, request, place):
-        """Return what the compute service reported of a host: texts."""
-        now = self._decider.table()
-        if request.table is None or now is None:
-            return []
-        return host_changes.row_changes(place, request.table, now)
-
-    def _other_usage(self, request, place, usages, others):
+    def _other_usage(self, request, place, others):
         """Return how other requests used a host: texts, the first is enough.
-
-        usages: provider -> class -> amount, as Placement answered for the
-            decision here; None where Placement plays no part.
         """
-        if usages is None:
-            return _given_to_another(request, place, others)
+        listing, [host, _] = request.listing, place
+        if listing is None or listing.most is None:
+            return _given_to_another(place, others, request.started_at)
         provider = provider_of(place, request.table)
-        allocations = (self._placement.provider_allocations(provider)
+        allocations = (self._decider.placement.provider_allocations(provider)
                        if provider else {})
-        before = usages.get(provider)
+        before = listing.usages.get(provider)
         if before is None:
-            return (_claimed_before(request, place)
-                    or self._beyond_limit(request, place)
-                    or _left_by_another(place, allocations, others,
-                                        request.started_at, _LINGERING))
+            if place in request.seen_before.values():
+                return [f'{host} was claimed before it was decided here']
+            if listing.most >= self._max_candidates:
+                return [f'Placement may have left out {host}: it offered as '
+                        'many as [scheduler] max_placement_results = '
+                        f'{self._max_candidates}']
+            return _left_by_another(place, allocations, others,
+                                    request.started_at, _LINGERING)
         held_before = {}
         for allocation in request.held_before.values():
             held_before |= allocation.get(provider, {})
@@ -154,35 +108,20 @@ class ChangeFinder:
         concurrent = any(
             other.undecided_at(request.started_at) for other in others)
         return usage_changes(
-            place[0], before, allocations, set(request.uuids),
+            host, before, allocations, set(request.uuids),
             held_before) or _left_by_another(
                 place, allocations, others, request.started_at,
                 _LINGERING if concurrent else 0)
 
-    def _beyond_limit(self, request, place):
-        """Return whether the limit may have excluded a host: texts."""
-        if request.candidates.max_count() < self._max_candidates:
-            return []
-        return [f'Placement may have left out {place[0]}: it offered as many '
-                f'as [scheduler] max_placement_results = '
-                f'{self._max_candidates}']
 
-
-def _claimed_before(request, place):
-    """Return whether the live claim showed at the first look: texts."""
-    if place not in request.seen_before.values():
-        return []
-    return [f'{place[0]} was claimed before it was decided here']
-
-
-def _given_to_another(request, place, others):
+def _given_to_another(place, others, started_at):
     """Return which other request has a host, or had it: texts."""
-    return [f'{place[0]} was given to request {other.request_id}, too'
-            for other in others
-            if other.undecided_at(request.started_at - _LAG)
-            and other.instances_on(place[0])
-            ][:1] or _left_by_another(
-                place, {}, others, request.started_at, 0)
+    for other in others:
+        if other.undecided_at(started_at - _LAG) and other.instances_on(
+                place[0]):
+            return [f'{place[0]} was given to request {other.request_id}, '
+                    'too']
+    return _left_by_another(place, {}, others, started_at, 0)
 
 
 def _left_by_another(place, allocations, others, started_at, lingering):
@@ -216,16 +155,13 @@ def usage_changes(host, before, allocations, consumers, held_before):
     consumers: of the request itself.
     held_before: class -> amount that those held before.
     """
-    now = dict(held_before)
-    for consumer, amounts in allocations.items():
-        if consumer in consumers:
-            continue
-        for resource, amount in amounts.items():
-            now[resource] = now.get(resource, 0) + amount
+    now = collections.Counter(held_before)
+    for consumer in allocations.keys() - consumers:
+        now.update(allocations[consumer])
     return [f'{resource} of {host} taken by others in Placement: '
-            f'{before[resource]} became {now.get(resource, 0)}'
+            f'{before[resource]} became {now[resource]}'
             for resource in sorted(before)
-            if before[resource] != now.get(resource, 0)]
+            if before[resource] != now[resource]]
 
 
 def provider_of(place, table):
@@ -234,4 +170,4 @@ def provider_of(place, table):
     table: HostTable, or None.
     """
     rows = [] if table is None else host_changes.rows_of(table, place)
-    return host_changes.value(table, 'uuid', rows[0]) if rows else None
+    return table.snapshot(None).cell('uuid', rows[0]) if rows else None

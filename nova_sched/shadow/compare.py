@@ -1,6 +1,6 @@
 """The comparison of a live decision with the decision made here."""
 
-import dataclasses
+import typing
 
 from nova_sched.hosts import decision
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
@@ -27,8 +27,7 @@ VERDICTS = (*AGREEMENTS, LOWER, REFUSED_HERE, NONE_HERE, NONE_THERE, FAILED,
 _TOLERANCE = 1e-9
 
 
-@dataclasses.dataclass(frozen=True)
-class LiveDecision:
+class LiveDecision(typing.NamedTuple):
     """What a live scheduler decided.
 
     places: (host, node) of each instance, the node None where it does not
@@ -40,8 +39,7 @@ class LiveDecision:
     unseen: str | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Comparison:
+class Comparison(typing.NamedTuple):
     """The result of a comparison.
 
     verdict: one of VERDICTS.
@@ -85,14 +83,13 @@ def _compare(record, live, subset_size):
     picks, places = _unmatched(record, live.places)
     if not places:
         return Comparison(SAME)
+    def severity(comparison):
+        return VERDICTS.index(comparison.verdict)
+
     # The worst place counts, each compared with the pick that suits it best.
     return max((min((_compare_place(record, place, pick, subset_size)
-                     for pick in picks), key=_severity)
-                for place in places), key=_severity)
-
-
-def _severity(comparison):
-    return VERDICTS.index(comparison.verdict)
+                     for pick in picks), key=severity)
+                for place in places), key=severity)
 
 
 def _compare_refusal(record, live):
@@ -104,7 +101,7 @@ def _compare_refusal(record, live):
         return Comparison(FAILED, 'Placement', 'the log tells why Placement '
                           'named no candidates')
     for place in live.places:
-        rule = _rejected_by(record, place)
+        rule = _rejected_by(record, _rows_at(record, place))
         if rule is not None:
             return _rejection(NONE_HERE, rule, place)
     if no_candidates:
@@ -132,19 +129,27 @@ def _is_at(host, place):
     return host[0] == place[0] and place[1] in (None, host[1])
 
 
+def _rows_at(record, place):
+    """Return the rows of a place among the hosts that were read: set."""
+    names = (column.items() for column in record.state.names)
+    return {row for row, host in enumerate(zip(*names, strict=True))
+            if _is_at(host, place)}
+
+
 def _compare_place(record, place, index, subset_size):
     """Compare a live place with the pick of that index: Comparison."""
+    rows = _rows_at(record, place)
     weighed = (record.weighing.kept[index] if index < len(record.weighing.kept)
                else None)
     if weighed is not None:
         for rank, row in enumerate(weighed.rows.tolist()):
-            if _is_at(record.state.host_of(row), place):
-                return _compare_weights(
-                    record, place, index, rank, subset_size)
-    rule = _rejected_by(record, place)
+            if row in rows:
+                return _compare_weights(record, place, index, rank,
+                                        subset_size)
+    rule = _rejected_by(record, rows)
     if rule is not None:
         return _rejection(REFUSED_HERE, rule, place)
-    if not _is_known(record, place):
+    if record.state.names and not rows:
         return Comparison(REFUSED_HERE, 'unknown host',
                           f'{place[0]} is none of the '
                           f'{record.state.hosts} hosts '
@@ -161,16 +166,14 @@ def _compare_weights(record, place, index, rank, subset_size):
 
     rank: of the live host in the decision here, 0 for the best.
     """
-    weighed = record.weighing.kept[index]
-    weights = weighed.weights
+    weights, pick = record.weighing.kept[index].weights, record.picks[index]
     least = weights[min(subset_size, len(weights)) - 1]
     if weights[rank] >= least - _TOLERANCE:
         return Comparison(EQUALS)
     return Comparison(
         LOWER, 'weight',
         f'{place[0]} weighs {weights[rank]:.6g} and is number {rank + 1} of '
-        f'{len(weights)}; {record.picks[index].host} weighs '
-        f'{record.picks[index].weight:.6g}')
+        f'{len(weights)}; {pick.host} weighs {pick.weight:.6g}')
 
 
 def _rejection(verdict, rule, place):
@@ -179,18 +182,7 @@ def _rejection(verdict, rule, place):
     return Comparison(verdict, rule, why)
 
 
-def _rejected_by(record, place):
-    """Return the name of the rule that rejected a host, or None."""
-    for rule, rows in record.funnel.rejected():
-        if any(_is_at(record.state.host_of(row), place)
-               for row in rows.tolist()):
-            return rule
-    return None
-
-
-def _is_known(record, place):
-    """Return whether a host was read; True if the record has no hosts."""
-    if not record.state.names:
-        return True
-    return any(_is_at(record.state.host_of(row), place)
-               for row in range(len(record.state.names[0])))
+def _rejected_by(record, rows):
+    """Return the name of the rule that rejected one of the rows, or None."""
+    return next((rule for rule, rejected in record.funnel.rejected()
+                 if not rows.isdisjoint(rejected.tolist())), None)

@@ -5,7 +5,6 @@ the host in the instance's row does, as soon as a compute service has taken
 the instance. A conductor puts an instance that was refused into cell0.
 """
 
-import numpy as np
 import sqlalchemy as sa
 
 from nova_sched import exception
@@ -19,14 +18,15 @@ class LivePicks:
     """Reads what became of instances.
 
     conf: ConfigOpts.
-    placement: read_only_placement.ReadOnlyPlacement, or None.
-    hosts: decider.Decider, of which ``table`` and ``refresh`` are used.
+    decider: dry_run.decider.Decider, whose connection to Placement and whose
+        hosts are used.
 
     Its methods raise DatabaseUnavailable and, with Placement, PlacementError.
     """
 
-    def __init__(self, conf, placement, hosts):
-        self._conf, self._placement, self._hosts = conf, placement, hosts
+    def __init__(self, conf, decider):
+        self._conf, self._decider = conf, decider
+        self._placement = decider.placement
         self._reader = reader.HostReader(conf, compute_node_columns=(
             'uuid', 'host', 'hypervisor_hostname'))
         self._cell0 = None
@@ -110,17 +110,12 @@ class LivePicks:
             place = self._place_of_known(providers)
         if place is None:
             # The host may be new.
-            self._hosts.refresh()
+            self._decider.refresh()
             place = self._place_of_known(providers)
         return place or (f'of provider {providers[0]}', None)
 
     def _place_of_known(self, providers):
-        table = self._hosts.table()
-        column = None if table is None else table.columns['uuid']
-        for uuid in providers if column is not None else ():
-            rows = np.flatnonzero(column.codes == column.code(uuid))
-            if len(rows):
-                return tuple(name.values[name.codes.item(rows[0])] for name
-                             in (table.columns['host'],
-                                 table.columns['nodename']))
-        return None
+        table = self._decider.table()
+        places = {} if table is None else dict(zip(
+            table.columns['uuid'].items(), table.keys(), strict=True))
+        return next(filter(None, map(places.get, providers)), None)

@@ -5,7 +5,6 @@ that users wrote.
 """
 
 import collections
-import datetime
 import errno
 import json
 import os
@@ -13,10 +12,11 @@ import os
 from oslo_log import log as logging
 
 from nova_sched import exception
+from nova_sched.dry_run import copied_candidates
 from nova_sched.hosts import decision
+from nova_sched.observe import decision_document
 from nova_sched.observe import logs
 from nova_sched.shadow import compare
-from nova_sched.shadow import copied_candidates
 
 LOG = logging.getLogger(__name__)
 
@@ -34,8 +34,8 @@ class Report:
 
     path: of the file that lines of JSON are added to; None for no file.
 
-    counts: (verdict, rule) -> number of requests.
-    copies: copied_candidates.CopyComparison.verdict -> number of requests.
+    counts: verdict -> number of requests.
+    copies: verdict of copied_candidates -> number of requests.
     """
 
     def __init__(self, path):
@@ -44,7 +44,7 @@ class Report:
 
     def add(self, entry):
         """Add a request: a dict as of ``make_entry``."""
-        self.counts[entry['verdict'], entry['rule']] += 1
+        self.counts[entry['verdict']] += 1
         LOG.log(logging.INFO if entry['verdict'] in _INFO_VERDICTS
                 else logging.WARNING,
                 'Request for %(instances)s: %(verdict)s%(why)s; here '
@@ -76,8 +76,13 @@ class Report:
 
     def summary(self):
         """Return the totals in words."""
-        every = sum(self.copies.values())
-        return summarize(self.counts) + (
+        counts, every = self.counts, self.copies.total()
+        agree = sum(counts[verdict] for verdict in compare.AGREEMENTS)
+        comparable = counts.total() - counts[compare.NOT_COMPARABLE]
+        parts = ', '.join(f'{counts[verdict]} {verdict}'
+                          for verdict in compare.VERDICTS if counts[verdict])
+        return f'{agree} of {comparable} comparable requests agree' + (
+            f' ({parts})' if parts else '') + (
             f'; a copy of what Placement knows has the same candidates for '
             f'{self.copies[copied_candidates.SAME]} of {every} request(s)'
             if every else '')
@@ -111,11 +116,10 @@ def make_entry(record, uuids, live, comparison, waited, copy=None):
     record: closed Decision.  uuids: of the instances.
     live: compare.LiveDecision.  comparison: compare.Comparison.
     waited: seconds until the live decision showed, or was given up.
-    copy: copied_candidates.CopyComparison, or None.
+    copy: what copied_candidates.compare_copy returns.
     """
     return {
-        'at': datetime.datetime.fromtimestamp(
-            record.arrived, datetime.UTC).isoformat(timespec='milliseconds'),
+        'at': decision_document.iso(record.arrived),
         'request_id': record.request_id and logs.field(record.request_id),
         'instances': list(map(logs.field, uuids)),
         'verdict': comparison.verdict,
@@ -136,7 +140,7 @@ def make_entry(record, uuids, live, comparison, waited, copy=None):
                         else 'placed' if live.places else 'refused'),
             'hosts': [host for host, _ in live.places],
             'seconds': round(waited, 3)},
-        'copy': copy and copy.entry(),
+        'copy': copy,
     }
 
 
@@ -192,11 +196,10 @@ def totals(entries):
     counts = collections.Counter(
         (entry['verdict'], ', '.join(filter(None, (
             entry['rule'], entry.get('otherwise'))))) for entry in entries)
-    return [(*key, count) for key, count in sorted(
-        counts.items(), key=lambda item: (
-            compare.VERDICTS.index(item[0][0])
-            if item[0][0] in compare.VERDICTS else len(compare.VERDICTS),
-            -item[1], item[0][1]))]
+    order = {verdict: i for i, verdict in enumerate(compare.VERDICTS)}
+    return sorted(((*key, count) for key, count in counts.items()),
+                  key=lambda row: (order.get(row[0], len(order)), -row[2],
+                                   row[1]))
 
 
 def copy_totals(entries):
@@ -212,29 +215,6 @@ def copy_totals(entries):
             ages[entry['copy']['verdict']].append(entry['copy']['age'])
     return [(verdict, len(found), max(found)) for verdict, found in sorted(
         ages.items(), key=lambda item: -len(item[1]))]
-
-
-def agreement(counts):
-    """Return (requests that agree, requests that can be compared).
-
-    counts: (verdict, rule) -> number of requests.
-    """
-    comparable = sum(count for (verdict, _), count in counts.items()
-                     if verdict != compare.NOT_COMPARABLE)
-    return (sum(count for (verdict, _), count in counts.items()
-                if verdict in compare.AGREEMENTS), comparable)
-
-
-def summarize(counts):
-    """Return totals in words.  counts: (verdict, rule) -> requests."""
-    by_verdict = collections.Counter()
-    for (verdict, _), count in counts.items():
-        by_verdict[verdict] += count
-    agree, comparable = agreement(counts)
-    parts = ', '.join(f'{by_verdict[verdict]} {verdict}'
-                      for verdict in compare.VERDICTS if by_verdict[verdict])
-    return (f'{agree} of {comparable} comparable requests agree'
-            + (f' ({parts})' if parts else ''))
 
 
 def _hosts(side):

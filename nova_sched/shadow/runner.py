@@ -14,13 +14,12 @@ import time
 from oslo_log import log as logging
 
 from nova_sched import conf as config
-from nova_sched import context
 from nova_sched import exception
+from nova_sched import service
 from nova_sched import version
-from nova_sched.db import engine
+from nova_sched.dry_run import decider
 from nova_sched.options import spelling
 from nova_sched.preflight import startup
-from nova_sched.shadow import decider
 from nova_sched.shadow import live_picks
 from nova_sched.shadow import report
 from nova_sched.shadow import tap
@@ -34,8 +33,6 @@ _MESSAGE_WAIT = 0.2
 _BURST = 8
 #: Seconds between two attempts at a broker, and between two health lines.
 _RETRY, _HEALTH = 3, 60
-#: Seconds that [scheduler] periodic_task_interval = 0 stands for.
-_PERIOD = 60
 
 
 class Shadow:
@@ -50,22 +47,19 @@ class Shadow:
         self._conf, self._notifier = conf, notifier
         self._stopping = threading.Event()
         self._tap = tap.Tap(conf)
-        self._placement = decider.connect_placement(conf)
-        self._decider = decider.Decider(conf, self._placement)
-        self._live_picks = live_picks.LivePicks(
-            conf, self._placement, self._decider)
+        self._decider = decider.Decider(conf, is_shadow=True)
+        self._live_picks = live_picks.LivePicks(conf, self._decider)
         self.report = report.Report(conf.nova_sched.shadow_report)
         self._watcher = watcher.LiveDecisionWatcher(
-            conf, self._decider, self._live_picks, self._placement,
-            self.report)
+            conf, self._decider, self._live_picks, self.report)
         self._last_health = self._last_periodic = time.monotonic()
         self._last_error = None
 
     def stop(self):
         """Make ``run`` return, after one pending answer at most."""
         self._stopping.set()
-        if self._placement is not None:
-            self._placement.stop()
+        if self._decider.placement is not None:
+            self._decider.placement.stop()
 
     def run(self):
         """Compare requests until ``stop`` is called."""
@@ -88,14 +82,9 @@ class Shadow:
     def _start(self):
         """Wait for the database, then start the driver."""
         self._notifier.waiting('the database')
-        while not self._stopping.is_set():
-            try:
-                engine.wait_for_database(self._conf, LOG, self._sleep)
-                return self._decider.start()
-            except exception.DatabaseUnavailable as error:
-                reason = error
-            LOG.error('Still waiting for the database: %s', reason)
-            self._stopping.wait(self._conf.database.retry_interval)
+        with contextlib.suppress(exception.DatabaseUnavailable):
+            service.start_when_database_answers(self._decider, self._conf,
+                                                self._sleep)
 
     def _sleep(self, seconds):
         if self._stopping.wait(seconds):
@@ -151,7 +140,7 @@ class Shadow:
             call = self._tap.next(_MESSAGE_WAIT)
             if call is None:
                 return False
-            if call.is_select_destinations:
+            if call.method == tap.SELECT_DESTINATIONS:
                 self._watcher.add(call)
         except tap.ConnectionLost:
             raise
@@ -177,33 +166,15 @@ class Shadow:
 
     def _run_periodic_tasks(self):
         """Run the driver's periodic tasks, if it has any and they are due."""
-        interval = self._conf.scheduler.periodic_task_interval or _PERIOD
+        interval = (self._conf.scheduler.periodic_task_interval
+                    or service.DEFAULT_PERIOD)
         now = time.monotonic()
         if (not self._decider.driver.PERIODIC or interval < 0
                 or not self._conf.periodic_enable
                 or now - self._last_periodic < interval):
             return
         self._last_periodic = now
-        problem = None
-        try:
-            self._decider.driver.run_periodic_tasks(
-                context.RequestContext(overwrite=False))
-        except exception.DatabaseUnavailable as exc:
-            problem = exc
-        if problem is not None:
-            LOG.warning('Periodic work of the driver failed, next try in '
-                        '%(interval)s seconds: %(error)s',
-                        {'interval': interval, 'error': problem})
-
-
-@spelling.errors_as_written
-def problems(conf):
-    """Return why a shadow cannot run: list of ConfigurationError."""
-    try:
-        tap.check(conf)
-    except exception.ConfigurationError as error:
-        return [error]
-    return []
+        service.run_periodic_tasks(self._decider.driver, interval)
 
 
 def run(conf, notifier):

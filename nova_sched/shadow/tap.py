@@ -11,8 +11,6 @@ its properties, and the broker refuses others that declare it differently.
 import collections
 import contextlib
 import dataclasses
-import json
-import time
 import uuid
 
 from amqp import exceptions as amqp
@@ -21,6 +19,7 @@ from kombu import exceptions as kombu_exceptions
 
 from nova_sched import conf as config
 from nova_sched import exception
+from nova_sched.options import spelling
 from nova_sched.rpc import brokers
 from nova_sched.rpc import decoding
 
@@ -36,6 +35,9 @@ _EXPIRES = 60_000
 
 _CONTEXT = '_context_'
 
+#: The method of which calls are decided.
+SELECT_DESTINATIONS = 'select_destinations'
+
 
 class ConnectionLost(exception.NovaSchedException):
     """The tap has no connection to the broker; the text says why."""
@@ -47,57 +49,46 @@ class Call:
 
     method: its name, preceded by its namespace if it has one.
     args: dict of plain JSON.  context: the caller's, as on the wire.
-    arrived: when the tap received it, seconds since the epoch.
     """
 
     method: str
     args: dict = dataclasses.field(repr=False)
     context: dict = dataclasses.field(repr=False)
-    arrived: float = dataclasses.field(default_factory=time.time)
 
     @classmethod
-    def from_body(cls, body):
-        """Read the call in a message's body, a dict of plain JSON.
+    def from_message(cls, message):
+        """Read the call that decoding.read has found: a dict.
 
         Raises ValueError for a message that is no RPC call.
         """
         try:
-            inner = (json.loads(body['oslo.message'])
-                     if 'oslo.version' in body else body)
-            method, args = inner['method'], dict(inner.get('args') or {})
-            context = {name.removeprefix(_CONTEXT): value
-                       for name, value in inner.items()
-                       if name.startswith(_CONTEXT)}
-        except (KeyError, TypeError, AttributeError, RecursionError) as error:
+            method, args = message['method'], dict(message.get('args') or {})
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError('it is no RPC message') from error
-        if inner.get('namespace'):
-            method = f'{inner["namespace"]}.{method}'
-        return cls(method, args, context)
-
-    @property
-    def is_select_destinations(self):
-        """Whether it calls select_destinations."""
-        return self.method == 'select_destinations'
+        if message.get('namespace'):
+            method = f'{message["namespace"]}.{method}'
+        return cls(method, args, {
+            name.removeprefix(_CONTEXT): value
+            for name, value in message.items() if name.startswith(_CONTEXT)})
 
 
-def check(conf):
-    """Raise ConfigurationError if transport_url names no RabbitMQ."""
+@spelling.errors_as_written
+def problems(conf):
+    """Return why there can be no tap: list of ConfigurationError."""
     url = config.transport_url(conf)
-    if not brokers.urls(conf, url):
-        raise exception.ConfigurationError(
-            '[DEFAULT] transport_url', config.masked(url),
-            'only requests that pass through RabbitMQ can be listened to; '
-            'name the broker of the live scheduler as '
-            'rabbit://USER:PASSWORD@HOST:5672/')
+    return [] if brokers.urls(conf, url) else [exception.ConfigurationError(
+        '[DEFAULT] transport_url', config.masked(url),
+        'only requests that pass through RabbitMQ can be listened to; name '
+        'the broker of the live scheduler as '
+        'rabbit://USER:PASSWORD@HOST:5672/')]
 
 
 class Tap:
     """The queue and the connection to it; for use by one thread.
 
-    conf: ConfigOpts.
+    conf: ConfigOpts without ``problems``.
 
     queue: name of the queue.
-    Raises ConfigurationError if the broker is no RabbitMQ.
     """
 
     def __init__(self, conf):
@@ -105,7 +96,6 @@ class Tap:
         self._connection = self._bound = None
         self._messages = collections.deque()
         self.queue = f'{conf.scheduler_topic}_shadow_{uuid.uuid4().hex}'
-        check(conf)
         self._url = config.transport_url(conf)
         self._hosts = len(brokers.urls(conf, self._url))
 
@@ -144,7 +134,7 @@ class Tap:
                                         self._bound.channel)
             message.ack()
         try:
-            return Call.from_body(decoding.read(message))
+            return Call.from_message(decoding.read(message))
         except ValueError:
             raise
         except Exception as error:

@@ -4,14 +4,16 @@ The watcher looks for each live decision at growing intervals, and compares
 as soon as it shows: the longer it waits, the more else may change.
 """
 
-import collections
 import dataclasses
 import time
 
 from oslo_log import log as logging
 
+from nova_sched import context
 from nova_sched import exception
+from nova_sched import rpc
 from nova_sched.hosts import decision
+from nova_sched.observe import logs
 from nova_sched.shadow import changes
 from nova_sched.shadow import compare
 from nova_sched.shadow import report
@@ -36,26 +38,25 @@ class PendingRequest:
     held_before: uuid -> what the instance held before, as LivePicks.held
         returns it.
     table: HostTable of the decision, or None.
-    candidates: read_only_placement.CandidateResponses, or None.
-    copied: copied_candidates.CopyComparison, or None.
+    listing: read_only_placement.Listing; None where Placement is not used.
     places: uuid -> (host, node), the live picks that have been seen.
     seen_before: those of them that showed at the first look, and so may have
         been there before the decision here; None until then.
     ran_on: hosts on which its instances showed at the first look.
-    started_at, decided_at, due_at, reported_at: seconds, when the decision
-        here began and ended, of the next look, and of the report.
+    started_at, decided_at, due_at: seconds, when the decision here began and
+        ended, and of the next look.
+    decided_by: latest time of its live decision; None while it is pending.
     """
 
     record: decision.Decision
     uuids: list
     held_before: dict
     table: object
-    candidates: object
-    copied: object
+    listing: object
     started_at: float
     decided_at: float
     due_at: float
-    reported_at: float | None = None
+    decided_by: float | None = None
     pause: float = _FIRST_PAUSE
     places: dict = dataclasses.field(default_factory=dict)
     seen_before: dict | None = None
@@ -66,28 +67,56 @@ class PendingRequest:
         """The instances whose live picks have not been seen: list."""
         return [uuid for uuid in self.uuids if uuid not in self.places]
 
+    @property
+    def request_id(self):
+        """The id of the request, for texts."""
+        return logs.field(self.record.request_id)
+
+    @property
+    def may_be_hidden(self):
+        """Whether it may have held more than ``places``.
+
+        It is for several instances, and not all of them show; none does of a
+        caller that names none.
+        """
+        several = max(self.record.instances, len(self.uuids)) > 1
+        return several and bool(self.unplaced or not self.uuids)
+
+    def undecided_at(self, time):
+        """Return whether its live decision may be later than a time."""
+        return self.decided_by is None or self.decided_by > time
+
+    def instances_on(self, host):
+        """Return the uuids of its instances on a host: set."""
+        return {uuid for uuid, place in self.places.items()
+                if place[0] == host}
+
+    def forget_state(self):
+        """Keep nothing of the state that it was decided on."""
+        self.table = self.listing = None
+        self.record = decision.Decision(
+            request_id=self.record.request_id,
+            instances=self.record.instances)
+
 
 class LiveDecisionWatcher:
     """Decides requests, waits for the live decisions, reports both.
 
-    conf: ConfigOpts.  decider: decider.Decider.
+    conf: ConfigOpts.  decider: dry_run.decider.Decider.
     live_picks: live_picks.LivePicks.
-    placement: read_only_placement.ReadOnlyPlacement, or None.
     reporter: report.Report.  clock: function that returns seconds.
     """
 
-    def __init__(self, conf, decider, live_picks, placement, reporter,
+    def __init__(self, conf, decider, live_picks, reporter,
                  clock=time.monotonic):
         self._decider, self._live_picks = decider, live_picks
-        self._placement, self._report = placement, reporter
-        self._clock = clock
+        self._report, self._clock = reporter, clock
         self._changes = changes.ChangeFinder(
-            decider, live_picks, placement,
-            conf.scheduler.max_placement_results)
+            decider, live_picks, conf.scheduler.max_placement_results)
         self._patience = conf.nova_sched.shadow_patience
         self._subset_size = max(1, conf.filter_scheduler.host_subset_size)
-        self._pending = collections.deque()
-        self._failing = False
+        # Oldest first: a dict without values.
+        self._pending, self._failing = {}, False
 
     def __len__(self):
         """Return the number of pending requests."""
@@ -97,29 +126,42 @@ class LiveDecisionWatcher:
         """Decide a tap.Call, and wait for the live decision on it."""
         held_before, unseen = self._held_before(call)
         started_at = self._clock()
-        candidates = self._placement and self._placement.collect_candidates()
-        record = self._decider.decide(call)
-        now = self._clock()
+        dry_run = self._decide(call)
+        record, now = dry_run.record, self._clock()
         request = PendingRequest(
-            record, record.asked_uuids(), held_before,
-            self._decider.table(), candidates,
-            self._decider.copy_comparison, started_at, now, now)
+            record, record.asked_uuids(), held_before, dry_run.table,
+            self._decider.listing, started_at, now, now)
+        unseen = unseen or _reason_unseen(dry_run, request.uuids)
         record.pack()
         record.forget_request()
         record.forget_state()
+        if request.listing is not None:
+            request.listing.pack()
         LOG.debug('Request for %(uuids)s is decided here: %(outcome)s',
                   {'uuids': ', '.join(request.uuids),
                    'outcome': record.outcome})
-        unseen = unseen or _reason_unseen(record, request.uuids, call)
         if unseen:
             self._finish(request, compare.LiveDecision(unseen=unseen))
             return
-        self._pending.append(request)
+        self._pending[request] = None
         # The live decision may show already.
         self._check(request)
         if len(self._pending) > _MAX_PENDING:
-            self._finish(self._pending[0], compare.LiveDecision(
+            self._finish(next(iter(self._pending)), compare.LiveDecision(
                 unseen='too many requests were waited for'))
+
+    def _decide(self, call):
+        """Decide a tap.Call of select_destinations: DryRun."""
+        caller = rpc.ContextSerializer().deserialize_context(call.context)
+        dry_run = self._decider.decide(caller, call.args)
+        request_id = dry_run.record.request_id
+        if dry_run.error is not None and not dry_run.is_expected:
+            LOG.error('Request %(id)s cannot be decided here: %(error)r',
+                      {'id': request_id, 'error': dry_run.error},
+                      exc_info=dry_run.error)
+        # Replaces the caller's context, and its token, in this thread.
+        context.RequestContext(request_id=request_id)
+        return dry_run
 
     def poll(self):
         """Look for the live decisions that are due."""
@@ -132,7 +174,7 @@ class LiveDecisionWatcher:
                 # One fault must not keep the others from being compared.
                 LOG.exception('Cannot compare the decisions on request %s',
                               request.record.request_id)
-                self._remove(request)
+                self._pending.pop(request, None)
             if self._failing:
                 # A time-out for each of the others would follow.
                 return
@@ -167,7 +209,11 @@ class LiveDecisionWatcher:
                 self._live_picks.find_refused(request.unplaced[:1]))
         except _UNAVAILABLE as exc:
             problem = exc
-        self._log_outage(problem)
+        if problem is not None and not self._failing:
+            # Once an outage.
+            LOG.warning('Cannot read the decisions of the live scheduler: %s',
+                        problem)
+        self._failing = problem is not None
         if not request.unplaced:
             self._finish(request, compare.LiveDecision(tuple(
                 request.places[uuid] for uuid in request.uuids)))
@@ -181,29 +227,20 @@ class LiveDecisionWatcher:
             request.due_at = now + request.pause
             request.pause = min(_MAX_PAUSE, request.pause * _GROWTH)
 
-    def _log_outage(self, problem):
-        """Log that live decisions cannot be read, once an outage."""
-        if problem is not None and not self._failing:
-            LOG.warning('Cannot read the decisions of the live scheduler: %s',
-                        problem)
-        self._failing = problem is not None
-
-    def _remove(self, request):
-        if request in self._pending:
-            self._pending.remove(request)
-
     def _finish(self, request, live):
         """Compare a request with a LiveDecision, report and remove it."""
-        self._remove(request)
-        request.reported_at = self._clock()
+        self._pending.pop(request, None)
+        request.decided_by = self._clock()
         changed = ([] if live.unseen else self._changes.find(
             request, live.places, self._pending))
-        self._changes.remember(request, bool(live.unseen))
-        self._report.add(report.make_entry(
+        entry = report.make_entry(
             request.record, request.uuids, live,
             compare.compare(request.record, live, changed,
                             self._subset_size),
-            request.reported_at - request.decided_at, request.copied))
+            request.decided_by - request.decided_at,
+            request.listing and request.listing.copy)
+        self._changes.remember(request, bool(live.unseen))
+        self._report.add(entry)
 
 
 def _uuid_in_request(call):
@@ -218,14 +255,11 @@ def _uuid_in_request(call):
     return []
 
 
-def _reason_unseen(record, uuids, call):
+def _reason_unseen(dry_run, uuids):
     """Return why the live decision on a call never shows; None if it does."""
-    if record.instances > len(uuids) or not uuids:
+    if dry_run.record.instances > len(uuids) or not uuids:
         return 'the caller does not name the instances'
-    spec = call.args.get('spec_obj')
-    data = spec.get('nova_object.data') if isinstance(spec, dict) else None
-    hints = (data or {}).get('scheduler_hints') or {}
-    if '_nova_check_type' in hints:
+    if dry_run.spec_obj is not None and dry_run.spec_obj.is_rebuild:
         return 'a rebuild stays where it is, and takes nothing'
     return None
 

@@ -17,8 +17,8 @@ import uuid
 import pytest
 import sqlalchemy as sa
 
+from nova_sched.dry_run import copied_candidates as copied
 from nova_sched.shadow import compare
-from nova_sched.shadow import copied_candidates as copied
 from nova_sched.shadow import report
 from tests.builders import messages
 from tests.functional import processes

@@ -9,8 +9,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from nova_sched import objects
+from nova_sched.dry_run.trial import Trial
 from nova_sched.explain.changes import smallest_changes
-from nova_sched.explain.trial import Trial
 from nova_sched.hosts.budget import Budget
 from nova_sched.objects import copies
 from nova_sched.rules.ranking import Ranker

@@ -23,12 +23,11 @@ from nova_sched.conf import placement as placement_conf
 from nova_sched.db import engine as db_engine
 from nova_sched.db import schema
 from nova_sched.db import stored_requests
+from nova_sched.dry_run import decider
+from nova_sched.dry_run import host_changes
+from nova_sched.dry_run import moves
+from nova_sched.dry_run import overrides
 from nova_sched.objects import arguments
-from nova_sched.rehearsal import decider
-from nova_sched.rehearsal import host_changes
-from nova_sched.rehearsal import moves
-from nova_sched.rehearsal import overrides
-from nova_sched.rehearsal import read_only_placement
 
 _DATA = 'nova_object.data'
 
@@ -79,11 +78,11 @@ class Plan(forms.Lister):
             settings = list(map(overrides.Setting.parse,
                                 parsed_args.settings))
             conf = self._conf(parsed_args, settings, stack)
-            rehearsed, changes = _rehearse(conf, *asked.request(conf), stack)
+            dry_run, changes = _decide(conf, *asked.request(conf), stack)
             self._report = plan_report.PlanReport(
-                rehearsed, changes, operation=parsed_args.operation,
+                dry_run, changes, operation=parsed_args.operation,
                 conf=conf, changed=_changed(parsed_args, settings),
-                explanation=plan_reasons.explained(rehearsed, parsed_args,
+                explanation=plan_reasons.explained(dry_run, parsed_args,
                                                    conf))
         if parsed_args.html is not None:
             html_page.write(parsed_args.html, self._report.document())
@@ -256,34 +255,30 @@ class _Asked:
         return uuid
 
 
-def _rehearse(conf, spec, uuids, stack):
-    """Decide a request; return Rehearsed, and what has changed since.
+def _decide(conf, spec, uuids, stack):
+    """Decide a request; return the DryRun, and what has changed since.
 
     spec: envelope of a RequestSpec.
     The changes are texts; None if they cannot be known.
     Raises what keeps the request from being decided.
     """
-    placement = (read_only_placement.ReadOnlyPlacement(conf)
-                 if config.placement_configured(conf) else None)
-    made = decider.Decider(conf, read_only_placement.StrictReportClient(
-        conf, placement))
+    made = decider.Decider(conf)
     stack.callback(made.stop)
     made.start()
-    rehearsed = made.decide(context.RequestContext(is_admin=True), {
+    dry_run = made.decide(context.RequestContext(is_admin=True), {
         'spec_obj': spec, 'instance_uuids': uuids, 'return_objects': True,
         'return_alternates': True})
-    _check_decided(rehearsed)
+    _check_decided(dry_run.error)
     changes = None
     with contextlib.suppress(exception.DatabaseUnavailable):
-        if rehearsed.table is not None and made.refresh():
+        if dry_run.table is not None and made.refresh():
             changes = host_changes.changed_hosts(
-                rehearsed.table, made.table())
-    return rehearsed, changes
+                dry_run.table, made.table())
+    return dry_run, changes
 
 
-def _check_decided(rehearsed):
+def _check_decided(error):
     """Raise the error of a request that is neither placed nor refused."""
-    error = rehearsed.error
     if error is None or isinstance(error, exception.NoValidHost):
         return
     if isinstance(error, IncompatibleObjectVersion):

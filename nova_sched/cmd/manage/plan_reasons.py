@@ -3,10 +3,10 @@
 from nova_sched import conf as config
 from nova_sched import exception
 from nova_sched import objects
+from nova_sched.dry_run import read_only_placement
 from nova_sched.explain import explanation
 from nova_sched.explain import offer
 from nova_sched.hosts import decision
-from nova_sched.rehearsal import read_only_placement
 from nova_sched.rules import codes
 from nova_sched.scheduler import utils
 from nova_sched.scheduler.attempt import HostSelector
@@ -45,25 +45,24 @@ def _flavor(text):
 _flavor.__name__ = 'NAME=RAM_MB,VCPUS,DISK_GB'
 
 
-def explained(rehearsed, args, conf):
+def explained(dry_run, args, conf):
     """Return the explanation.Explanation of a decision.
 
     In its place a text that says why there is none.
-    rehearsed: rehearsal.decider.Rehearsed.  args: the parsed options.
+    dry_run: dry_run.decider.DryRun.  args: the parsed options.
     conf: ConfigOpts.
     Raises InvalidInput for a host that is not there.
     """
-    hosts, request = rehearsed.snapshot(), rehearsed.request
-    if hosts is None or request is None or rehearsed.ranker is None:
+    hosts, request = dry_run.snapshot(), dry_run.request
+    if hosts is None or request is None or dry_run.ranker is None:
         return (f'The driver {config.driver_name(conf)} does not decide by '
                 'filters and weighers on known hosts: why cannot be told.')
     return explained_on(
-        hosts, request, rehearsed.ranker,
-        rehearsed.record.outcome == decision.PLACED,
-        [(pick.host, pick.nodename) for pick in rehearsed.record.picks],
+        hosts, request, dry_run.ranker,
+        dry_run.record.outcome == decision.PLACED,
+        [(pick.host, pick.nodename) for pick in dry_run.record.picks],
         args, conf,
-        refused=dict(rehearsed.record.funnel.rejected()).get(
-            codes.CLAIMED, ()))
+        refused=dict(dry_run.record.funnel.rejected()).get(codes.CLAIMED, ()))
 
 
 def explained_on(hosts, request, ranker, placed, picked, args, conf,

@@ -1,7 +1,5 @@
 """What ``request plan`` tells of a decision: to programs, and to people."""
 
-import datetime
-
 from nova_sched import conf as config
 from nova_sched.cmd.manage import forms
 from nova_sched.cmd.manage import request
@@ -21,22 +19,21 @@ _SHOWN = 3
 class PlanReport:
     """What came of one request.
 
-    rehearsed: rehearsal.decider.Rehearsed, placed or refused.
+    dry_run: dry_run.decider.DryRun, placed or refused.
     changes: what differs in the databases since, texts; None if not known.
-    operation: one of rehearsal.moves.OPERATIONS.  conf: ConfigOpts.
+    operation: one of dry_run.moves.OPERATIONS.  conf: ConfigOpts.
     changed: what differs from the service's configuration, texts.
     explanation: explain.explanation.Explanation, or why there is none, text.
     """
 
-    def __init__(self, rehearsed, changes, operation, conf, changed,
+    def __init__(self, dry_run, changes, operation, conf, changed,
                  explanation):
-        self._rehearsed, self._changes = rehearsed, changes
-        self._record, self._selections = (rehearsed.record,
-                                          rehearsed.selections)
+        self._dry_run, self._changes = dry_run, changes
+        self._record = dry_run.record
         self._operation, self._changed = operation, changed
         self._explanation = explanation
         self._filters = (config.enabled_filters(conf)
-                         if rehearsed.ranker is not None else [])
+                         if dry_run.ranker is not None else [])
         self._driver = config.driver_name(conf)
 
     @property
@@ -57,7 +54,7 @@ class PlanReport:
                 for pick, (selected, *others) in self._placed()]
 
     def _placed(self):
-        return zip(self._record.picks, self._selections,
+        return zip(self._record.picks, self._record.selections,
                    strict=True) if self.fits else ()
 
     def document(self):
@@ -70,8 +67,8 @@ class PlanReport:
             'operation': self._operation,
             'request': {'id': self._record.request_id,
                         'instances': self._record.instances},
-            'asked': None if self._rehearsed.spec_obj is None else (
-                decision_document.asked(self._rehearsed.spec_obj)),
+            'asked': None if self._dry_run.spec_obj is None else (
+                decision_document.asked(self._dry_run.spec_obj)),
             'placements': [self._placement(*placed)
                            for placed in self._placed()],
             'filters': [{'instance': step.index, 'name': step.name,
@@ -118,28 +115,28 @@ class PlanReport:
                 for name, rows in self._record.funnel.rejected()]
 
     def _offer(self):
-        offer = self._rehearsed.offer
-        if not offer.asked:
-            return {'asked': False, 'offered': None}
-        return {'asked': True, 'offered': len(offer.providers)}
+        offer = self._dry_run.offer
+        return {'asked': offer.asked,
+                'offered': len(offer.providers) if offer.asked else None}
 
     def _state(self):
-        record, table = self._record, self._rehearsed.table
+        record, table = self._record, self._dry_run.table
         reads = record.state.reads or getattr(
             getattr(table, 'cells', None), 'reads', ())
         return {
             'hosts': self._hosts(),
-            'cells': [{'uuid': uuid, 'read_at': _time(began)}
+            'cells': [{'uuid': uuid, 'read_at': decision_document.iso(began)}
                       for uuid, began in reads],
             'lost_cells': [{'cell': cell, 'reason': why}
                            for cell, why in record.state.lost],
-            'decided_at': _time(record.state.clock or record.arrived),
+            'decided_at': decision_document.iso(
+                record.state.clock or record.arrived),
             'moved': None if self._changes is None else bool(self._changes),
             'changes': self._changes or []}
 
     def _hosts(self):
         return self._record.state.hosts or getattr(
-            self._rehearsed.table, 'size', 0)
+            self._dry_run.table, 'size', 0)
 
     def write(self, out, write_table):
         """Write what people read below the table of the instances.
@@ -197,7 +194,7 @@ class PlanReport:
 
     def line(self):
         """Return the outcome as one line of NAME=VALUE."""
-        placed = len(self._selections) if self.fits else 0
+        placed = len(self._record.selections) if self.fits else 0
         return (f'plan: outcome={self._record.outcome} placed={placed} '
                 f'of={self._record.instances} hosts={self._hosts()} '
                 f'filter={self._last_filter()} '
@@ -214,16 +211,11 @@ class PlanReport:
         """Return the rule that left no host; '-' for none."""
         if self.fits:
             return '-'
-        if self._rehearsed.offer.asked and not self._rehearsed.offer.providers:
+        if self._dry_run.offer.asked and not self._dry_run.offer.providers:
             return attempt.OFFERED.replace(' ', '_')
         return next((step.name.replace(' ', '_')
                      for step in reversed(self._record.funnel.steps)
                      if not step.after), '-')
-
-
-def _time(seconds):
-    return datetime.datetime.fromtimestamp(
-        seconds, datetime.UTC).isoformat(timespec='milliseconds')
 
 
 def _some(texts, separator=', '):

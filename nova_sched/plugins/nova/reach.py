@@ -1,4 +1,4 @@
-"""How far plug-ins reach by Nova's names: a rehearsal's change nothing."""
+"""How far plug-ins reach by Nova's names: in a dry run they change nothing."""
 
 #: SchedulerReportClient that all have in place of one of their own; None
 #: where plug-ins may claim, ask schedulers and send notifications.

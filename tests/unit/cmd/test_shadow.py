@@ -4,23 +4,30 @@ import json
 
 import pytest
 
+from nova_sched.dry_run import copied_candidates as copied
 from nova_sched.shadow import compare
-from nova_sched.shadow import copied_candidates as copied
 from tests.unit.shadow import test_report as lines
 
 
 @pytest.fixture
-def file(tmp_path):
-    """A file with two requests that agree, and one that does not."""
+def report(run, tmp_path):
+    """Function of entries and options: what the command answers to them."""
     path = tmp_path / 'shadow.jsonl'
-    path.write_text(''.join(
-        json.dumps(lines.an_entry(comparison)) + '\n' for comparison
-        in (lines.SAME, lines.LOWER, lines.SAME)))
-    return path
+
+    def report(*entries, options=()):
+        path.write_text(''.join(json.dumps(entry) + '\n'
+                                for entry in entries))
+        return run('shadow', 'report', path, *options)
+    return report
 
 
-def test_requests_are_counted_by_what_came_of_them(run, file):
-    ended = run('shadow', 'report', file, '-f', 'json')
+#: Two requests that agree, and one that does not.
+ENTRIES = [lines.an_entry(comparison) for comparison in (
+    lines.SAME, lines.LOWER, lines.SAME)]
+
+
+def test_requests_are_counted_by_what_came_of_them(report):
+    ended = report(*ENTRIES, options=['-f', 'json'])
 
     assert ended.code == 0, ended
     assert json.loads(ended.out) == [
@@ -30,31 +37,27 @@ def test_requests_are_counted_by_what_came_of_them(run, file):
          'Share (%)': 33.3}]
 
 
-def test_each_disagreement_can_be_listed(run, file):
-    ended = run('shadow', 'report', '--each', file, '-f', 'json')
+def test_each_disagreement_can_be_listed(report):
+    [row] = json.loads(report(*ENTRIES, options=['--each', '-f', 'json']).out)
 
-    [row] = json.loads(ended.out)
     assert (row['Verdict'], row['Why'], row['Instances']) == (
         compare.LOWER, 'b weighs less', ['uuid1'])
     assert set(row['Here']) == set(row['Live']) == {'outcome', 'hosts'}
 
 
-def test_none_to_list_is_said(run, tmp_path):
-    path = tmp_path / 'shadow.jsonl'
-    path.write_text(json.dumps(lines.an_entry(lines.SAME)) + '\n')
-
-    ended = run('shadow', 'report', '--each', path)
-
-    assert ended == (0, 'The file tells of no such request.\n', '')
+def test_none_to_list_is_said(report):
+    assert report(lines.an_entry(), options=['--each']) == (
+        0, 'The file tells of no such request.\n', '')
 
 
-def test_a_copy_of_placement_is_counted_by_how_far_it_agrees(run, tmp_path):
-    path = tmp_path / 'shadow.jsonl'
-    path.write_text(''.join(
-        json.dumps(lines.an_entry(copy=copied.CopyComparison(age, 9, only)))
-        + '\n' for age, only in ((1.25, ()), (0.5, ()), (2.0, ('uuid',)))))
-
-    ended = run('shadow', 'report', '--copy', path, '-f', 'json')
+def test_a_copy_of_placement_is_counted_by_how_far_it_agrees(report):
+    old = lines.an_entry()
+    del old['copy']
+    ended = report(old, lines.an_entry(), *(
+        lines.an_entry(copy={'verdict': verdict, 'age': age})
+        for verdict, age in ((copied.SAME, 1.25), (copied.SAME, 0.5),
+                             (copied.FEWER, 2.0))),
+        options=['--copy', '-f', 'json'])
 
     assert json.loads(ended.out) == [
         {'Copy': copied.SAME, 'Requests': 2, 'Share (%)': 66.7,
@@ -63,13 +66,9 @@ def test_a_copy_of_placement_is_counted_by_how_far_it_agrees(run, tmp_path):
          'Oldest copy (s)': 2.0}]
 
 
-def test_a_side_is_shown_by_its_hosts_or_else_its_outcome(run, tmp_path):
-    path = tmp_path / 'shadow.jsonl'
-    path.write_text(json.dumps(lines.an_entry(
-        lines.LOWER, lines.compare.LiveDecision())) + '\n')
-
-    ended = run('shadow', 'report', '--each', path, '-c', 'Here',
-                '-c', 'Live')
+def test_a_side_is_shown_by_its_hosts_or_else_its_outcome(report):
+    ended = report(lines.an_entry(lines.LOWER, compare.LiveDecision()),
+                   options=['--each', '-c', 'Here', '-c', 'Live'])
 
     assert '| a    | refused |' in ended.out
 

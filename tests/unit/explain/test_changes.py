@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from nova_sched.dry_run.trial import Trial
 from nova_sched.explain.changes import smallest_changes
-from nova_sched.explain.trial import Trial
+from nova_sched.explain.matrix import judge
 from nova_sched.hosts.budget import Budget
 from nova_sched.scheduler import filters
 from nova_sched.scheduler.attempt import SchedulingRequest
@@ -182,7 +183,7 @@ def test_a_trial_tells_why_a_later_instance_gets_no_host():
         full('a', free_ram_mb=600), a_host('b', service_up=False)).snapshot)
 
     assert (trial.count, trial.error is None) == (1, False)
-    assert trial.judged(a_ranker()).summary() == (
+    assert judge(trial.hosts, trial.spec_obj, a_ranker()).summary() == (
         '0 of 2 hosts fit, rejected: 1 only RamFilter; 1 only ComputeFilter')
 
 

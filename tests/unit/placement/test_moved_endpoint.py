@@ -2,10 +2,9 @@
 
 import pytest
 
+from nova_sched.dry_run.read_only_placement import ReadOnlyReportClient
 from nova_sched.placement.adapter import PlacementAdapter
 from nova_sched.placement.mirror.reader import ProviderReader
-from nova_sched.rehearsal.read_only_placement import ReadOnlyPlacement
-from nova_sched.rehearsal.read_only_placement import ReadOnlyReportClient
 from nova_sched.scheduler.client.report import SchedulerReportClient
 from tests.builders import http_keystone
 from tests.builders import http_placement
@@ -68,9 +67,7 @@ def move(request, keystone, old, new):
 @pytest.mark.parametrize('kind', [SchedulerReportClient,
                                   ReadOnlyReportClient])
 def test_candidates_are_listed_at_the_new_endpoint(kind, conf, move):
-    adapter = (ReadOnlyPlacement(conf) if kind is ReadOnlyReportClient
-               else None)
-    client = kind(conf, adapter)
+    client = kind(conf)
     assert client.candidates([Query()], CONTEXT).providers == {'a'}
 
     move()

@@ -5,7 +5,7 @@ What the live scheduler does is what Placement and the database say then.
 
 from urllib import parse
 
-from nova_sched.shadow import decider
+from nova_sched.dry_run import decider
 from nova_sched.shadow import live_picks
 from nova_sched.shadow import report
 from nova_sched.shadow import tap
@@ -39,13 +39,12 @@ class Stage:
                        'placement__endpoint_override': server.url, **options}
         conf = cloud.conf(**options)
         conf.set_override('shadow_patience', PATIENCE, 'nova_sched')
-        self.placement = placement = decider.connect_placement(conf)
-        self.decider = decider.Decider(conf, placement)
+        self.decider = decider.Decider(conf, is_shadow=True)
         self.decider.start()
-        self._live_picks = live_picks.LivePicks(conf, placement, self.decider)
+        self._live_picks = live_picks.LivePicks(conf, self.decider)
         self.watcher = watcher.LiveDecisionWatcher(
-            conf, self.decider, self._live_picks, placement,
-            report.Report(self.path), clock=lambda: self.now)
+            conf, self.decider, self._live_picks, report.Report(self.path),
+            clock=lambda: self.now)
 
     def close(self):
         self.decider.stop()
@@ -66,6 +65,18 @@ class Stage:
     def claim(self, uuid, host, vcpus=1):
         """Have the live scheduler put an instance on a host."""
         self.held[uuid] = {HOSTS[host]: {'VCPU': vcpus}}
+
+    def place(self, host, uuid=None):
+        """Have a request decided here and there; the uuid of its instance."""
+        [uuid] = self.ask(uuids=[uuid or a_uuid()])
+        self.claim(uuid, host)
+        self.later()
+        return uuid
+
+    def boot(self, uuid, host):
+        """Have the row of an instance show its host."""
+        self.cloud.execute('INSERT INTO instances (uuid, host, deleted) '
+                           'VALUES (?, ?, 0)', uuid, host)
 
     def bury(self, *uuids):
         """Have the live scheduler refuse instances."""

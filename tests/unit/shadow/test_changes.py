@@ -31,14 +31,6 @@ def moved(stage, uuid):
     return entry['why']
 
 
-def placed(stage, host, uuid=None):
-    """A request that was decided and told of, and nothing else."""
-    [uuid] = stage.ask(uuids=[uuid or a_uuid()])
-    stage.claim(uuid, host)
-    stage.later()
-    return uuid
-
-
 class TestOfAHostThatPlacementDidNotOffer:
     def test_without_anything_besides_it_is_a_difference_of_rules(self, full):
         uuids = full.ask(2)
@@ -75,7 +67,7 @@ class TestOfAHostThatPlacementDidNotOffer:
             'a was claimed before it was decided here')
 
     def test_who_was_given_it_and_left_may_have_held_it(self, full):
-        other = placed(full, 'a')
+        other = full.place('a')
         [uuid] = full.ask()
         del full.held[other]
         full.claim(uuid, 'a')
@@ -86,30 +78,30 @@ class TestOfAHostThatPlacementDidNotOffer:
 
     def test_who_was_given_it_and_is_there_is_no_reason(self, full):
         """The live scheduler found room beside it."""
-        placed(full, 'a')
-        uuid = placed(full, 'a')
+        full.place('a')
+        uuid = full.place('a')
 
         assert full.told()[-1]['instances'] == [uuid]
         assert full.told()[-1]['why'] == NOT_OFFERED[-1]
 
     def test_who_was_given_it_long_ago_is_no_reason(self, full):
-        other = placed(full, 'a')
+        other = full.place('a')
         full.later(10)
         del full.held[other]
-        uuid = placed(full, 'a')
+        uuid = full.place('a')
 
         assert moved(full, uuid) is None
 
     def test_time_counts_from_before_placement_was_asked(self, full):
         """However long it takes to answer."""
-        other = placed(full, 'a')
+        other = full.place('a')
 
         def slow(asked):
             full.now += 30
             return http_placement.candidates()
         full.server.on('GET', '/allocation_candidates', slow)
         del full.held[other]
-        uuid = placed(full, 'a')
+        uuid = full.place('a')
 
         assert moved(full, uuid).startswith('a was given to ')
 
@@ -117,7 +109,7 @@ class TestOfAHostThatPlacementDidNotOffer:
         """It gives back what it has when one of its instances fits nowhere.
         """
         several = full.ask(2)
-        uuid = placed(full, 'a')
+        uuid = full.place('a')
 
         assert moved(full, uuid).startswith(
             f'a may have been held for request req-{several[0]}, which is '
@@ -136,7 +128,7 @@ class TestOfAHostThatPlacementDidNotOffer:
         full.bury(full.ask(2)[0])
         full.later()
         full.later()
-        uuid = placed(full, 'a')
+        uuid = full.place('a')
 
         assert moved(full, uuid) is None
 
@@ -164,7 +156,7 @@ class TestOfAHostThatPlacementDidNotOffer:
         stage = Stage(hosts(), server, tmp_path,
                       scheduler__max_placement_results=2)
         offer(server, 'bc')
-        uuid = placed(stage, 'a')
+        uuid = stage.place('a')
         stage.close()
 
         assert moved(stage, uuid) == (
@@ -175,7 +167,7 @@ class TestOfAHostThatPlacementDidNotOffer:
 class TestOfAHostThatPlacementOffered:
     def test_who_came_and_left_meanwhile_may_have_been_counted(self, stage):
         """Neither before nor after it shows in Placement."""
-        [uuid], other = stage.ask(), placed(stage, 'a')
+        [uuid], other = stage.ask(), stage.place('a')
         del stage.held[other]
         stage.claim(uuid, 'b')
         stage.later()
@@ -184,23 +176,23 @@ class TestOfAHostThatPlacementOffered:
             f'a was given to request req-{other}, which has left')
 
     def test_one_request_at_a_time_sees_what_became_of_the_last(self, stage):
-        other = placed(stage, 'a')
+        other = stage.place('a')
         del stage.held[other]
-        uuid = placed(stage, 'b')
+        uuid = stage.place('b')
 
         assert moved(stage, uuid) is None
 
     def test_among_others_who_left_may_have_been_there_before(self, stage):
-        other = placed(stage, 'a')
+        other = stage.place('a')
         stage.ask()
         del stage.held[other]
-        uuid = placed(stage, 'b')
+        uuid = stage.place('b')
 
         assert moved(stage, uuid).startswith('a was given to ')
 
     def test_a_request_for_several_may_hold_it_for_a_while(self, stage):
         stage.ask(2)
-        uuid = placed(stage, 'b')
+        uuid = stage.place('b')
 
         assert moved(stage, uuid).startswith('a may have been held for ')
 
@@ -226,8 +218,7 @@ def test_what_an_instance_takes_on_its_host_before_is_a_change(stage):
         stage.claim(uuid, 'a')
         stage.cloud.execute("UPDATE compute_nodes SET free_ram_mb = 10 "
                             "WHERE host = 'a'")
-        stage.cloud.execute("INSERT INTO instances (uuid, host, deleted) "
-                            "VALUES (?, 'a', 0)", uuid)
+        stage.boot(uuid, 'a')
         return http_placement.candidates(*(
             http_placement.a_candidate(one) for one in HOSTS.values()))
     stage.server.on('GET', '/allocation_candidates', quick)
@@ -252,7 +243,7 @@ def test_a_host_that_came_meanwhile_is_not_compared(stage):
 def test_a_placement_that_fails_here_is_an_error_and_refuses_nobody(stage):
     stage.server.on('GET', '/allocation_candidates',
                     http_placement.error(500, 'broken'))
-    placed(stage, 'a')
+    stage.place('a')
 
     assert stage.verdict()[:2] == (compare.FAILED, 'Placement')
 
@@ -275,7 +266,7 @@ def test_a_stop_waits_for_one_answer_at_most(stage):
     [uuid] = stage.ask()
 
     def ending(asked):
-        stage.placement.stop()
+        stage.decider.placement.stop()
         return http_placement.error(500, 'broken')
     stage.server.on('GET', '/allocations/', ending)
     stage.later()
@@ -305,10 +296,8 @@ def test_a_driver_that_tells_no_hosts_has_none_that_changed(hosts, tmp_path):
     stage = Stage(hosts(), None, tmp_path)
     stage.decider.table = lambda: None
     [uuid] = stage.ask()
-    for sql in ('UPDATE compute_nodes SET free_ram_mb = 10',
-                "INSERT INTO instances (uuid, host, deleted) "
-                f"VALUES ('{uuid}', 'b', 0)"):
-        stage.cloud.execute(sql)
+    stage.cloud.execute('UPDATE compute_nodes SET free_ram_mb = 10')
+    stage.boot(uuid, 'b')
     stage.later()
     stage.close()
 

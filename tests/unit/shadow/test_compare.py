@@ -47,52 +47,43 @@ def verdict(record, *hosts, **kwargs):
     return compare.compare(record, live(*hosts), **kwargs).verdict
 
 
-def test_the_same_host_is_agreement():
-    found = compare.compare(a_record('a'), live('a'))
-
-    assert found.verdict == compare.SAME
-    assert found.verdict in compare.AGREEMENTS
-
-
-def test_a_host_counts_without_the_node_where_that_does_not_show():
-    assert compare.compare(a_record('a'), LiveDecision((('a', None),))
-                           ).verdict == compare.SAME
+@pytest.mark.parametrize(('here', 'there', 'expected'), [
+    ('a', 'a', compare.SAME), ('a', 'b', compare.EQUALS),
+    ('ac', 'ca', compare.SAME), ('aa', 'ab', compare.EQUALS),
+    ('aa', 'ac', compare.LOWER), ('aaa', 'bcd', compare.REFUSED_HERE)])
+def test_the_worst_of_the_hosts_of_all_instances_counts(
+        here, there, expected):
+    """Whichever instance has which; one that weighs as much agrees."""
+    assert verdict(a_record(*here), *there) == expected
 
 
-def test_another_node_of_the_host_is_another_place():
-    assert compare.compare(a_record('a'), LiveDecision((('a', 'other'),))
-                           ).verdict != compare.SAME
+@pytest.mark.parametrize(('node', 'is_same'), [(None, True), ('other', False)])
+def test_a_node_is_compared_where_it_shows(node, is_same):
+    found = compare.compare(a_record('a'), LiveDecision((('a', node),)))
+
+    assert (found.verdict == compare.SAME) is is_same
 
 
-def test_a_host_that_weighs_as_much_is_agreement():
-    assert verdict(a_record('a'), 'b') == compare.EQUALS
-
-
-def test_one_of_those_that_are_drawn_among_is_agreement():
+@pytest.mark.parametrize(('size', 'expected'), [
+    (3, compare.EQUALS), (2, compare.LOWER), (9, compare.EQUALS)])
+def test_one_of_those_that_are_drawn_among_is_agreement(size, expected):
     """By [filter_scheduler] host_subset_size."""
-    assert verdict(a_record('a'), 'c', subset_size=3) == compare.EQUALS
-    assert verdict(a_record('a'), 'c', subset_size=2) == compare.LOWER
-    assert verdict(a_record('a'), 'c', subset_size=9) == compare.EQUALS
+    assert verdict(a_record('a'), 'c', subset_size=size) == expected
 
 
-def test_a_host_that_weighs_less_is_told_with_both_weights():
-    found = compare.compare(a_record('a'), live('c'))
-
-    assert (found.verdict, found.rule) == (compare.LOWER, 'weight')
-    assert found.why == 'c weighs 2 and is number 3 of 3; a weighs 3'
-
-
-@pytest.mark.parametrize('host, rule, why', [
-    ('d', 'ComputeFilter', 'ComputeFilter refuses d'),
-    ('e', 'RamFilter', 'RamFilter refuses e'),
-    ('f', compare.OFFERED, 'Placement did not offer f'),
-    ('z', 'unknown host', 'z is none of the 6 hosts that were read')])
-def test_a_host_that_is_none_here_is_told_with_what_refuses_it(
-        host, rule, why):
+@pytest.mark.parametrize(('host', 'expected', 'rule', 'why'), [
+    ('c', compare.LOWER, 'weight',
+     'c weighs 2 and is number 3 of 3; a weighs 3'),
+    ('d', compare.REFUSED_HERE, 'ComputeFilter', 'ComputeFilter refuses d'),
+    ('e', compare.REFUSED_HERE, 'RamFilter', 'RamFilter refuses e'),
+    ('f', compare.REFUSED_HERE, compare.OFFERED,
+     'Placement did not offer f'),
+    ('z', compare.REFUSED_HERE, 'unknown host',
+     'z is none of the 6 hosts that were read')])
+def test_a_disagreement_has_its_cause(host, expected, rule, why):
     found = compare.compare(a_record('a'), live(host))
 
-    assert (found.verdict, found.rule, found.why) == (
-        compare.REFUSED_HERE, rule, why)
+    assert (found.verdict, found.rule, found.why) == (expected, rule, why)
 
 
 def test_both_may_refuse():
@@ -105,15 +96,13 @@ def test_a_refusal_here_alone_is_told_with_what_refuses_the_live_host():
     assert (found.verdict, found.rule) == (compare.NONE_HERE, 'ComputeFilter')
 
 
-def test_a_refusal_before_any_filter_is_told():
-    record = Decision(offer=NO_CANDIDATES)
+@pytest.mark.parametrize(('offer', 'rule'), [
+    (NO_CANDIDATES, compare.OFFERED), (None, 'refused before any filter')])
+def test_a_refusal_before_any_filter_has_its_cause(offer, rule):
+    record = Decision(offer=offer)
     record.close(decision.REFUSED)
-    assert compare.compare(record, live('a')).rule == compare.OFFERED
 
-    record = Decision()
-    record.close(decision.REFUSED)
-    assert compare.compare(record, live('a')).rule == (
-        'refused before any filter')
+    assert compare.compare(record, live('a')).rule == rule
 
 
 def test_where_placement_fails_it_refuses_nobody():
@@ -140,14 +129,15 @@ def test_an_error_here_is_no_refusal():
     assert verdict(record, 'a', changes=['a moved']) == compare.FAILED
 
 
-def test_what_moved_cannot_be_compared():
-    """Agreement neither; what it looks like is told beside."""
-    for host, otherwise in (('a', compare.SAME), ('c', compare.LOWER)):
-        found = compare.compare(a_record('a'), live(host),
-                                changes=['RAM of a', 'disk of a'])
-        assert (found.verdict, found.otherwise, found.why) == (
-            compare.NOT_COMPARABLE, otherwise, 'RAM of a; disk of a')
-        assert found.verdict not in compare.AGREEMENTS
+@pytest.mark.parametrize(('host', 'otherwise'), [
+    ('a', compare.SAME), ('c', compare.LOWER)])
+def test_what_moved_cannot_be_compared(host, otherwise):
+    """Not even agreement; what it looks like is there as well."""
+    found = compare.compare(a_record('a'), live(host),
+                            changes=['RAM of a', 'disk of a'])
+
+    assert (found.verdict, found.otherwise, found.why) == (
+        compare.NOT_COMPARABLE, otherwise, 'RAM of a; disk of a')
 
 
 def test_what_does_not_show_cannot_be_compared():
@@ -155,20 +145,6 @@ def test_what_does_not_show_cannot_be_compared():
 
     assert (found.verdict, found.rule, found.why) == (
         compare.NOT_COMPARABLE, 'not seen', 'nobody knows')
-
-
-def test_instances_of_one_request_may_change_places():
-    assert verdict(a_record('a', 'c'), 'c', 'a') == compare.SAME
-
-
-def test_a_host_counts_as_often_as_it_was_chosen():
-    assert verdict(a_record('a', 'a'), 'a', 'b') == compare.EQUALS
-    assert verdict(a_record('a', 'a'), 'a', 'c') == compare.LOWER
-
-
-def test_of_several_hosts_the_worst_counts():
-    assert verdict(a_record('a', 'a', 'a'), 'b', 'c', 'd'
-                   ) == compare.REFUSED_HERE
 
 
 def test_all_that_can_be_drawn_are_equals():

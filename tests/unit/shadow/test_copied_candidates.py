@@ -4,10 +4,10 @@ import logging
 
 import pytest
 
+from nova_sched.dry_run import copied_candidates as copied
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import AllocationCandidates
 from nova_sched.hosts.allocation_candidates import NoCandidates
-from nova_sched.shadow import copied_candidates as copied
 from nova_sched.shadow import report
 from tests.builders import http_placement
 from tests.builders import requests
@@ -35,10 +35,9 @@ def candidates(*uuids, age=None):
     ([A, C], copied.OTHERS, 1, 1)])
 def test_candidates_of_both_and_of_one_alone_are_told(
         listed, verdict, only_listed, only_copied):
-    compared = copied.compare_copy(candidates(A, B, age=1.5),
-                                   candidates(*listed), LIMIT)
+    told = copied.compare_copy(candidates(A, B, age=1.5),
+                               candidates(*listed), LIMIT)
 
-    told = compared.entry()
     assert (told['verdict'], told['age']) == (verdict, 1.5)
     assert (told['only_listed'], told['only_copied']) == (
         only_listed, only_copied)
@@ -47,24 +46,22 @@ def test_candidates_of_both_and_of_one_alone_are_told(
 
 
 def test_nothing_that_fits_is_a_listing_too():
-    compared = copied.compare_copy(
-        candidates(A, age=0.0), NO_CANDIDATES, LIMIT)
+    told = copied.compare_copy(candidates(A, age=0.0), NO_CANDIDATES, LIMIT)
 
-    assert compared.only_copied == (A,)
+    assert (told['verdict'], told['examples']) == (copied.MORE, [A])
 
 
-def test_what_placement_does_not_tell_is_not_compared():
+def test_a_placement_without_an_answer_is_not_compared():
     assert copied.compare_copy(
         candidates(A, age=0.0), NoCandidates('It hangs'), LIMIT) is None
 
 
-def test_a_full_listing_may_lack_what_the_copy_has():
-    known = candidates(A, B, age=0.0)
-
+@pytest.mark.parametrize(('listed', 'verdict'), [
+    (A, copied.SAME), (C, copied.FEWER)])
+def test_a_full_listing_may_lack_what_the_copy_has(listed, verdict):
     assert copied.compare_copy(
-        known, candidates(A), limit=1).verdict == copied.SAME
-    assert copied.compare_copy(
-        known, candidates(C), limit=1).verdict == copied.FEWER
+        candidates(A, B, age=0.0), candidates(listed), limit=1)[
+            'verdict'] == verdict
 
 
 @pytest.fixture
@@ -103,9 +100,7 @@ def _either(of_stage, of_copy):
 
 def ask(stage):
     """Have a request decided here and there; what is told of the copy."""
-    [uuid] = stage.ask()
-    stage.claim(uuid, 'a')
-    stage.later()
+    stage.place('a')
     return stage.told()[-1]['copy']
 
 
@@ -140,14 +135,6 @@ def test_a_decision_that_has_no_effect_takes_nothing_of_the_copy(stage):
     assert known._columns['VCPU'].used.tolist() == before
 
 
-def test_what_the_copy_asks_belongs_to_no_request(stage):
-    """Its listing of all providers tells nothing of what a request saw."""
-    collected = stage.placement.collect_candidates()
-    stage.decider._candidates._mirror._upkeep._reader.summaries({})
-
-    assert not collected
-
-
 def test_a_request_that_only_placement_can_judge_is_not_compared(stage):
     [uuid] = stage.ask(flavor=requests.a_flavor(
         extra_specs={'resources1:CUSTOM_GPU': '1'}))
@@ -165,11 +152,3 @@ def test_the_summary_counts_the_requests_that_agree():
     assert told.summary().endswith(
         '; a copy of what Placement knows has the same candidates for 2 of '
         '3 request(s)')
-
-
-def test_totals_of_the_copy_have_its_largest_age():
-    entries = [{'copy': {'verdict': verdict, 'age': age}} for verdict, age in (
-        (copied.MORE, 9.0), (copied.SAME, 1.0), (copied.SAME, 2.0))]
-
-    assert report.copy_totals([*entries, {}, {'copy': None}]) == [
-        (copied.SAME, 2, 2.0), (copied.MORE, 1, 9.0)]

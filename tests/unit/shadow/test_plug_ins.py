@@ -62,9 +62,7 @@ def told(hosts, server, tmp_path):
         for name in ('auth_type', 'endpoint_override'):
             nova_conf.CONF.set_override(
                 name, stage.decider.driver.conf.placement[name], 'placement')
-        [uuid] = stage.ask()
-        stage.claim(uuid, 'a')
-        stage.later()
+        stage.place('a')
         stage.close()
         assert {asked.method for asked in server.asked} == {'GET'}
         return stage.told()[0]['here']['outcome']

@@ -6,16 +6,16 @@ import types
 import pytest
 
 from nova_sched import exception
-from nova_sched.rehearsal import read_only_placement
+from nova_sched.dry_run import read_only_placement
 from nova_sched.scheduler import filter_scheduler
 from nova_sched.shadow import runner
 from nova_sched.shadow import tap
 from nova_sched.systemd import Notifier
 from tests.builders import http_placement
-from tests.builders import rules
 from tests.builders.clouds import a_uuid
 
 ASKED = tap.Call('select_destinations', {}, {})
+ODD = tap.Call('select_destinations', {'odd': 1}, {})
 PING = tap.Call('baseapi.ping', {}, {})
 
 
@@ -100,12 +100,12 @@ def test_a_stop_ends_what_is_asked_of_placement(shadow, server):
     server.on('GET', '/allocations/', http_placement.held({}))
     made = shadow(placement__auth_type='none',
                   placement__endpoint_override=server.url)
-    assert made._placement.consumer_allocations(a_uuid()) == {}
+    assert made._decider.placement.consumer_allocations(a_uuid()) == {}
 
     made.stop()
 
     with pytest.raises(read_only_placement.Stopping):
-        made._placement.consumer_allocations(a_uuid())
+        made._decider.placement.consumer_allocations(a_uuid())
 
 
 @pytest.mark.parametrize(('waiting', 'warnings'), [
@@ -143,37 +143,22 @@ def test_decides_eight_requests_before_it_looks_for_live_decisions(shadow):
     assert made._watcher.asked == [*['add'] * 8, 'poll', 'add', 'poll']
 
 
-def test_leaves_out_what_asks_for_no_hosts(shadow):
+@pytest.mark.parametrize(('messages', 'asked', 'logged'), [
+    ([PING, ASKED], ['add', 'poll'], []),
+    ([ValueError('no JSON'), ASKED], ['add', 'poll'],
+     ['Ignored a message on the topic: no JSON']),
+    ([ODD, ASKED], ['add', 'add', 'poll'], ['A request cannot be compared'])])
+def test_goes_on_after_a_message_that_is_no_request(
+        shadow, caplog, messages, asked, logged):
+    """Or whose comparison fails, which is logged."""
     made = shadow()
-    made._tap, made._watcher = Tap(0, [PING, ASKED]), Watcher()
+    made._tap, made._watcher = Tap(0, messages), Watcher(ODD)
 
     made._work()
 
-    assert made._watcher.asked == ['add', 'poll']
-
-
-def test_goes_on_after_a_message_that_cannot_be_read(shadow, caplog):
-    made = shadow()
-    made._tap = Tap(0, [ValueError('no JSON'), ASKED])
-    made._watcher = Watcher()
-
-    made._work()
-
-    assert made._watcher.asked == ['add', 'poll']
-    assert caplog.messages == [
-        'Ignored a message on the topic: no JSON']
-
-
-def test_goes_on_after_a_fault_which_is_logged(shadow, caplog):
-    """Neither callers nor live schedulers suffer from it."""
-    made, odd = shadow(), tap.Call('select_destinations', {'odd': 1}, {})
-    made._tap, made._watcher = Tap(0, [odd, ASKED]), Watcher(odd)
-
-    made._work()
-
-    assert made._watcher.asked == ['add', 'add', 'poll']
-    assert caplog.messages == ['A request cannot be compared']
-    assert 'ZeroDivisionError' in caplog.text
+    assert made._watcher.asked == asked
+    assert caplog.messages == logged
+    assert ('ZeroDivisionError' in caplog.text) is (ODD in messages)
 
 
 def test_ends_its_turn_when_the_broker_is_lost(shadow):
@@ -228,11 +213,3 @@ def test_does_the_periodic_work_of_its_driver(shadow, clock, caplog, options,
         'Periodic work of the driver failed, next try in '
         f'{options.get("scheduler__periodic_task_interval") or 60} seconds: '
         'it is away'] * bool(at)
-
-
-@pytest.mark.parametrize(('url', 'options'), [
-    ('rabbit://localhost/', []), ('fake://', ['[DEFAULT] transport_url'])])
-def test_needs_a_rabbitmq(url, options):
-    found = runner.problems(rules.a_conf(DEFAULT__transport_url=url))
-
-    assert [error.option for error in found] == options

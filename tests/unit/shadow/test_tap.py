@@ -6,7 +6,6 @@ import pathlib
 from kombu.utils import functional
 import pytest
 
-from nova_sched import exception
 from nova_sched.shadow import tap
 from tests.builders import rules
 
@@ -14,49 +13,50 @@ WIRE = pathlib.Path(__file__).parents[2] / 'wire'
 
 
 def captured(name):
-    """The body of a captured request: a dict."""
-    return json.loads(json.loads((WIRE / f'{name}.json').read_text())[
-        'request']['body_raw'])
+    """The call of a captured request."""
+    body = json.loads((WIRE / f'{name}.json').read_text())['request'][
+        'body_raw']
+    return tap.Call.from_message(json.loads(
+        json.loads(body)['oslo.message']))
 
 
 @pytest.mark.parametrize('name', [
     '34-simple-flavor', 'queens-simple-flavor', '34-kilo-style-call',
     'queens-cap-4-2-legacy-dicts'])
 def test_a_captured_call_is_read_with_its_context(name):
-    call = tap.Call.from_body(captured(name))
+    call = captured(name)
 
-    assert call.is_select_destinations
+    assert call.method == tap.SELECT_DESTINATIONS
     assert call.args.keys() & {'spec_obj', 'request_spec'}
     assert call.context['request_id'].startswith('req-')
 
 
 def test_a_ping_asks_for_no_hosts():
-    call = tap.Call.from_body(captured('34-baseapi-ping'))
-
-    assert (call.method, call.is_select_destinations) == (
-        'baseapi.ping', False)
+    assert captured('34-baseapi-ping').method == 'baseapi.ping'
 
 
 def test_what_is_shown_of_a_call_holds_no_token_and_nothing_of_a_user():
-    shown = repr(tap.Call.from_body(captured('34-simple-flavor')))
+    shown = repr(captured('34-simple-flavor'))
 
     assert 'select_destinations' in shown
     assert not [word for word in ('tok', 'spec_obj', 'nova_object')
                 if word in shown]
 
 
-@pytest.mark.parametrize('body', [
-    {}, {'oslo.version': '2.0'}, {'oslo.version': '2.0', 'oslo.message': '['},
-    {'oslo.version': '2.0', 'oslo.message': '[]'}, {'method': 'a', 'args': 7},
-    [], 'text', None, 7])
-def test_what_is_no_message_is_refused(body):
-    with pytest.raises(ValueError):
-        tap.Call.from_body(body)
+@pytest.mark.parametrize('message', [
+    {}, {'oslo.version': '2.0'}, {'method': 'a', 'args': 7},
+    {'method': 'a', 'args': 'text'}])
+def test_a_message_that_is_no_call_is_refused(message):
+    with pytest.raises(ValueError, match='no RPC message'):
+        tap.Call.from_message(message)
 
 
-def test_a_broker_that_is_no_rabbitmq_is_refused():
-    with pytest.raises(exception.ConfigurationError, match='RabbitMQ'):
-        tap.Tap(rules.a_conf(DEFAULT__transport_url='fake://'))
+@pytest.mark.parametrize(('url', 'options'), [
+    ('rabbit://localhost/', []), ('fake://', ['[DEFAULT] transport_url'])])
+def test_needs_a_rabbitmq(url, options):
+    found = tap.problems(rules.a_conf(DEFAULT__transport_url=url))
+
+    assert [error.option for error in found] == options
 
 
 def test_a_broker_that_is_away_is_told_without_a_wait(monkeypatch):

@@ -1,15 +1,14 @@
-"""What a rehearsal leaves behind: the decision, and what it was made on."""
+"""The decision of a dry run, and the state that it rests on."""
 
 import pytest
 
 from nova_sched import context
 from nova_sched import exception
+from nova_sched.dry_run import decider
 from nova_sched.hosts import decision
 from nova_sched.hosts.allocation_candidates import NO_CANDIDATES
 from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
 from nova_sched.plugins.nova import reach
-from nova_sched.rehearsal import decider
-from nova_sched.rehearsal import read_only_placement
 from nova_sched.shadow import compare
 from tests.builders import clouds
 from tests.builders import http_placement
@@ -21,8 +20,7 @@ A, B = a_uuid(1), a_uuid(2)
 
 @pytest.fixture(autouse=True)
 def plug_ins():
-    """What a rehearsal in this process keeps plug-ins from, the next may do.
-    """
+    """Plug-ins of the next test may write again."""
     yield
     reach.limit(None)
 
@@ -39,10 +37,7 @@ def made(cloud):
         if server is not None:
             options |= {'placement__auth_type': 'none',
                         'placement__endpoint_override': server.url}
-        conf = cloud.conf(**options)
-        placement = server and read_only_placement.ReadOnlyPlacement(conf)
-        started.append(decider.Decider(
-            conf, read_only_placement.StrictReportClient(conf, placement)))
+        started.append(decider.Decider(cloud.conf(**options)))
         started[-1].start()
         return started[-1]
     yield made
@@ -70,86 +65,86 @@ def test_the_same_request_has_the_same_answer_again(made):
     scheduler = made()
 
     for _ in range(2):
-        [[chosen, *others]] = decide(scheduler, memory_mb=5000).selections
+        [[chosen, *others]] = decide(
+            scheduler, memory_mb=5000).record.selections
         assert chosen.service_host == 'a'
         assert [other.service_host for other in others] == ['b']
 
 
 def test_the_hosts_are_there_as_before_the_first_instance(made):
-    rehearsed = decide(made(), count=3, memory_mb=3000)
+    dry_run = decide(made(), count=3, memory_mb=3000)
 
     for _ in range(2):
-        hosts = rehearsed.snapshot()
+        hosts = dry_run.snapshot()
         assert [hosts.cell('free_ram_mb', row) for row in range(2)] == [
             9000, 8000]
-        assert hosts.moment == rehearsed.record.state.clock
-        hosts.consume(0, rehearsed.spec_obj, 1.0)
+        assert hosts.moment == dry_run.record.state.clock
+        hosts.consume(0, dry_run.spec_obj, 1.0)
     assert hosts.cell('free_ram_mb', 0) == 6000
 
 
 def test_a_refusal_has_the_hosts_and_the_rules_as_well(made):
-    rehearsed = decide(made(), memory_mb=10 ** 6)
+    dry_run = decide(made(), memory_mb=10 ** 6)
 
-    assert rehearsed.record.outcome == decision.REFUSED
-    assert isinstance(rehearsed.error, exception.NoValidHost)
-    assert rehearsed.is_expected
-    assert rehearsed.selections == []
-    assert rehearsed.offer is PLACEMENT_NOT_USED
-    ram, = (each for each in rehearsed.ranker.filters
+    assert dry_run.record.outcome == decision.REFUSED
+    assert isinstance(dry_run.error, exception.NoValidHost)
+    assert dry_run.is_expected
+    assert dry_run.offer is PLACEMENT_NOT_USED
+    ram, = (each for each in dry_run.ranker.filters
             if type(each).__name__ == 'RamFilter')
-    assert not any(ram.keep(rehearsed.snapshot().block(),
-                            rehearsed.spec_obj))
+    assert not any(ram.keep(dry_run.snapshot().block(),
+                            dry_run.spec_obj))
 
 
 def test_the_request_is_there_as_request_filters_leave_it(made, server):
     """Also of one that Placement offers nothing."""
-    rehearsed = decide(made(server), requested_destination=(
+    dry_run = decide(made(server), requested_destination=(
         requests.a_destination(host='a')))
 
-    assert rehearsed.spec_obj.requested_destination.node == 'a'
-    assert rehearsed.offer == NO_CANDIDATES
-    assert rehearsed.snapshot().size == 2
+    assert dry_run.spec_obj.requested_destination.node == 'a'
+    assert dry_run.offer == NO_CANDIDATES
+    assert dry_run.snapshot().size == 2
 
 
 def test_what_placement_offers_goes_with_the_hosts(made, server):
     server.on('GET', '/allocation_candidates', http_placement.candidates(
         http_placement.a_candidate(B)))
 
-    rehearsed = decide(made(server))
+    dry_run = decide(made(server))
 
-    [[chosen]] = rehearsed.selections
+    [[chosen]] = dry_run.record.selections
     assert chosen.service_host == 'b'
-    assert rehearsed.offer.providers == {B}
-    assert rehearsed.snapshot().offer is rehearsed.offer
+    assert dry_run.offer.providers == {B}
+    assert dry_run.snapshot().offer is dry_run.offer
 
 
 def test_a_request_that_cannot_be_read_has_no_spec(made):
-    rehearsed = made().decide(context.RequestContext(), {
+    dry_run = made().decide(context.RequestContext(), {
         'spec_obj': {}, 'instance_uuids': None})
 
-    assert isinstance(rehearsed.error, exception.InvalidInput)
-    assert rehearsed.spec_obj is None
-    assert rehearsed.snapshot().size == 2
+    assert isinstance(dry_run.error, exception.InvalidInput)
+    assert dry_run.spec_obj is None
+    assert dry_run.snapshot().size == 2
 
 
 def test_a_fault_is_none_that_is_expected(made, monkeypatch):
     scheduler = made()
     monkeypatch.setattr(scheduler.driver, 'select_destinations', None)
 
-    rehearsed = decide(scheduler)
+    dry_run = decide(scheduler)
 
-    assert isinstance(rehearsed.error, TypeError)
-    assert (rehearsed.is_expected, rehearsed.record.outcome) == (
+    assert isinstance(dry_run.error, TypeError)
+    assert (dry_run.is_expected, dry_run.record.outcome) == (
         False, decision.FAILED)
 
 
 def test_copies_of_the_hosts_share_where_instances_run(made, cloud):
     """What a rule looks at of all of them is read once."""
-    rehearsed = decide(made(enabled_filters=['TypeAffinityFilter']))
+    scheduler = made(enabled_filters=['TypeAffinityFilter'])
     cloud.execute('INSERT INTO instances (uuid, host, vm_state, deleted, '
                   "instance_type_id) VALUES (?, 'a', 'active', 0, 7)",
                   a_uuid())
-    hosts = rehearsed.snapshot()
+    hosts = decide(scheduler).snapshot()
     cloud.execute('DELETE FROM instances')
 
     assert hosts.copy().instances.each('instance_type_id') == {'a': {7}}
@@ -159,12 +154,13 @@ def test_the_request_has_its_instances_and_the_options_of_the_file(
         made, tmp_path):
     file = tmp_path / 'scheduler.json'
     file.write_text('{"x": 1}')
-    rehearsed = decide(made(
+    dry_run = decide(made(
         DEFAULT__scheduler_json_config_location=str(file)), count=2)
 
-    assert rehearsed.request.count == 2
-    assert rehearsed.request.instance_uuids == rehearsed.uuids
-    assert rehearsed.request.options == {'x': 1}
+    assert dry_run.request.count == 2
+    assert dry_run.request.instance_uuids == (
+        dry_run.record.asked_uuids())
+    assert dry_run.request.options == {'x': 1}
 
 
 def test_any_host_can_be_compared_with_what_others_have_chosen(cloud, made):

@@ -5,11 +5,11 @@ counts as granted.
 """
 
 from nova_sched import exception
-from nova_sched.explain import matrix
 from nova_sched.hosts.decision import Decision
 from nova_sched.rules.ranking import Ranker
 from nova_sched.scheduler import attempt
 from nova_sched.scheduler import claims
+from nova_sched.scheduler.offer import Offer
 
 #: No draw: the best host first.
 _IN_ORDER = attempt.HostSelector(None, 1)
@@ -23,16 +23,18 @@ class Trial(attempt.SchedulingAttempt):
     picked: rows of the hosts that the first instances get; it ends then.  By
         default each gets the best, until all have one.
 
+    hosts, spec_obj: the copy and the RequestSpec, as the instances that have
+        a host leave them.
     count: how many instances are placed.
     error: what it ended with, an exception; None if all are placed.
     """
 
     def __init__(self, request, ranker, hosts, picked=None):
-        hosts = hosts.copy()
-        super().__init__(request, ranker, _IN_ORDER, _Unclaimed(
-            hosts.offer, bool(request.instance_uuids), picked),
+        super().__init__(
+            request, ranker, _IN_ORDER,
+            _UnsentClaims(hosts.offer, request.instance_uuids, picked),
             Decision())
-        self.error, self._given = None, hosts
+        self.error, hosts = None, hosts.copy()
         try:
             if picked is None or picked:
                 self.place(hosts, is_over=lambda: picked is not None and (
@@ -41,22 +43,11 @@ class Trial(attempt.SchedulingAttempt):
             if getattr(error, 'is_budget_spent', False):
                 raise
             self.error = error
+        self.hosts, self.spec_obj = hosts, self._spec_obj
 
     @property
     def count(self):
         return len(self._placed)
-
-    def judged(self, ranker, ask_others=False, placement=(), refused=()):
-        """Return who judges what for the first instance without a host:
-        Matrix.
-
-        Of the hosts as the instances before it leave them; every filter is
-        asked, also one that is asked once a request.
-        Arguments are those of ``matrix.judge``.
-        """
-        return matrix.judge(self._given, self._spec_obj, ranker,
-                            ask_others=ask_others, placement=placement,
-                            refused=refused)
 
     def _refuse(self):
         # Nobody reads the reasons of a trial.
@@ -77,26 +68,20 @@ def asking_nobody(ranker, spec_obj):
                             if filter_.asks_others_about(spec_obj)])
 
 
-class _Unclaimed:
-    """In the place of Claims: the first host that could be claimed.
+class _UnsentClaims(claims.Claims):
+    """Claims that are not sent: the first host that could be claimed counts.
 
     picked: the rows to take instead, in turn, as far as they fit; or None.
     """
 
-    def __init__(self, offer, has_uuids, picked):
-        self.claiming, self.together = offer.asked and has_uuids, True
+    def __init__(self, candidates, instance_uuids, picked):
+        super().__init__(Offer(candidates), instance_uuids, None)
+        self.together = True
         self._picked = None if picked is None else iter(picked)
 
     def choose(self, ranked, instance_uuid, refused=(), room=None):
-        rows = ranked.rows()
-        if self._picked is not None:
-            wanted = next(self._picked)
-            # Most often it is the first one.
-            rows = (row for row in rows if row == wanted)
-        for row in rows:
-            if not self.claiming:
-                return claims.ClaimedHost(row)
-            taken = claims.first_of(ranked.snapshot, row)
-            if taken is not None:
-                return taken
-        return None
+        if self._picked is None:
+            return super().choose(ranked, instance_uuid)
+        row = next(self._picked)
+        return (self.first_of(ranked.snapshot, row) if row in ranked.rows()
+                else None)

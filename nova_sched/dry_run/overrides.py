@@ -61,23 +61,24 @@ def apply(conf, settings=(), without=(), enable=()):
     if not (without or enable):
         return
     filters = config.enabled_filters(conf)
-    for name in without:
-        if name not in filters:
-            raise exception.InvalidInput(
-                reason=f'--without {name}: no such filter runs; '
-                       f'{nearest.did_you_mean(name, filters)}')
+    _check_known('--without', without, filters, 'no such filter runs')
     filters = [name for name in filters if name not in without]
-    known = plugins.available_filters(conf) if enable else ()
-    for name in enable:
-        if name not in known:
-            raise exception.InvalidInput(
-                reason=f'--enable {name}: no such filter; '
-                       f'{nearest.did_you_mean(name, known)}')
+    _check_known('--enable', enable, plugins.available_filters(conf)
+                 if enable else (), 'no such filter')
     filters += [name for name in dict.fromkeys(enable)
                 if name not in filters]
     conf.set_override(
         'baremetal_enabled_filters' if config.uses_baremetal_filters(conf)
         else 'enabled_filters', filters, 'filter_scheduler')
+
+
+def _check_known(option, names, known, problem):
+    """Raise InvalidInput for a filter that is not known."""
+    for name in names:
+        if name not in known:
+            raise exception.InvalidInput(
+                reason=f'{option} {name}: {problem}; '
+                       f'{nearest.did_you_mean(name, known)}')
 
 
 def _set(conf, setting):

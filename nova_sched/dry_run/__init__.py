@@ -1,0 +1,1 @@
+"""Decisions without effect, by the code that serves."""

@@ -1,0 +1,201 @@
+"""A scheduler whose decisions have no effect, and what it decides.
+
+It is the service's own: ``scheduler.manager`` in front of the configured
+driver, filters and weighers.  It claims nothing, keeps no picks in flight and
+sends no notifications, and neither can plug-ins.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import types
+
+import oslo_messaging as messaging
+from oslo_versionedobjects.exception import IncompatibleObjectVersion
+
+from nova_sched import conf as config
+from nova_sched import exception
+from nova_sched.dry_run import read_only_placement
+from nova_sched.hosts import decision
+from nova_sched.hosts.allocation_candidates import PLACEMENT_NOT_USED
+from nova_sched.objects import arguments
+from nova_sched.plugins.nova import reach
+from nova_sched.scheduler import driver
+from nova_sched.scheduler import manager
+from nova_sched.scheduler.attempt import SchedulingRequest
+from nova_sched.scheduler.candidates import CandidateSource
+
+
+@dataclasses.dataclass(frozen=True)
+class DryRun:
+    """The decision on one request, and the state that it rests on.
+
+    record: the closed hosts.decision.Decision.
+    call: the arguments of select_destinations, a dict.
+    error: the exception that the caller gets, or None.
+    is_expected: whether it is one that requests may well end in.
+    driver: the scheduler.driver.Scheduler that decided.
+    table: HostTable that was decided on; None if the driver's host manager
+        has no ``view``.
+    """
+
+    record: decision.Decision
+    call: dict
+    error: Exception | None
+    is_expected: bool
+    driver: driver.Scheduler
+    table: object
+
+    @functools.cached_property
+    def spec_obj(self):
+        """The RequestSpec as the request filters left it.
+
+        None for a request that cannot be read.
+        """
+        if self.record.spec_obj is not None:
+            return self.record.spec_obj
+        with contextlib.suppress(exception.InvalidInput,
+                                 IncompatibleObjectVersion):
+            return arguments.from_wire(self.call.get('spec_obj'))
+
+    @property
+    def offer(self):
+        """What Placement offers: a value of hosts.allocation_candidates."""
+        return self.record.offer or PLACEMENT_NOT_USED
+
+    @property
+    def request(self):
+        """The SchedulingRequest of it; None for one that cannot be read."""
+        if self.spec_obj is None:
+            return None
+        # By Nova's name, and so of drivers of a third party as well.
+        options = getattr(self.driver, '_get_configuration_options', dict)
+        return SchedulingRequest(
+            self.spec_obj, self.call['instance_uuids'],
+            self.record.instances, options=options())
+
+    @property
+    def ranker(self):
+        """The rules.ranking.Ranker of the filters and weighers.
+
+        None of a driver that has none.
+        """
+        return getattr(self.driver, 'ranker', None)
+
+    def snapshot(self):
+        """Return a new private HostSnapshot of the state decided on.
+
+        As it was before the first instance was placed; where instances run is
+        as known to the decision, and else read when a rule asks.  None
+        without a ``table``.
+        """
+        if self.table is None:
+            return None
+        hosts, instances = (self.driver.host_manager,
+                            self.record.state.instances)
+        if instances is None:
+            instances = hosts.instances()
+        else:
+            instances = instances.copy()
+            instances.start_over()
+        return hosts.snapshot(self.table, instances,
+                              self.record.state.clock or None, self.offer)
+
+
+class Decider:
+    """A scheduler without effect; for use by one thread.
+
+    conf: ConfigOpts.
+    is_shadow: whether it decides beside a live scheduler: what Placement does
+        not answer is a refusal, as there, and no error; and a copy of
+        Placement is compared with its listing, if the service uses one.
+
+    driver: the scheduler.driver.Scheduler.
+    placement: ReadOnlyPlacement; None where it is not configured.
+    """
+
+    def __init__(self, conf, is_shadow=False):
+        self._client = read_only_placement.ReadOnlyReportClient(
+            conf, is_strict=not is_shadow)
+        self.placement = (self._client.placement
+                          if config.placement_configured(conf) else None)
+        self._is_shadow = is_shadow
+        # Plug-ins that claim or send by themselves have no effect either.
+        reach.limit(self._client)
+        self.driver = driver.load_driver(conf)
+        self._hosts = getattr(self.driver, 'host_manager', None)
+        if self._hosts is not None:
+            # A pick that has no effect is not in flight.
+            self._hosts.remembers = False
+        if hasattr(self.driver, 'placement_client'):
+            self.driver.placement_client = self._client
+        self._records = []
+        self._candidates = CandidateSource(conf, self.driver, self._client)
+        self._manager = manager.SchedulerManager(
+            self.driver, self._candidates, types.SimpleNamespace(
+                # Any host may be the one that others chose.
+                keeps_all_weights=True, generation=1,
+                add=self._records.append),
+            text='full', limits=manager.Limits.of(conf))
+
+    def start(self):
+        """Start the driver, and a shadow's copy of Placement.
+
+        Raises DatabaseUnavailable.
+        """
+        self.driver.start()
+        if self._is_shadow:
+            self._candidates.start()
+
+    def stop(self):
+        """Let go of what ``start`` acquired."""
+        self._candidates.stop()
+        self.driver.stop()
+
+    @property
+    def listing(self):
+        """The Listing of the last call; None where Placement is not used."""
+        return self.placement and self._client.listing
+
+    def decide(self, caller, call):
+        """Decide a call of select_destinations: DryRun, whatever comes.
+
+        caller: RequestContext.  call: its arguments, a dict.
+        """
+        self._records.clear()
+        self._client.listing = read_only_placement.Listing()
+        error, is_expected = None, False
+        try:
+            self._manager.select_destinations(caller, **call)
+        except messaging.ExpectedException as exc:
+            # The manager logs what it is about.
+            error, is_expected = exc.exc_info[1], True
+        except Exception as exc:
+            error = exc
+        [record] = self._records or [
+            decision.Decision(request_id=caller.request_id)]
+        record.close(decision.FAILED)
+        return DryRun(record, call, error, is_expected, self.driver,
+                      self.table())
+
+    def refresh(self):
+        """Read the hosts again; return whether it did.
+
+        It does not for a driver that reads them in its periodic work only.
+        Raises DatabaseUnavailable.
+        """
+        # A driver of Nova's form reads the hosts at each request as well.
+        reads_later = self.driver.PERIODIC and not getattr(
+            self.driver, 'NO_ARG_CONSTRUCTOR', False)
+        if reads_later or not hasattr(self._hosts, 'refresh'):
+            return False
+        self._hosts.refresh()
+        return True
+
+    def table(self):
+        """Return the HostTable last read, for a decision or by ``refresh``.
+
+        None if the driver's host manager has no ``view``.
+        """
+        return (self._hosts.view().table if hasattr(self._hosts, 'view')
+                else None)

@@ -1,0 +1,242 @@
+"""Placement as a dry run uses it: read, and never changed."""
+
+import contextlib
+import dataclasses
+
+from nova_sched import exception
+from nova_sched import service_adapter
+from nova_sched.dry_run.copied_candidates import compare_copy
+from nova_sched.hosts.packed import Packed
+from nova_sched.placement import adapter
+from nova_sched.placement import allocations
+from nova_sched.placement.mirror import mirror
+from nova_sched.scheduler.client import report
+
+_FOUND, _WRONG_QUERY = 200, 400
+
+#: Microversion of the requests for allocations; any that Nova uses will do.
+_VERSION = '1.17'
+
+
+class WriteAttempted(exception.NovaSchedException):
+    """A request that would change something: a program error."""
+
+
+class Stopping(adapter.PlacementUnreachable):
+    """A request to Placement after ``ReadOnlyPlacement.stop``."""
+
+    def __init__(self):
+        exception.PlacementError.__init__(
+            self, 'The process is about to end, and asks Placement no more.')
+        self.reason = service_adapter.FailureReason.NO_ANSWER
+
+
+class ReadOnlyPlacement(adapter.PlacementAdapter):
+    """A connection to Placement that sends GET requests only."""
+
+    _stopped = False
+
+    def stop(self):
+        """Fail every further request at once with Stopping."""
+        self._stopped = True
+
+    def request(self, method, path, *args, **kwargs):
+        """As of PlacementAdapter.
+
+        Raises WriteAttempted for any method but GET.
+        """
+        if method != 'GET':
+            raise WriteAttempted(f'{method} {path} is not for a dry run')
+        if self._stopped:
+            raise Stopping
+        return super().request(method, path, *args, **kwargs)
+
+    def consumer_allocations(self, consumer):
+        """Return what a consumer holds: provider uuid -> class -> amount.
+
+        Raises PlacementError.
+        """
+        return self._read(f'/allocations/{consumer}', _amounts)
+
+    def provider_allocations(self, provider):
+        """Return who holds what of a provider: consumer -> class -> amount.
+
+        Raises PlacementError.
+        """
+        return self._read(f'/resource_providers/{provider}/allocations',
+                          _amounts)
+
+    def root_provider(self, provider):
+        """Return the uuid of the root of a provider's tree.
+
+        Raises PlacementError.
+        """
+        return self._read(f'/resource_providers/{provider}',
+                          lambda document: document['root_provider_uuid'])
+
+    def _read(self, path, read):
+        """Return what ``read`` makes of the JSON document at a path."""
+        response, problem = self.request('GET', path, _VERSION), None
+        try:
+            if response.status == _FOUND:
+                return read(response.document())
+        except (ValueError, KeyError, TypeError, AttributeError):
+            problem = 'it tells something else'
+        raise adapter.RequestFailed(
+            f'Placement does not tell of {path}.', response, problem)
+
+
+def _amounts(document):
+    return allocations.amounts(document['allocations'])
+
+
+@dataclasses.dataclass
+class Listing:
+    """What Placement listed for one request.
+
+    usages: provider uuid -> resource class -> amount in use.
+    free: (provider uuid, resource class) -> amount.
+    most: largest number of candidates in one answer; None without any.
+    is_answered: False if a request to Placement got no answer.
+    copy: what ``compare_copy`` returns; None without a copy that can tell.
+    """
+
+    usages: dict = dataclasses.field(default_factory=dict)
+    free: dict = dataclasses.field(default_factory=dict)
+    most: int | None = None
+    is_answered: bool = True
+    copy: dict | None = None
+
+    def add(self, candidates):
+        """Add the placement.candidates.Candidates of one answer.
+
+        Summaries that do not have Placement's form are left out.
+        """
+        self.most = max(self.most or 0, len(candidates.requests))
+        for uuid, summary in candidates.summaries.items():
+            with contextlib.suppress(KeyError, TypeError, AttributeError):
+                found = summary['resources'].items()
+                self.usages[uuid] = {
+                    name: amount['used'] for name, amount in found}
+                self.free |= {
+                    (uuid, name): amount['capacity'] - amount['used']
+                    for name, amount in found}
+
+    def pack(self):
+        """Keep the usages in little space, and forget what is free."""
+        self.usages, self.free = Packed(self.usages), {}
+
+
+class ReadOnlyReportClient(report.SchedulerReportClient):
+    """A Placement client that fetches candidates and claims none of them.
+
+    A claim succeeds as far as there is room, and none is sent.  Placement
+    lists all candidates; what a copy of it offers is compared, and not used.
+
+    conf: ConfigOpts.
+    is_strict: whether a Placement without an answer is an error; else it
+        offers nothing, as to the service.
+
+    placement: ReadOnlyPlacement.
+    listing: Listing of the present request.
+    """
+
+    def __init__(self, conf, is_strict=False):
+        self.placement = ReadOnlyPlacement(conf)
+        super().__init__(conf, self.placement)
+        self._conf, self._is_strict = conf, is_strict
+        self.listing = Listing()
+
+    def mirrored(self, freed, answers=None, count_claims=None):
+        """As of SchedulerReportClient."""
+        # ``stop`` is not for the copy, which would warn of it.
+        self._mirror = mirror.PlacementMirror(
+            ReadOnlyPlacement(self._conf), freed, answers)
+        return self._mirror
+
+    def copied_candidates(self, queries):
+        """Return None: Placement is to be asked."""
+
+    def candidates(self, queries, context):
+        """As of SchedulerReportClient."""
+        copied = super().copied_candidates(queries)
+        try:
+            found = super().candidates(queries, context)
+        except exception.PlacementUnavailable as exc:
+            found = self.without_answer(exc)
+        self.listing.copy = copied and compare_copy(
+            copied, found, self._conf.scheduler.max_placement_results)
+        return found
+
+    def without_answer(self, error):
+        """As of SchedulerReportClient.
+
+        A strict one raises the error, unless the query is wrong.
+        """
+        if isinstance(error, (exception.PlacementUnavailable,
+                              adapter.PlacementUnreachable)):
+            self.listing.is_answered = False
+        if self._is_strict and getattr(
+                error, 'status', None) != _WRONG_QUERY:
+            raise error
+        return super().without_answer(error)
+
+    def _list(self, text, version, context):
+        """As of SchedulerReportClient."""
+        response, listed, problem = super()._list(text, version, context)
+        if listed is not None:
+            self.listing.add(listed)
+        return response, listed, problem
+
+    def claims(self, candidates, context):
+        """Return claims that are not sent."""
+        return _UnsentClaims(self.listing.free)
+
+    def claim_resources(self, *args, **kwargs):
+        """Return True, as for a claim or release of a plug-in."""
+        return True
+
+    delete_allocation_for_instance = claim_resources
+
+    def forget(self, instance_uuid):
+        """Do nothing: nothing was claimed."""
+
+
+class _UnsentClaims:
+    """Claims of one request that are granted as far as there is room.
+
+    free: as of Listing; of anything else there is enough.
+    """
+
+    #: Each claim is made by itself, as of AllocationClaims.
+    knows_new, writes = False, ()
+
+    def __init__(self, free):
+        self._free, self._held = dict(free), {}
+
+    def claim(self, instance_uuid, request, spec_obj):
+        """Return whether there is room for an allocation request."""
+        wanted = {
+            (uuid, name): amount for uuid, resources
+            in allocations.amounts(request['allocations']).items()
+            for name, amount in resources.items() if (uuid, name)
+            in self._free}
+        if any(amount > self._free[key] for key, amount in wanted.items()):
+            return False
+        self._held[instance_uuid] = wanted
+        for key, amount in wanted.items():
+            self._free[key] -= amount
+        return True
+
+    def release(self, instance_uuid):
+        """Make room again of what an instance would hold."""
+        for key, amount in self._held.pop(instance_uuid, {}).items():
+            self._free[key] += amount
+
+    def held(self):
+        """Return the instances that have room claimed: list."""
+        return list(self._held)
+
+    def release_all(self, instance_uuids):
+        """Return that each is to be released by itself."""
+        return ()

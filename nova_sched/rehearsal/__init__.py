@@ -1,1 +1,0 @@
-"""Decisions without effect, by the very code that serves."""
