@@ -61,6 +61,7 @@ FLOORS = {
     'nova_sched.service': PROCESS,
     'nova_sched.service_adapter': PORTS,
     'nova_sched.shadow': PROCESS,
+    'nova_sched.shared_region': GROUND,
     'nova_sched.supervisor': PROCESS,
     'nova_sched.systemd': PROCESS,
     'nova_sched.testing': PROCESS,
