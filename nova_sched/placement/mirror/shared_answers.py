@@ -1,7 +1,9 @@
 """Answers of Placement that the workers of a service share.
 
 Each worker keeps a copy of its own.  All would send the same query at the same
-time, so the first one sends it, and the others wait and take its answer.
+time, so the first one sends it, and the others wait and take its answer.  They
+also take one that came before they asked, if it is new enough: so this is a
+cache with a lock, and no ``single_flight``.
 """
 
 import os
