@@ -6,9 +6,7 @@ that nobody waits for: a database that is away or hangs keeps the service
 neither from deciding nor from stopping.
 """
 
-import fcntl
 import itertools
-import os
 import threading
 
 from oslo_log import log as logging
@@ -18,6 +16,7 @@ from nova_sched import exception
 from nova_sched.db import discovery
 from nova_sched.db import engine
 from nova_sched.db import services
+from nova_sched.shared_region import SharedRegion
 
 LOG = logging.getLogger(__name__)
 
@@ -40,7 +39,7 @@ class BackgroundTasks:
 
     def __init__(self, conf):
         self._conf = conf
-        self._alone = OneProcess()
+        self._alone = SharedRegion('one process')
         self._stopped = threading.Event()
         self._record = self._heartbeats = self._discovery = None
 
@@ -175,7 +174,8 @@ class Heartbeat:
 class HostDiscovery:
     """One search for new hosts a call, in one worker of the leader only.
 
-    record: db.services.ServiceRecord.  alone: OneProcess.
+    record: db.services.ServiceRecord.
+    alone: SharedRegion, whose lock one worker holds as long as it lives.
     """
 
     def __init__(self, conf, record, alone):
@@ -189,7 +189,7 @@ class HostDiscovery:
         self._discovery.close()
 
     def __call__(self):
-        if not self._alone.claim():
+        if not self._alone.try_lock():
             LOG.debug('Another worker looks for new hosts')
             return
         leader = self._record.leader(self._down_time)
@@ -215,25 +215,3 @@ class HostDiscovery:
                 'not run nova-manage cell_v2 discover_hosts',
                 {'hosts': ','.join(hosts)})
         self._told = True
-
-
-class OneProcess:
-    """A lock that one of the processes forked from its maker can hold.
-
-    It is free again when that process has ended, however it did.
-    """
-
-    def __init__(self):
-        # Such locks belong to a process and are not inherited by a fork.
-        self._file = os.memfd_create('one process')
-
-    def __del__(self):
-        os.close(self._file)
-
-    def claim(self):
-        """Return whether this process holds the lock."""
-        try:
-            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True

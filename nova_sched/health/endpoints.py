@@ -17,6 +17,7 @@ from nova_sched.health.board import Board
 from nova_sched.health.board import Settings
 from nova_sched.health.server import Answer
 from nova_sched.health.server import Servers
+from nova_sched.shared_region import SharedRegion
 
 HEALTH, METRICS = '/health', '/metrics'
 
@@ -26,12 +27,15 @@ class Health:
 
     conf: ConfigOpts.  workers: how many there are to be.
 
+    numbers: SharedRegion in which each process has a number from 0; whoever
+        takes the place of one that has ended gets its number.
     metrics: observe.metrics.Metrics, None where nothing is counted.
     """
 
     def __init__(self, conf, workers):
         self.conf, self.workers = conf, workers
-        self.numbers, self.channel = shared.Numbers(), shared.Channel()
+        self.numbers = SharedRegion('numbers of workers')
+        self.channel = shared.Channel()
         self.metrics = None
         if conf.nova_sched.metrics_uri:
             # The library is for those alone who count.

@@ -4,9 +4,7 @@ It is made before they are forked.
 """
 
 import contextlib
-import fcntl
 import json
-import os
 import socket
 
 from oslo_log import log as logging
@@ -15,34 +13,6 @@ LOG = logging.getLogger(__name__)
 
 #: Bytes of a report, at most.
 _LONGEST = 1 << 17
-
-
-class Numbers:
-    """Numbers of the processes of a service, from 0.
-
-    A process has the lowest that no other one has, for as long as it lives;
-    whoever takes its place has it then.
-    """
-
-    def __init__(self):
-        # Such locks belong to a process, are not inherited by a fork, and are
-        # gone with it.
-        self._file = os.memfd_create('numbers of workers')
-        self._process = self._number = None
-
-    def own(self):
-        """Return the number of this process."""
-        if self._process != os.getpid():
-            self._number = next(filter(self._claim, range(1 << 16)))
-            self._process = os.getpid()
-        return self._number
-
-    def _claim(self, number):
-        try:
-            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
-        except BlockingIOError:
-            return False
-        return True
 
 
 class Channel:

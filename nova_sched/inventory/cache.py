@@ -8,18 +8,16 @@ the rest is shared between generations.
 import bisect
 import itertools
 import operator
-import threading
-import time
 
 from oslo_log import log as logging
 
-from nova_sched import turns
 from nova_sched.hosts import columns as host_columns
 from nova_sched.hosts import rows as host_rows
 from nova_sched.hosts import table as host_table
 from nova_sched.hosts import values as host_values
 from nova_sched.inventory import api
 from nova_sched.inventory.cell import CellInventory
+from nova_sched.single_flight import SingleFlight
 
 LOG = logging.getLogger(__name__)
 
@@ -36,8 +34,6 @@ class HostCache:
     make_record: what makes a host's record of its row, like
         host_rows.record.
     watcher: None, or an object that follows instances, with
-        ``wait_idle(seconds)``: waits for a good moment to read, so long at
-            most;
         ``uuids_to_look_up(hosts)``: the uuids of instances to look for, a
             list, when the compute nodes of a set of hosts changed, came or
             went; asked of each cell in a thread of its own;
@@ -54,9 +50,7 @@ class HostCache:
                  watcher=None):
         self._reader, self._ratios = reader, ratios
         self._make_record, self._watcher = make_record, watcher
-        self._lock = threading.Lock()
-        self._started, self._failure, self._answer = -1.0, None, None
-        self._took = 0.0
+        self._flight = SingleFlight()
         # (uuid, disabled) -> CellInventory, and the uuids by number.
         self._cells, self._uuids = {}, []
         self._api = api.ApiInventory(reader)
@@ -72,38 +66,7 @@ class HostCache:
         the same time share one read, and its failure.
         Raises DatabaseUnavailable when the database cannot be read.
         """
-        called = time.monotonic()
-        while not self._lock.acquire(blocking=False):
-            # Nobody waits for the lock until this one has its turn again.
-            with turns.waiting(), self._lock:
-                if self._started >= called:
-                    return self._last()
-        try:
-            if self._started < called:
-                self._read_anew()
-            return self._last()
-        finally:
-            self._lock.release()
-
-    def _read_anew(self):
-        """Read all; lock held."""
-        if self._watcher is not None:
-            # Who has just been answered may ask again, and share it.
-            with turns.waiting():
-                self._watcher.wait_idle(self._took / 2)
-        started, self._failure = time.monotonic(), None
-        try:
-            self._answer = self._read()
-        except Exception as exc:
-            self._failure = exc
-        self._started = started
-        self._took = time.monotonic() - started
-
-    def _last(self):
-        """Return what was read last, or raise why it was not; lock held."""
-        if self._failure is not None:
-            raise self._failure
-        return self._answer
+        return self._flight.get(None, self._read)
 
     def forget_aggregates(self):
         """Have the next refresh read the aggregates again."""

@@ -42,7 +42,6 @@ class DecisionLock:
 
     def __init__(self):
         self._lock = threading.Lock()
-        self._idle = threading.Condition(self._lock)
         # Those that wait, in order: (Turn, Event); the one that decides.
         self._queue, self._holder = collections.deque(), None
 
@@ -67,8 +66,6 @@ class DecisionLock:
                 if self._holder is me:
                     self._holder = None
                     self._wake_first()
-                    if not self._queue:
-                        self._idle.notify_all()
 
     def _left(self, mine):
         """Return the seconds to wait before the next look; 0 if it is my turn.
@@ -86,12 +83,6 @@ class DecisionLock:
             self._queue.popleft()
             self._holder = me
             return 0
-
-    def wait_idle(self, seconds):
-        """Wait until no request is decided or waits, for so long at most."""
-        with self._lock:
-            self._idle.wait_for(
-                lambda: self._holder is None and not self._queue, seconds)
 
     def _wake_first(self):
         if self._queue:

@@ -99,10 +99,6 @@ class SchedulingState:
 
     # Reading: what a watcher of the host cache does.
 
-    def wait_idle(self, seconds):
-        """Wait until no request is being decided, for so long at most."""
-        self._decision_lock.wait_idle(seconds)
-
     def uuids_to_look_up(self, hosts):
         """Return the instances to look up when rows of hosts changed: list.
 

@@ -2,8 +2,6 @@
 
 import itertools
 import logging
-import multiprocessing
-import os
 import threading
 import time
 
@@ -15,7 +13,9 @@ from nova_sched import service
 from nova_sched.db import cells
 from nova_sched.db import discovery
 from nova_sched.db import services
+from nova_sched.shared_region import SharedRegion
 from tests.builders import clouds
+from tests.builders.forks import in_worker
 from tests.builders.full_disk import full_disk
 from tests.builders.services import select
 from tests.builders.services import wait_for
@@ -172,7 +172,7 @@ class TestDiscovery:
         record = services.ServiceRecord(cloud._db, HOST)
         record.register()
         return background_tasks.HostDiscovery(
-            conf, record, background_tasks.OneProcess())
+            conf, record, SharedRegion('one process'))
 
     def mapped(self, cloud):
         return [host for host, in cloud.rows(
@@ -238,7 +238,7 @@ class TestDiscovery:
 
     def test_is_done_by_one_process_only(self, discoverer, cloud):
         """Another one that came first is left alone."""
-        with another_process(discoverer._alone):
+        with in_worker(discoverer._alone.locked):
             discoverer()
             assert self.mapped(cloud) == []
         discoverer()
@@ -257,47 +257,6 @@ class TestDiscovery:
         assert text.startswith(
             'This periodic task should only be enabled if discover hosts is '
             'not run via nova-manage, schedulers: one:host1')
-
-
-class another_process:  # noqa: N801, for a block
-    """A forked process that has claimed a OneProcess, for a block."""
-
-    def __init__(self, alone):
-        fork = multiprocessing.get_context('fork')
-        self._done, self._claimed = fork.Event(), fork.Value('b', False)
-        self._ready = fork.Event()
-        self._process = fork.Process(target=self._hold, args=(alone,))
-
-    def _hold(self, alone):
-        self._claimed.value = alone.claim()
-        self._ready.set()
-        self._done.wait(30)
-        os._exit(0)
-
-    def __enter__(self):
-        self._process.start()
-        assert self._ready.wait(10)
-        return self._claimed.value
-
-    def __exit__(self, *_exc):
-        self._done.set()
-        self._process.join(10)
-
-
-class TestOneProcess:
-    def test_is_the_first_and_after_its_end_another_one(self):
-        alone = background_tasks.OneProcess()
-        with another_process(alone) as claimed:
-            assert claimed
-            assert not alone.claim()
-        assert alone.claim()
-        with another_process(alone) as claimed:
-            assert not claimed
-
-    def test_is_the_same_one_every_time(self):
-        alone = background_tasks.OneProcess()
-        assert alone.claim()
-        assert alone.claim()
 
 
 class TestService:

@@ -33,6 +33,8 @@ EDGE = re.compile(r'nova_sched\.(plugins|objects\.legacy)\.')
 
 #: Calls up the floors: (caller, callee) -> why.
 EXCEPTIONS = {
+    (r'single_flight:.*', r'inventory\.cache:HostCache\._read'):
+        'one of the threads that wait reads for all of them',
     (r'db\.reader:.*', r'inventory\.cache:HostCache\._read_cells\..*'):
         'each cell is asked in a thread of its own where its database may '
         'hang; the reader maps a function over them',

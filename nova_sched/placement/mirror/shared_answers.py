@@ -1,24 +1,22 @@
 """Answers of Placement that the workers of a service share.
 
-Each worker keeps a copy of its own.  All would ask the same at the same time,
-so the first one asks, the others wait, and take its answer.  Answers are kept
-in memory that the workers inherit: nothing of it outlives the service, and a
-worker that is killed opens its locks.
+Each worker keeps a copy of its own.  All would send the same query at the same
+time, so the first one sends it, and the others wait and take its answer.  They
+also take one that came before they asked, if it is new enough: so this is a
+cache with a lock, and no ``single_flight``.
 """
 
-import contextlib
-import fcntl
-import hashlib
 import os
+import pathlib
 import pickle
-import struct
-import threading
 import time
 import typing
 
-#: What is kept of an answer besides itself: whom it is of, when it was asked
-#: for by time.monotonic(), how many seconds it took, and its size; 0 for none.
-_HEADER = struct.Struct('=16sddQ')
+from nova_sched.shared_region import SharedRegion
+
+#: Seconds that a worker waits for the answer to another one, at most: what a
+#: query of its own may take, of thousands of providers one by one.
+PATIENCE = 300
 
 
 class Answer(typing.NamedTuple):
@@ -43,8 +41,8 @@ class SharedAnswers:
 
     def __init__(self, questions=(), workers=1, clock=time.monotonic):
         self.workers, self._clock = workers, clock
-        self._kept = {question: _KeptAnswer() for question in questions
-                      if workers > 1}
+        self._kept = {question: _KeptAnswer('answer of placement')
+                      for question in questions if workers > 1}
 
     def get(self, question, source, ask, after):
         """Return an Answer that was asked for after a moment.
@@ -53,11 +51,17 @@ class SharedAnswers:
             taken.
         ask: function without arguments that asks.  What it raises is raised
             here, and not kept.
+        A worker that is stopped while it asks, or asks for more than PATIENCE
+        seconds, is not waited for: this one asks for itself, and keeps
+        nothing for others.
         """
         kept = self._kept.get(question)
         if kept is None:
             return self.asked(ask)
-        with kept.alone():
+        with kept.threads, kept.locked(patience=kept.patience) as is_locked:
+            if not is_locked:
+                return self.asked(ask)
+            kept.words.asker = os.getpid()
             found = kept.read(source)
             if found is None or found.began <= after:
                 found = self.asked(ask)
@@ -71,55 +75,43 @@ class SharedAnswers:
         return Answer(began, self._clock() - began, value)
 
 
-class _KeptAnswer:
-    """An answer in memory that processes share."""
+class _KeptAnswer(SharedRegion):
+    """An Answer, of any size.
 
-    def __init__(self):
-        self._file = os.memfd_create('answer of placement')
-        # Locks of a file are between processes, and this between threads.
-        self._lock = threading.Lock()
+    size: of what is kept, bytes; 0 for none.  asker: the process that has, or
+    had last, the lock.
+    """
 
-    def __del__(self):
-        os.close(self._file)
+    WORDS = ('size', 'asker')
 
-    @contextlib.contextmanager
-    def alone(self):
-        """Have it alone for a block."""
-        with self._lock:
-            fcntl.lockf(self._file, fcntl.LOCK_EX)
-            try:
-                yield
-            finally:
-                fcntl.lockf(self._file, fcntl.LOCK_UN)
+    def patience(self):
+        """Return a function: whether to go on waiting for the lock."""
+        end = time.monotonic() + PATIENCE
+        return lambda: (time.monotonic() < end
+                        and not _is_stopped(self.words.asker))
 
     def read(self, source):
         """Return the Answer, or None."""
-        header = os.pread(self._file, _HEADER.size, 0)
-        if len(header) < _HEADER.size:
+        if not self.words.size:
             return None
-        of, began, took, size = _HEADER.unpack(header)
-        if not size or of != _digest(source):
-            return None
-        value = os.pread(self._file, size, _HEADER.size)
         # Only this service's own workers can write there.
-        return Answer(began, took, pickle.loads(value))  # noqa: S301
+        of, answer = pickle.loads(  # noqa: S301
+            os.pread(self.file, self.words.size, self.BEGIN))
+        return answer if of == source else None
 
     def write(self, source, answer):
         """Keep an Answer in place of the last one."""
-        value = pickle.dumps(answer.value, pickle.HIGHEST_PROTOCOL)
-        # The header comes last: whoever is killed leaves none.
-        os.ftruncate(self._file, 0)
-        _write_all(self._file, value, _HEADER.size)
-        os.pwrite(self._file, _HEADER.pack(
-            _digest(source), answer.began, answer.took, len(value)), 0)
+        data = pickle.dumps((source, answer), pickle.HIGHEST_PROTOCOL)
+        self.words.size = 0
+        os.ftruncate(self.file, self.BEGIN)
+        if os.pwrite(self.file, data, self.BEGIN) == len(data):
+            self.words.size = len(data)
 
 
-def _write_all(file, data, at):
-    left = memoryview(data)
-    while left:
-        written = os.pwrite(file, left, at)
-        left, at = left[written:], at + written
-
-
-def _digest(source):
-    return hashlib.blake2b(source.encode(), digest_size=16).digest()
+def _is_stopped(process):
+    try:
+        status = pathlib.Path(f'/proc/{process}/stat').read_text()
+    except OSError:
+        return False
+    # After the name of its program, which may hold anything.
+    return status.rpartition(')')[2].split()[0] in 'Tt'

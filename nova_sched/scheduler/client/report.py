@@ -16,10 +16,10 @@ from nova_sched.placement.candidates import Candidates
 from nova_sched.placement.claim_batches import ClaimBatches
 from nova_sched.placement.claims import AllocationClaims
 from nova_sched.placement.claims import RequestIdentity
-from nova_sched.placement.listings import SharedListings
 from nova_sched.placement.mirror.mirror import PlacementMirror
 from nova_sched.placement.nova_methods import NovaMethods
 from nova_sched.service_adapter import FailureReason
+from nova_sched.single_flight import SingleFlight
 
 LOG = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class SchedulerReportClient(NovaMethods):
 
     def __init__(self, conf, adapter=None):
         self._adapter = adapter or PlacementAdapter(conf)
-        self._mirror, self._listings = None, SharedListings()
+        self._mirror, self._listings = None, SingleFlight()
         self._batches = ClaimBatches()
 
     @property

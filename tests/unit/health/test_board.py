@@ -8,6 +8,7 @@ from nova_sched.health import board as boards
 from nova_sched.health import shared
 from nova_sched.health.board import Board
 from nova_sched.health.board import Settings
+from nova_sched.shared_region import SharedRegion
 
 
 class Workers:
@@ -134,5 +135,5 @@ class TestAChannel:
 
 
 def test_a_process_keeps_its_number():
-    numbers = shared.Numbers()
+    numbers = SharedRegion('numbers')
     assert [numbers.own(), numbers.own()] == [0, 0]

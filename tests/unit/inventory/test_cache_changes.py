@@ -1,18 +1,12 @@
 """What a refresh of the host table takes over, and what it leaves alone."""
 
-import contextlib
-import itertools
-import random
+from concurrent import futures
 import threading
-import time
 
 import pytest
 
-from nova_sched.db import cells as db_cells
-from nova_sched.db import changed_rows
-from nova_sched.db import reader as db_reader
-from nova_sched.inventory.cache import HostCache
 from tests.builders import clouds
+from tests.builders.waiting import until
 from tests.unit.inventory.test_cache import cache_of
 from tests.unit.inventory.test_cache import column
 from tests.unit.inventory.test_cache import refreshed
@@ -220,105 +214,24 @@ class TestAggregates:
         assert self.seen(cache) == [[(1, {'ssd': 'true'})]] * 2
 
 
-class MemoryReader:
-    """One host whose used CPUs are whatever ``value`` is; counts reads.
+def test_callers_that_wait_together_share_a_read(cache, monkeypatch):
+    """Those that arrive during a read share the one after it."""
+    gate, reads = threading.Event(), []
 
-    pause: function called after a read took the value.
-    """
+    def read():
+        reads.append(1)
+        assert gate.wait(60)
+        return len(reads)
 
-    cell = db_cells.Cell(clouds.CELL_UUID, None, 'sqlite://')
-    cells = (cell,)
-    has_api_database = False
-
-    def __init__(self, pause=lambda: None):
-        self.value, self.reads, self._pause = 0, 0, pause
-
-    def for_each_cell(self, read):
-        return {self.cell: read(self)}
-
-    def find_cells(self):
-        return self.cells
-
-    def unavailable_cells(self):
-        return {}
-
-    def transaction(self):
-        return contextlib.nullcontext(self)
-
-    def changes(self, nodes, services, now):
-        self.reads += 1
-        node = clouds.a_compute_node('a', id=1, vcpus_used=self.value,
-                                     updated_at=None)
-        service = clouds.a_service('a', id=1, last_seen_up=None,
-                                   created_at=None)
-        self._pause()
-        return [changed_rows.Found(
-            {1: changed_rows.Row(self.value, 0, None, values)}, frozenset(),
-            (), 0, None, True, now, self) for values in (
-                tuple(node[name] for name in db_reader.COMPUTE_NODE_COLUMNS),
-                (*(service[name] for name in db_reader.SERVICE_COLUMNS), 0))]
-
-    def api_stamp(self):
-        return ()
-
-    def begin_api_stamp(self):
-        return self.api_stamp
-
-    def aggregates(self):
-        return []
-
-    def host_cells(self):
-        return {}
-
-    def disabled_cells(self):
-        return set()
-
-
-class TestSharedReads:
-    def test_serve_all_who_wait_together(self):
-        """Those that arrive during a read share the one after it."""
-        gate = threading.Event()
-        reader = MemoryReader(pause=lambda: gate.wait(10))
-        cache = HostCache(reader, (1.0, 1.0, 1.0))
-        answers = []
-
-        def ask():
-            answers.append(column(cache.refresh(), 'vcpus_used'))
-
-        threads = [threading.Thread(target=ask) for _ in range(9)]
-        threads[0].start()
-        while not reader.reads:
-            time.sleep(0.001)
-        reader.value = 7
-        for thread in threads[1:]:
-            thread.start()
-        time.sleep(1)
+    monkeypatch.setattr(cache, '_read', read)
+    with futures.ThreadPoolExecutor(9) as pool:
+        first = pool.submit(cache.refresh)
+        until(lambda: reads, 'the first to read')
+        others = [pool.submit(cache.refresh) for _ in range(8)]
+        until(lambda: [flight.count for flight
+                       in cache._flight._waiting.values()] == [8],
+              'the others to wait')
         gate.set()
-        for thread in threads:
-            thread.join(10)
 
-        assert reader.reads == 2
-        assert answers == [[0]] + [[7]] * 8
-
-    def test_never_give_a_caller_what_was_read_before_its_call(self):
-        reader = MemoryReader(
-            pause=lambda: time.sleep(random.random() / 2000))
-        cache = HostCache(reader, (1.0, 1.0, 1.0))
-        numbers, lock, stale = itertools.count(1), threading.Lock(), []
-
-        def ask():
-            for _ in range(40):
-                with lock:
-                    written = reader.value = next(numbers)
-                seen = column(cache.refresh(), 'vcpus_used')[0]
-                if seen < written:
-                    stale.append((written, seen))
-
-        threads = [threading.Thread(target=ask) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
-
-        assert stale == []
-        assert reader.reads <= 240
+    assert first.result() == 1
+    assert {other.result() for other in others} == {2}

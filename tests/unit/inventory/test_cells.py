@@ -31,10 +31,6 @@ class Watcher:
     def __init__(self, *wanted, meanwhile=lambda: None):
         self.wanted, self._meanwhile = list(wanted), meanwhile
         self.hosts, self.located, self.tables = [], [], []
-        self.settled = []
-
-    def wait_idle(self, seconds):
-        self.settled.append(seconds)
 
     def uuids_to_look_up(self, hosts):
         self._meanwhile()
@@ -186,19 +182,6 @@ class TestWatcher:
             one.execute(sql)
             cache.refresh()
             assert sorted(watcher.hosts, key=len) == [set(), hosts], sql
-
-    def test_may_have_a_read_wait_for_half_the_time_of_the_last(self, cells):
-        watcher = Watcher(meanwhile=lambda: time.sleep(0.1))
-        cache = cells.cache(watcher)
-        begin = time.monotonic()
-
-        cache.refresh()
-        most = (time.monotonic() - begin) / 2
-        cache.refresh()
-
-        first, second = watcher.settled
-        assert first == 0
-        assert 0.05 <= second <= most
 
     def test_is_told_where_each_instance_is_that_it_asked_for(self, cells):
         """Whichever cell it is in; None for those on no host."""

@@ -81,34 +81,3 @@ def test_a_slice_is_over_after_its_time(monkeypatch):
         assert not turn.is_over()
         monkeypatch.setattr(decision_lock, 'SLICE', 0)
         assert turn.is_over()
-
-
-class TestWaitingForIdle:
-    def test_lasts_until_all_that_were_asked_for_are_over(self, patient):
-        found, order, over = made(), [], threading.Event()
-
-        def decide(number):
-            with found.shared():
-                over.wait(LONG)
-                order.append(number)
-
-        threads = [start(decide, number) for number in range(3)]
-        wait_for(lambda: found._holder and len(found._queue) == 2)
-        threading.Timer(0.02, over.set).start()
-        found.wait_idle(LONG)
-        assert len(order) == 3
-        for thread in threads:
-            thread.join(LONG)
-
-    def test_ends_when_it_has_taken_long_enough(self):
-        found = made()
-        with found.shared():
-            start(found.wait_idle, 0.01).join(LONG)
-            begin = time.monotonic()
-            found.wait_idle(0.01)
-        assert time.monotonic() - begin < LONG / 2
-
-    def test_is_over_at_once_when_nobody_decides(self):
-        begin = time.monotonic()
-        made().wait_idle(LONG)
-        assert time.monotonic() - begin < LONG / 2

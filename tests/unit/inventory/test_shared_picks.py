@@ -1,16 +1,16 @@
 """What the workers of a service tell each other, whatever becomes of one."""
 
 import contextlib
-import os
-import select
-import signal
 import threading
 import time
 
 import pytest
 
+from nova_sched import shared_region
 from nova_sched.inventory import shared_picks
 from nova_sched.inventory.shared_picks import SharedPicks
+from tests.builders.forks import in_worker
+from tests.builders.forks import stopped_in
 
 
 @pytest.fixture
@@ -26,35 +26,6 @@ def one(picks):
 @pytest.fixture
 def other(picks):
     return picks.sharing()
-
-
-@contextlib.contextmanager
-def in_worker(work, meanwhile=None):
-    """Do something in a forked process, which lives until it is killed.
-
-    Gives its process id once the work is done.
-    meanwhile: function that is called again and again until then.
-    """
-    done, tell = os.pipe()
-    pid = os.fork()
-    if not pid:
-        try:
-            with work():
-                os.write(tell, b'x')
-                time.sleep(60)
-        finally:
-            os._exit(0)
-    try:
-        while meanwhile and not select.select([done], [], [], 0)[0]:
-            meanwhile()
-        assert os.read(done, 1) == b'x'
-        yield pid
-    finally:
-        for each in (done, tell):
-            os.close(each)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
 
 
 class TestNews:
@@ -129,23 +100,11 @@ class TestNews:
 
 
 class TestAWorkerThatHasTheRing:
-    def test_and_is_killed_leaves_it_to_others(self, picks, one, other,
-                                               caplog):
-        one.tell('before')
-        with in_worker(picks.alone) as pid:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            one.tell('after')
-
-        assert other.news() == ['before', 'after']
-        assert not caplog.text
-
     def test_and_is_stopped_is_not_waited_for(self, picks, one, other,
                                               monkeypatch, caplog):
-        monkeypatch.setattr(shared_picks, 'PATIENCE', 0.01)
+        monkeypatch.setattr(shared_region, 'PATIENCE', 0.01)
         one.tell('before')
-        with in_worker(picks.alone) as pid:
-            os.kill(pid, signal.SIGSTOP)
+        with stopped_in(picks.alone):
             one.tell('what nobody hears')
 
             assert other.news() == ['before']
@@ -167,8 +126,7 @@ class TestTheExchange:
     def test_waits_for_no_worker(self, picks, one, other):
         exchange = picks.exchange()
         one.tell('before')
-        with in_worker(picks.alone) as pid:
-            os.kill(pid, signal.SIGSTOP)
+        with stopped_in(picks.alone):
             exchange.tell('meanwhile')
 
             assert exchange.news() == ['before']
@@ -257,7 +215,7 @@ class TestTurns:
 
     def test_of_several_workers_are_each_waited_for(self, picks, monkeypatch):
         """Though all of them together take longer than one may."""
-        monkeypatch.setattr(shared_picks, 'PATIENCE', 0.05)
+        monkeypatch.setattr(shared_region, 'PATIENCE', 0.05)
 
         @contextlib.contextmanager
         def deciding():
@@ -272,8 +230,7 @@ class TestTurns:
             assert all(given)
 
     def test_of_a_killed_worker_are_over(self, picks):
-        with in_worker(lambda: picks.turn(60)) as pid:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+        with in_worker(lambda: picks.turn(60)):
+            pass
 
-            assert is_given(picks)
+        assert is_given(picks)

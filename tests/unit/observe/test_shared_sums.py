@@ -7,17 +7,8 @@ import pytest
 
 from nova_sched.observe import shared_sums
 from nova_sched.observe.shared_sums import SharedSums
-
-
-def in_another_process(function):
-    """Call a function in a fork; return how that ended."""
-    pid = os.fork()
-    if not pid:
-        try:
-            function()
-        finally:
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+from tests.builders.forks import in_child
+from tests.builders.forks import stopped_in
 
 
 def add(sums, number, key, amount):
@@ -34,15 +25,15 @@ def sums():
 
 def test_what_processes_add_is_added_up_and_outlives_them(sums):
     for number, key, amount in [(0, 'a', 1), (1, 'a', 10), (1, 'b', 100)]:
-        status = in_another_process(lambda number=number, key=key, add_=amount:
-                                    add(sums, number, (key,), add_))
+        status = in_child(lambda number=number, key=key, amount=amount: add(
+            sums, number, (key,), amount))
         assert status == -signal.SIGKILL
     assert sums.all() == {('a',): [11], ('b',): [100]}
 
 
 def test_whoever_takes_a_number_goes_on_with_its_sums(sums):
     for _ in range(3):
-        in_another_process(lambda: add(sums, 0, ('a',), 1))
+        in_child(lambda: add(sums, 0, ('a',), 1))
     assert sums.all() == {('a',): [3]}
 
 
@@ -57,7 +48,7 @@ def test_a_key_may_have_several_sums(sums):
 
 @pytest.mark.parametrize('key', [('a', 'x\ny'), ('a', 'é" \u2028'), ('', '')])
 def test_a_key_may_have_any_text(sums, key):
-    in_another_process(lambda: add(sums, 0, key, 1))
+    in_child(lambda: add(sums, 0, key, 1))
     assert sums.all() == {key: [1]}
 
 
@@ -74,19 +65,7 @@ def test_nobody_waits_for_a_process_that_is_writing_a_key(sums):
     """It may be stopped at that; the key is counted the next time."""
     sums.begin(0)
     known = sums.place(('known',))
-    read, write = os.pipe()
-    child = os.fork()
-    if not child:
-        sums._locked()
-        os.write(write, b'.')
-        signal.pause()
-    os.read(read, 1)
-    try:
+    with stopped_in(sums._region.locked):
         assert sums.place(('new',)) is None
         assert sums.place(('known',)) == known
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        os.close(read)
-        os.close(write)
     assert sums.place(('new',)) is not None

@@ -1,189 +1,13 @@
-"""A crowd asks Placement once."""
+"""A crowd lists the candidates of Placement once."""
 
 from concurrent import futures
 import threading
 
-import pytest
-
-from nova_sched import exception
-from nova_sched.placement import listings as shared_listings
-from nova_sched.placement.adapter import PlacementUnreachable
-from nova_sched.placement.listings import SharedListings
-from nova_sched.service_adapter import FailureReason
 from tests.builders import http_placement
 from tests.builders.http_placement import CONTEXT
 from tests.builders.http_placement import Query
 from tests.builders.http_placement import a_candidate
 from tests.builders.waiting import until
-
-LATE = PlacementUnreachable(FailureReason.TOO_LATE, 'after 30 seconds')
-
-
-class Placement:
-    """Answers a question when it is told to, with how many came before it.
-
-    begun: the questions under way and those that were answered, in order.
-    """
-
-    def __init__(self):
-        self.begun, self._gates, self._lock = [], {}, threading.Lock()
-
-    def ask(self, question, failure=None):
-        with self._lock:
-            number = len(self.begun)
-            self.begun.append(question)
-            gate = self._gates.setdefault((question, number),
-                                          threading.Event())
-        assert gate.wait(60)
-        if failure is not None:
-            raise failure
-        return question, number
-
-    def answer(self, number):
-        until(lambda: len(self.begun) > number, f'question {number}')
-        self._gates[self.begun[number], number].set()
-
-
-@pytest.fixture
-def scene():
-    with futures.ThreadPoolExecutor(64) as pool:
-        yield Scene(pool)
-
-
-class Scene:
-    def __init__(self, pool):
-        self._pool = pool
-        self.listings, self.placement = SharedListings(), Placement()
-        self._asked = 0
-
-    def ask(self, question, **kwargs):
-        """Ask in a thread; a Future, once it waits or is under way."""
-        self._asked += 1
-        future = self._pool.submit(
-            self.listings.get, question,
-            lambda: self.placement.ask(question, **kwargs))
-        until(lambda: self._waiting() + len(self.placement.begun)
-              == self._asked, 'it to wait, or to be under way')
-        return future
-
-    def _waiting(self):
-        return sum(turn.count for turn in list(
-            self.listings._waiting.values()))
-
-
-def test_a_request_that_is_alone_asks_for_itself():
-    assert SharedListings().get('q', lambda: 7) == 7
-
-
-def test_those_that_wait_with_the_same_query_share_an_answer(scene):
-    for number in range(shared_listings.MOST):
-        scene.ask(f'other {number}')
-    crowd = [scene.ask('q') for _ in range(30)]
-
-    for number in range(shared_listings.MOST + 1):
-        scene.placement.answer(number)
-
-    assert {future.result() for future in crowd} == {
-        ('q', shared_listings.MOST)}
-    assert scene.placement.begun.count('q') == 1
-
-
-def test_one_that_comes_while_it_is_asked_has_an_answer_of_its_own(scene):
-    """The answer to the first may be older than the second."""
-    first, second = scene.ask('q'), scene.ask('q')
-    scene.placement.answer(0)
-    scene.placement.answer(1)
-
-    assert first.result() == ('q', 0)
-    assert second.result() == ('q', 1)
-
-
-def test_few_are_under_way_and_the_others_wait_in_order(scene):
-    asked = [scene.ask(question) for question in 'abcdc']
-
-    assert scene.placement.begun == ['a', 'b']
-    scene.placement.answer(1)
-    until(lambda: scene.placement.begun == ['a', 'b', 'c'], 'the third')
-    for number in (0, 2, 3):
-        scene.placement.answer(number)
-
-    assert [future.result()[0] for future in asked] == list('abcdc')
-    assert scene.placement.begun == ['a', 'b', 'c', 'd']
-
-
-def test_of_one_query_a_single_one_is_under_way(scene):
-    """Two at a time take as long as both; others go first."""
-    asked = [scene.ask(question) for question in 'aab']
-
-    assert scene.placement.begun == ['a', 'b']
-    for number in range(3):
-        scene.placement.answer(number)
-    assert [future.result()[0] for future in asked] == list('aab')
-
-
-def test_a_failure_is_shared(scene):
-    scene.ask('a')
-    scene.ask('b')
-    crowd = [scene.ask('q', failure=exception.PlacementError('no'))
-             for _ in range(3)]
-    for number in range(3):
-        scene.placement.answer(number)
-
-    errors = [future.exception() for future in crowd]
-    assert [str(error) for error in errors] == ['no'] * 3
-    # Each has a traceback of its own.
-    assert len({id(error) for error in errors}) == 3
-    assert SharedListings().get('q', lambda: 7) == 7
-
-
-def test_nobody_waits_again_for_a_placement_that_hangs(scene):
-    """Each would wait as long as the first."""
-    first = scene.ask('a', failure=LATE)
-    second = scene.ask('b')
-    others = [scene.ask(question) for question in 'cdec']
-
-    scene.placement.answer(0)
-
-    for future in (first, *others):
-        with pytest.raises(PlacementUnreachable):
-            future.result()
-    scene.placement.answer(1)
-    assert second.result() == ('b', 1)
-    assert scene.placement.begun == ['a', 'b']
-    assert scene.listings.get('f', lambda: 7) == 7
-
-
-def test_an_exit_of_the_one_that_asks_fails_the_others_and_itself(scene):
-    scene.ask('a')
-    scene.ask('b')
-    leader = scene.ask('q', failure=SystemExit())
-    other = scene.ask('q')
-    for number in range(3):
-        scene.placement.answer(number)
-
-    with pytest.raises(SystemExit):
-        leader.result()
-    with pytest.raises(exception.PlacementError):
-        other.result()
-
-
-def test_no_answer_is_older_than_its_question():
-    """Whatever many threads do."""
-    listings, lock, count = SharedListings(), threading.Lock(), [0]
-
-    def ask():
-        with lock:
-            count[0] += 1
-            return count[0]
-
-    def work(number):
-        for _ in range(200):
-            before = count[0]
-            assert listings.get(number % 3, ask) > before
-
-    with futures.ThreadPoolExecutor(16) as pool:
-        for future in [pool.submit(work, number) for number in range(16)]:
-            future.result()
 
 
 def test_a_crowd_lists_a_few_times(client, placement):
@@ -197,7 +21,7 @@ def test_a_crowd_lists_a_few_times(client, placement):
     with futures.ThreadPoolExecutor(32) as pool:
         crowd = [pool.submit(client.candidates, [Query()], CONTEXT)
                  for _ in range(32)]
-        until(lambda: sum(turn.count for turn in list(
+        until(lambda: sum(flight.count for flight in list(
             client._listings._waiting.values())) == 32 - 1,
             'all to wait')
         gate.set()

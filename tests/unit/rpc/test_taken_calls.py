@@ -10,6 +10,7 @@ import pytest
 
 from nova_sched.rpc import taken_calls
 from nova_sched.rpc.taken_calls import Holder
+from tests.builders.forks import stopped_in
 
 CALL = 'f2ca1bb6c7e907d06dafe4687e579fce'
 
@@ -110,6 +111,13 @@ def test_nobody_but_its_worker_answers_it(calls, worker):
     two('answered')
     one.kill()
     assert two('take') == 'None'
+
+
+def test_a_worker_that_is_stopped_is_not_waited_for(calls, monkeypatch):
+    monkeypatch.setattr(taken_calls, '_BUCKETS', 1)
+    with stopped_in(calls._region.locked):
+        assert calls.take(CALL) is None
+        assert calls.take(CALL) is Holder.THIS_WORKER
 
 
 def test_a_call_is_known_for_ten_minutes(calls, monkeypatch):

@@ -1,5 +1,6 @@
 """Answers of Placement that several workers take."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -9,6 +10,8 @@ import pytest
 
 from nova_sched import exception
 from nova_sched.placement.mirror.shared_answers import SharedAnswers
+from tests.builders.forks import in_child
+from tests.builders.forks import stopped_in
 
 QUESTION, SOURCE = 'which', 'a placement'
 NEVER = -1.0
@@ -19,23 +22,12 @@ def answers():
     return SharedAnswers((QUESTION,), workers=2)
 
 
-def in_child(function):
-    """Call a function in a forked process; its exit status."""
-    pid = os.fork()
-    if not pid:
-        try:
-            os._exit(function())
-        except BaseException:
-            os._exit(99)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
 def test_what_one_worker_was_answered_another_takes(answers):
     first = answers.get(QUESTION, SOURCE, lambda: {'a': (1, None)}, NEVER)
 
     def other():
         taken = answers.get(QUESTION, SOURCE, pytest.fail, NEVER)
-        return int(taken != first)
+        return taken != first
 
     assert in_child(other) == 0
 
@@ -96,22 +88,23 @@ def test_a_worker_that_is_killed_while_it_asks_holds_up_nobody(answers):
         'mine')
 
 
-def test_an_answer_that_was_half_written_is_none(answers, monkeypatch):
-    """A worker that is killed then leaves what another one cannot take."""
-    answers.get(QUESTION, SOURCE, lambda: 'whole', NEVER)
-    write = os.pwrite
+def test_a_worker_that_is_stopped_while_it_asks_is_not_waited_for(answers):
+    @contextlib.contextmanager
+    def asking():
+        begun = threading.Event()
 
-    def killed(file, data, at):
-        write(file, data[:1], at)
-        os.kill(os.getpid(), signal.SIGKILL)
+        def ask():
+            begun.set()
+            time.sleep(60)
 
-    def other():
-        monkeypatch.setattr(os, 'pwrite', killed)
-        answers.get(QUESTION, SOURCE, lambda: 'half', time.monotonic())
+        threading.Thread(target=answers.get, daemon=True,
+                         args=(QUESTION, SOURCE, ask, NEVER)).start()
+        begun.wait(60)
+        yield
 
-    assert in_child(other) == -signal.SIGKILL
-    assert answers.get(QUESTION, SOURCE, lambda: 'mine', NEVER).value == (
-        'mine')
+    with stopped_in(asking):
+        assert answers.get(QUESTION, SOURCE, lambda: 'mine', NEVER).value == (
+            'mine')
 
 
 def test_an_answer_may_be_large(answers):

@@ -1,0 +1,115 @@
+"""SharedRegion, and what is built on it, whatever becomes of a process."""
+
+import contextlib
+import itertools
+import os
+import signal
+import sys
+
+import pytest
+
+from nova_sched.inventory.shared_picks import SharedPicks
+from nova_sched.observe.shared_sums import SharedSums
+from nova_sched.placement.mirror.shared_answers import SharedAnswers
+from nova_sched.rpc import taken_calls
+from nova_sched.shared_region import SharedRegion
+from tests.builders.forks import in_child
+from tests.builders.forks import in_worker
+from tests.builders.forks import stopped_in
+
+
+@pytest.fixture
+def region():
+    return SharedRegion('a region', 100)
+
+
+class TestLocks:
+    @pytest.mark.parametrize('other', [0, 1])
+    def test_exclude_other_processes_each_by_itself(self, region, other):
+        with in_worker(region.locked), region.locked(other) as is_held:
+            assert is_held is (other == 1)
+
+    def test_of_a_stopped_process_are_not_waited_for(self, region):
+        with stopped_in(region.locked), region.locked() as is_held:
+            assert not is_held
+
+    def test_of_a_killed_process_are_released(self, region):
+        with in_worker(region.locked):
+            pass
+        assert region.try_lock()
+
+
+class TestNumbers:
+    def test_are_the_lowest_that_no_process_has(self, region):
+        assert [region.own(), region.own()] == [0, 0]
+        assert in_child(region.own) == 1
+        assert in_child(region.own) == 1
+
+    def test_tell_which_process_lives(self, region):
+        @contextlib.contextmanager
+        def owning():
+            yield region.own()
+
+        assert region.own() == 0
+        with in_worker(owning):
+            assert [region.lives(number) for number in range(3)] == [
+                True, True, False]
+        assert [region.lives(number) for number in range(2)] == [True, False]
+
+
+def killed(work):
+    """Kill one process after another at the next line of its work: iterator.
+
+    It ends with the one that has done its work.
+    """
+    for last in itertools.count():
+        lines = iter(range(last))
+
+        def trace(frame, event, argument, lines=lines):
+            if event == 'line' and next(lines, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return trace
+
+        def traced(trace=trace):
+            sys.settrace(trace)
+            work()
+
+        if in_child(traced) != -signal.SIGKILL:
+            return
+        yield last
+
+
+class TestAProcessThatIsKilledAtAnyLine:
+    def test_leaves_the_ring_to_others(self):
+        picks = SharedPicks(2, size=200)
+        one, other = picks.sharing(), picks.sharing()
+        for line in killed(lambda: picks.sharing().tell('killed' * 5)):
+            one.tell(line)
+            assert [news for news in other.news()
+                    if news != 'killed' * 5] == [line]
+
+    def test_leaves_the_calls_of_others(self, monkeypatch):
+        monkeypatch.setattr(taken_calls, '_BUCKETS', 1)
+        calls = taken_calls.TakenCalls()
+        for number in range(16):
+            calls.take(f'old {number}')
+        for line in killed(lambda: calls.take('call')):
+            assert calls.take(f'new {line}') is None
+            assert calls.take(f'new {line}') is not None
+        assert calls.take('call') is None
+
+    def test_leaves_the_sums_of_others(self):
+        sums = SharedSums(2)
+        sums.begin(0)
+        for line in killed(lambda: sums.place(('killed', 'x'), 2)):
+            sums.mine[sums.place((f'{line}',))] += 1
+        assert {tuple(each) for key, each in sums.all().items()
+                if key != ('killed', 'x')} == {(1,)}
+
+    def test_leaves_a_whole_answer(self):
+        answers = SharedAnswers(['which'], workers=2)
+        old = answers.get('which', 'it', lambda: 'old', -1)
+        for _ in killed(lambda: answers.get('which', 'it', lambda: 'new',
+                                            old.began)):
+            assert answers.get('which', 'it', lambda: 'new', -1).value in (
+                'old', 'new')
