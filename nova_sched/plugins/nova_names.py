@@ -12,92 +12,30 @@ for what is not ours. An ``__init__.py`` runs where the whole package is the
 part's, as in ``nova/myproject``, and not where the package is ours.
 
 The names are looked up when they are imported (``_Finder``): those of
-``MODULES``, what is below a package among them, and then the parts.
+``nova_names.toml``, what is below a package among them, and then the parts.
 """
 
 import builtins
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.resources
 import importlib.util
 import os
 import re
 import sys
 import threading
+import tomllib
 import types
 
 from nova_sched.plugins import dotted_oslo
 from nova_sched.plugins.nova import conf as nova_conf
 from nova_sched.plugins.nova import i18n
 
-#: Nova's module -> the one here, or the library's that it became.  The
-#: modules in a package come with it, under the names that they have here.
-MODULES = {
-    'nova.api.openstack.common': 'nova_sched.plugins.nova.api_common',
-    'nova.availability_zones': 'nova_sched.plugins.nova.availability_zones',
-    'nova.cache_utils': 'nova_sched.plugins.nova.cache_utils',
-    'nova.compute': 'nova_sched.plugins.nova.compute',
-    'nova.compute.api': 'nova_sched.plugins.nova.compute_api',
-    'nova.compute.hv_type': 'nova_sched.plugins.nova.hv_type',
-    'nova.compute.power_state': 'nova_sched.plugins.nova.power_state',
-    'nova.compute.provider_tree': 'nova_sched.placement.provider_tree',
-    'nova.compute.rpcapi': 'nova_sched.plugins.nova.compute_rpcapi',
-    'nova.compute.task_states': 'nova_sched.plugins.nova.task_states',
-    'nova.compute.vm_states': 'nova_sched.plugins.nova.vm_states',
-    'nova.conf': 'nova_sched.plugins.nova.conf',
-    'nova.context': 'nova_sched.context',
-    'nova.db': 'nova_sched.plugins.nova.db',
-    'nova.exception': 'nova_sched.plugins.nova.exception',
-    'nova.filters': 'nova_sched.filters',
-    'nova.i18n': 'nova_sched.plugins.nova.i18n',
-    'nova.loadables': 'nova_sched.rules.loadables',
-    'nova.objects': 'nova_sched.objects',
-    # Nova's copies of what became oslo's libraries; gone since Liberty.
-    'nova.openstack.common.excutils': 'oslo_utils.excutils',
-    'nova.openstack.common.gettextutils': 'nova_sched.plugins.nova.i18n',
-    'nova.openstack.common.importutils': 'oslo_utils.importutils',
-    'nova.openstack.common.jsonutils': 'oslo_serialization.jsonutils',
-    'nova.openstack.common.lockutils': 'oslo_concurrency.lockutils',
-    'nova.openstack.common.log': 'nova_sched.plugins.nova.log',
-    'nova.openstack.common.processutils': 'oslo_concurrency.processutils',
-    'nova.openstack.common.strutils': 'oslo_utils.strutils',
-    'nova.openstack.common.timeutils': 'oslo_utils.timeutils',
-    'nova.openstack.common.units': 'oslo_utils.units',
-    'nova.openstack.common.uuidutils': 'oslo_utils.uuidutils',
-    'nova.rpc': 'nova_sched.plugins.nova.rpc',
-    'nova.scheduler.caching_scheduler':
-        'nova_sched.plugins.nova.caching_scheduler',
-    'nova.scheduler.chance': 'nova_sched.plugins.nova.chance',
-    'nova.scheduler.client': 'nova_sched.plugins.nova.client',
-    'nova.scheduler.driver': 'nova_sched.plugins.nova.driver',
-    'nova.scheduler.filter_scheduler':
-        'nova_sched.plugins.nova.filter_scheduler',
-    'nova.scheduler.filters': 'nova_sched.scheduler.filters',
-    'nova.scheduler.host_manager': 'nova_sched.plugins.nova.host_manager',
-    'nova.scheduler.ironic_host_manager':
-        'nova_sched.plugins.nova.ironic_host_manager',
-    'nova.scheduler.manager': 'nova_sched.plugins.nova.manager',
-    'nova.scheduler.rpcapi': 'nova_sched.plugins.nova.rpcapi',
-    'nova.scheduler.scheduler_options':
-        'nova_sched.plugins.nova.scheduler_options',
-    'nova.scheduler.utils': 'nova_sched.plugins.nova.scheduler_utils',
-    'nova.scheduler.weights': 'nova_sched.scheduler.weights',
-    'nova.service_auth': 'nova_sched.plugins.nova.service_auth',
-    'nova.servicegroup': 'nova_sched.plugins.nova.servicegroup',
-    'nova.utils': 'nova_sched.plugins.nova.utils',
-    'nova.volume.cinder': 'nova_sched.plugins.nova.cinder',
-    'nova.weights': 'nova_sched.weights',
-}
-#: Modules in these packages that have other names here.
-RENAMED = {
-    'nova.objects.instance_numa': 'nova_sched.objects.numa',
-    'nova.objects.instance_numa_topology': 'nova_sched.objects.numa',
-    'nova.objects.instance_pci_requests': 'nova_sched.objects.pci',
-    'nova.objects.network_metadata': 'nova_sched.objects.network',
-    'nova.objects.network_request': 'nova_sched.objects.network',
-    'nova.objects.security_group': 'nova_sched.objects.network',
-    'nova.objects.virt_cpu_topology': 'nova_sched.objects.numa',
-}
+_TABLE = tomllib.loads(importlib.resources.files(__package__).joinpath(
+    'nova_names.toml').read_text())
+#: Nova's module -> the one here, or the library's that it became.
+MODULES, RENAMED = _TABLE['modules'], _TABLE['renamed']
 _NAMES_OF_OURS = {ours: name for name, ours in reversed(MODULES.items())}
 _PACKAGES = ('nova', 'nova.api', 'nova.api.openstack', 'nova.openstack',
              'nova.openstack.common', 'nova.scheduler', 'nova.volume')
