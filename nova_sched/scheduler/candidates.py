@@ -15,7 +15,7 @@ from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.rules import codes
 from nova_sched.rules import reasons
 from nova_sched.rules import refusals
-from nova_sched.scheduler import prefilters
+from nova_sched.scheduler import request_filter
 from nova_sched.scheduler import utils
 from nova_sched.scheduler.client import report
 from nova_sched.scheduler.offer import NO_OFFER
@@ -45,7 +45,8 @@ class CandidateSource:
             client.keeps_summaries = driver.WANTS_SUMMARIES
             self.placement_client = client
             manager = getattr(driver, 'host_manager', None)
-            self._prefilters = prefilters.Prefilters(conf, manager, client)
+            self._request_filters = request_filter.RequestFilters(
+                conf, manager, client)
             if (conf.nova_sched.candidates == 'mirror'
                     and driver.LISTS_CANDIDATES_LAST
                     and not driver.WANTS_SUMMARIES):
@@ -89,7 +90,7 @@ class CandidateSource:
         Raises NoValidHost for a host that is not there and for a request
         that is offered nothing, InvalidInput for one that cannot be asked
         for, DatabaseUnavailable, PlacementUnavailable, and what
-        ``Prefilters.apply`` raises.
+        ``RequestFilters.apply`` raises.
         """
         if self.placement_client is None or spec_obj.is_rebuild:
             return spec_obj, NO_OFFER
@@ -112,7 +113,7 @@ class CandidateSource:
 
         Raises as ``fetch`` does.
         """
-        return self._prefilters.apply(context, spec_obj)
+        return self._request_filters.apply(context, spec_obj)
 
     def list(self, request, record):
         """Return what Placement lists: AllocationCandidates.
@@ -189,7 +190,7 @@ class CandidateRequest:
     """What Placement is asked for one request.
 
     source: CandidateSource.
-    queries: list of rules.resources.query.ResourceRequest.
+    queries: list of scheduler.utils.ResourceRequest.
     context: RequestContext of the call.
     spec_obj: RequestSpec that request filters have edited.
     """
