@@ -19,7 +19,7 @@ from nova_sched import exception
 from nova_sched.hosts import budget
 from nova_sched.rules import codes
 from nova_sched.rules import loadables
-from nova_sched.rules.picks import Reach
+from nova_sched.rules import rule_inputs
 
 LOG = logging.getLogger(__name__)
 
@@ -45,10 +45,6 @@ class BaseFilter:
     #: at DEBUG or above.
     logs_rejected = False
 
-    #: Whether the verdict depends on the hints of a request, which its owner
-    #: writes: tenants are not told of such filters then.  None: it may.
-    judges_by_hints = None
-
     #: By what a refusal names it to programs: lower case and underscores, see
     #: rules.codes; by default its class's name, without "Filter".
     code = ''
@@ -56,13 +52,8 @@ class BaseFilter:
     #: Whether it asks other services over the network, or has them asked.
     asks_others = False
 
-    #: Whether it may look at when services that are up were last heard of,
-    #: which is read for nobody else.  Asked of built-in filters only.
-    reads_heartbeats = False
-
-    #: The columns of instances that it compares those of all hosts by.  They
-    #: are read before the request's turn.
-    instance_columns = ()
+    #: What the verdict depends on, see rules.rule_inputs; None for anything.
+    inputs = None
 
     def configure(self, conf):
         """Take what the filter needs from the configuration, once."""
@@ -71,23 +62,9 @@ class BaseFilter:
         """Return whether to run for the ``index``-th instance of a request."""
         return not (self.run_filter_once_per_request and index > 0)
 
-    def needs_all_instances(self, spec_obj):
-        """Return whether it looks at all instances of all hosts.
-
-        They are read before the request's turn then.
-        """
-        return False
-
-    def asks_others_about(self, spec_obj):
-        """Return whether it asks other services about this request."""
-        return self.asks_others
-
-    def reach_of_picks(self, spec_obj):
-        """Return whose verdicts the request's picks may change: a Reach.
-
-        Asked of built-in filters only.
-        """
-        return Reach.ANY_HOST
+    def inputs_for(self, spec_obj):
+        """Return what the verdict on a request depends on: as ``inputs``."""
+        return self.inputs
 
     def _filter_one(self, obj, spec_obj):
         return True
@@ -260,7 +237,7 @@ class FilterHandler:
 def may_look_at_hints(filter_, spec_obj):
     """Return whether a filter may have looked at hints of a request."""
     return (bool(spec_obj.scheduler_hints)
-            and filter_.judges_by_hints is not False)
+            and rule_inputs.judges_by_hints(filter_) is not False)
 
 
 def _leaves_limits(filter_):

@@ -23,7 +23,6 @@ from oslo_log import log as logging
 from nova_sched.hosts import budget
 from nova_sched.hosts import sorting
 from nova_sched.rules import loadables
-from nova_sched.rules.picks import Reach
 
 LOG = logging.getLogger(__name__)
 
@@ -121,15 +120,16 @@ class BaseWeigher:
     minval = None
     maxval = None
 
+    #: What the raw values depend on, see rules.rule_inputs; None for anything.
+    inputs = None
+
     def configure(self, conf):
         """Take what the weigher needs from the configuration, once."""
 
-    def reach_of_picks(self, spec_obj):
-        """Return whose raw values the request's picks may change: a Reach.
-
-        Asked of built-in weighers only.
+    def inputs_for(self, spec_obj):
+        """Return what the raw values for a request depend on: as ``inputs``.
         """
-        return Reach.ANY_HOST
+        return self.inputs
 
     def weight_multiplier(self, host_state):
         """Return how much this weigher counts for a host."""

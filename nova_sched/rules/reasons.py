@@ -13,6 +13,7 @@ from oslo_log import log as logging
 
 from nova_sched.filters import may_look_at_hints
 from nova_sched.rules import phrases
+from nova_sched.rules import rule_inputs
 
 LOG = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ def _named(record, filters, spec_obj):
         if may_look_at_hints(filter_, spec_obj):
             # What filters reject after it, too, tells of the hosts left.
             break
-        if count >= FEWEST and not filter_.judges_by_hints:
+        if count >= FEWEST and not rule_inputs.judges_by_hints(filter_):
             told.append(f'{_share(count / record.hosts)} {name}'
                         + _bracketed(_asked_of(spec_obj), filter_, count,
                                      record))

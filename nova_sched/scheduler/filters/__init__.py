@@ -17,7 +17,6 @@ from nova_sched.objects.legacy import given
 from nova_sched.rules import built_ins
 from nova_sched.rules import offered
 from nova_sched.rules import phrases
-from nova_sched.rules.picks import Reach
 
 #: The name plug-ins know.
 CandidateFilterMixin = offered.CandidateFilterMixin
@@ -92,16 +91,6 @@ class BaseHostFilter(filters.BaseFilter):
 
 class ColumnFilter(BaseHostFilter):
     """Base class of filters that judge all hosts at once, by columns."""
-
-    judges_by_hints = False
-
-    #: Whether a verdict may rest on what instances take of a host, the columns
-    #: that are CONSUMED, or on where they run.
-    reads_usage = True
-
-    def reach_of_picks(self, spec_obj):
-        # A mask says of each host what is by that host alone.
-        return Reach.PICKED_HOST if self.reads_usage else Reach.NO_HOST
 
     def mask(self, hosts, spec_obj):
         """Return which hosts pass: bool (n,) for a HostBlock of n rows.

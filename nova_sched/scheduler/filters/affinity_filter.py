@@ -9,7 +9,7 @@ from oslo_log import log as logging
 from nova_sched.hosts import values
 from nova_sched.objects import fields
 from nova_sched.rules import phrases
-from nova_sched.rules.picks import Reach
+from nova_sched.rules import rule_inputs
 from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ _NONE, _UNREADABLE = (0, 0, 0), (255, 0, 0)
 class BaseInstanceHintFilter(filters.ColumnFilter):
     """Hosts by the instances that a scheduler hint names."""
 
-    judges_by_hints = True
+    inputs = 'host', rule_inputs.LOCATED, rule_inputs.HINTS
     run_filter_once_per_request = True
     #: Name of the hint: one uuid or a list.
     hint = ''
@@ -91,7 +91,7 @@ class SimpleCIDRAffinityFilter(filters.ColumnFilter):
     """
 
     code = 'cidr'
-    judges_by_hints = True
+    inputs = 'host_ip', rule_inputs.HINTS
     run_filter_once_per_request = True
 
     def mask(self, hosts, spec_obj):
@@ -175,10 +175,10 @@ class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
     """
 
     code = 'group_anti_affinity'
+    inputs = 'host', rule_inputs.LOCATED
 
-    def reach_of_picks(self, spec_obj):
-        return (Reach.PICKED_HOST if _repels(spec_obj.instance_group)
-                else Reach.NO_HOST)
+    def inputs_for(self, spec_obj):
+        return self.inputs if _repels(spec_obj.instance_group) else ()
 
     def mask(self, hosts, spec_obj):
         group = spec_obj.instance_group
@@ -232,11 +232,11 @@ class ServerGroupAffinityFilter(filters.ColumnFilter):
     """Hosts of the instance's affinity group; all while it has none."""
 
     code = 'group_affinity'
+    # With the first member all other hosts are out.
+    inputs = 'host', rule_inputs.OTHER_HOSTS
 
-    def reach_of_picks(self, spec_obj):
-        # With the first member all other hosts are out.
-        return (Reach.ANY_HOST if _attracts(spec_obj.instance_group)
-                else Reach.NO_HOST)
+    def inputs_for(self, spec_obj):
+        return self.inputs if _attracts(spec_obj.instance_group) else ()
 
     def mask(self, hosts, spec_obj):
         group = spec_obj.instance_group

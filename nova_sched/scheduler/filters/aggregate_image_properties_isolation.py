@@ -31,7 +31,7 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
     logs_rejected = True
     RUN_ON_REBUILD = True
     run_filter_once_per_request = True
-    reads_usage = False
+    inputs = ('aggregates',)
 
     def configure(self, conf):
         filter_scheduler = conf.filter_scheduler

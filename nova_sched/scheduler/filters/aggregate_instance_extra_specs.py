@@ -30,7 +30,7 @@ class AggregateInstanceExtraSpecsFilter(filters.ColumnFilter):
     code = 'aggregate_extra_specs'
     logs_rejected = True
     run_filter_once_per_request = True
-    reads_usage = False
+    inputs = ('aggregates',)
 
     def mask(self, hosts, spec_obj):
         wanted = requirements(spec_obj)

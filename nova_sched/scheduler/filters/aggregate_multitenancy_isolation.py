@@ -22,7 +22,7 @@ class AggregateMultiTenancyIsolation(filters.ColumnFilter):
     code = 'tenant'
     logs_rejected = True
     run_filter_once_per_request = True
-    reads_usage = False
+    inputs = ('aggregates',)
 
     def mask(self, hosts, spec_obj):
         project = spec_obj.project_id

@@ -23,7 +23,7 @@ class AvailabilityZoneFilter(filters.ColumnFilter):
     code = 'zone'
     logs_rejected = True
     run_filter_once_per_request = True
-    reads_usage = False
+    inputs = ('aggregates',)
 
     def configure(self, conf):
         self.default_zone = conf.default_availability_zone

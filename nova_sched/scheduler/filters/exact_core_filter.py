@@ -13,6 +13,7 @@ class ExactCoreFilter(amounts.BaseExactFilter):
 
     code = 'vcpus'
     resource = amounts.CPUS
+    inputs = 'vcpus_total', 'vcpus_used'
 
     def mask(self, hosts, spec_obj):
         return ~amounts.without_cpus(hosts) & super().mask(hosts, spec_obj)

@@ -96,7 +96,7 @@ class ImagePropertiesFilter(filters.ColumnFilter):
     logs_rejected = True
     RUN_ON_REBUILD = True
     run_filter_once_per_request = True
-    reads_usage = False
+    inputs = _COLUMNS
 
     def configure(self, conf):
         self.default_architecture = (

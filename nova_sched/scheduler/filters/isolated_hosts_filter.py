@@ -17,7 +17,7 @@ class IsolatedHostsFilter(filters.ColumnFilter):
     code = 'isolation'
     RUN_ON_REBUILD = True
     run_filter_once_per_request = True
-    reads_usage = False
+    inputs = ('host',)
 
     def configure(self, conf):
         self.images = frozenset(conf.filter_scheduler.isolated_images)

@@ -19,7 +19,7 @@ class MetricsFilter(filters.ColumnFilter):
 
     code = 'metrics'
     logs_rejected = True
-    reads_usage = False
+    inputs = ('metrics',)
 
     def configure(self, conf):
         ratios, _unreadable = settings.parse_weights(

@@ -33,6 +33,7 @@ class NUMATopologyFilter(filters.ColumnFilter):
     """
 
     code = 'numa'
+    inputs = *_COLUMNS, 'uuid'
     logs_rejected = True
 
     def configure(self, conf):

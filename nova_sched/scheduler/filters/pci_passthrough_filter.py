@@ -23,6 +23,7 @@ class PciPassthroughFilter(filters.ColumnFilter):
     """
 
     code = 'pci'
+    inputs = 'pci_stats', 'uuid'
     logs_rejected = True
 
     def mask(self, hosts, spec_obj):

@@ -18,7 +18,7 @@ class RetryFilter(filters.ColumnFilter):
 
     code = 'retried'
     logs_rejected = True
-    reads_usage = False
+    inputs = ('host', 'nodename')
 
     def mask(self, hosts, spec_obj):
         passes = np.ones(len(hosts), dtype=np.bool_)

@@ -11,7 +11,7 @@ class TypeAffinityFilter(filters.ColumnFilter):
     """Hosts without instances of another flavor."""
 
     code = 'flavor_affinity'
-    instance_columns = ('instance_type_id',)
+    inputs = 'host', 'instances.instance_type_id'
 
     def mask(self, hosts, spec_obj):
         own = {spec_obj.flavor.id}
@@ -38,7 +38,7 @@ class AggregateTypeAffinityFilter(filters.ColumnFilter):
 
     code = 'aggregate_flavor'
     run_filter_once_per_request = True
-    reads_usage = False
+    inputs = ('aggregates',)
 
     def mask(self, hosts, spec_obj):
         def verdict(aggregates):
