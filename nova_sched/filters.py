@@ -106,7 +106,7 @@ class BaseFilter:
 
     def reason(self, hosts, spec_obj):
         """Return why these rejected hosts were rejected, in a few words, or
-        ''.
+        ''; of built-in filters a phrases.Reason.
 
         Written for operators, with needed and available figures; made only
         when a request fails or somebody asks.
@@ -126,14 +126,6 @@ class BaseFilter:
         {code: number}.
         """
         return {codes.of_rule(type(self).__name__, self): len(hosts)}
-
-    def describe_request(self, spec_obj):
-        """Return what the filter looks at in a request, in words, or ''.
-
-        Written for the caller, who owns a server and no host: about the
-        request alone, without names of hosts in it and values of options.
-        """
-        return ''
 
 
 class BaseFilterHandler(loadables.BaseLoader):

@@ -157,7 +157,9 @@ class PlugInFilter(_PlugIn, _FilterAdapter):
         return self._called(self.rule.limits, hosts, spec_obj)
 
     def reason(self, hosts, spec_obj):
-        return self._called(self.rule.reason, hosts, spec_obj)
+        # As text: callers are told nothing of a plug-in's words.
+        return str(
+            self._called(self.rule.reason, hosts, spec_obj) or '')
 
     def figures(self, hosts, spec_obj):
         return self._called(self.rule.figures, hosts, spec_obj)
@@ -179,9 +181,6 @@ class BuiltInFilter(_FilterAdapter):
 
     def limits(self, hosts, spec_obj):
         return self.rule.limits(hosts, spec_obj)
-
-    def describe_request(self, spec_obj):
-        return self.rule.describe_request(spec_obj)
 
     def reason(self, hosts, spec_obj):
         return self.rule.reason(hosts, spec_obj)

@@ -29,9 +29,7 @@ class BaseHostFilter(filters.BaseFilter):
     """Base class of filters that judge one host at a time.
 
     Why hosts were rejected is worded by ``why_not`` for one host or by
-    ``reason`` for all of them; a filter that has a text of its own defines
-    one of the two.  ``reason`` of the others is made of ``describe_request``
-    and ``describe_hosts``.
+    ``reason`` for all of them; a filter that has a text defines one of them.
     """
 
     #: True: also run when an instance is rebuilt on its own host.
@@ -73,11 +71,6 @@ class BaseHostFilter(filters.BaseFilter):
 
     def _reason(self, hosts, spec_obj):
         """Return the reason that is not made of ``why_not``."""
-        return ', '.join(filter(None, (self.describe_request(spec_obj),
-                                       self.describe_hosts(hosts, spec_obj))))
-
-    def describe_hosts(self, hosts, spec_obj):
-        """Return what these rejected hosts have instead, in words, or ''."""
         return ''
 
     def __init_subclass__(cls, **kwargs):

@@ -63,6 +63,9 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
         return passes
 
     def reason(self, hosts, spec_obj):
+        request = phrases.some((
+            _needed(path, required)
+            for path, required, _ in requirements(spec_obj)), '; ')
         texts = []
         for path, required, scoped in requirements(spec_obj):
             if not len(hosts):
@@ -73,12 +76,7 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
                 offered = _offered(failing, path)
                 texts.append(f'{_needed(path, required)}, hosts have '
                              f'{phrases.listed(offered)}')
-        return '; '.join(texts)
-
-    def describe_request(self, spec_obj):
-        return phrases.some((
-            _needed(path, required)
-            for path, required, _ in requirements(spec_obj)), '; ')
+        return phrases.Reason(request, text='; '.join(texts))
 
 
 def requirements(spec_obj):

@@ -64,11 +64,7 @@ class JsonFilter(filters.ColumnFilter):
         query = queries.Query(text, hosts, spec_obj.num_instances)
         return query.passes(_read(text).query)
 
-    def describe_request(self, spec_obj):
-        read = _read(spec_obj.get_scheduler_hint('query'))
-        return f'query {read.in_short} not met'
-
-    def describe_hosts(self, hosts, spec_obj):
+    def reason(self, hosts, spec_obj):
         text = spec_obj.get_scheduler_hint('query')
         read, query = _read(text), queries.Query(text, hosts)
         offered = [f'{phrases.shortened(name[1:])} {_range(column)}'
@@ -77,7 +73,9 @@ class JsonFilter(filters.ColumnFilter):
         more = len(read.variables) - _TOLD
         if more > 0:
             offered.append(f'and {more} variables more')
-        return f"hosts have {', '.join(offered)}" if offered else ''
+        return phrases.Reason(
+            f'query {read.in_short} not met',
+            f"hosts have {', '.join(offered)}" if offered else '')
 
 
 @dataclasses.dataclass(frozen=True)

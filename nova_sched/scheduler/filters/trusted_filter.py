@@ -42,12 +42,11 @@ class TrustedFilter(filters.ColumnFilter):
         levels = self.levels.of(_nodes(hosts), _nodes(hosts.snapshot.block()))
         return hosts.judge('nodename', lambda node: levels[node] == wanted)
 
-    def describe_request(self, spec_obj):
-        return f"trust level '{phrases.shortened(_wanted(spec_obj))}' needed"
-
-    def describe_hosts(self, hosts, spec_obj):
+    def reason(self, hosts, spec_obj):
         levels = self.levels.known(_nodes(hosts)).values()
-        return f'hosts are {phrases.listed(levels)}'
+        return phrases.Reason(
+            f"trust level '{phrases.shortened(_wanted(spec_obj))}' needed",
+            f'hosts are {phrases.listed(levels)}')
 
 
 def _wanted(spec_obj):
