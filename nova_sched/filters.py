@@ -232,12 +232,6 @@ def may_look_at_hints(filter_, spec_obj):
             and rule_inputs.judges_by_hints(filter_) is not False)
 
 
-def _leaves_limits(filter_):
-    """Return whether a filter may have something for compute nodes to enforce.
-    """
-    return getattr(filter_.limits, '__func__', None) is not BaseFilter.limits
-
-
 def why_not(filter_, host_state, spec_obj):
     """Return why a filter has rejected one host, in words, or ''.
 
@@ -302,6 +296,7 @@ def _note_judge(snapshot, filter_, spec_obj):
     A filter that did not look, as on a rebuild, leaves nothing to the compute
     node.
     """
-    if _leaves_limits(filter_) and (
-            filter_.RUN_ON_REBUILD or not spec_obj.is_rebuild):
+    leaves_limits = getattr(
+        filter_.limits, '__func__', None) is not BaseFilter.limits
+    if leaves_limits and (filter_.RUN_ON_REBUILD or not spec_obj.is_rebuild):
         snapshot.judges[id(filter_)] = filter_, spec_obj
