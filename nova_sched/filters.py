@@ -19,7 +19,7 @@ from nova_sched import exception
 from nova_sched.hosts import budget
 from nova_sched.rules import codes
 from nova_sched.rules import loadables
-from nova_sched.rules.picks import Reach
+from nova_sched.rules import rule_inputs
 
 LOG = logging.getLogger(__name__)
 
@@ -45,10 +45,6 @@ class BaseFilter:
     #: at DEBUG or above.
     logs_rejected = False
 
-    #: Whether the verdict depends on the hints of a request, which its owner
-    #: writes: tenants are not told of such filters then.  None: it may.
-    judges_by_hints = None
-
     #: By what a refusal names it to programs: lower case and underscores, see
     #: rules.codes; by default its class's name, without "Filter".
     code = ''
@@ -56,13 +52,8 @@ class BaseFilter:
     #: Whether it asks other services over the network, or has them asked.
     asks_others = False
 
-    #: Whether it may look at when services that are up were last heard of,
-    #: which is read for nobody else.  Asked of built-in filters only.
-    reads_heartbeats = False
-
-    #: The columns of instances that it compares those of all hosts by.  They
-    #: are read before the request's turn.
-    instance_columns = ()
+    #: What the verdict depends on, see rules.rule_inputs; None for anything.
+    inputs = None
 
     def configure(self, conf):
         """Take what the filter needs from the configuration, once."""
@@ -71,23 +62,9 @@ class BaseFilter:
         """Return whether to run for the ``index``-th instance of a request."""
         return not (self.run_filter_once_per_request and index > 0)
 
-    def needs_all_instances(self, spec_obj):
-        """Return whether it looks at all instances of all hosts.
-
-        They are read before the request's turn then.
-        """
-        return False
-
-    def asks_others_about(self, spec_obj):
-        """Return whether it asks other services about this request."""
-        return self.asks_others
-
-    def reach_of_picks(self, spec_obj):
-        """Return whose verdicts the request's picks may change: a Reach.
-
-        Asked of built-in filters only.
-        """
-        return Reach.ANY_HOST
+    def inputs_for(self, spec_obj):
+        """Return what the verdict on a request depends on: as ``inputs``."""
+        return self.inputs
 
     def _filter_one(self, obj, spec_obj):
         return True
@@ -129,7 +106,7 @@ class BaseFilter:
 
     def reason(self, hosts, spec_obj):
         """Return why these rejected hosts were rejected, in a few words, or
-        ''.
+        ''; of built-in filters a phrases.Reason.
 
         Written for operators, with needed and available figures; made only
         when a request fails or somebody asks.
@@ -149,14 +126,6 @@ class BaseFilter:
         {code: number}.
         """
         return {codes.of_rule(type(self).__name__, self): len(hosts)}
-
-    def describe_request(self, spec_obj):
-        """Return what the filter looks at in a request, in words, or ''.
-
-        Written for the caller, who owns a server and no host: about the
-        request alone, without names of hosts in it and values of options.
-        """
-        return ''
 
 
 class BaseFilterHandler(loadables.BaseLoader):
@@ -260,13 +229,7 @@ class FilterHandler:
 def may_look_at_hints(filter_, spec_obj):
     """Return whether a filter may have looked at hints of a request."""
     return (bool(spec_obj.scheduler_hints)
-            and filter_.judges_by_hints is not False)
-
-
-def _leaves_limits(filter_):
-    """Return whether a filter may have something for compute nodes to enforce.
-    """
-    return getattr(filter_.limits, '__func__', None) is not BaseFilter.limits
+            and rule_inputs.judges_by_hints(filter_) is not False)
 
 
 def why_not(filter_, host_state, spec_obj):
@@ -333,6 +296,7 @@ def _note_judge(snapshot, filter_, spec_obj):
     A filter that did not look, as on a rebuild, leaves nothing to the compute
     node.
     """
-    if _leaves_limits(filter_) and (
-            filter_.RUN_ON_REBUILD or not spec_obj.is_rebuild):
+    leaves_limits = getattr(
+        filter_.limits, '__func__', None) is not BaseFilter.limits
+    if leaves_limits and (filter_.RUN_ON_REBUILD or not spec_obj.is_rebuild):
         snapshot.judges[id(filter_)] = filter_, spec_obj

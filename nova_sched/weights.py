@@ -21,9 +21,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from nova_sched.hosts import budget
-from nova_sched.hosts import sorting
 from nova_sched.rules import loadables
-from nova_sched.rules.picks import Reach
 
 LOG = logging.getLogger(__name__)
 
@@ -121,15 +119,16 @@ class BaseWeigher:
     minval = None
     maxval = None
 
+    #: What the raw values depend on, see rules.rule_inputs; None for anything.
+    inputs = None
+
     def configure(self, conf):
         """Take what the weigher needs from the configuration, once."""
 
-    def reach_of_picks(self, spec_obj):
-        """Return whose raw values the request's picks may change: a Reach.
-
-        Asked of built-in weighers only.
+    def inputs_for(self, spec_obj):
+        """Return what the raw values for a request depend on: as ``inputs``.
         """
-        return Reach.ANY_HOST
+        return self.inputs
 
     def weight_multiplier(self, host_state):
         """Return how much this weigher counts for a host."""
@@ -266,7 +265,7 @@ class Weighed:
 
         HEAD of them, or more: the beginning of ``order``.
         """
-        return (sorting.best(self.values, HEAD) if self.ties is None
+        return (_best(self.values) if self.ties is None
                 else self.order[:HEAD])
 
     def weight(self, row):
@@ -396,6 +395,21 @@ class Weighed:
             return False
         self.normalized[i] = _scaled(self.raw[i], scale)
         return True
+
+
+def _best(values):
+    """Return where the HEAD greatest of values, float64 (n,), stand, or more:
+    int array, the greatest first.
+
+    Those of equal values stand as they do in ``values``.
+    """
+    if len(values) > 8 * HEAD:
+        least = np.partition(values, -HEAD)[-HEAD]
+        found = np.flatnonzero(values >= least)
+        # What is no number is sorted as the greatest, and greater than none.
+        if len(found) >= HEAD:
+            return found[np.argsort(-values[found], kind='stable')]
+    return np.argsort(-values, kind='stable')
 
 
 class WeightHandler:

@@ -6,6 +6,7 @@ counts as granted.
 
 from nova_sched import exception
 from nova_sched.hosts.decision import Decision
+from nova_sched.rules import rule_inputs
 from nova_sched.rules.ranking import Ranker
 from nova_sched.scheduler import attempt
 from nova_sched.scheduler import claims
@@ -65,7 +66,7 @@ def without(ranker, filters):
 def asking_nobody(ranker, spec_obj):
     """Return a Ranker without the filters that ask other services."""
     return without(ranker, [filter_ for filter_ in ranker.filters
-                            if filter_.asks_others_about(spec_obj)])
+                            if rule_inputs.asks_others(filter_, spec_obj)])
 
 
 class _UnsentClaims(claims.Claims):

@@ -30,6 +30,7 @@ from nova_sched.objects import copies
 from nova_sched.rules import codes
 from nova_sched.rules import narrowing
 from nova_sched.rules import phrases
+from nova_sched.rules import rule_inputs
 from nova_sched.scheduler import attempt
 
 #: Stages that are no filter.
@@ -238,7 +239,8 @@ def judge(hosts, spec_obj, ranker, index=0, left=None, ask_others=False,
                                 in ranker.filters}.values()
         if filter_.run_filter_for_index(index)]
     silent = [] if ask_others else [
-        filter_ for filter_ in asked if filter_.asks_others_about(spec_obj)]
+        filter_ for filter_ in asked
+        if rule_inputs.asks_others(filter_, spec_obj)]
     for filter_ in asked:
         if filter_ not in silent:
             judged.ask(filter_)

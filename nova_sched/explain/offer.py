@@ -58,7 +58,7 @@ def rules(adapter, queries):
     """Return the rules that Placement judges hosts by: list of PlacementRule.
 
     adapter: placement.adapter.PlacementAdapter, or what stands for it.
-    queries: list of rules.resources.query.ResourceRequest.
+    queries: list of scheduler.utils.ResourceRequest.
     """
     reader = conditions.ConditionReader(adapter)
     return [PlacementRule(each, reader)

@@ -54,7 +54,7 @@ class Condition:
 def conditions(queries):
     """Return what all of some queries ask for: list of Condition.
 
-    queries: list of rules.resources.query.ResourceRequest, of which any may
+    queries: list of scheduler.utils.ResourceRequest, of which any may
         be met.
     """
     first, *others = [dict.fromkeys(_of(query)) for query in queries]

@@ -23,6 +23,7 @@ from nova_sched.objects.legacy import given
 from nova_sched.objects.legacy import kilo_mapping
 from nova_sched.plugins import nova_names
 from nova_sched.rules import ranking
+from nova_sched.rules import rule_inputs
 
 LOG = logging.getLogger(__name__)
 
@@ -121,30 +122,44 @@ class _FilterAdapter(_Adapter, base_filters.BaseFilter):
         self.RUN_ON_REBUILD = rule.RUN_ON_REBUILD
         self.run_filter_once_per_request = rule.run_filter_once_per_request
         self.logs_rejected = rule.logs_rejected
-        self.instance_columns = rule.instance_columns
-        self.judges_by_hints = rule.judges_by_hints
+        self.inputs = rule.inputs
+        self.judges_by_hints = rule_inputs.judges_by_hints(rule)
         self.asks_others = rule.asks_others or hasattr(rule, 'asks')
 
     def run_filter_for_index(self, index):
         return self.rule.run_filter_for_index(index)
 
+    def inputs_for(self, spec_obj):
+        return self.rule.inputs_for(spec_obj)
+
 
 class PlugInFilter(_PlugIn, _FilterAdapter):
     """A filter of somebody else's, as the service knows filters."""
 
+    def __init__(self, rule):
+        super().__init__(rule)
+        # How filters asked for all instances before there were inputs.
+        self._lists_instances = getattr(rule, 'lists_instances', getattr(
+            rule, 'needs_all_instances', None))
+        if self._lists_instances is not None:
+            self.inputs = (rule_inputs.INSTANCES,)
+
     def keep(self, hosts, spec_obj):
         return self._called(self.rule.keep, hosts, spec_obj)
 
-    def needs_all_instances(self, spec_obj):
-        ask = getattr(self.rule, 'lists_instances',
-                      self.rule.needs_all_instances)
-        return ask(kilo_mapping.with_mapping(spec_obj))
+    def inputs_for(self, spec_obj):
+        spec_obj = kilo_mapping.with_mapping(spec_obj)
+        if self._lists_instances is None:
+            return self.rule.inputs_for(spec_obj)
+        return self.inputs if self._lists_instances(spec_obj) else None
 
     def limits(self, hosts, spec_obj):
         return self._called(self.rule.limits, hosts, spec_obj)
 
     def reason(self, hosts, spec_obj):
-        return self._called(self.rule.reason, hosts, spec_obj)
+        # As text: callers are told nothing of a plug-in's words.
+        return str(
+            self._called(self.rule.reason, hosts, spec_obj) or '')
 
     def figures(self, hosts, spec_obj):
         return self._called(self.rule.figures, hosts, spec_obj)
@@ -164,14 +179,8 @@ class BuiltInFilter(_FilterAdapter):
     def keep(self, hosts, spec_obj):
         return self.rule.keep(hosts, _as_written(spec_obj))
 
-    def needs_all_instances(self, spec_obj):
-        return self.rule.needs_all_instances(spec_obj)
-
     def limits(self, hosts, spec_obj):
         return self.rule.limits(hosts, spec_obj)
-
-    def describe_request(self, spec_obj):
-        return self.rule.describe_request(spec_obj)
 
     def reason(self, hosts, spec_obj):
         return self.rule.reason(hosts, spec_obj)

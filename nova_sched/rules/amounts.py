@@ -14,6 +14,7 @@ from oslo_log import log as logging
 from nova_sched.hosts import budget
 from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.rules import figures
+from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
@@ -209,17 +210,16 @@ class BaseCapacityFilter(BaseSettingFilter):
         return [figures.Figure(*of, needed, total, figures.TOTAL),
                 figures.Figure(*of, needed, left, figures.LEFT)]
 
-    def describe_request(self, spec_obj):
-        return f'need {self.resource.text(self.resource.needed(spec_obj))}'
-
-    def describe_hosts(self, hosts, spec_obj):
+    def reason(self, hosts, spec_obj):
         needed, text = self.resource.needed(spec_obj), self.resource.text
         total = self.resource.total(hosts)
         large = hosts.where(total >= needed)
-        if not len(large):
-            return f'largest host {text(total.max())}'
-        usable = self._usable(large, self._limit(large, spec_obj))
-        return f'most free {text(np.fmax.reduce(usable))}'
+        if len(large):
+            usable = self._usable(large, self._limit(large, spec_obj))
+            found = f'most free {text(np.fmax.reduce(usable))}'
+        else:
+            found = f'largest host {text(total.max())}'
+        return phrases.Reason(f'need {text(needed)}', found)
 
 
 class BaseExactFilter(filters.ColumnFilter):
@@ -240,14 +240,15 @@ class BaseExactFilter(filters.ColumnFilter):
             self.resource.needed(spec_obj),
             self.resource.free(hosts).astype(np.float64), figures.EXACT)]
 
-    def describe_request(self, spec_obj):
+    def reason(self, hosts, spec_obj):
         needed = self.resource.needed(spec_obj)
-        return f'need exactly {self.resource.text(needed)}'
+        return phrases.Reason(f'need exactly {self.resource.text(needed)}',
+                              self.nearest(hosts, needed))
 
-    def describe_hosts(self, hosts, spec_obj):
+    def nearest(self, hosts, needed):
+        """Return the amount of these hosts that is nearest, in words."""
         free = self.resource.free(hosts)
-        nearest = free[
-            np.abs(free - self.resource.needed(spec_obj)).argmin()]
+        nearest = free[np.abs(free - needed).argmin()]
         return f'nearest has {self.resource.text(nearest)}'
 
 
@@ -289,13 +290,14 @@ class BaseCountFilter(BaseSettingFilter):
             self.noun, self.noun, 1, np.where(np.isnan(room), -np.inf, room),
             figures.ROOM)]
 
-    def describe_hosts(self, hosts, spec_obj):
+    def reason(self, hosts, spec_obj):
         # How few there must be is an option's, or an aggregate's, to say.
         most = np.broadcast_to(self._settings(hosts, spec_obj), len(hosts))
         counts = getattr(hosts, self.column)
         row = (counts - most).argmin()
-        return (f'need fewer than {most[row]:.0f} {self.noun}, '
-                f'nearest has {counts[row]}')
+        return phrases.Reason(
+            hosts=f'need fewer than {most[row]:.0f} {self.noun}, '
+                  f'nearest has {counts[row]}')
 
 
 class PerAggregate:

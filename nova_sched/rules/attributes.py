@@ -26,6 +26,9 @@ _LABELS = frozenset(
 _OBJECTS = {'instances', 'allocation_candidates'} | {
     column.name for column in _SHOWN if column.viewed}
 
+#: All of them, but for what filters leave of a host as ``limits``.
+NAMES = _NUMBERS | _LABELS | _OBJECTS | {'stats'}
+
 #: What stands for a value that a host does not have, where None is one.
 ABSENT = object()
 

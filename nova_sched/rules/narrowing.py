@@ -20,73 +20,75 @@ def in_cells(hosts, wanted):
 
     hosts: HostBlock.  wanted: the request's Destination, or None.
     """
+    kept = _in_cells(hosts, wanted)
+    return hosts if kept is None else hosts.where(kept)
+
+
+def _in_cells(hosts, wanted):
     cell = wanted.cell if wanted is not None else None
-    if cell is None or wanted.allow_cross_cell_move:
-        disabled = hosts.snapshot.cells.disabled
-        return hosts if not disabled else hosts.where(
-            ~hosts.named('cell_uuid', disabled))
-    return hosts.where(hosts.named('cell_uuid', [cell.uuid]))
+    if cell is not None and not wanted.allow_cross_cell_move:
+        return hosts.named('cell_uuid', [cell.uuid])
+    disabled = hosts.snapshot.cells.disabled
+    return ~hosts.named('cell_uuid', disabled) if disabled else None
 
 
 def _cell(hosts, spec_obj):
-    return in_cells(hosts, spec_obj.requested_destination)
+    return _in_cells(hosts, spec_obj.requested_destination)
 
 
 def _requested(hosts, spec_obj):
     wanted = spec_obj.requested_destination
     if wanted is None or wanted.host is None:
-        return hosts
-    mask = hosts.named('host', [wanted.host])
+        return None
+    kept = hosts.named('host', [wanted.host])
     if wanted.node:
-        mask &= hosts.named('nodename', [wanted.node])
-    names = {'host': wanted.host, 'node': wanted.node}
-    if mask.any():
-        LOG.info('Host filter only checking host %(host)s and node %(node)s',
-                 names)
-    else:
-        LOG.info('No hosts matched due to not matching requested destination '
-                 '(%(host)s, %(node)s)', names)
-    return hosts.where(mask)
+        kept &= hosts.named('nodename', [wanted.node])
+    LOG.info('Host filter only checking host %(host)s and node %(node)s'
+             if kept.any() else
+             'No hosts matched due to not matching requested destination '
+             '(%(host)s, %(node)s)',
+             {'host': wanted.host, 'node': wanted.node})
+    return kept
 
 
 def _ignored(hosts, spec_obj):
     if not spec_obj.ignore_hosts:
-        return hosts
-    wanted = {name.lower() for name in spec_obj.ignore_hosts}
-    mask = hosts.judge('host', lambda name: name.lower() in wanted)
-    if mask.any():
+        return None
+    ignored = _named(hosts, spec_obj.ignore_hosts)
+    if ignored.any():
         LOG.info('Host filter ignoring hosts: %s', ', '.join(
-            sorted(set(hosts.where(mask).objects('host')))))
-    return hosts.where(~mask)
+            sorted(set(hosts.where(ignored).objects('host')))))
+    return ~ignored
 
 
 def _forced_hosts(hosts, spec_obj):
-    if not spec_obj.force_hosts:
-        return hosts
-    wanted = {name.lower() for name in spec_obj.force_hosts}
-    return _forced(hosts, hosts.judge('host', lambda n: n.lower() in wanted),
-                   'hosts', spec_obj.force_hosts)
+    names = spec_obj.force_hosts
+    return _forced(_named(hosts, names), 'hosts', names) if names else None
 
 
 def _forced_nodes(hosts, spec_obj):
-    if not spec_obj.force_nodes:
-        return hosts
-    return _forced(hosts, hosts.named('nodename', spec_obj.force_nodes),
-                   'nodes', spec_obj.force_nodes)
+    names = spec_obj.force_nodes
+    return (_forced(hosts.named('nodename', names), 'nodes', names)
+            if names else None)
 
 
-def _forced(hosts, mask, kind, names):
-    if mask.any():
-        LOG.info('Host filter forcing available %(kind)s to %(names)s',
-                 {'kind': kind, 'names': ', '.join(names)})
-    else:
-        LOG.info("No %(kind)s matched due to not matching 'force_%(kind)s' "
-                 "value of '%(names)s'",
-                 {'kind': kind, 'names': ', '.join(names)})
-    return hosts.where(mask)
+def _named(hosts, names):
+    """Return which hosts have one of the names, in whatever case: bool (n,).
+    """
+    wanted = {name.lower() for name in names}
+    return hosts.judge('host', lambda name: name.lower() in wanted)
 
 
-#: What a request may name, in the order in which it is looked at.
+def _forced(kept, kind, names):
+    LOG.info('Host filter forcing available %(kind)s to %(names)s'
+             if kept.any() else
+             "No %(kind)s matched due to not matching 'force_%(kind)s' value "
+             "of '%(names)s'", {'kind': kind, 'names': ', '.join(names)})
+    return kept
+
+
+#: What a request may name, in the order in which it is looked at, and which
+#: hosts that leaves: bool (n,), or None if the request does not name it.
 _NARROWING = ((CELL, _cell),
               (DESTINATION, _requested),
               (IGNORED, _ignored),
@@ -106,11 +108,13 @@ def narrowed(hosts, spec_obj, index, decision):
     ignore are all there are.
     """
     for name, narrow in _NARROWING:
-        before = hosts
-        hosts = narrow(hosts, spec_obj)
+        kept = narrow(hosts, spec_obj)
+        if kept is None:
+            continue
+        before, hosts = hosts, hosts.where(kept)
         if hosts is not before:
             decision.funnel.step(index, name, before.rows, hosts.rows)
-        if narrow is _ignored and spec_obj.ignore_hosts and not len(hosts):
+        if narrow is _ignored and not len(hosts):
             return hosts, True
     return hosts, is_forced(spec_obj)
 
@@ -129,15 +133,8 @@ def asked(hosts, spec_obj):
     Of (name, which of the hosts the step leaves if it is asked alone); the
     latter a HostBlock.
     """
-    wanted = spec_obj.requested_destination
-    is_asked = {
-        CELL: ((wanted is not None and wanted.cell is not None)
-               or hosts.snapshot.cells.disabled),
-        DESTINATION: wanted is not None and wanted.host is not None,
-        IGNORED: spec_obj.ignore_hosts, FORCED_HOSTS: spec_obj.force_hosts,
-        FORCED_NODES: spec_obj.force_nodes}
-    return [(name, narrow(hosts, spec_obj)) for name, narrow in _NARROWING
-            if is_asked[name]]
+    return [(name, hosts.where(kept)) for name, narrow in _NARROWING
+            if (kept := narrow(hosts, spec_obj)) is not None]
 
 
 def reason(name, spec_obj):

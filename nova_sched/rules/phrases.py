@@ -1,4 +1,4 @@
-"""What rejected hosts offer, in the few words of a filter's ``reason``."""
+"""The few words of a filter's ``reason``, and what rejected hosts offer."""
 
 import collections
 
@@ -11,6 +11,25 @@ GROUPS = 3
 #: What follows a line at DEBUG that scripts search in another release's words.
 IN_QUEENS = (" (in Queens' words: fails instance_type extra_specs "
              'requirements)')
+
+
+class Reason(str):
+    """Why a filter rejects hosts, in words for operators.
+
+    request: what it looks at in the request alone, for the caller, who owns a
+        server and no host: without names of hosts and values of options.
+    hosts: what these hosts have instead.
+    text: in place of both.
+    """
+
+    __slots__ = ('request',)
+
+    def __new__(cls, request='', hosts='', text=None):
+        if text is None:
+            text = ', '.join(filter(None, (request, hosts)))
+        reason = super().__new__(cls, text)
+        reason.request = request
+        return reason
 
 
 def distinct(hosts, name, values):

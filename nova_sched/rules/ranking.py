@@ -13,14 +13,14 @@ anew (``Ranker.reranker``), where that comes to the same.
 
 import functools
 
+import numpy as np
 from oslo_log import log as logging
 
 from nova_sched import filters
 from nova_sched import weights
 from nova_sched.hosts import budget
 from nova_sched.rules import narrowing
-from nova_sched.rules import reranking
-from nova_sched.rules.ranked import Ranked
+from nova_sched.rules import rule_inputs
 
 LOG = logging.getLogger(__name__)
 
@@ -35,12 +35,12 @@ class Ranker:
         self.filters, self.weighers = filters_, weighers
         self.has_plug_ins = has_plug_ins
         #: Whether a rule may look at heartbeats of services that are up.
-        self.reads_heartbeats = has_plug_ins or any(
-            filter_.reads_heartbeats for filter_ in filters_)
-        self._listing = _overriding('needs_all_instances', filters_)
+        self.reads_heartbeats = has_plug_ins or rule_inputs.read(
+            filters_, rule_inputs.HEARTBEATS)
         #: The columns of instances that filters compare those of all hosts by.
-        self.instance_columns = tuple(dict.fromkeys(
-            name for filter_ in filters_ for name in filter_.instance_columns))
+        self.instance_columns = rule_inputs.instance_columns(filters_)
+        self._may_need_instances = rule_inputs.read(
+            filters_, rule_inputs.INSTANCES)
         self._filter_handler = filters.FilterHandler()
         self._weight_handler = weights.WeightHandler()
 
@@ -89,12 +89,131 @@ class Ranker:
                 or spec_obj.force_hosts or spec_obj.force_nodes
                 or (wanted is not None and wanted.host is not None)):
             return None
-        return reranking.Reranker.of(self.filters, self.weighers, spec_obj)
+        changed = rule_inputs.changed_by_picks(
+            (*self.filters, *self.weighers), spec_obj)
+        return None if changed is None else Reranker(
+            spec_obj, self.filters, self.weighers, changed)
 
     def needs_all_instances(self, spec_obj):
         """Return whether a filter looks at all instances of all hosts."""
-        return any(filter_.needs_all_instances(spec_obj)
-                   for filter_ in self._listing)
+        return self._may_need_instances and rule_inputs.read(
+            self.filters, rule_inputs.INSTANCES, spec_obj)
+
+
+class Reranker:
+    """Ranks the hosts of a request once more after a pick.
+
+    Most rules say something else of the picked host after a pick, and of no
+    other.  So only its rows are judged and weighed anew; the others are scaled
+    anew where the least or greatest value of a weigher is another one.  The
+    result is that of ``Ranker.ranked``, and so is what stands on record.
+
+    filters_, weighers: all that run.  changed: ids of those whose verdicts or
+        values a pick may change.
+    """
+
+    def __init__(self, spec_obj, filters_, weighers, changed):
+        self._spec_obj, self._filters = spec_obj, filters_
+        self._weighers, self._changed = weighers, changed
+
+    def ranked(self, ranked, host, index, decision):
+        """Return the hosts for an instance after the pick for the one before.
+
+        ranked: the hosts for that one: Ranked, which is not to be used any
+            more.
+        host: name of the host that was picked.
+        index: which instance of the request.
+        None if there may be one host left, which is not weighed.
+        """
+        picked = ranked.nodes_of(host)
+        others = len(ranked) - len(picked)
+        if others < 2:
+            return None
+        weighed, snapshot = ranked.weighed, ranked.snapshot
+        weighed.ties = ranked.order
+        with decision.timed('filter'):
+            passing = self._passing(picked, others, index, decision)
+        with decision.timed('weigh'), weights.unbounded():
+            if passing is not picked:
+                passes = np.isin(picked.rows, passing.rows)
+                weighed = weighed.without(
+                    weighed.places(picked.rows[~passes]), self._weighers)
+            if len(passing):
+                weighed.put(weighed.places(passing.rows), {
+                    i: weigher.raw(passing, self._spec_obj)
+                    for i, weigher in enumerate(self._weighers)
+                    if id(weigher) in self._changed}, self._weighers)
+        return Ranked(snapshot, weighed)
+
+    def _passing(self, hosts, others, index, decision):
+        """Return which hosts of a HostBlock pass once more: HostBlock.
+
+        others: how many hosts pass besides, as they did before.
+        """
+        for filter_ in self._filters:
+            if not filter_.run_filter_for_index(index):
+                continue
+            before, name = hosts, type(filter_).__name__
+            if len(hosts) and id(filter_) in self._changed:
+                hosts = hosts.where(
+                    filters.FilterHandler.kept(filter_, hosts, self._spec_obj))
+            decision.funnel.step(index, name, before.rows, hosts.rows, others)
+        return hosts
+
+
+class Ranked:
+    """The hosts that can take an instance, best first.
+
+    snapshot: HostSnapshot that they are of.  weighed: weights.Weighed.
+    drawn: positions in the order of weight, in the order in which to try the
+        hosts; None for the order of weight.
+    """
+
+    def __init__(self, snapshot, weighed, drawn=None):
+        self.snapshot, self.weighed = snapshot, weighed
+        self._drawn = drawn
+
+    @classmethod
+    def of(cls, hosts, weighed):
+        """Return the hosts of a HostBlock in its own order."""
+        ranked = cls(hosts.snapshot, weighed)
+        ranked.hosts = hosts
+        return ranked
+
+    @functools.cached_property
+    def hosts(self):
+        """All of them: HostBlock."""
+        return self.snapshot.block(self.weighed.given[self.order])
+
+    @functools.cached_property
+    def order(self):
+        """Where each stands in what was weighed: int (n,)."""
+        order = self.weighed.order
+        return order if self._drawn is None else order[self._drawn]
+
+    def nodes_of(self, host):
+        """Return those that are nodes of one host: HostBlock."""
+        names, rows = self.snapshot.column('host'), self.weighed.given
+        return self.snapshot.block(
+            rows[names.codes.take(rows) == names.code(host)])
+
+    def __len__(self):
+        return len(self.hosts if 'hosts' in self.__dict__
+                   else self.weighed.given)
+
+    def rows(self):
+        """Yield the table rows, without sorting more than are asked for."""
+        known = self._head
+        yield from known
+        if len(known) < len(self):
+            yield from self.hosts.rows[len(known):].tolist()
+
+    @functools.cached_property
+    def _head(self):
+        """The rows of the best hosts: list, empty where all are in order."""
+        if self._drawn is not None or 'hosts' in self.__dict__:
+            return []
+        return self.weighed.given[self.weighed.head].tolist()
 
 
 def tell_filtered(states, count):
@@ -107,13 +226,6 @@ def tell_weighed(weighed, count):
     """Log the hosts in their order: the first ones as WeighedObjects."""
     LOG.debug('Weighed %(hosts)s%(more)s', {
         'hosts': weighed[:filters.NAMED], 'more': _more(count)})
-
-
-def _overriding(name, filters_):
-    """Return those of the filters that have a method of their own: list."""
-    inherited = getattr(filters.BaseFilter, name)
-    return [filter_ for filter_ in filters_
-            if getattr(type(filter_), name, inherited) is not inherited]
 
 
 def _first(hosts):

@@ -8,12 +8,12 @@ counts, or with nothing that a tenant could find hosts out by.
 import collections
 import dataclasses
 
-import numpy as np
 from oslo_log import log as logging
 
 from nova_sched.filters import may_look_at_hints
 from nova_sched.hosts import budget
 from nova_sched.rules import phrases
+from nova_sched.rules import rule_inputs
 
 LOG = logging.getLogger(__name__)
 
@@ -49,6 +49,11 @@ def counted(record, filters, snapshot, spec_obj):
     """
     by_name = {type(filter_).__name__: filter_ for filter_ in filters}
     rejected = sorted(record.funnel.rejected(), key=lambda item: -len(item[1]))
+    said = {name: _reason(by_name[name], snapshot.block(rows), spec_obj,
+                          record)
+            for name, rows in rejected if name in by_name}
+    asked = {name: getattr(reason, 'request', '')
+             for name, reason in said.items()}
 
     def text(words, most):
         if not record.state.hosts:
@@ -58,24 +63,20 @@ def counted(record, filters, snapshot, spec_obj):
         left = record.state.hosts - sum(len(rows) for _, rows in rejected)
         return f'{left} of {record.state.hosts} hosts: ' + ', '.join(
             phrases.groups([
-                f'{len(rows)} {name}'
-                + _bracketed(words, by_name.get(name), rows, record)
+                f'{len(rows)} {name}{_bracketed(words.get(name))}'
                 for name, rows in rejected[:most]],
                 [len(rows) for _, rows in rejected[most:]]))
 
-    return Counted(
-        full=text(lambda filter_, rows: filter_.reason(
-            snapshot.block(rows), spec_obj), phrases.GROUPS),
-        asked=text(_asked_of(spec_obj), len(rejected)),
-        named=_named(record, filters, spec_obj))
+    return Counted(full=text(said, phrases.GROUPS),
+                   asked=text(asked, len(rejected)),
+                   named=_named(record, filters, spec_obj, asked))
 
 
-def _asked_of(spec_obj):
-    return lambda filter_, rows: filter_.describe_request(spec_obj)
+def _named(record, filters, spec_obj, asked):
+    """Return the filters that rejected many hosts, in their order, or ''.
 
-
-def _named(record, filters, spec_obj):
-    """Return the filters that rejected many hosts, in their order, or ''."""
+    asked: name of a filter -> what it was asked for.
+    """
     told, counts = [], _counts(record, filters, spec_obj)
     for filter_ in filters:
         name = type(filter_).__name__
@@ -83,10 +84,9 @@ def _named(record, filters, spec_obj):
         if may_look_at_hints(filter_, spec_obj):
             # What filters reject after it, too, tells of the hosts left.
             break
-        if count >= FEWEST and not filter_.judges_by_hints:
+        if count >= FEWEST and not rule_inputs.judges_by_hints(filter_):
             told.append(f'{_share(count / record.state.hosts)} {name}'
-                        + _bracketed(_asked_of(spec_obj), filter_, count,
-                                     record))
+                        f'{_bracketed(asked.get(name))}')
     return f'hosts rejected: {", ".join(told)}' if told else ''
 
 
@@ -124,21 +124,21 @@ def late_claims(record):
         claim.taken is None for claim in record.claims) else '')
 
 
-def _bracketed(words, filter_, rows, record):
-    """Return a filter's words for the hosts it rejected, as ' (...)'.
+def _bracketed(text):
+    return f' ({text})' if text else ''
 
-    rows: of these hosts, or their number; for ``words``.
+
+def _reason(filter_, hosts, spec_obj, record):
+    """Return why a filter rejected a HostBlock, in its words.
+
     '' if the request has no time left for them.
     """
-    if filter_ is None:
-        return ''
     try:
         with budget.Step('reason'):
-            text = words(filter_, rows)
+            return filter_.reason(hosts, spec_obj)
     except Exception as error:
         # An answer must not fail over the words for it.
         if not getattr(error, 'is_budget_spent', False):
             LOG.exception('%s cannot say why it rejected %d host(s)',
-                          type(filter_).__name__, np.size(rows))
+                          type(filter_).__name__, len(hosts))
         return ''
-    return f' ({text})' if text else ''

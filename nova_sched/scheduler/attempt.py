@@ -32,7 +32,7 @@ from nova_sched.objects import copies
 from nova_sched.rules import codes
 from nova_sched.rules import reasons
 from nova_sched.rules import refusals
-from nova_sched.rules.ranked import Ranked
+from nova_sched.rules.ranking import Ranked
 from nova_sched.scheduler import selections
 
 LOG = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from nova_sched.hosts.allocation_candidates import NoCandidates
 from nova_sched.rules import codes
 from nova_sched.rules import reasons
 from nova_sched.rules import refusals
-from nova_sched.scheduler import prefilters
+from nova_sched.scheduler import request_filter
 from nova_sched.scheduler import utils
 from nova_sched.scheduler.client import report
 from nova_sched.scheduler.offer import NO_OFFER
@@ -46,7 +46,8 @@ class CandidateSource:
             client.keeps_summaries = driver.WANTS_SUMMARIES
             self.placement_client = client
             manager = getattr(driver, 'host_manager', None)
-            self._prefilters = prefilters.Prefilters(conf, manager, client)
+            self._request_filters = request_filter.RequestFilters(
+                conf, manager, client)
             if (conf.nova_sched.candidates == 'mirror'
                     and driver.LISTS_CANDIDATES_LAST
                     and not driver.WANTS_SUMMARIES):
@@ -90,7 +91,7 @@ class CandidateSource:
         Raises NoValidHost for a host that is not there and for a request
         that is offered nothing, InvalidInput for one that cannot be asked
         for, DatabaseUnavailable, PlacementUnavailable, and what
-        ``Prefilters.apply`` raises.
+        ``RequestFilters.apply`` raises.
         """
         if self.placement_client is None or spec_obj.is_rebuild:
             return spec_obj, NO_OFFER
@@ -113,7 +114,7 @@ class CandidateSource:
 
         Raises as ``fetch`` does.
         """
-        return self._prefilters.apply(context, spec_obj)
+        return self._request_filters.apply(context, spec_obj)
 
     def listed(self, offer, record):
         """Return what Placement lists: AllocationCandidates, and the claims.

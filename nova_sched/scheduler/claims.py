@@ -85,7 +85,7 @@ class Claims:
     def choose(self, ranked, instance_uuid, refused=frozenset(), room=None):
         """Return the first host that may be claimed: ClaimedHost or None.
 
-        ranked: rules.ranked.Ranked.
+        ranked: rules.ranking.Ranked.
         refused: (host, node) pairs where Placement has refused a claim.
         room: what the copy of Placement has free, a
             placement.mirror.providers.Room; None where none is kept.

@@ -14,7 +14,7 @@ class Offer:
         nothing to claim.
     source: scheduler.candidates.CandidateSource; None where Placement is not
         used.
-    queries: list of rules.resources.query.ResourceRequest that candidates
+    queries: list of scheduler.utils.ResourceRequest that candidates
         answer.
     context: RequestContext of the call.
     spec_obj: RequestSpec that request filters have edited.

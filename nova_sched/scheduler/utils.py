@@ -1,35 +1,244 @@
 """Builds the queries for allocation candidates from a request.
 
 ``target`` returns the host that a request is bound to, which the caller looks
-up.  ``resource_requests`` returns the queries as ResourceRequests, which the
-client writes in the form of Placement's microversion.
+up.  ``resource_requests`` returns the queries as ResourceRequests, whose
+``query`` is in the words of Placement's microversion.  Names, forms and
+microversions of the parameters: Placement's API reference and its history of
+microversions.
 """
 
 import dataclasses
 import re
 import typing
+import urllib.parse
 
 import os_resource_classes as classes
+import os_traits
 from oslo_log import log as logging
 
 from nova_sched import objects
+from nova_sched.hosts.allocation_candidates import FORMS
+from nova_sched.objects.base import version_tuple
 from nova_sched.objects.fields import MalformedError
-from nova_sched.rules.resources import devices
-from nova_sched.rules.resources import flavors
-from nova_sched.rules.resources import pinning
-from nova_sched.rules.resources.flavor_image import FlavorImageRequirements
-from nova_sched.rules.resources.flavor_image import get_set
-from nova_sched.rules.resources.query import Group
-from nova_sched.rules.resources.query import ResourceRequest
+from nova_sched.rules import flavor_image
+from nova_sched.rules.flavor_image import FlavorImageRequirements
+from nova_sched.rules.flavor_image import get_set
 
 LOG = logging.getLogger(__name__)
 
-_SUFFIX = re.compile(flavors.SUFFIX)
+#: What a query may ask for, and the first microversion that has words for
+#: it.  Amounts, required traits and the limit are older than all of FORMS.
+SINCE = {
+    'aggregates': '1.21',
+    'forbidden traits': '1.22',
+    'several conditions on aggregates': '1.24',
+    'request groups': '1.25',
+    'in_tree of a request group': '1.31',
+    'forbidden aggregates': '1.32',
+    'request groups whose names are no numbers': '1.33',
+    'traits of the root provider alone': '1.35',
+    'same_subtree': '1.36',
+    'request groups without amounts': '1.36',
+    'any of several traits': '1.39',
+}
+
+#: Below it, traits of the root provider are asked of the unnumbered group.
+_ROOT_TRAITS = version_tuple('1.35')
+#: Below it, the one tree to look in is not said.
+_IN_TREE = version_tuple('1.31')
+#: Below it there is one group and no policy, and parameters have an order.
+_GROUPS = version_tuple('1.25')
+_OLDEST_ORDER = ('resources', 'limit', 'required')
+
+#: What the scheduler itself asks of every host.  Releases of Placement
+#: before Train, the first with 1.32, refuse any query that names these
+#: traits, and hosts of that age do not have them: there they are left out.
+OWN_REQUIRED = frozenset((os_traits.OWNER_NOVA,))
+OWN_FORBIDDEN = frozenset((os_traits.COMPUTE_STATUS_DISABLED,))
+_OWN_TRAITS = version_tuple('1.32')
+
+_NUMBER = re.compile(r'[1-9][0-9]*')
+#: How a trait begins that stands for any of several: ``in:A,B``.
+ANY_OF = 'in:'
+
+#: What a request group may be called, and how a flavor asks for it:
+#: ``resources1:VCPU``, ``trait:NAME`` and so on.
+_SUFFIX = re.compile('[a-zA-Z0-9_-]{1,64}')
+_KEY = re.compile(f'(resources|trait)({_SUFFIX.pattern})?:(.*)')
+_POLICIES = (None, 'none', 'isolate')
 
 #: Hints that relate hosts to each other, for which a part of the candidates
 #: does not suffice.
 _RELATING_HINTS = ('group', 'same_host', 'different_host')
 _MIB_PER_GIB = 1024
+
+
+@dataclasses.dataclass
+class Group:
+    """What is asked of one provider; of a whole tree if it has no number.
+
+    resources: resource class -> amount.  required: traits; ``in:A,B`` is any
+    of these.  member_of: lists of aggregate uuids, one of each of which must
+    be met.  in_tree: uuid of a provider in the tree, or None.
+    """
+
+    resources: dict = dataclasses.field(default_factory=dict)
+    required: set = dataclasses.field(default_factory=set)
+    forbidden: set = dataclasses.field(default_factory=set)
+    member_of: list = dataclasses.field(default_factory=list)
+    forbidden_aggregates: set = dataclasses.field(default_factory=set)
+    in_tree: str | None = None
+
+    def __bool__(self):
+        """Return whether it asks for anything, apart from where to look."""
+        return bool(self.resources or self.required or self.forbidden
+                    or self.member_of or self.forbidden_aggregates)
+
+    def needs(self, suffix):
+        """Return what of SINCE the group needs: a set.
+
+        suffix: its name, '' of the unnumbered group.
+        """
+        needs = {
+            'aggregates': self.member_of,
+            'several conditions on aggregates': len(self.member_of) > 1,
+            'forbidden traits': self.forbidden,
+            'forbidden aggregates': self.forbidden_aggregates,
+            'any of several traits': self._any_of(),
+            'request groups': suffix,
+            'request groups whose names are no numbers':
+                suffix and not _NUMBER.fullmatch(suffix),
+            'request groups without amounts': suffix and not self.resources,
+            'in_tree of a request group': suffix and self.in_tree}
+        return {what for what, needed in needs.items() if needed}
+
+    def parameters(self, suffix):
+        """Yield the group as parameters of a query: (name, value) each."""
+        any_of = self._any_of()
+        traits = [*sorted(self.required.difference(any_of)),
+                  *(f'!{trait}' for trait in sorted(self.forbidden))]
+        if self.resources:
+            yield f'resources{suffix}', ','.join(
+                f'{name}:{amount}'
+                for name, amount in sorted(self.resources.items()))
+        if traits:
+            yield f'required{suffix}', ','.join(traits)
+        for trait in any_of:
+            yield f'required{suffix}', trait
+        for aggregates in self.member_of:
+            yield f'member_of{suffix}', f'in:{",".join(sorted(aggregates))}'
+        if self.forbidden_aggregates:
+            joined = ','.join(sorted(self.forbidden_aggregates))
+            yield f'member_of{suffix}', f'!in:{joined}'
+        if self.in_tree:
+            yield f'in_tree{suffix}', self.in_tree
+
+    def _any_of(self):
+        return [trait for trait in self.required if trait.startswith(ANY_OF)]
+
+
+@dataclasses.dataclass
+class ResourceRequest:
+    """All that one query asks for.
+
+    groups: suffix -> Group; '' is the unnumbered one, which is always there.
+        Its ``in_tree`` is the one host that the request may go to.
+    group_policy: 'none', 'isolate' or None.
+    same_subtree: lists of suffixes.  root_required, root_forbidden: traits.
+    limit: most candidates to answer with; None for all.
+    """
+
+    groups: dict = dataclasses.field(default_factory=lambda: {'': Group()})
+    group_policy: str | None = None
+    same_subtree: list = dataclasses.field(default_factory=list)
+    root_required: set = dataclasses.field(default_factory=set)
+    root_forbidden: set = dataclasses.field(default_factory=set)
+    limit: int | None = None
+
+    def beyond(self, version):
+        """Return what is asked for that a microversion has no words for.
+
+        A list of texts with the first that has: 'same_subtree (1.36)'.
+        """
+        needs, known = self._needs(), version_tuple(version)
+        return [f'{what} ({since})' for what, since in SINCE.items()
+                if what in needs and version_tuple(since) > known]
+
+    def minimum_version(self):
+        """Return the oldest of FORMS that can say all that is asked for: text.
+        """
+        return next(form for form in FORMS if not self.beyond(form))
+
+    def query(self, version):
+        """Return the query string as of one of FORMS, always in the same
+        order.
+
+        The narrowing to one host and the traits that the scheduler itself
+        asks for (OWN_REQUIRED, OWN_FORBIDDEN) are left out where there are
+        no words for them; hosts are looked at again later.  Raises
+        ValueError if anything else cannot be said.
+        """
+        beyond = self.beyond(version)
+        if beyond:
+            raise ValueError(
+                f'Microversion {version} of Placement has no words for '
+                f'{", ".join(beyond)}')
+        known = version_tuple(version)
+        pairs = self._request_level(known)
+        for suffix, group in self._groups(known).items():
+            pairs.extend(group.parameters(suffix))
+        if known < _GROUPS:
+            pairs.sort(key=lambda pair: _OLDEST_ORDER.index(pair[0]))
+        else:
+            pairs.sort()
+        return urllib.parse.urlencode(pairs)
+
+    def _needs(self):
+        needs = set().union(*(group.needs(suffix) for suffix, group
+                              in self.groups.items()))
+        if self.same_subtree:
+            needs.add('same_subtree')
+        asked = self.root_forbidden - OWN_FORBIDDEN
+        if asked:
+            needs.add('forbidden traits')
+        if (asked or self.root_required - OWN_REQUIRED) and (
+                not self.groups[''].resources):
+            needs.add('traits of the root provider alone')
+        return needs
+
+    def _request_level(self, known):
+        pairs = [('same_subtree', ','.join(sorted(suffixes)))
+                 for suffixes in self.same_subtree]
+        if self.group_policy and known >= _GROUPS:
+            pairs.append(('group_policy', self.group_policy))
+        if self.limit is not None and not self._looks_elsewhere(known):
+            pairs.append(('limit', str(self.limit)))
+        if known >= _ROOT_TRAITS:
+            root = Group(required=self.root_required,
+                         forbidden=self.root_forbidden)
+            pairs.extend((f'root_{name}', value)
+                         for name, value in root.parameters(''))
+        return pairs
+
+    def _looks_elsewhere(self, known):
+        """Return whether hosts are found that the request may not go to."""
+        return self.groups[''].in_tree is not None and known < _IN_TREE
+
+    def _groups(self, known):
+        """Return the groups as they are asked for in a microversion."""
+        group = self.groups['']
+        if self._looks_elsewhere(known):
+            group = dataclasses.replace(group, in_tree=None)
+        # Without amounts of its own the group cannot have traits, either.
+        if known < _ROOT_TRAITS and group.resources:
+            required, forbidden = self.root_required, self.root_forbidden
+            if known < _OWN_TRAITS:
+                required = required - OWN_REQUIRED
+                forbidden = forbidden - OWN_FORBIDDEN
+            group = dataclasses.replace(
+                group, required=group.required | required,
+                forbidden=group.forbidden | forbidden)
+        return {**self.groups, '': group}
 
 
 class Target(typing.NamedTuple):
@@ -57,9 +266,9 @@ def target(spec_obj):
     """
     destination = spec_obj.requested_destination
     host = ((destination and destination.host)
-            or _first(spec_obj.force_hosts))
+            or next(iter(spec_obj.force_hosts or ()), None))
     node = ((destination and destination.node)
-            or _first(spec_obj.force_nodes))
+            or next(iter(spec_obj.force_nodes or ()), None))
     if not (host or node):
         return None
     cell = destination and destination.cell
@@ -84,19 +293,18 @@ def resource_requests(spec_obj, *, max_results, fallback_pcpu_query=True,
     if not _needs_all(spec_obj, target_node):
         base.limit = max_results
     standard = _standard_amounts(spec_obj, base)
-    _drop_empty_groups(base)
+    for group in base.groups.values():
+        group.resources = _wanted(group.resources)
+    base.groups = {suffix: group for suffix, group in base.groups.items()
+                   if group or not suffix}
     _default_group_policy(base, spec_obj)
-    pins = pinning.of(requirements)
+    pins = flavor_image.pins(requirements)
     requests = [_with_amounts(base, standard, pins)]
     if pins.amounts and fallback_pcpu_query:
-        unpinned = _with_amounts(base, standard, pinning.NONE)
+        unpinned = _with_amounts(base, standard, flavor_image.NO_PINS)
         if unpinned not in requests:
             requests.append(unpinned)
     return requests
-
-
-def _first(names):
-    return names[0] if names else None
 
 
 def _needs_all(spec_obj, target_node):
@@ -111,23 +319,30 @@ def _base_request(spec_obj, requirements):
 
     Its amounts may be zero.
     """
-    groups = flavors.groups(requirements.extra_specs)
+    groups = _flavor_groups(requirements.extra_specs)
     groups[''].required.update(requirements.image.get('traits_required') or ())
-    for index, group in enumerate(_request_groups(spec_obj)):
+    for index, group in enumerate(
+            get_set(spec_obj, 'requested_resources', ())):
         _add_request_group(groups, index, group)
-    devices.add(groups[''], requirements)
-    _add_aggregates(groups[''], spec_obj.requested_destination)
+    flavor_image.add_devices(groups[''], requirements)
+    destination = spec_obj.requested_destination
+    if destination is not None:
+        groups[''].member_of.extend(
+            uuids.split(',') for uuids in destination.aggregates or ())
+        groups[''].forbidden_aggregates.update(
+            destination.forbidden_aggregates or ())
     params = (get_set(spec_obj, 'request_level_params')
               or objects.RequestLevelParams())
+    policy = requirements.extra_specs.get('group_policy')
+    if policy not in _POLICIES:
+        LOG.warning("Invalid group_policy '%s'. Valid values are 'none' and "
+                    "'isolate'.", policy)
+        policy = None
     return ResourceRequest(
-        groups, flavors.policy(requirements.extra_specs),
+        groups, policy,
         same_subtree=list(get_set(params, 'same_subtree', ())),
         root_required=set(get_set(params, 'root_required', ())),
         root_forbidden=set(get_set(params, 'root_forbidden', ())))
-
-
-def _request_groups(spec_obj):
-    return get_set(spec_obj, 'requested_resources', ())
 
 
 def _add_request_group(groups, index, requested):
@@ -154,15 +369,6 @@ def _add_request_group(groups, index, requested):
                          'requester_id').as_invalid_input()
 
 
-def _add_aggregates(group, destination):
-    """Add the aggregates of a Destination, which may be None."""
-    if destination is not None:
-        group.member_of.extend(
-            uuids.split(',') for uuids in destination.aggregates or ())
-        group.forbidden_aggregates.update(
-            destination.forbidden_aggregates or ())
-
-
 def _standard_amounts(spec_obj, request):
     """Return the flavor's sizes in classes that no group mentions: dict."""
     mentioned = {name for group in request.groups.values()
@@ -180,13 +386,9 @@ def _standard_amounts(spec_obj, request):
             if name not in mentioned}
 
 
-def _drop_empty_groups(request):
-    """Drop amounts of zero, and then empty groups."""
-    for group in request.groups.values():
-        group.drop_zeros()
-    request.groups = {
-        suffix: group for suffix, group in request.groups.items()
-        if group or not suffix}
+def _wanted(amounts):
+    """Return the resource classes of which something is wanted: dict."""
+    return {name: amount for name, amount in amounts.items() if amount}
 
 
 def _default_group_policy(request, spec_obj):
@@ -198,8 +400,9 @@ def _default_group_policy(request, spec_obj):
                 'allocation candidate query but the flavor did not specify '
                 "any group policy. Set its extra spec group_policy to 'none' "
                 "(groups may share a provider) or 'isolate'.")
-    of_flavor = suffixes - {group.requester_id
-                            for group in _request_groups(spec_obj)}
+    of_flavor = suffixes - {
+        group.requester_id
+        for group in get_set(spec_obj, 'requested_resources', ())}
     if len(of_flavor) < 2:
         LOG.info('At least one numbered request group is defined outside of '
                  "the flavor: its group policy defaults to 'none'.")
@@ -216,9 +419,54 @@ def _with_amounts(request, standard, pins):
         standard = {name: amount for name, amount in standard.items()
                     if name != classes.VCPU}
     completed = dataclasses.replace(
-        group, resources={**standard, **group.resources, **pins.amounts},
+        group, resources=_wanted(
+            {**standard, **group.resources, **pins.amounts}),
         required=group.required | pins.required,
         forbidden=group.forbidden | pins.forbidden)
-    completed.drop_zeros()
     return dataclasses.replace(
         request, groups={**request.groups, '': completed})
+
+
+def _flavor_groups(extra_specs):
+    """Return the groups of a flavor's extra specs: suffix -> Group.
+
+    Names and values are those of Nova's flavor extra specs; what makes no
+    sense is left out with a warning.  The unnumbered group, '', is always
+    there.  Amounts may be zero, and groups may be empty.
+    """
+    found = {'': Group()}
+    for key, value in extra_specs.items():
+        parts = _KEY.fullmatch(key)
+        if parts is None:
+            continue
+        kind, suffix, name = parts.groups('')
+        add = _add_amount if kind == 'resources' else _add_trait
+        add(found.setdefault(suffix, Group()), key, name, value)
+    return found
+
+
+def _add_amount(group, key, name, value):
+    if not (name in classes.STANDARDS or classes.is_custom(name)):
+        LOG.warning("Received an invalid ResourceClass '%(key)s' in "
+                    "extra_specs.", {'key': name})
+        return
+    try:
+        amount = int(value)
+    except ValueError:
+        amount = -1
+    if amount < 0:
+        LOG.warning("Resource amounts must be nonnegative integers. "
+                    "Received '%(val)s' for key %(key)s.",
+                    {'val': value, 'key': key})
+        return
+    group.resources[name] = amount
+
+
+def _add_trait(group, key, name, value):
+    traits = {'required': group.required, 'forbidden': group.forbidden}
+    if value not in traits:
+        LOG.warning("Only (required, forbidden) traits are supported. "
+                    "Received '%(val)s' for key %(key)s.",
+                    {'val': value, 'key': key})
+        return
+    traits[value].add(name)

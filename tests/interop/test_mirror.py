@@ -9,8 +9,8 @@ import pytest
 
 from nova_sched.placement.adapter import PlacementAdapter
 from nova_sched.placement.mirror.mirror import PlacementMirror
-from nova_sched.rules.resources.query import Group
-from nova_sched.rules.resources.query import ResourceRequest
+from nova_sched.scheduler.utils import Group
+from nova_sched.scheduler.utils import ResourceRequest
 from tests.builders import http_placement
 from tests.functional.processes import until
 from tests.interop.placement import Refused

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from nova_sched import exception
 from nova_sched import objects
-from nova_sched.rules.resources import query as queries
-from nova_sched.rules.resources.query import Group
-from nova_sched.rules.resources.query import ResourceRequest
+from nova_sched.scheduler import utils as queries
+from nova_sched.scheduler.utils import Group
+from nova_sched.scheduler.utils import ResourceRequest
 from tests.builders.examples import examples
 from tests.builders.queries import NODE
 from tests.builders.queries import parameters

@@ -54,7 +54,6 @@ FLOORS = {
     'nova_sched.scheduler.client.report': PORTS,
     'nova_sched.scheduler.filters': RULES,
     'nova_sched.scheduler.manager': DOOR,
-    'nova_sched.scheduler.request_filter': RULES,
     'nova_sched.scheduler.rpcapi': DOOR,
     'nova_sched.scheduler.scheduler_options': PORTS,
     'nova_sched.scheduler.utils': RULES,

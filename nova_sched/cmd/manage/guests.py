@@ -10,9 +10,9 @@ from oslo_utils import strutils
 from nova_sched import objects
 from nova_sched.objects.fields import MalformedError
 from nova_sched.objects.numa import parse_cpus
-from nova_sched.rules.resources.flavor_image import FlavorImageRequirements
-from nova_sched.rules.resources.flavor_image import invalid_extra_spec
-from nova_sched.rules.resources.flavor_image import invalid_image_property
+from nova_sched.rules.flavor_image import FlavorImageRequirements
+from nova_sched.rules.flavor_image import invalid_extra_spec
+from nova_sched.rules.flavor_image import invalid_image_property
 
 _PAGE_SIZES = {'small': -1, 'large': -2, 'any': -3}
 
@@ -24,16 +24,15 @@ def numa_topology(spec_obj):
     Raises InvalidInput for what Nova's API refuses.
     """
     needs = FlavorImageRequirements(spec_obj)
-    policy = needs.agreed('hw:cpu_policy', 'hw_cpu_policy',
-                          ('shared', 'dedicated', 'mixed'))
+    policy = needs.agreed('hw:cpu_policy', ('shared', 'dedicated', 'mixed'))
     pinned = _pinned(needs, policy)
     size = _page_size(needs)
     count = _number(needs, 'hw:numa_nodes')
     of_image = needs.image.get('hw_numa_nodes')
     if None not in (count, of_image) and count != of_image:
-        raise needs.differs('hw:numa_nodes', 'hw_numa_nodes')
+        raise needs.differs('hw:numa_nodes')
     count = of_image if count is None else count
-    threads = needs.agreed('hw:cpu_thread_policy', 'hw_cpu_thread_policy',
+    threads = needs.agreed('hw:cpu_thread_policy',
                            ('prefer', 'isolate', 'require'))
     emulator = needs.flavor('hw:emulator_threads_policy',
                             ('share', 'isolate'))

@@ -57,7 +57,7 @@ class PlacementMirror:
     def candidates(self, queries):
         """Return who fits: SingleProviders.
 
-        queries: list of rules.resources.query.ResourceRequest.
+        queries: list of scheduler.utils.ResourceRequest.
         None if Placement is to be asked: only it can tell, or nobody fits, or
         the copy is not complete or too old.
         """

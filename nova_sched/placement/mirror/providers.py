@@ -363,7 +363,7 @@ class Providers:
     def matching(self, query):
         """Return uuid -> row, and which rows fit a query: bool (n,).
 
-        query: rules.resources.query.ResourceRequest.
+        query: scheduler.utils.ResourceRequest.
         None in place of the latter if only Placement can tell.  Nobody
         changes the former; it is another one after providers came or went.
         """

@@ -14,7 +14,7 @@ from nova_sched.plugins import nova_names
 from nova_sched.plugins.row_api import host_states
 from nova_sched.plugins.row_api import request
 from nova_sched.rules import narrowing
-from nova_sched.rules.ranked import Ranked
+from nova_sched.rules.ranking import Ranked
 from nova_sched.scheduler import attempt
 from nova_sched.scheduler import selections
 

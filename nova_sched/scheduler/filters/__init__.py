@@ -17,7 +17,6 @@ from nova_sched.objects.legacy import given
 from nova_sched.rules import built_ins
 from nova_sched.rules import offered
 from nova_sched.rules import phrases
-from nova_sched.rules.picks import Reach
 
 #: The name plug-ins know.
 CandidateFilterMixin = offered.CandidateFilterMixin
@@ -30,9 +29,7 @@ class BaseHostFilter(filters.BaseFilter):
     """Base class of filters that judge one host at a time.
 
     Why hosts were rejected is worded by ``why_not`` for one host or by
-    ``reason`` for all of them; a filter that has a text of its own defines
-    one of the two.  ``reason`` of the others is made of ``describe_request``
-    and ``describe_hosts``.
+    ``reason`` for all of them; a filter that has a text defines one of them.
     """
 
     #: True: also run when an instance is rebuilt on its own host.
@@ -74,11 +71,6 @@ class BaseHostFilter(filters.BaseFilter):
 
     def _reason(self, hosts, spec_obj):
         """Return the reason that is not made of ``why_not``."""
-        return ', '.join(filter(None, (self.describe_request(spec_obj),
-                                       self.describe_hosts(hosts, spec_obj))))
-
-    def describe_hosts(self, hosts, spec_obj):
-        """Return what these rejected hosts have instead, in words, or ''."""
         return ''
 
     def __init_subclass__(cls, **kwargs):
@@ -92,16 +84,6 @@ class BaseHostFilter(filters.BaseFilter):
 
 class ColumnFilter(BaseHostFilter):
     """Base class of filters that judge all hosts at once, by columns."""
-
-    judges_by_hints = False
-
-    #: Whether a verdict may rest on what instances take of a host, the columns
-    #: that are CONSUMED, or on where they run.
-    reads_usage = True
-
-    def reach_of_picks(self, spec_obj):
-        # A mask says of each host what is by that host alone.
-        return Reach.PICKED_HOST if self.reads_usage else Reach.NO_HOST
 
     def mask(self, hosts, spec_obj):
         """Return which hosts pass: bool (n,) for a HostBlock of n rows.

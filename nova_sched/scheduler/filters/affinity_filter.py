@@ -9,7 +9,7 @@ from oslo_log import log as logging
 from nova_sched.hosts import values
 from nova_sched.objects import fields
 from nova_sched.rules import phrases
-from nova_sched.rules.picks import Reach
+from nova_sched.rules import rule_inputs
 from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ _NONE, _UNREADABLE = (0, 0, 0), (255, 0, 0)
 class BaseInstanceHintFilter(filters.ColumnFilter):
     """Hosts by the instances that a scheduler hint names."""
 
-    judges_by_hints = True
+    inputs = 'host', rule_inputs.LOCATED, rule_inputs.HINTS
     run_filter_once_per_request = True
     #: Name of the hint: one uuid or a list.
     hint = ''
@@ -49,14 +49,13 @@ class BaseInstanceHintFilter(filters.ColumnFilter):
         """
         raise NotImplementedError
 
-    def describe_request(self, spec_obj):
-        count = len(set(self._named(spec_obj)))
-        return f'hint {self.hint} names {count} instances'
-
-    def describe_hosts(self, hosts, spec_obj):
-        located = _located(hosts, self._named(spec_obj))
+    def reason(self, hosts, spec_obj):
+        named = self._named(spec_obj)
+        located = _located(hosts, named)
         where = phrases.listed(located.values()) if located else 'any host'
-        return f'{len(located)} of them on {where}'
+        return phrases.Reason(
+            f'hint {self.hint} names {len(set(named))} instances',
+            f'{len(located)} of them on {where}')
 
 
 class DifferentHostFilter(BaseInstanceHintFilter):
@@ -91,7 +90,7 @@ class SimpleCIDRAffinityFilter(filters.ColumnFilter):
     """
 
     code = 'cidr'
-    judges_by_hints = True
+    inputs = 'host_ip', rule_inputs.HINTS
     run_filter_once_per_request = True
 
     def mask(self, hosts, spec_obj):
@@ -108,13 +107,12 @@ class SimpleCIDRAffinityFilter(filters.ColumnFilter):
             passes &= (first <= addresses[half]) & (addresses[half] <= last)
         return passes
 
-    def describe_request(self, spec_obj):
-        return f'host address in {_network(spec_obj).cidr} needed'
-
-    def describe_hosts(self, hosts, spec_obj):
+    def reason(self, hosts, spec_obj):
         addresses = phrases.distinct(hosts, 'host_ip', lambda host_ip: (
             ['no address'] if host_ip is None else [host_ip]))
-        return f'hosts have {phrases.listed(addresses)}'
+        return phrases.Reason(
+            f'host address in {_network(spec_obj).cidr} needed',
+            f'hosts have {phrases.listed(addresses)}')
 
 
 def _near(spec_obj):
@@ -175,10 +173,10 @@ class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
     """
 
     code = 'group_anti_affinity'
+    inputs = 'host', rule_inputs.LOCATED
 
-    def reach_of_picks(self, spec_obj):
-        return (Reach.PICKED_HOST if _repels(spec_obj.instance_group)
-                else Reach.NO_HOST)
+    def inputs_for(self, spec_obj):
+        return self.inputs if _repels(spec_obj.instance_group) else ()
 
     def mask(self, hosts, spec_obj):
         group = spec_obj.instance_group
@@ -213,30 +211,28 @@ class ServerGroupAntiAffinityFilter(filters.ColumnFilter):
         return ~hosts.named('host', [host for host, count in counts.items()
                                      if count >= most])
 
-    def describe_request(self, spec_obj):
-        group = spec_obj.instance_group
-        most = 1 if group.counts_by_host else _most_per_host(group)
-        return f'anti-affinity, at most {most} of its group on a host'
-
-    def describe_hosts(self, hosts, spec_obj):
+    def reason(self, hosts, spec_obj):
         group, names = spec_obj.instance_group, set(hosts.objects('host'))
         if group.counts_by_host:
-            return f'it is on {phrases.listed(names)}'
-        members = group.members or ()
-        counts = _counted(members, _located(hosts, members))
-        have = phrases.listed(f'{counts[host]} on {host}' for host in names)
-        return f'it has {have}'
+            most, found = 1, f'it is on {phrases.listed(names)}'
+        else:
+            most, members = _most_per_host(group), group.members or ()
+            counts = _counted(members, _located(hosts, members))
+            found = 'it has ' + phrases.listed(
+                f'{counts[host]} on {host}' for host in names)
+        return phrases.Reason(
+            f'anti-affinity, at most {most} of its group on a host', found)
 
 
 class ServerGroupAffinityFilter(filters.ColumnFilter):
     """Hosts of the instance's affinity group; all while it has none."""
 
     code = 'group_affinity'
+    # With the first member all other hosts are out.
+    inputs = 'host', rule_inputs.OTHER_HOSTS
 
-    def reach_of_picks(self, spec_obj):
-        # With the first member all other hosts are out.
-        return (Reach.ANY_HOST if _attracts(spec_obj.instance_group)
-                else Reach.NO_HOST)
+    def inputs_for(self, spec_obj):
+        return self.inputs if _attracts(spec_obj.instance_group) else ()
 
     def mask(self, hosts, spec_obj):
         group = spec_obj.instance_group
@@ -248,12 +244,10 @@ class ServerGroupAffinityFilter(filters.ColumnFilter):
                           {'host': host, 'hosts': group.hosts})
         return hosts.named('host', group.hosts)
 
-    def describe_request(self, spec_obj):
-        return 'affinity'
-
-    def describe_hosts(self, hosts, spec_obj):
+    def reason(self, hosts, spec_obj):
         hosts_of_group = spec_obj.instance_group.hosts
-        return f'its group is on {phrases.listed(hosts_of_group)}'
+        return phrases.Reason(
+            'affinity', f'its group is on {phrases.listed(hosts_of_group)}')
 
 
 def _repels(group):

@@ -31,7 +31,7 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
     logs_rejected = True
     RUN_ON_REBUILD = True
     run_filter_once_per_request = True
-    reads_usage = False
+    inputs = ('aggregates',)
 
     def configure(self, conf):
         filter_scheduler = conf.filter_scheduler
@@ -67,16 +67,13 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
         properties = spec_obj.image_properties.flat()
         unmet = phrases.unmet(hosts, 'aggregates', lambda aggregates: (
             self._differing(aggregates, properties)))
-        return '; '.join(
-            f'image has {_worded(key, text)}, aggregates take '
-            f'{phrases.listed(accepted)}'
-            for (key, text), accepted in unmet.items())
-
-    def describe_request(self, spec_obj):
-        properties = spec_obj.image_properties.flat()
-        return 'image has ' + phrases.some(
-            _worded(key, str(value))
-            for key, value in sorted(properties.items()) if value)
+        return phrases.Reason(
+            'image has ' + phrases.some(
+                _worded(key, str(value))
+                for key, value in sorted(properties.items()) if value),
+            text='; '.join(f'image has {_worded(key, text)}, aggregates take '
+                           f'{phrases.listed(accepted)}'
+                           for (key, text), accepted in unmet.items()))
 
     def _differing(self, aggregates, properties):
         """Return the first property that does not agree with metadata, or

@@ -30,7 +30,7 @@ class AggregateInstanceExtraSpecsFilter(filters.ColumnFilter):
     code = 'aggregate_extra_specs'
     logs_rejected = True
     run_filter_once_per_request = True
-    reads_usage = False
+    inputs = ('aggregates',)
 
     def mask(self, hosts, spec_obj):
         wanted = requirements(spec_obj)
@@ -47,13 +47,11 @@ class AggregateInstanceExtraSpecsFilter(filters.ColumnFilter):
         wanted = requirements(spec_obj)
         unmet = phrases.unmet(hosts, 'aggregates', lambda aggregates: _unmet(
             aggregates, wanted))
-        return '; '.join(
-            f'{_needed(key, required)}, hosts have {phrases.listed(found)}'
-            for (key, required), found in unmet.items())
-
-    def describe_request(self, spec_obj):
-        return phrases.some((_needed(*wanted) for wanted
-                             in requirements(spec_obj)), '; ')
+        return phrases.Reason(
+            phrases.some((_needed(*each) for each in wanted), '; '),
+            text='; '.join(
+                f'{_needed(key, required)}, hosts have {phrases.listed(found)}'
+                for (key, required), found in unmet.items()))
 
 
 def requirements(spec_obj):

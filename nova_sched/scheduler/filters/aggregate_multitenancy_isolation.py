@@ -22,7 +22,7 @@ class AggregateMultiTenancyIsolation(filters.ColumnFilter):
     code = 'tenant'
     logs_rejected = True
     run_filter_once_per_request = True
-    reads_usage = False
+    inputs = ('aggregates',)
 
     def mask(self, hosts, spec_obj):
         project = spec_obj.project_id
@@ -34,11 +34,10 @@ class AggregateMultiTenancyIsolation(filters.ColumnFilter):
 
     def reason(self, hosts, spec_obj):
         taken = phrases.distinct(hosts, 'aggregates', _projects)
-        return (f'{self.describe_request(spec_obj)} is not among those of its '
-                f'aggregates: {phrases.listed(taken)}')
-
-    def describe_request(self, spec_obj):
-        return f"project '{spec_obj.project_id}'"
+        project = f"project '{spec_obj.project_id}'"
+        return phrases.Reason(
+            project, text=f'{project} is not among those of its aggregates: '
+            f'{phrases.listed(taken)}')
 
 
 def _projects(aggregates):

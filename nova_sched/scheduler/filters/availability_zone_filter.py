@@ -23,7 +23,7 @@ class AvailabilityZoneFilter(filters.ColumnFilter):
     code = 'zone'
     logs_rejected = True
     run_filter_once_per_request = True
-    reads_usage = False
+    inputs = ('aggregates',)
 
     def configure(self, conf):
         self.default_zone = conf.default_availability_zone
@@ -46,9 +46,8 @@ class AvailabilityZoneFilter(filters.ColumnFilter):
         return (aggregate_values.pieces(aggregates, _KEY)
                 or {self.default_zone})
 
-    def describe_request(self, spec_obj):
-        return f"zone '{spec_obj.availability_zone}' requested"
-
-    def describe_hosts(self, hosts, spec_obj):
+    def reason(self, hosts, spec_obj):
         zones = phrases.distinct(hosts, 'aggregates', self._zones)
-        return f'hosts are in {phrases.listed(zones)}'
+        return phrases.Reason(
+            f"zone '{spec_obj.availability_zone}' requested",
+            f'hosts are in {phrases.listed(zones)}')

@@ -14,7 +14,6 @@ from oslo_log import log as logging
 
 from nova_sched.rules import attributes
 from nova_sched.rules import phrases
-from nova_sched.rules.picks import Reach
 from nova_sched.scheduler import filters
 from nova_sched.scheduler.filters import extra_specs_ops
 
@@ -44,10 +43,12 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
     logs_rejected = True
     run_filter_once_per_request = True
 
-    def reach_of_picks(self, spec_obj):
-        # What is asked for may be any attribute of a host.
-        return (Reach.NO_HOST if next(requirements(spec_obj), None) is None
-                else Reach.PICKED_HOST)
+    # Any attribute of a host.
+    inputs = tuple(attributes.NAMES - {*_OPAQUE, 'instances'})
+
+    def inputs_for(self, spec_obj):
+        return () if next(requirements(spec_obj), None) is None else (
+            self.inputs)
 
     def mask(self, hosts, spec_obj):
         passes = np.ones(len(hosts), dtype=np.bool_)
@@ -62,6 +63,9 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
         return passes
 
     def reason(self, hosts, spec_obj):
+        request = phrases.some((
+            _needed(path, required)
+            for path, required, _ in requirements(spec_obj)), '; ')
         texts = []
         for path, required, scoped in requirements(spec_obj):
             if not len(hosts):
@@ -72,12 +76,7 @@ class ComputeCapabilitiesFilter(filters.ColumnFilter):
                 offered = _offered(failing, path)
                 texts.append(f'{_needed(path, required)}, hosts have '
                              f'{phrases.listed(offered)}')
-        return '; '.join(texts)
-
-    def describe_request(self, spec_obj):
-        return phrases.some((
-            _needed(path, required)
-            for path, required, _ in requirements(spec_obj)), '; ')
+        return phrases.Reason(request, text='; '.join(texts))
 
 
 def requirements(spec_obj):

@@ -24,7 +24,7 @@ class ComputeFilter(filters.ColumnFilter):
     code = 'service_down'
     logs_rejected = True
     run_filter_once_per_request = True
-    reads_usage = False
+    inputs = ('service_disabled', 'service_up')
 
     #: HostTable.hosts, and when each of them was named in a warning.
     _named = None, np.zeros(0)

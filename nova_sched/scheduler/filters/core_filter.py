@@ -14,6 +14,7 @@ class CoreFilter(amounts.BaseCapacityFilter):
     code = 'vcpus'
     resource = amounts.CPUS
     key = 'cpu_allocation_ratio'
+    inputs = 'vcpus_total', 'vcpus_used', key
     too_small = ('%(host)s does not have %(needed)s total cpus before '
                  'overcommit, it only has %(total)s')
     too_full = ('%(host)s does not have %(needed)s usable vcpus, it only has '
@@ -41,3 +42,5 @@ BaseCoreFilter = CoreFilter
 
 class AggregateCoreFilter(amounts.PerAggregate, CoreFilter):
     """CoreFilter with ratios that aggregates may set."""
+
+    inputs = *CoreFilter.inputs, 'aggregates'

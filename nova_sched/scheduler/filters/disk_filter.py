@@ -13,6 +13,7 @@ class DiskFilter(amounts.BaseCapacityFilter):
     code = 'disk'
     resource = amounts.DISK
     key = 'disk_allocation_ratio'
+    inputs = 'total_usable_disk_gb', 'free_disk_mb', key
     too_small = ('%(host)s does not have %(needed)s MB usable disk space '
                  'before overcommit, it only has %(total)s MB.')
     too_full = ('%(host)s does not have %(needed)s MB usable disk, it only '
@@ -21,3 +22,5 @@ class DiskFilter(amounts.BaseCapacityFilter):
 
 class AggregateDiskFilter(amounts.PerAggregate, DiskFilter):
     """DiskFilter with ratios that aggregates may set."""
+
+    inputs = *DiskFilter.inputs, 'aggregates'

@@ -13,6 +13,7 @@ class ExactCoreFilter(amounts.BaseExactFilter):
 
     code = 'vcpus'
     resource = amounts.CPUS
+    inputs = 'vcpus_total', 'vcpus_used'
 
     def mask(self, hosts, spec_obj):
         return ~amounts.without_cpus(hosts) & super().mask(hosts, spec_obj)
@@ -22,8 +23,7 @@ class ExactCoreFilter(amounts.BaseExactFilter):
         figure.have[hosts.vcpus_total == 0] = np.nan
         return [figure]
 
-    def describe_hosts(self, hosts, spec_obj):
+    def nearest(self, hosts, needed):
         reporting = hosts.where(hosts.vcpus_total != 0)
-        if not len(reporting):
-            return 'none reported'
-        return super().describe_hosts(reporting, spec_obj)
+        return (super().nearest(reporting, needed) if len(reporting)
+                else 'none reported')

@@ -8,3 +8,4 @@ class ExactDiskFilter(amounts.BaseExactFilter):
 
     code = 'disk'
     resource = amounts.DISK
+    inputs = ('free_disk_mb',)

@@ -8,3 +8,4 @@ class ExactRamFilter(amounts.BaseExactFilter):
 
     code = 'ram'
     resource = amounts.RAM
+    inputs = ('free_ram_mb',)

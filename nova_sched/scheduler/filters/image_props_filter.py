@@ -96,7 +96,7 @@ class ImagePropertiesFilter(filters.ColumnFilter):
     logs_rejected = True
     RUN_ON_REBUILD = True
     run_filter_once_per_request = True
-    reads_usage = False
+    inputs = _COLUMNS
 
     def configure(self, conf):
         self.default_architecture = (
@@ -112,11 +112,6 @@ class ImagePropertiesFilter(filters.ColumnFilter):
                 _log(state, wanted)
         return passes
 
-    def describe_request(self, spec_obj):
-        # Without the default architecture, which is an option's.
-        named = str(_wanted(spec_obj))
-        return f'image needs {named}' if named else ''
-
     def reason(self, hosts, spec_obj):
         wanted = _wanted(spec_obj, self.default_architecture)
         supported = phrases.distinct(
@@ -130,7 +125,10 @@ class ImagePropertiesFilter(filters.ColumnFilter):
                     versionutils.convert_version_to_str(version)
                     if version and version > 0 else 'no version'])
             text += f' in {phrases.listed(versions)}'
-        return text
+        # Without the default architecture, which is an option's.
+        named = str(_wanted(spec_obj))
+        return phrases.Reason(f'image needs {named}' if named else '',
+                              text=text)
 
 
 def _wanted(spec_obj, default_architecture=None):

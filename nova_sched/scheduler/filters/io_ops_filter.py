@@ -12,6 +12,7 @@ class IoOpsFilter(amounts.BaseCountFilter):
 
     code = 'io_ops'
     column, noun = 'num_io_ops', 'I/O operations'
+    inputs = (column,)
     key = 'max_io_ops_per_host'
     too_many = ('%(host)s fails I/O ops check: Max IOs per host is set to '
                 '%(most)s')
@@ -22,3 +23,5 @@ class IoOpsFilter(amounts.BaseCountFilter):
 
 class AggregateIoOpsFilter(amounts.PerAggregate, IoOpsFilter):
     """IoOpsFilter with maxima that aggregates may set."""
+
+    inputs = *IoOpsFilter.inputs, 'aggregates'

@@ -17,7 +17,7 @@ class IsolatedHostsFilter(filters.ColumnFilter):
     code = 'isolation'
     RUN_ON_REBUILD = True
     run_filter_once_per_request = True
-    reads_usage = False
+    inputs = ('host',)
 
     def configure(self, conf):
         self.images = frozenset(conf.filter_scheduler.isolated_images)
@@ -36,15 +36,15 @@ class IsolatedHostsFilter(filters.ColumnFilter):
         return (~isolated if self.restrict
                 else np.ones(len(hosts), dtype=np.bool_))
 
-    def describe_request(self, spec_obj):
-        image = getattr(spec_obj.image, 'id', None)
-        return f'image {image}' if image else 'no image'
-
     def reason(self, hosts, spec_obj):
-        image = self.describe_request(spec_obj)
+        image = getattr(spec_obj.image, 'id', None)
+        image = f'image {image}' if image else 'no image'
         if self._is_isolated(spec_obj):
-            return (f'isolated {image}, isolated hosts are '
+            text = (f'isolated {image}, isolated hosts are '
                     f'{phrases.listed(self.hosts)}')
-        return (f'isolated hosts are {phrases.listed(hosts.objects("host"))}, '
-                f'isolated images are {phrases.listed(self.images)}, '
-                f'requested is {image}')
+        else:
+            text = ('isolated hosts are '
+                    f'{phrases.listed(hosts.objects("host"))}, isolated '
+                    f'images are {phrases.listed(self.images)}, '
+                    f'requested is {image}')
+        return phrases.Reason(image, text=text)

@@ -17,7 +17,7 @@ from nova_sched.objects import bounds
 from nova_sched.rules import attributes
 from nova_sched.rules import phrases
 from nova_sched.rules import queries
-from nova_sched.rules.picks import Reach
+from nova_sched.rules import rule_inputs
 from nova_sched.scheduler import filters
 
 #: Variables of which a reason tells what hosts have.
@@ -42,14 +42,20 @@ class JsonFilter(filters.ColumnFilter):
     """
 
     code = 'json_query'
-    judges_by_hints = True
-    #: A query may name ``$service.report_count``.
-    reads_heartbeats = True
+    # A query may make sense on some hosts only.
+    inputs = (*attributes.NAMES, rule_inputs.HINTS, rule_inputs.OTHER_HOSTS)
 
-    def reach_of_picks(self, spec_obj):
-        # A query may make sense on some hosts only.
-        return (Reach.ANY_HOST if spec_obj.get_scheduler_hint('query')
-                else Reach.NO_HOST)
+    def inputs_for(self, spec_obj):
+        text = spec_obj.get_scheduler_hint('query')
+        if not text:
+            return ()
+        try:
+            variables = _read(text).variables
+        except exception.InvalidInput:
+            # Refused where its hosts are known.
+            variables = ()
+        return (*(name[1:].partition('.')[0] for name in variables),
+                rule_inputs.HINTS, rule_inputs.OTHER_HOSTS)
 
     def mask(self, hosts, spec_obj):
         text = spec_obj.get_scheduler_hint('query')
@@ -58,21 +64,7 @@ class JsonFilter(filters.ColumnFilter):
         query = queries.Query(text, hosts, spec_obj.num_instances)
         return query.passes(_read(text).query)
 
-    def needs_all_instances(self, spec_obj):
-        text = spec_obj.get_scheduler_hint('query')
-        try:
-            variables = _read(text).variables if text else ()
-        except exception.InvalidInput:
-            # Refused where its hosts are known.
-            return False
-        return any(name.partition('.')[0] == '$instances'
-                   for name in variables)
-
-    def describe_request(self, spec_obj):
-        read = _read(spec_obj.get_scheduler_hint('query'))
-        return f'query {read.in_short} not met'
-
-    def describe_hosts(self, hosts, spec_obj):
+    def reason(self, hosts, spec_obj):
         text = spec_obj.get_scheduler_hint('query')
         read, query = _read(text), queries.Query(text, hosts)
         offered = [f'{phrases.shortened(name[1:])} {_range(column)}'
@@ -81,7 +73,9 @@ class JsonFilter(filters.ColumnFilter):
         more = len(read.variables) - _TOLD
         if more > 0:
             offered.append(f'and {more} variables more')
-        return f"hosts have {', '.join(offered)}" if offered else ''
+        return phrases.Reason(
+            f'query {read.in_short} not met',
+            f"hosts have {', '.join(offered)}" if offered else '')
 
 
 @dataclasses.dataclass(frozen=True)

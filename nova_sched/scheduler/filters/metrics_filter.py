@@ -19,7 +19,7 @@ class MetricsFilter(filters.ColumnFilter):
 
     code = 'metrics'
     logs_rejected = True
-    reads_usage = False
+    inputs = ('metrics',)
 
     def configure(self, conf):
         ratios, _unreadable = settings.parse_weights(
@@ -42,9 +42,11 @@ class MetricsFilter(filters.ColumnFilter):
     def _missing(self, metrics):
         return sorted(self.names - metrics.values.keys())
 
-    def describe_hosts(self, hosts, spec_obj):
+    def reason(self, hosts, spec_obj):
         missing = phrases.distinct(hosts, 'metrics', self._missing)
         reported = phrases.distinct(hosts, 'metrics',
                                     lambda metrics: metrics.values)
-        return (f'metrics {phrases.listed(missing)} needed, '
-                f'hosts report {phrases.listed(reported)}')
+        # Which are needed is an option's to say.
+        return phrases.Reason(
+            hosts=f'metrics {phrases.listed(missing)} needed, '
+                  f'hosts report {phrases.listed(reported)}')

@@ -12,6 +12,7 @@ class NumInstancesFilter(amounts.BaseCountFilter):
 
     code = 'instances'
     column, noun = 'num_instances', 'instances'
+    inputs = (column,)
     key = 'max_instances_per_host'
     too_many = ('%(host)s fails num_instances check: Max instances per host '
                 'is set to %(most)s')
@@ -22,3 +23,5 @@ class NumInstancesFilter(amounts.BaseCountFilter):
 
 class AggregateNumInstancesFilter(amounts.PerAggregate, NumInstancesFilter):
     """NumInstancesFilter with maxima that aggregates may set."""
+
+    inputs = *NumInstancesFilter.inputs, 'aggregates'

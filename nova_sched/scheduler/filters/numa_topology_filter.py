@@ -10,6 +10,7 @@ from nova_sched.hardware.numa.topology import Fitting
 from nova_sched.hosts import budget
 from nova_sched.rules import numa_phrases
 from nova_sched.rules import offered
+from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
 
 LOG = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ class NUMATopologyFilter(filters.ColumnFilter):
     """
 
     code = 'numa'
+    inputs = *_COLUMNS, 'uuid'
     logs_rejected = True
 
     def configure(self, conf):
@@ -117,24 +119,23 @@ class NUMATopologyFilter(filters.ColumnFilter):
                               hosts.ram_allocation_ratio.item(0)),
             numa_guest.network_metadata(spec_obj))}
 
-    def describe_request(self, spec_obj):
-        required = numa_guest.GuestRequirements.of(spec_obj)
-        needs = [_THREADS] if _requires_threads(spec_obj) else []
-        if required is not None:
-            needs.append(numa_phrases.needed(required))
-        return '; '.join(needs)
-
     def reason(self, hosts, spec_obj):
         topologies = hosts.objects('numa_topology')
-        if _requires_threads(spec_obj) and not any(
-                map(_may_have_threads, topologies)):
-            return f'{_THREADS}, hosts have none'
         required = numa_guest.GuestRequirements.of(spec_obj)
-        if required is None:
-            return 'the request has no NUMA topology any more'
-        return (f'{numa_phrases.needed(required)}; '
-                f'{numa_phrases.offered(required, topologies)}'
-                f'{self._gave_up(hosts, required)}')
+        needs = [_THREADS] if _requires_threads(spec_obj) else []
+        lacks_threads = bool(needs) and not any(
+            map(_may_have_threads, topologies))
+        if required is not None:
+            needs.append(numa_phrases.needed(required))
+        if lacks_threads:
+            text = f'{_THREADS}, hosts have none'
+        elif required is None:
+            text = 'the request has no NUMA topology any more'
+        else:
+            text = (f'{needs[-1]}; '
+                    f'{numa_phrases.offered(required, topologies)}'
+                    f'{self._gave_up(hosts, required)}')
+        return phrases.Reason('; '.join(needs), text=text)
 
     def _gave_up(self, hosts, required):
         """Return what is to be said if the search is given up, or ''."""

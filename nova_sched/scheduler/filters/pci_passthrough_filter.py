@@ -23,6 +23,7 @@ class PciPassthroughFilter(filters.ColumnFilter):
     """
 
     code = 'pci'
+    inputs = 'pci_stats', 'uuid'
     logs_rejected = True
 
     def mask(self, hosts, spec_obj):
@@ -62,13 +63,6 @@ class PciPassthroughFilter(filters.ColumnFilter):
                 'pci_stats', functools.partial(free, number), np.float64))
             for number, request in enumerate(requests)]
 
-    def describe_request(self, spec_obj):
-        # What an alias stands for is an option's.
-        return 'need ' + phrases.some(
-            f'{request.count} of {phrases.shortened(request.alias_name)}'
-            if request.alias_name else f'{request.count} for ports'
-            for request in _requests(spec_obj))
-
     def reason(self, hosts, spec_obj):
         requests = _requests(spec_obj)
         shown = requests[:phrases.SHOWN]
@@ -88,7 +82,11 @@ class PciPassthroughFilter(filters.ColumnFilter):
         if not short:
             texts.append('never all of them on one host, or not at the '
                          'providers that Placement names')
-        return '; '.join(texts)
+        # What an alias stands for is an option's.
+        return phrases.Reason('need ' + phrases.some(
+            f'{request.count} of {phrases.shortened(request.alias_name)}'
+            if request.alias_name else f'{request.count} for ports'
+            for request in requests), text='; '.join(texts))
 
 
 def _requests(spec_obj):

@@ -13,6 +13,7 @@ class RamFilter(amounts.BaseCapacityFilter):
     code = 'ram'
     resource = amounts.RAM
     key = 'ram_allocation_ratio'
+    inputs = 'total_usable_ram_mb', 'free_ram_mb', key
     too_small = ('%(host)s does not have %(needed)s MB usable ram before '
                  'overcommit, it only has %(total)s MB.')
     too_full = ('%(host)s does not have %(needed)s MB usable ram, it only '
@@ -25,3 +26,5 @@ BaseRamFilter = RamFilter
 
 class AggregateRamFilter(amounts.PerAggregate, RamFilter):
     """RamFilter with ratios that aggregates may set."""
+
+    inputs = *RamFilter.inputs, 'aggregates'

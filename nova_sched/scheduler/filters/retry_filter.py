@@ -18,7 +18,7 @@ class RetryFilter(filters.ColumnFilter):
 
     code = 'retried'
     logs_rejected = True
-    reads_usage = False
+    inputs = ('host', 'nodename')
 
     def mask(self, hosts, spec_obj):
         passes = np.ones(len(hosts), dtype=np.bool_)
@@ -45,9 +45,9 @@ class RetryFilter(filters.ColumnFilter):
                                    'hosts': tried})
         return passes
 
-    def describe_hosts(self, hosts, spec_obj):
+    def reason(self, hosts, spec_obj):
         tried = {host if node == host else f'{host} node {node}'
                  for host, node in zip(hosts.objects('host'),
                                        hosts.objects('nodename'),
                                        strict=True)}
-        return f'tried before: {phrases.listed(tried)}'
+        return phrases.Reason(hosts=f'tried before: {phrases.listed(tried)}')

@@ -23,6 +23,7 @@ class TrustedFilter(filters.ColumnFilter):
 
     code = 'trust'
     run_filter_once_per_request = asks_others = True
+    inputs = ('nodename',)
 
     def configure(self, conf):
         LOG.warning('TrustedFilter is experimental: Nova had it up to 16.0 '
@@ -31,8 +32,8 @@ class TrustedFilter(filters.ColumnFilter):
             attestation.AttestationServer(conf).poll,
             conf.trusted_computing.attestation_auth_timeout)
 
-    def asks_others_about(self, spec_obj):
-        return bool(_wanted(spec_obj))
+    def inputs_for(self, spec_obj):
+        return self.inputs if _wanted(spec_obj) else ()
 
     def mask(self, hosts, spec_obj):
         wanted = _wanted(spec_obj)
@@ -41,12 +42,11 @@ class TrustedFilter(filters.ColumnFilter):
         levels = self.levels.of(_nodes(hosts), _nodes(hosts.snapshot.block()))
         return hosts.judge('nodename', lambda node: levels[node] == wanted)
 
-    def describe_request(self, spec_obj):
-        return f"trust level '{phrases.shortened(_wanted(spec_obj))}' needed"
-
-    def describe_hosts(self, hosts, spec_obj):
+    def reason(self, hosts, spec_obj):
         levels = self.levels.known(_nodes(hosts)).values()
-        return f'hosts are {phrases.listed(levels)}'
+        return phrases.Reason(
+            f"trust level '{phrases.shortened(_wanted(spec_obj))}' needed",
+            f'hosts are {phrases.listed(levels)}')
 
 
 def _wanted(spec_obj):

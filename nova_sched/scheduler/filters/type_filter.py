@@ -11,22 +11,20 @@ class TypeAffinityFilter(filters.ColumnFilter):
     """Hosts without instances of another flavor."""
 
     code = 'flavor_affinity'
-    instance_columns = ('instance_type_id',)
+    inputs = 'host', 'instances.instance_type_id'
 
     def mask(self, hosts, spec_obj):
         own = {spec_obj.flavor.id}
         by_host = hosts.instances.each('instance_type_id')
         return hosts.judge('host', lambda host: by_host.get(host, own) <= own)
 
-    def describe_request(self, spec_obj):
-        return f'flavor id {spec_obj.flavor.id} wanted alone'
-
-    def describe_hosts(self, hosts, spec_obj):
+    def reason(self, hosts, spec_obj):
         by_host = hosts.instances.each('instance_type_id')
         running = phrases.distinct(hosts, 'host',
                                    lambda host: by_host.get(host, ()))
         others = phrases.listed(running - {spec_obj.flavor.id})
-        return f'hosts run instances of {others}'
+        return phrases.Reason(f'flavor id {spec_obj.flavor.id} wanted alone',
+                              f'hosts run instances of {others}')
 
 
 class AggregateTypeAffinityFilter(filters.ColumnFilter):
@@ -38,7 +36,7 @@ class AggregateTypeAffinityFilter(filters.ColumnFilter):
 
     code = 'aggregate_flavor'
     run_filter_once_per_request = True
-    reads_usage = False
+    inputs = ('aggregates',)
 
     def mask(self, hosts, spec_obj):
         def verdict(aggregates):
@@ -47,11 +45,9 @@ class AggregateTypeAffinityFilter(filters.ColumnFilter):
 
         return hosts.judge('aggregates', verdict)
 
-    def describe_request(self, spec_obj):
-        return f"flavor '{spec_obj.flavor.name}' requested"
-
-    def describe_hosts(self, hosts, spec_obj):
+    def reason(self, hosts, spec_obj):
         taken = phrases.distinct(
             hosts, 'aggregates',
             lambda aggregates: aggregate_values.pieces(aggregates, _KEY))
-        return f'aggregates take {phrases.listed(taken)}'
+        return phrases.Reason(f"flavor '{spec_obj.flavor.name}' requested",
+                              f'aggregates take {phrases.listed(taken)}')

@@ -20,7 +20,6 @@ from nova_sched.objects.legacy import given
 from nova_sched.rules import aggregates as aggregate_values
 from nova_sched.rules import built_ins
 from nova_sched.rules import nova_classes
-from nova_sched.rules.picks import Reach
 
 #: The names plug-ins know.
 WeighedHost = weights.WeighedObject
@@ -40,8 +39,6 @@ class ColumnWeigher(BaseHostWeigher):
     multiplier_default = 1.0
     #: 1, or -1 where a bigger value is to cost more.
     sign = 1.0
-    #: As of ColumnFilter.
-    reads_usage = True
 
     def configure(self, conf):
         name = self.multiplier_name
@@ -50,10 +47,6 @@ class ColumnWeigher(BaseHostWeigher):
                 name, default=self.multiplier_default,
                 help=inspect.getdoc(type(self))), 'filter_scheduler')
         self.multiplier = getattr(conf.filter_scheduler, name)
-
-    def reach_of_picks(self, spec_obj):
-        # A column says of each host what is by that host alone.
-        return Reach.PICKED_HOST if self.reads_usage else Reach.NO_HOST
 
     def column(self, hosts, spec_obj):
         """Return the raw values of a HostBlock of n rows: numbers (n,)."""

@@ -8,7 +8,7 @@ import collections
 
 import numpy as np
 
-from nova_sched.rules.picks import Reach
+from nova_sched.rules import rule_inputs
 from nova_sched.scheduler import weights
 
 
@@ -22,10 +22,10 @@ class _SoftGroupWeigher(weights.ColumnWeigher):
     policy = None
     #: 1 where members attract each other, -1 where they repel.
     direction = 1
+    inputs = 'host', rule_inputs.LOCATED
 
-    def reach_of_picks(self, spec_obj):
-        return (Reach.PICKED_HOST if self._counts(spec_obj.instance_group)
-                else Reach.NO_HOST)
+    def inputs_for(self, spec_obj):
+        return self.inputs if self._counts(spec_obj.instance_group) else ()
 
     def _counts(self, group):
         """Return whether members of a group, or None, count."""

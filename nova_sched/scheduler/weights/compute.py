@@ -10,7 +10,7 @@ class BuildFailureWeigher(weights.ColumnWeigher):
     """
 
     multiplier_name = 'build_failure_weight_multiplier'
-    reads_usage = False
+    inputs = ('failed_builds',)
     sign = -1.0
 
     def column(self, hosts, spec_obj):

@@ -8,6 +8,7 @@ class CPUWeigher(weights.ColumnWeigher):
 
     minval = 0
     multiplier_name = 'cpu_weight_multiplier'
+    inputs = ('vcpus_total', 'cpu_allocation_ratio', 'vcpus_used')
 
     def column(self, hosts, spec_obj):
         return (hosts.vcpus_total * hosts.cpu_allocation_ratio

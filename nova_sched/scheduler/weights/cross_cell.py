@@ -12,7 +12,7 @@ class CrossCellWeigher(weights.ColumnWeigher):
     """
 
     multiplier_name = 'cross_cell_move_weight_multiplier'
-    reads_usage = False
+    inputs = ('cell_uuid',)
 
     def column(self, hosts, spec_obj):
         wanted = spec_obj.requested_destination

@@ -8,6 +8,7 @@ class DiskWeigher(weights.ColumnWeigher):
 
     minval = 0
     multiplier_name = 'disk_weight_multiplier'
+    inputs = ('free_disk_mb',)
 
     def column(self, hosts, spec_obj):
         return hosts.free_disk_mb

@@ -10,7 +10,7 @@ class HypervisorVersionWeigher(weights.ColumnWeigher):
     """
 
     multiplier_name = 'hypervisor_version_weight_multiplier'
-    reads_usage = False
+    inputs = ('hypervisor_version',)
 
     def column(self, hosts, spec_obj):
         return hosts.derived('hypervisor_version', 'number', _number)

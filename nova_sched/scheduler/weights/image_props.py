@@ -15,7 +15,7 @@ import numpy as np
 
 from nova_sched.objects import stored_image
 from nova_sched.options import settings
-from nova_sched.rules.picks import Reach
+from nova_sched.rules import rule_inputs
 from nova_sched.scheduler import weights
 
 
@@ -31,15 +31,13 @@ class ImagePropertiesWeigher(weights.ColumnWeigher):
     """
 
     multiplier_name = 'image_props_weight_multiplier'
+    inputs = 'host', rule_inputs.IMAGES
 
     def configure(self, conf):
         super().configure(conf)
         ratios, _unreadable = settings.parse_weights(
             conf.filter_scheduler.image_props_weight_setting)
         self.ratios = dict(ratios)
-
-    def reach_of_picks(self, spec_obj):
-        return Reach.NO_HOST
 
     def column(self, hosts, spec_obj):
         wanted = self._wanted(spec_obj) if self.multiplier else {}

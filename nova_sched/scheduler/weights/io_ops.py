@@ -11,6 +11,7 @@ class IoOpsWeigher(weights.ColumnWeigher):
 
     minval = 0
     multiplier_name = 'io_ops_weight_multiplier'
+    inputs = ('num_io_ops',)
 
     def column(self, hosts, spec_obj):
         return hosts.num_io_ops

@@ -18,7 +18,7 @@ class MetricsWeigher(weights.ColumnWeigher):
     """
 
     multiplier_name = 'metrics_weight_multiplier'
-    reads_usage = False
+    inputs = ('metrics', 'aggregates')
 
     def configure(self, conf):
         self.multiplier = conf.metrics.weight_multiplier

@@ -11,6 +11,7 @@ class NumInstancesWeigher(weights.ColumnWeigher):
     """
 
     multiplier_name = 'num_instances_weight_multiplier'
+    inputs = ('num_instances',)
 
     def column(self, hosts, spec_obj):
         return hosts.num_instances

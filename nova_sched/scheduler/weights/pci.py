@@ -14,6 +14,7 @@ class PCIWeigher(weights.ColumnWeigher):
     """
 
     multiplier_name = 'pci_weight_multiplier'
+    inputs = ('pci_stats',)
 
     def column(self, hosts, spec_obj):
         return hosts.derived('pci_stats', 'weight', _weight)

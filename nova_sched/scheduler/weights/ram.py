@@ -8,6 +8,7 @@ class RAMWeigher(weights.ColumnWeigher):
 
     minval = 0
     multiplier_name = 'ram_weight_multiplier'
+    inputs = ('free_ram_mb',)
 
     def column(self, hosts, spec_obj):
         return hosts.free_ram_mb

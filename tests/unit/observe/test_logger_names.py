@@ -48,7 +48,7 @@ def said(tmp_path):
     ('nova_sched.scheduler.attempt', 'nova.scheduler.filter_scheduler'),
     ('nova_sched.placement.claims', 'nova.scheduler.client.report'),
     ('nova_sched.hardware.numa.search', 'nova.virt.hardware'),
-    ('nova_sched.rules.prefilters.traits', 'nova.scheduler.request_filter'),
+    ('nova_sched.rules.flavor_image', 'nova.scheduler.utils'),
     ('nova_sched.observe.log_line', 'nova.observe.log_line')])
 def test_a_line_bears_the_name_of_nova_s_module(said, ours, novas):
     assert said(ours, level='INFO') == [novas]

@@ -5,8 +5,8 @@ import pytest
 from nova_sched import exception
 from nova_sched.placement import adapter
 from nova_sched.placement import conditions
-from nova_sched.rules.resources.query import Group
-from nova_sched.rules.resources.query import ResourceRequest
+from nova_sched.scheduler.utils import Group
+from nova_sched.scheduler.utils import ResourceRequest
 from tests.builders import http_placement
 from tests.builders.http_server import Answer
 

@@ -5,6 +5,7 @@ import numpy as np
 from nova_sched.hosts.decision import Decision
 from nova_sched.hosts.decision import State
 from nova_sched.plugins import row_rules
+from nova_sched.rules import phrases
 from nova_sched.rules import reasons
 from nova_sched.scheduler import filters
 from tests.builders.hosts import a_host
@@ -15,11 +16,9 @@ from tests.builders.requests import a_request
 class SizeFilter(filters.BaseHostFilter):
     """Rejects for a reason that counts what it is given."""
 
-    def describe_request(self, spec_obj):
-        return f'{spec_obj.memory_mb} wanted'
-
-    def describe_hosts(self, hosts, spec_obj):
-        return f'{len(hosts)} too small'
+    def reason(self, hosts, spec_obj):
+        return phrases.Reason(f'{spec_obj.memory_mb} wanted',
+                              f'{len(hosts)} too small')
 
 
 class SilentFilter(filters.BaseHostFilter):

@@ -5,8 +5,8 @@ import logging
 import pytest
 
 from nova_sched.plugins import loading as plugins
-from nova_sched.rules import reranking
-from nova_sched.rules.picks import Reach
+from nova_sched.rules import ranking
+from nova_sched.rules import rule_inputs
 from nova_sched.scheduler import weights
 from tests.builders import requests
 from tests.builders import rules
@@ -31,12 +31,12 @@ def hosts(count=4, **values):
 @pytest.fixture
 def judged(monkeypatch):
     """How many hosts were judged once more after a pick, one a number."""
-    found, judge = [], reranking.Reranker._passing
+    found, judge = [], ranking.Reranker._passing
 
     def noted(reranker, block, *args):
         found.append(len(block))
         return judge(reranker, block, *args)
-    monkeypatch.setattr(reranking.Reranker, '_passing', noted)
+    monkeypatch.setattr(ranking.Reranker, '_passing', noted)
     return found
 
 
@@ -131,4 +131,5 @@ def test_judges_all_hosts_where_a_line_is_written_of_each(judged, caplog):
 def test_most_requests_are_of_no_matter_to_hosts_not_picked(cls):
     rule = rules.configured(cls)
 
-    assert rule.reach_of_picks(requests.a_request()) is not Reach.ANY_HOST
+    assert rule_inputs.changed_by_picks(
+        [rule], requests.a_request()) is not None

@@ -15,6 +15,7 @@ from nova_sched import context
 from nova_sched import exception
 from nova_sched.hosts import budget
 from nova_sched.plugins import loading as plugins
+from nova_sched.rules import phrases
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import manager
 from nova_sched.scheduler import weights
@@ -87,16 +88,13 @@ class NosyFilter(filters.BaseHostFilter):
     def host_passes(self, host_state, spec_obj):
         return False
 
-    def describe_request(self, spec_obj):
-        return 'secret'
-
     def why_not(self, host_state, spec_obj):
         return f'{host_state.host} is secret'
 
 
 class NosyRamFilter(RamFilter):
-    def describe_request(self, spec_obj):
-        return 'secret'
+    def reason(self, hosts, spec_obj):
+        return phrases.Reason('secret')
 
 
 class NosyInputFilter(NosyFilter):

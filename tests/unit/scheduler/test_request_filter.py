@@ -40,23 +40,44 @@ def test_filters_run_in_novas_order():
         'tpm_secret_security_filter', 'owner_nova_filter']
 
 
-@pytest.mark.parametrize(('zone', 'first'), [
-    (None, ()), ('z', ('map_az_to_placement_aggregate',))])
-def test_each_filter_that_had_something_to_do_is_timed(caplog, zone, first):
+ALWAYS = {'compute_status_filter', 'accelerators_filter',
+          'packed_virtqueue_filter', 'remote_managed_ports_filter',
+          'owner_nova_filter'}
+
+
+@pytest.mark.parametrize(('on', 'request_', 'oldest', 'more'), [
+    ((), {}, 73, ()),
+    ((), {}, 72, ()),
+    ((), {'availability_zone': 'z'}, 73, ['map_az_to_placement_aggregate']),
+    ((), {'extra_specs': {'hw:ephemeral_encryption': 'true'}}, 73,
+     ['ephemeral_encryption_filter']),
+    ((), {'extra_specs': {'hw:sound_model': 'virtio'}}, 73,
+     ['virtio_sound_filter']),
+    ((), {'extra_specs': {'hw:tpm_version': '2.0'}}, 73,
+     ['tpm_secret_security_filter']),
+    (ALL, {}, 73, ['require_image_type_support', 'isolate_aggregates',
+                   'transform_image_metadata', 'require_tenant_aggregate',
+                   'routed_networks_filter']),
+    (ALL[2:3], {'is_bfv': True}, 73, ())])
+def test_each_filter_that_applies_is_timed(on, request_, oldest, more,
+                                           caplog):
     """Those that are off, or skip the request, are not."""
     caplog.set_level(logging.DEBUG)
-    times = iter(range(100))
+    times, known = iter(range(100)), [facts.an_aggregate(
+        'a', filter_tenant_id='project')]
+    applied = ALWAYS.union(more) - (
+        {'owner_nova_filter'} if oldest < 73 else set())
 
     request_filter.process_reqspec(
-        a_request(availability_zone=zone), facts.Facts(),
-        request_filter.Options(), lambda: next(times))
+        a_request(project_id='project', **request_),
+        facts.Facts(known=known, oldest=oldest),
+        request_filter.Options(**dict.fromkeys(on, True)),
+        lambda: next(times))
 
     assert [record.getMessage() for record in caplog.records
             if 'took' in record.getMessage()] == [
-        f'Request filter {name!r} took 1.0 seconds' for name in (
-            *first, 'compute_status_filter', 'accelerators_filter',
-            'packed_virtqueue_filter', 'remote_managed_ports_filter',
-            'owner_nova_filter')]
+        f'Request filter {each.__name__!r} took 1.0 seconds'
+        for each in request_filter.FILTERS if each.__name__ in applied]
 
 
 def test_options_are_those_of_the_scheduler(tmp_path):
@@ -279,6 +300,11 @@ class TestTpmSecretSecurity:
         {'hw:tpm_secret_security': 'nonsense'}, {'hw:tpm_model': 'tpm-crb'}])
     def test_does_not_matter_without_a_tpm(self, specs):
         assert not asked(extra_specs=specs)
+
+    def test_must_not_differ_between_flavor_and_image(self):
+        assert 'must not differ' in refused(
+            exception.InvalidInput, extra_specs={'hw:tpm_version': '1.2'},
+            image_properties={'hw_tpm_version': '2.0'})
 
     def test_of_an_unknown_way_fails_the_request(self, caplog):
         reason = "TPM secret security 'shared' is not supported."

@@ -33,7 +33,8 @@ class TestTenant:
     def test_goes_to_any_of_its_aggregates(self, caplog):
         """Whose id is the value of any key that begins so, on its own."""
         caplog.set_level(logging.DEBUG)
-        found = destination(LIMIT, known=self.KNOWN, project_id='p')
+        found = destination(LIMIT, known=self.KNOWN,
+                            project_id=b'p'.decode())
 
         assert found.aggregates == ['exact,longer,prefix']
         assert ('require_tenant_aggregate request filter added aggregates '

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from nova_sched import objects
-from nova_sched.rules.resources import query as queries
+from nova_sched.scheduler import utils as queries
 from tests.builders.queries import NODE
 from tests.builders.queries import asked
 from tests.builders.queries import parameters

@@ -6,8 +6,8 @@ import pytest
 from nova_sched.hosts.allocation_candidates import SingleProviders
 from nova_sched.placement.adapter import RequestFailed
 from nova_sched.placement.mirror.reader import ProviderReader
-from nova_sched.rules.resources.query import Group
-from nova_sched.rules.resources.query import ResourceRequest
+from nova_sched.scheduler.utils import Group
+from nova_sched.scheduler.utils import ResourceRequest
 from tests.builders import http_placement
 from tests.builders.clouds import a_uuid
 from tests.builders.http_claims import SPEC

@@ -10,8 +10,8 @@ from nova_sched.placement.mirror import providers as mirror_providers
 from nova_sched.placement.mirror.providers import Amounts
 from nova_sched.placement.mirror.providers import Provider
 from nova_sched.placement.mirror.providers import Providers
-from nova_sched.rules.resources.query import Group
-from nova_sched.rules.resources.query import ResourceRequest
+from nova_sched.scheduler.utils import Group
+from nova_sched.scheduler.utils import ResourceRequest
 
 A, B, C = 'a', 'b', 'c'
 GOLD, SILVER = 'CUSTOM_GOLD', 'CUSTOM_SILVER'

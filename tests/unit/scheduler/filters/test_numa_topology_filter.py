@@ -170,7 +170,8 @@ def test_why_not(cells, spec, expected):
      'need cores with several threads; need 1 NUMA cell with up to 512 MB '
      'free, 2 free CPUs to pin')])
 def test_a_caller_is_told_all_that_was_asked_for(spec, expected):
-    assert FILTER.describe_request(spec) == expected
+    assert FILTER.reason(hosts(a_numa_host(a_cell())), spec).request == (
+        expected)
 
 
 @pytest.mark.parametrize(('record', 'spec', 'text'), [

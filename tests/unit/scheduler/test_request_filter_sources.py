@@ -7,7 +7,7 @@ import pytest
 
 from nova_sched import exception
 from nova_sched import objects
-from nova_sched.scheduler import prefilters
+from nova_sched.scheduler import request_filter
 from nova_sched.scheduler.client import report
 from tests.builders import http_neutron
 from tests.builders import http_placement
@@ -59,7 +59,7 @@ def edited(neutron, placement, hosts, tmp_path):
                 'auth_type': 'admin_token', 'token': 'token-of-the-service',
                 'endpoint': neutron.url},
             placement={'auth_type': 'none', 'endpoint': placement.url})
-        return prefilters.Prefilters(
+        return request_filter.RequestFilters(
             conf, kwargs.get('host_manager', hosts),
             report.SchedulerReportClient(conf),
             kwargs.get('clock', time.monotonic)).apply(

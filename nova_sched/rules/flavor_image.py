@@ -1,0 +1,329 @@
+"""What flavor and image of a request require of its host.
+
+1. ``FlavorImageRequirements``: extra specs and image properties, and whether
+   they agree.
+2. ``add_devices``: what the guest's virtual hardware asks for: traits, and
+   some resource classes.
+3. ``pins``: how many of the guest's CPUs are dedicated, and on what cores.
+
+Keys, names and traits: Nova's flavor extra specs and image properties (User
+guide, "CPU topologies"), and os-traits.  A field that the request does not
+have stays unset.
+"""
+
+import collections
+import typing
+
+import os_resource_classes as classes
+import os_traits
+from oslo_log import log as logging
+from oslo_utils import strutils
+
+from nova_sched import objects
+from nova_sched.objects.fields import MalformedError
+from nova_sched.objects.numa import parse_cpus
+
+LOG = logging.getLogger(__name__)
+
+_MODEL = 'hw:mem_encryption_model'
+_MODELS = {'amd-sev': os_traits.HW_CPU_X86_AMD_SEV,
+           'amd-sev-es': os_traits.HW_CPU_X86_AMD_SEV_ES,
+           'amd-sev-snp': os_traits.HW_CPU_X86_AMD_SEV_SNP,
+           'intel-tdx': os_traits.HW_CPU_X86_INTEL_TDX}
+_STATELESS_MODELS = ('amd-sev-snp', 'intel-tdx')
+_TPM_VERSIONS = {'1.2': os_traits.COMPUTE_SECURITY_TPM_1_2,
+                 '2.0': os_traits.COMPUTE_SECURITY_TPM_2_0}
+_TPM_MODELS = {'tpm-tis': os_traits.COMPUTE_SECURITY_TPM_TIS,
+               'tpm-crb': os_traits.COMPUTE_SECURITY_TPM_CRB}
+
+#: Extra spec -> its values, with the trait that each requires, and the line
+#: in the log.
+_TRAITS = {
+    'hw:pci_numa_affinity_policy': (
+        {'required': None, 'legacy': None, 'preferred': None,
+         'socket': os_traits.COMPUTE_SOCKET_PCI_NUMA_AFFINITY},
+        "Requiring 'socket' PCI NUMA affinity support via trait %s."),
+    'os:secure_boot': (
+        {'required': os_traits.COMPUTE_SECURITY_UEFI_SECURE_BOOT,
+         'disabled': None, 'optional': None},
+        'Requiring secure boot support via trait %s.'),
+    'hw:maxphysaddr_mode': (
+        {'passthrough': os_traits.COMPUTE_ADDRESS_SPACE_PASSTHROUGH,
+         'emulate': os_traits.COMPUTE_ADDRESS_SPACE_EMULATED},
+        'Requiring maxphysaddr support via trait %s.')}
+
+_THREADS = 'hw:cpu_thread_policy'
+_MASK = 'hw:cpu_dedicated_mask'
+_REALTIME = 'hw:cpu_realtime_mask'
+_EMULATOR = 'hw:emulator_threads_policy'
+
+#: Policies of the flavor, and those of the image that contradict them.
+_CPU_POLICIES = {'dedicated': (), 'mixed': ('dedicated',),
+                 'shared': ('dedicated', 'mixed')}
+_THREAD_POLICIES = {'prefer': (), 'isolate': ('prefer', 'require'),
+                    'require': ('prefer', 'isolate')}
+
+
+def get_set(obj, name, default=None):
+    """Return a field of an object, or the default if it is unset or None."""
+    value = getattr(obj, name) if obj.obj_attr_is_set(name) else None
+    return default if value is None else value
+
+
+class FlavorImageRequirements:
+    """The requirements of a flavor and an image, by name.
+
+    extra_specs: dict of text.  image: ImageMetaProps.
+    """
+
+    def __init__(self, spec_obj):
+        self.vcpus = spec_obj.flavor.vcpus
+        self.extra_specs = get_set(spec_obj.flavor, 'extra_specs', {})
+        image = spec_obj.image
+        self.image = (image and get_set(image, 'properties')
+                      ) or objects.ImageMetaProps()
+
+    def flavor(self, key, choices=None):
+        """Return an extra spec; None if there is none, or it is empty.
+
+        Raises InvalidInput if it is none of the choices.
+        """
+        value = self.extra_specs.get(key) or None
+        if value is not None and choices and value not in choices:
+            raise invalid_extra_spec(
+                f'must be one of {", ".join(choices)}', value, key)
+        return value
+
+    def flag(self, key):
+        """Return an extra spec as a truth value; None if there is none.
+
+        As in Nova, whatever is no word for yes is false.
+        """
+        value = self.flavor(key)
+        return value and strutils.bool_from_string(value)
+
+    def agreed(self, key, choices=None, is_flag=False):
+        """Return what extra spec or image property say; None if neither does.
+
+        key: of the extra spec; the property's name has _ in place of the
+            colon.  is_flag: whether both are truth values.
+        Raises InvalidInput if they differ, or the extra spec is none of the
+        choices.
+        """
+        mine = self.flag(key) if is_flag else self.flavor(key, choices)
+        image = self.image.get(key.replace(':', '_'))
+        if mine is not None and image is not None and mine != image:
+            raise self.differs(key)
+        return image if mine is None else mine
+
+    def differs(self, key):
+        """Return the InvalidInput for a flavor and an image that differ."""
+        name = key.replace(':', '_')
+        return invalid_extra_spec(
+            f"must not differ from the image's {name} = "
+            f'{self.image.get(name)!r}; change one of them',
+            self.extra_specs[key], key)
+
+
+def invalid_extra_spec(must, value, key):
+    """Return the InvalidInput for the value of an extra spec."""
+    return MalformedError(
+        value, must, 'flavor', 'extra_specs', key).as_invalid_input()
+
+
+def invalid_image_property(must, value, name):
+    """Return the InvalidInput for the value of an image property."""
+    return MalformedError(
+        value, must, 'image', 'properties', name).as_invalid_input()
+
+
+def add_devices(group, requirements):
+    """Add to the unnumbered Group what flavor and image ask for.
+
+    requirements: FlavorImageRequirements.
+    Raises InvalidInput if they contradict each other.
+    """
+    _encryption(group, requirements)
+    _persistent_memory(group, requirements)
+    _tpm(group, requirements)
+    for key, (traits, text) in _TRAITS.items():
+        trait = traits.get(requirements.agreed(key, traits))
+        if trait:
+            _require(group, trait, text)
+    image = requirements.image
+    if image.get('hw_firmware_stateless') and (
+            image.get('hw_firmware_type') == 'uefi'):
+        _require(group, os_traits.COMPUTE_SECURITY_STATELESS_FIRMWARE,
+                 'Requiring stateless firmware support via trait %s.')
+
+
+def _encryption(group, requirements):
+    if not requirements.agreed('hw:mem_encryption', is_flag=True):
+        return
+    model = requirements.agreed(_MODEL, _MODELS) or 'amd-sev'
+    if model not in _MODELS:
+        raise invalid_image_property(
+            f'must be one of {", ".join(_MODELS)}', model,
+            'hw_mem_encryption_model')
+    _check_encryption(requirements.image, model)
+    group.resources[classes.MEM_ENCRYPTION_CONTEXT] = 1
+    group.required.add(_MODELS[model])
+    LOG.debug('Added %s=1 to requested resources',
+              classes.MEM_ENCRYPTION_CONTEXT)
+    LOG.debug('Requiring memory encryption model %s via trait %s',
+              model, _MODELS[model])
+
+
+def _check_encryption(image, model):
+    """Raise InvalidInput if the image cannot boot with encrypted memory."""
+    machine = image.get('hw_machine_type')
+    for name, fits, must in (
+            ('hw_firmware_type', image.get('hw_firmware_type') == 'uefi',
+             'uefi'),
+            ('hw_machine_type', machine is None or 'q35' in str(machine),
+             'of type q35'),
+            ('hw_firmware_stateless', model not in _STATELESS_MODELS
+             or image.get('hw_firmware_stateless'), 'true'),
+            ('hw_video_model', model != 'intel-tdx'
+             or image.get('hw_video_model') == 'none', 'none')):
+        if not fits:
+            raise invalid_image_property(
+                f'must be {must}, because the memory is to be encrypted by '
+                f'{model}', image.get(name), name)
+
+
+def _persistent_memory(group, requirements):
+    labels = filter(None, (requirements.flavor('hw:pmem') or '').split(','))
+    for label, count in collections.Counter(labels).items():
+        name = classes.normalize_name(f'PMEM_NAMESPACE_{label.strip()}')
+        group.resources[name] = count
+        LOG.debug('Added resource %s=%d to requested resources', name, count)
+
+
+def _tpm(group, requirements):
+    version = requirements.agreed('hw:tpm_version', _TPM_VERSIONS)
+    if version is None:
+        return
+    model = requirements.agreed('hw:tpm_model', _TPM_MODELS) or 'tpm-tis'
+    if (version, model) == ('1.2', 'tpm-crb'):
+        raise invalid_extra_spec(
+            'must be 2.0, because the model is tpm-crb', version,
+            'hw:tpm_version')
+    traits = _TPM_VERSIONS[version], _TPM_MODELS[model]
+    group.required.update(traits)
+    LOG.debug('Requiring emulated TPM support via trait %s and %s.', *traits)
+
+
+def _require(group, trait, text):
+    LOG.debug(text, trait)
+    group.required.add(trait)
+
+
+class Pins(typing.NamedTuple):
+    """What pinning changes about a query.
+
+    amounts: resource class -> amount in place of any other; empty if no CPU
+        is pinned.  required, forbidden: traits.
+    """
+
+    amounts: dict
+    required: frozenset
+    forbidden: frozenset
+
+
+NO_PINS = Pins({}, frozenset(), frozenset())
+
+
+def pins(requirements):
+    """Return the Pins of a flavor and an image.
+
+    requirements: FlavorImageRequirements.
+    Raises InvalidInput if they contradict each other, or a mask of CPUs is
+    of no use.
+    """
+    policy = _prevailing(requirements, 'hw:cpu_policy', _CPU_POLICIES)
+    threads = _prevailing(requirements, _THREADS, _THREAD_POLICIES)
+    traits = frozenset((os_traits.HW_CPU_HYPERTHREADING,))
+    if threads in ('isolate', 'require'):
+        LOG.debug('Adding %(trait)s=%(value)s trait', {
+            'trait': os_traits.HW_CPU_HYPERTHREADING,
+            'value': 'required' if threads == 'require' else 'forbidden'})
+    return Pins(_amounts(requirements, policy),
+                traits if threads == 'require' else frozenset(),
+                traits if threads == 'isolate' else frozenset())
+
+
+def _prevailing(requirements, key, policies):
+    """Return the flavor's policy, or the image's where the flavor has none."""
+    mine = requirements.flavor(key, policies)
+    image = requirements.image.get(key.replace(':', '_'))
+    if mine is None:
+        return image
+    if image in policies[mine]:
+        raise requirements.differs(key)
+    return mine
+
+
+def _amounts(requirements, policy):
+    vcpus = requirements.vcpus
+    emulator = requirements.flavor(_EMULATOR, ('share', 'isolate'))
+    if policy == 'dedicated':
+        LOG.debug('Translating request for VCPU=%(count)d to '
+                  'VCPU=0,PCPU=%(count)d', {'count': vcpus})
+        amounts = {classes.PCPU: vcpus}
+    elif policy == 'mixed':
+        pinned = _mixed(requirements, emulator)
+        amounts = {classes.VCPU: vcpus - pinned, classes.PCPU: pinned}
+    else:
+        return {}
+    if emulator == 'isolate':
+        LOG.debug('Adding additional PCPU to account for emulator threads')
+        amounts[classes.PCPU] += 1
+    return amounts
+
+
+def _mixed(requirements, emulator):
+    """Return how many CPUs of a guest of both kinds are pinned."""
+    pinned = _realtime(requirements, emulator) if requirements.flag(
+        'hw:cpu_realtime') else 0
+    text = requirements.flavor(_MASK)
+    if text is None:
+        return pinned
+    pinned = _count(requirements, text, invalid_extra_spec, _MASK)
+    if not 0 < pinned < requirements.vcpus:
+        raise invalid_extra_spec(
+            f'must name some, but not all of the {requirements.vcpus} CPUs',
+            text, _MASK)
+    return pinned
+
+
+def _realtime(requirements, emulator):
+    """Return how many CPUs are realtime CPUs, all of which are pinned.
+
+    All CPUs may be if the emulator has CPUs elsewhere.
+    """
+    invalid, where = invalid_image_property, 'hw_cpu_realtime_mask'
+    text = requirements.image.get(where)
+    if not text:
+        invalid, where = invalid_extra_spec, _REALTIME
+        text = requirements.flavor(where)
+    count = (requirements.vcpus if text is None
+             else _count(requirements, text, invalid, where))
+    if not count or (count == requirements.vcpus and not emulator):
+        raise invalid(
+            f'must name some, but not all of the {requirements.vcpus} CPUs; '
+            f'all are right with {_EMULATOR}', text, where)
+    return count
+
+
+def _count(requirements, text, invalid, where):
+    """Return the number of CPUs in a mask: '0-1', or '^2', all but one."""
+    everything = f'0-{requirements.vcpus - 1}'
+    try:
+        found = parse_cpus(f'{everything},{text}' if text.strip().startswith(
+            '^') else text)
+    except MalformedError as error:
+        raise invalid(error.must, text, where) from None
+    if found and max(found) >= requirements.vcpus:
+        raise invalid(f'must name CPUs of {everything} alone', text, where)
+    return len(found)
