@@ -9,10 +9,10 @@ from tools import trace_request
 
 #: The most that a plain request may take, by whether Placement offers hosts.
 MOST = {
-    True: {'files': 77, 'rules': 20, 'functions': 555, 'calls': 1708,
-           'hops': 947},
-    False: {'files': 56, 'rules': 20, 'functions': 393, 'calls': 1348,
-            'hops': 793},
+    True: {'files': 77, 'rules': 20, 'functions': 556, 'calls': 1709,
+           'hops': 948},
+    False: {'files': 56, 'rules': 20, 'functions': 394, 'calls': 1349,
+            'hops': 794},
 }
 
 traced = functools.cache(trace_request.traced)

@@ -11,6 +11,7 @@ A built-in answers for all hosts at once (``ColumnFilter.mask``).
 """
 
 import numpy as np
+from oslo_log import log as logging
 
 from nova_sched import filters
 from nova_sched.objects.legacy import given
@@ -114,6 +115,14 @@ class ColumnFilter(BaseHostFilter):
             and cls.filter_all is filters.BaseFilter.filter_all)
         # The built-in writes its lines where it judges by columns.
         cls.logs_rejected = cls.logs_rejected and cls._is_column
+
+
+def rejected(log, hosts, passes):
+    """Return the HostStates of the hosts that do not pass, if a logger writes
+    lines at DEBUG about them; else nothing.
+    """
+    return (hosts.where(~passes).states()
+            if log.isEnabledFor(logging.DEBUG) else ())
 
 
 def _is_rebuild(asked):
