@@ -15,7 +15,7 @@ from oslo_log import log as logging
 
 from nova_sched import filters
 from nova_sched.objects.legacy import given
-from nova_sched.rules import built_ins
+from nova_sched.rules import loadables
 from nova_sched.rules import offered
 from nova_sched.rules import phrases
 
@@ -141,4 +141,4 @@ class HostFilterHandler(filters.BaseFilterHandler):
 
 def all_filters():
     """Return the classes of all built-in filters."""
-    return built_ins.find_classes(__name__, BaseHostFilter)
+    return loadables.find_classes(__name__, BaseHostFilter)
