@@ -228,8 +228,6 @@ class Weighed:
     scales: of each weigher, where its raw weights stand between 0 and 1.
     ties: in which order those of equal weight stand: places in ``given``, int
         (n,); None for as they were given.
-    owned: numbers of the weighers whose raw weights may be written to; others
-        may be columns of the hosts.
     """
 
     given: np.ndarray
@@ -240,7 +238,6 @@ class Weighed:
     multipliers: list
     scales: list = dataclasses.field(default_factory=list)
     ties: np.ndarray | None = None
-    owned: set = dataclasses.field(default_factory=set)
 
     @functools.cached_property
     def order(self):
@@ -333,9 +330,6 @@ class Weighed:
             values = values.tolist()
             if was == values:
                 continue
-            if i not in self.owned:
-                self.raw[i] = self.raw[i].copy()
-                self.owned.add(i)
             for place, value in zip(places, values, strict=True):
                 self.raw[i][place] = value
             if self._rescale(i, weighers[i], (*was, *values)):
@@ -370,8 +364,7 @@ class Weighed:
               for columns in (self.raw, self.normalized)),
             [np.delete(multiplier, places)
              if getattr(multiplier, 'ndim', 0) else multiplier
-             for multiplier in self.multipliers], [*self.scales], ties,
-            owned=set(range(len(self.names))))
+             for multiplier in self.multipliers], [*self.scales], ties)
         moved = False
         for i, weigher in enumerate(weighers):
             moved |= left._rescale(i, weigher, self.raw[i][places].tolist())
@@ -433,7 +426,8 @@ class WeightHandler:
             for weigher in weighers:
                 with step(type(weigher).__name__):
                     raw, multiplier = self._one(weigher, hosts, spec_obj)
-                weighed.raw.append(np.asarray(raw, dtype=np.float64))
+                # A copy: it may be a column of the hosts.
+                weighed.raw.append(np.array(raw, dtype=np.float64))
                 weighed.multipliers.append(
                     multiplier if np.isscalar(multiplier)
                     else np.asarray(multiplier, dtype=np.float64))

@@ -32,7 +32,7 @@ from nova_sched.options import nearest
 from nova_sched.plugins import driver_signatures
 from nova_sched.plugins import nova_methods
 from nova_sched.plugins import nova_names
-from nova_sched.rules import built_ins
+from nova_sched.rules import loadables
 from nova_sched.rules import nova_classes
 
 #: Package below ``nova.scheduler`` -> modules of Nova's, the name for all.
@@ -191,7 +191,7 @@ def _load_one(path, base, built_in, option):
         return found
     target = _imported(path, option, path)
     if inspect.isclass(target):
-        if built_ins.is_rule(target, base):
+        if loadables.is_rule(target, base):
             return [target]
     elif inspect.isfunction(target):
         return _called(target, option, path)

@@ -119,10 +119,9 @@ class _FilterAdapter(_Adapter, base_filters.BaseFilter):
 
     def __init__(self, rule):
         super().__init__(rule)
-        self.RUN_ON_REBUILD = rule.RUN_ON_REBUILD
-        self.run_filter_once_per_request = rule.run_filter_once_per_request
-        self.logs_rejected = rule.logs_rejected
-        self.inputs = rule.inputs
+        for name in ('RUN_ON_REBUILD', 'run_filter_once_per_request',
+                     'logs_rejected', 'inputs', 'code'):
+            setattr(self, name, getattr(rule, name))
         self.judges_by_hints = rule_inputs.judges_by_hints(rule)
         self.asks_others = rule.asks_others or hasattr(rule, 'asks')
 
@@ -131,6 +130,9 @@ class _FilterAdapter(_Adapter, base_filters.BaseFilter):
 
     def inputs_for(self, spec_obj):
         return self.rule.inputs_for(spec_obj)
+
+    def codes(self, hosts, spec_obj):
+        return self.rule.codes(hosts, spec_obj)
 
 
 class PlugInFilter(_PlugIn, _FilterAdapter):

@@ -1,16 +1,17 @@
-"""As ``nova.loadables``: finding the classes of rules, for plug-ins that load
-and run rules themselves.
+"""As ``nova.loadables``: finding the classes of rules.
 
-The service does so by ``plugins.loading``, which checks what it is given.
+``find_classes`` finds the rules that come with the service in their package.
+BaseLoader is for plug-ins that load and run rules themselves; the service does
+so by ``plugins.loading``, which checks what it is given.
 """
 
 import importlib
 import inspect
+import pkgutil
 
 from oslo_utils import importutils
 
 from nova_sched import exception
-from nova_sched.rules import built_ins
 
 
 class BaseLoader:
@@ -30,7 +31,7 @@ class BaseLoader:
 
         Abstract ones and those called Base... are left out.
         """
-        return built_ins.find_classes(importlib.import_module(self.package),
+        return find_classes(importlib.import_module(self.package),
                                       self.loadable_cls_type)
 
     def get_matching_classes(self, loadable_class_names):
@@ -46,7 +47,7 @@ class BaseLoader:
             except (ImportError, ValueError) as error:
                 raise exception.ClassNotFound(
                     class_name=path, exception=error) from error
-            if built_ins.is_rule(target, self.loadable_cls_type):
+            if is_rule(target, self.loadable_cls_type):
                 found.append(target)
             elif inspect.isfunction(target):
                 found += target()
@@ -60,3 +61,35 @@ class BaseLoader:
 def made(rule):
     """Return a rule; of a class, as handlers were given in Juno, an object."""
     return rule() if inspect.isclass(rule) else rule
+
+
+def find_classes(package, base, order=()):
+    """Return every public class derived from ``base`` in a package: list.
+
+    package: an imported package or its dotted name; all its modules are
+    imported. Abstract classes, classes called Base... and classes that a
+    module merely imports are left out. They come in the order of
+    ``order``, others behind them by name. Errors of an import are not caught.
+    """
+    if isinstance(package, str):
+        package = importlib.import_module(package)
+    found = {}
+    for info in pkgutil.walk_packages(package.__path__,
+                                      package.__name__ + '.'):
+        module = importlib.import_module(info.name)
+        for name, member in vars(module).items():
+            if (is_rule(member, base) and not name.startswith('Base') and
+                    not inspect.isabstract(member) and
+                    member.__module__ == module.__name__):
+                found[member.__name__] = member
+    position = {name: number for number, name in enumerate(order)}
+    return sorted(found.values(), key=lambda cls: (
+        position.get(cls.__name__, len(position)), cls.__name__))
+
+
+def is_rule(member, base):
+    """Return whether a member of a module is a public class derived from
+    ``base``.
+    """
+    return (inspect.isclass(member) and issubclass(member, base) and
+            member is not base and not member.__name__.startswith('_'))

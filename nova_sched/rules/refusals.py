@@ -82,6 +82,7 @@ def _codes(record, filter_, name, hosts, spec_obj):
     """Return how many of the hosts that a rule rejects it does so by which
     code: {code: number}.
     """
+<<<<<<< HEAD
     if filter_ is not None:
         try:
             with budget.Step('reason'):
@@ -90,6 +91,22 @@ def _codes(record, filter_, name, hosts, spec_obj):
             # An answer must not fail over the codes for it.
             LOG.debug('%s has no codes for its hosts: %r', name, error)
     return {codes.of_rule(name, filter_): len(hosts)}
+=======
+    found = None if filter_ is None else _asked(
+        record, filter_, 'codes', hosts, spec_obj)
+    return found or {codes.of_rule(name, filter_): len(hosts)}
+
+
+def _asked(record, filter_, method, hosts, spec_obj):
+    """Return what a method of a filter returns of hosts; None if it fails."""
+    try:
+        with budget.Step('reason'):
+            return getattr(filter_, method)(hosts, spec_obj)
+    except Exception as error:
+        # An answer must not fail over what is told with it.
+        LOG.debug('%s has no %s: %r', type(filter_).__name__, method, error)
+    return None
+>>>>>>> h6b
 
 
 def _code(record, found):
@@ -188,6 +205,7 @@ def _asks_for_more(spec_obj):
 
 def _figures(record, filters, hosts, spec_obj):
     """Return the amounts that filters compare: list of Figure."""
+<<<<<<< HEAD
     found = []
     for filter_ in filters:
         try:
@@ -197,3 +215,7 @@ def _figures(record, filters, hosts, spec_obj):
             # As above.
             LOG.debug('%s has no figures: %r', type(filter_).__name__, error)
     return found
+=======
+    return [figure for filter_ in filters for figure in _asked(
+        record, filter_, 'figures', hosts, spec_obj) or ()]
+>>>>>>> h6b

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from nova_sched import filters
-from nova_sched.rules import built_ins
+from nova_sched.rules import loadables
 from tests.builders import mutations
 from tests.functional import broker
 from tests.functional import captures
@@ -44,7 +44,7 @@ TYPED = {
 
 # TrustedFilter has a server to ask; the others let no host of the cloud pass.
 _FILTERS = [
-    cls.__name__ for cls in built_ins.find_classes(
+    cls.__name__ for cls in loadables.find_classes(
         'nova_sched.scheduler.filters', filters.BaseFilter)
     if cls.__name__ not in {
         'TrustedFilter', 'ExactCoreFilter', 'ExactDiskFilter',

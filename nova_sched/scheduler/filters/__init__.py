@@ -11,10 +11,11 @@ A built-in answers for all hosts at once (``ColumnFilter.mask``).
 """
 
 import numpy as np
+from oslo_log import log as logging
 
 from nova_sched import filters
 from nova_sched.objects.legacy import given
-from nova_sched.rules import built_ins
+from nova_sched.rules import loadables
 from nova_sched.rules import offered
 from nova_sched.rules import phrases
 
@@ -116,6 +117,14 @@ class ColumnFilter(BaseHostFilter):
         cls.logs_rejected = cls.logs_rejected and cls._is_column
 
 
+def rejected(log, hosts, passes):
+    """Return the HostStates of the hosts that do not pass, if a logger writes
+    lines at DEBUG about them; else nothing.
+    """
+    return (hosts.where(~passes).states()
+            if log.isEnabledFor(logging.DEBUG) else ())
+
+
 def _is_rebuild(asked):
     """Return ``is_rebuild`` of a RequestSpec or of Kilo's filter_properties.
     """
@@ -132,4 +141,4 @@ class HostFilterHandler(filters.BaseFilterHandler):
 
 def all_filters():
     """Return the classes of all built-in filters."""
-    return built_ins.find_classes(__name__, BaseHostFilter)
+    return loadables.find_classes(__name__, BaseHostFilter)

@@ -52,15 +52,14 @@ class AggregateImagePropertiesIsolation(filters.ColumnFilter):
         properties = spec_obj.image_properties.flat()
         passes = hosts.judge('aggregates', lambda aggregates: (
             self._differing(aggregates, properties) is None))
-        if LOG.isEnabledFor(logging.DEBUG):
-            for state in hosts.where(~passes).states():
-                key, _, accepted = self._differing(
-                    tuple(state.aggregates), properties)
-                LOG.debug('%(host)s fails image aggregate properties '
-                          'requirements. Property %(key)s does not match '
-                          '%(accepted)s.',
-                          {'host': state, 'key': key,
-                           'accepted': sorted(accepted)})
+        for state in filters.rejected(LOG, hosts, passes):
+            key, _, accepted = self._differing(
+                tuple(state.aggregates), properties)
+            LOG.debug('%(host)s fails image aggregate properties '
+                      'requirements. Property %(key)s does not match '
+                      '%(accepted)s.',
+                      {'host': state, 'key': key,
+                       'accepted': sorted(accepted)})
         return passes
 
     def reason(self, hosts, spec_obj):

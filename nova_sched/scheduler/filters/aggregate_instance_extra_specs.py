@@ -38,9 +38,8 @@ class AggregateInstanceExtraSpecsFilter(filters.ColumnFilter):
             return np.ones(len(hosts), dtype=np.bool_)
         passes = hosts.judge('aggregates', lambda aggregates: (
             _unmet(aggregates, wanted) is None))
-        if LOG.isEnabledFor(logging.DEBUG):
-            for state in hosts.where(~passes).states():
-                _log(state, *_unmet(state.aggregates, wanted))
+        for state in filters.rejected(LOG, hosts, passes):
+            _log(state, *_unmet(state.aggregates, wanted))
         return passes
 
     def reason(self, hosts, spec_obj):

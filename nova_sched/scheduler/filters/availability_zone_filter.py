@@ -34,12 +34,11 @@ class AvailabilityZoneFilter(filters.ColumnFilter):
             return np.ones(len(hosts), dtype=np.bool_)
         passes = hosts.judge(
             'aggregates', lambda aggregates: zone in self._zones(aggregates))
-        if LOG.isEnabledFor(logging.DEBUG):
-            for state in hosts.where(~passes).states():
-                LOG.debug("Availability Zone '%(zone)s' requested. %(host)s "
-                          'has AZs: %(zones)s',
-                          {'zone': zone, 'host': state,
-                           'zones': set(self._zones(state.aggregates))})
+        for state in filters.rejected(LOG, hosts, passes):
+            LOG.debug("Availability Zone '%(zone)s' requested. %(host)s "
+                      'has AZs: %(zones)s',
+                      {'zone': zone, 'host': state,
+                       'zones': set(self._zones(state.aggregates))})
         return passes
 
     def _zones(self, aggregates):

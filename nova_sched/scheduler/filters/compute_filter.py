@@ -35,11 +35,10 @@ class ComputeFilter(filters.ColumnFilter):
     def mask(self, hosts, spec_obj):
         enabled = ~hosts.service_disabled
         passes = enabled & hosts.service_up
-        if LOG.isEnabledFor(logging.DEBUG):
-            for state in hosts.where(~enabled).states():
-                LOG.debug('%(host)s is disabled, reason: %(reason)s',
-                          {'host': state, 'reason': state.service.get(
-                              'disabled_reason')})
+        for state in filters.rejected(LOG, hosts, enabled):
+            LOG.debug('%(host)s is disabled, reason: %(reason)s',
+                      {'host': state, 'reason': state.service.get(
+                          'disabled_reason')})
         self._warn(hosts.where(enabled & ~hosts.service_up))
         return passes
 

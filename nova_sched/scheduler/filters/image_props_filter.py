@@ -107,9 +107,8 @@ class ImagePropertiesFilter(filters.ColumnFilter):
         if not wanted.names:
             return np.ones(len(hosts), dtype=np.bool_)
         passes = hosts.judge_together(wanted.columns(), wanted.runs_on)
-        if LOG.isEnabledFor(logging.DEBUG):
-            for state in hosts.where(~passes).states():
-                _log(state, wanted)
+        for state in filters.rejected(LOG, hosts, passes):
+            _log(state, wanted)
         return passes
 
     def reason(self, hosts, spec_obj):

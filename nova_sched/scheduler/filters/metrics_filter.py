@@ -30,13 +30,12 @@ class MetricsFilter(filters.ColumnFilter):
         passes = np.ones(len(hosts), dtype=np.bool_)
         for name in self.names:
             passes &= ~np.isnan(host_metrics.column(hosts, name))
-        if LOG.isEnabledFor(logging.DEBUG):
-            for state in hosts.where(~passes).states():
-                metrics, = state.block().objects('metrics')
-                LOG.debug('%(host)s does not have the following metrics: '
-                          '%(missing)s', {
-                              'host': state,
-                              'missing': ', '.join(self._missing(metrics))})
+        for state in filters.rejected(LOG, hosts, passes):
+            metrics, = state.block().objects('metrics')
+            LOG.debug('%(host)s does not have the following metrics: '
+                      '%(missing)s', {
+                          'host': state,
+                          'missing': ', '.join(self._missing(metrics))})
         return passes
 
     def _missing(self, metrics):

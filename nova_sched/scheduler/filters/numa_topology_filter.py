@@ -168,7 +168,6 @@ def _may_have_threads(topology):
 
 
 def _log(hosts, rejected, text):
-    if LOG.isEnabledFor(logging.DEBUG):
-        for state in hosts.where(rejected).states():
-            LOG.debug(text, {'host': state.host if '%(node)s' in text
-                             else state, 'node': state.nodename})
+    for state in filters.rejected(LOG, hosts, ~rejected):
+        LOG.debug(text, {'host': state.host if '%(node)s' in text
+                         else state, 'node': state.nodename})

@@ -18,7 +18,7 @@ from oslo_config import cfg
 from nova_sched import weights
 from nova_sched.objects.legacy import given
 from nova_sched.rules import aggregates as aggregate_values
-from nova_sched.rules import built_ins
+from nova_sched.rules import loadables
 from nova_sched.rules import nova_classes
 
 #: The names plug-ins know.
@@ -100,4 +100,4 @@ class HostWeightHandler(weights.BaseWeightHandler):
 
 def all_weighers():
     """Return the classes of all built-in weighers, in the order they run."""
-    return built_ins.find_classes(__name__, BaseHostWeigher, _ORDER)
+    return loadables.find_classes(__name__, BaseHostWeigher, _ORDER)

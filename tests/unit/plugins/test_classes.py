@@ -9,7 +9,7 @@ import pytest
 from nova_sched import exception
 from nova_sched.plugins import classes
 from nova_sched.plugins import nova_names
-from nova_sched.rules import built_ins
+from nova_sched.rules import loadables
 from nova_sched.rules import nova_classes
 from tests.builders.rules import a_conf
 
@@ -260,7 +260,7 @@ class TestFindClasses:
 
     def test_public_concrete_subclasses_in_fixed_order(self, package):
         """Built-in weighers come in Nova's order, others by name after."""
-        found = built_ins.find_classes(
+        found = loadables.find_classes(
             package, Base, [
                 name for names in nova_classes.WEIGHER_MODULES.values()
                 for name in names])

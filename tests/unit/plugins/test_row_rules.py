@@ -10,6 +10,7 @@ from nova_sched.plugins import loading
 from nova_sched.plugins import row_rules
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
+from nova_sched.scheduler.filters.core_filter import CoreFilter
 from nova_sched.scheduler.filters.ram_filter import RamFilter
 from tests.builders.drivers import MemoryScheduler
 from tests.builders.drivers import picks
@@ -104,6 +105,16 @@ def test_it_is_known_by_the_name_of_the_plug_in():
     assert type(adapter).__name__ == 'OwnFilter'
     assert adapter.RUN_ON_REBUILD
     assert not adapter.run_filter_for_index(1)
+
+
+def test_refusals_name_it_by_its_code():
+    adapted = row_rules.adapted_filters([
+        OwnFilter(), type('GpuFilter', (OwnFilter,), {'code': 'gpu_model'})(),
+        CoreFilter()])
+    block = hosts(a_host())
+
+    assert [filter_.codes(block, a_request()) for filter_ in adapted] == [
+        {'own': 1}, {'gpu_model': 1}, {'vcpus': 1}]
 
 
 def test_its_words_are_told_to_operators_alone():

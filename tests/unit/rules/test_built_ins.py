@@ -11,7 +11,7 @@ from nova_sched import conf as config
 from nova_sched import testing
 from nova_sched.plugins import loading as plugins
 from nova_sched.preflight import startup
-from nova_sched.rules import built_ins
+from nova_sched.rules import loadables
 from nova_sched.rules import nova_classes
 from nova_sched.scheduler import filters
 from nova_sched.scheduler import weights
@@ -147,6 +147,6 @@ def test_a_rule_may_be_made_by_its_module_rather_than_written(example):
     module.MadeFilter = type('MadeFilter', (example[0],), {
         '__module__': ''.join(list(module.__name__))})
 
-    found = built_ins.find_classes(filters, filters.ColumnFilter)
+    found = loadables.find_classes(filters, filters.ColumnFilter)
 
     assert {example[0], module.MadeFilter} <= {*found}
