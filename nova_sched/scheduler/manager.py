@@ -22,8 +22,7 @@ from nova_sched.objects import bounds
 from nova_sched.objects import selection
 from nova_sched.placement import releases
 from nova_sched.plugins import nova_names
-from nova_sched.rpc import afterwards
-from nova_sched.rpc import undo
+from nova_sched.rpc import call_scope
 from nova_sched.rules import codes
 from nova_sched.scheduler import driver
 
@@ -206,7 +205,7 @@ class SchedulerManager:
             _close(record, exc)
             raise
         finally:
-            afterwards.do(functools.partial(self._keep, record))
+            call_scope.after_reply(functools.partial(self._keep, record))
 
     def _keep(self, record):
         """Hand a closed record on, whatever becomes of it there."""
@@ -335,7 +334,7 @@ def _give_back_if_lost(offer, record):
         releases.give_back(offer.claims, claimed)
 
     if claimed:
-        undo.if_reply_is_lost(give_back)
+        call_scope.if_reply_is_lost(give_back)
 
 
 def _close(record, exc):
