@@ -14,13 +14,13 @@ from nova_sched.options.log_files import OURS
 #: What Nova does elsewhere than the service here: module or package here ->
 #: logger of Nova's.  All others have their own name, below ``nova``.
 ELSEWHERE = {
-    'db.guard': 'nova.context',
     'db.services': 'nova.servicegroup.drivers.db',
     'hardware.numa': 'nova.virt.hardware',
     'hardware.pci': 'nova.pci.stats',
     'hosts': 'nova.scheduler.host_manager',
     'inventory': 'nova.scheduler.host_manager',
     'placement': 'nova.scheduler.client.report',
+    'remote': 'nova.context',
     'rules.narrowing': 'nova.scheduler.host_manager',
     'rules.prefilters': 'nova.scheduler.request_filter',
     'rules.ranking': 'nova.scheduler.filter_scheduler',

@@ -4,8 +4,8 @@ import itertools
 
 from oslo_log import log as logging
 
-from nova_sched import contact
 from nova_sched import exception
+from nova_sched import remote
 from nova_sched import service_adapter
 from nova_sched.placement.microversions import MicroversionRange
 from nova_sched.service_adapter import FailureReason
@@ -148,8 +148,8 @@ class PlacementAdapter:
         self._adapter = service_adapter.ServiceAdapter(
             conf, 'placement', Response)
         self._microversions = None
-        #: contact.Contact with it.
-        self.contact = contact.Contact()
+        #: remote.Contact with it.
+        self.contact = remote.Contact()
         self._repeats = {reason: itertools.count() for reason in _LASTING}
 
     @property

@@ -1,7 +1,7 @@
 """The HTTP services: Placement and Neutron."""
 
 from nova_sched import context
-from nova_sched import deadline
+from nova_sched import remote
 from nova_sched.network import neutron
 from nova_sched.placement import adapter
 from nova_sched.placement import candidates
@@ -29,7 +29,7 @@ class Placement:
     def __init__(self, conf):
         self._adapter = adapter.PlacementAdapter(conf)
         # A log-in and three requests, each with its time.
-        self._call = deadline.Call(4 * self._adapter.timeout, self._ask,
+        self._call = remote.Call(4 * self._adapter.timeout, self._ask,
                                    name='preflight')
 
     def _ask(self):
@@ -89,7 +89,7 @@ class Placement:
         """
         try:
             found, providers = self._call.result()
-        except deadline.DeadlineExceeded as error:
+        except remote.DeadlineExceeded as error:
             return [Row(_PLACEMENT, ERROR, str(error), _REACH)]
         if providers is None:
             return found
@@ -121,7 +121,7 @@ class Neutron:
         if conf.scheduler.query_placement_for_routed_network_aggregates:
             reader = neutron.Neutron(conf).reader(
                 context.RequestContext(overwrite=False))
-            self._call = deadline.Call(
+            self._call = remote.Call(
                 neutron.LIMIT, reader.knows_segments, 'routed networks',
                 name='preflight')
 

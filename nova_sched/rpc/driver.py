@@ -31,7 +31,7 @@ from oslo_messaging._drivers import common
 from oslo_messaging._drivers import impl_rabbit
 from stevedore import exception as stevedore
 
-from nova_sched import contact
+from nova_sched import remote
 from nova_sched import turns
 from nova_sched.objects import bounds
 from nova_sched.rpc import brokers
@@ -134,7 +134,7 @@ class Connection(impl_rabbit.Connection):
     tried = staticmethod(lambda: None)
 
     def __init__(self, *args, **kwargs):
-        self.contact, self._unreachable = contact.Contact(), set()
+        self.contact, self._unreachable = remote.Contact(), set()
         super().__init__(*args, **kwargs)
         # So often it looks whether it is to stop.
         self._poll_timeout = min(self._poll_timeout, IDLE)

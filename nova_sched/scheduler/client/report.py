@@ -52,7 +52,7 @@ class SchedulerReportClient(NovaMethods):
 
     @property
     def contact(self):
-        """The contact.Contact with Placement."""
+        """The remote.Contact with Placement."""
         return self._adapter.contact
 
     def mirrored(self, freed, answers=None, count_claims=None):

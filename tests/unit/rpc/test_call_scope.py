@@ -9,8 +9,8 @@ from oslo_messaging._drivers import amqpdriver
 from oslo_messaging._drivers import impl_rabbit
 import pytest
 
-from nova_sched import contact
 from nova_sched import context
+from nova_sched import remote
 from nova_sched.rpc import call_scope
 from nova_sched.rpc import driver
 from nova_sched.rpc import server
@@ -28,7 +28,7 @@ class Listener:
 
     def __init__(self, gone=False, raises=None):
         self.replied, self._raises, self.retrier = [], raises, self
-        self.contact = contact.Contact()
+        self.contact = remote.Contact()
         self.queues = amqpdriver.ObsoleteReplyQueuesCache()
         if gone:
             self.queues.add('queue', 'id')
@@ -150,7 +150,7 @@ class TestAfterTheReply:
             impl_rabbit.Connection, 'ensure',
             lambda self, method, retry, failed: failed(OSError('away')))
         connection = object.__new__(driver.Connection)
-        connection.contact = contact.Contact()
+        connection.contact = remote.Contact()
         call_scope.after_reply(lambda: done.append('when it fails'))
         connection.ensure(None)
         call_scope.after_reply(lambda: done.append('while it is away'))
