@@ -8,7 +8,7 @@ import zlib
 from nova_sched import exception
 from nova_sched import service_adapter
 from nova_sched.placement import adapter
-from nova_sched.placement import allocations
+from nova_sched.placement import documents
 from nova_sched.scheduler.client import report
 
 _CANDIDATES = '/allocation_candidates'
@@ -75,7 +75,7 @@ class ReadOnlyPlacement:
         """
         return self._read(
             f'/allocations/{consumer}',
-            lambda document: allocations.ConsumerAllocations.of(
+            lambda document: documents.ConsumerAllocations.of(
                 document).allocations)
 
     def provider_allocations(self, provider):
@@ -255,7 +255,7 @@ class _Room:
         """Return whether there is room for an allocation request."""
         wanted = {
             (uuid, name): amount for uuid, resources
-            in allocations.amounts(request['allocations']).items()
+            in documents.amounts(request['allocations']).items()
             for name, amount in resources.items() if (uuid, name)
             in self._free}
         if any(amount > self._free[key] for key, amount in wanted.items()):
